@@ -1,0 +1,145 @@
+"""How every solver in this package reports, is watched, and is stopped."""
+
+import enum
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._problem import check_positive
+
+
+class ConvergenceWarning(UserWarning):
+    """The returned model is usable but is not the optimum that was asked for."""
+
+
+class Status(enum.Enum):
+    """Why a fit ended."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    MAX_TIME = "max_time"
+    STOPPED = "stopped"  # the callback asked for it
+    STALLED = "stalled"  # rounding leaves no step that improves
+    INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
+
+
+_REMEDY = {
+    Status.MAX_ITER: "raise max_iter or tol, or lower C",
+    Status.MAX_TIME: "raise max_time or tol, or lower C",
+    Status.STOPPED: "the callback returned a true value",
+    Status.STALLED: "rounding hides smaller violations; raise tol or scale the data",
+    Status.INDEFINITE: (
+        "the kernel is not positive semi-definite, so a local optimum is all that "
+        "can be had; use a positive semi-definite kernel"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convergence:
+    """Certificate of a finished fit, recomputed from the solution itself.
+
+    A method that solves one problem a rank (NPSVOR) holds arrays with one entry a
+    rank in every field but `status` and `tol`; `status` is then the worst of them.
+
+    Attributes
+    ----------
+    status : Status
+    n_iter : int or (r,) array
+        Iterations of the solver in its own unit, which its docstring names.
+    violation : float or (r,) array
+        The optimality measure that `tol` limits, in the unit the docstring names.
+    tol : float
+    primal, dual : float or (r,) array
+        Objectives at the returned point; `gap`, their difference, is >= 0 and bounds
+        the distance of either from the optimum.
+    seconds : float
+        Wall time of the whole fit.
+    """
+
+    status: Status
+    n_iter: int | np.ndarray
+    violation: float | np.ndarray
+    tol: float
+    primal: float | np.ndarray
+    dual: float | np.ndarray
+    seconds: float
+
+    @property
+    def converged(self) -> bool:
+        return self.status is Status.CONVERGED
+
+    @property
+    def gap(self) -> float | np.ndarray:
+        return self.primal - self.dual
+
+    @property
+    def rel_gap(self) -> float | np.ndarray:
+        scale = np.maximum(np.maximum(np.abs(self.primal), np.abs(self.dual)), 1.0)
+        return self.gap / scale
+
+    def warn_unless_converged(self, solver: str, stacklevel: int = 3) -> None:
+        """Warn at the caller of the `fit_*` function: what was missed, and the cure."""
+        if not self.converged:
+            warnings.warn(
+                f"{solver}: {self.status.value} after {np.sum(self.n_iter)} steps, "
+                f"violation {np.max(self.violation):.2e} against tol {self.tol:.2e}, "
+                f"relative duality gap {np.max(self.rel_gap):.2e}; "
+                f"{_REMEDY[self.status]}",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a `callback` sees: progress so far; a true return value stops the fit."""
+
+    method: str
+    n_iter: int
+    violation: float
+    tol: float
+    seconds: float
+
+
+class Monitor:
+    """Clock, callback and time limit of one fit; drivers call `stop` between slices.
+
+    Ctrl-C needs nothing from here: kernels return at least every `SLICE` seconds, and
+    the interpreter then raises KeyboardInterrupt.
+    """
+
+    SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
+
+    def __init__(
+        self,
+        method: str,
+        tol: float,
+        callback: Callable[[State], object] | None = None,
+        max_time: float | None = None,
+    ):
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {callback!r}")
+        if max_time is not None:
+            check_positive(max_time=max_time)
+        self.method, self.tol = method, tol
+        self.callback, self.max_time = callback, max_time
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    def stop(self, n_iter: int, violation: float) -> Status | None:
+        """Report progress; the status to end with, or None to go on."""
+        seconds = self.seconds
+        if self.callback is not None and self.callback(
+            State(self.method, int(n_iter), float(violation), self.tol, seconds)
+        ):
+            return Status.STOPPED
+        if self.max_time is not None and seconds >= self.max_time:
+            return Status.MAX_TIME
+        return None
