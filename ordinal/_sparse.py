@@ -1,0 +1,170 @@
+"""The little of a sparse matrix that the solvers need, so scipy stays optional."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+def frozen(a) -> np.ndarray:
+    """Make an array that owns its data read-only; of any other, a read-only copy."""
+    a = np.asarray(a)
+    if not a.flags.owndata:  # whoever owns the data could still write to it
+        a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSR:
+    """Compressed sparse rows in canonical form: row i is the dense row with
+    `x[indices[indptr[i]:indptr[i + 1]]] = data[indptr[i]:indptr[i + 1]]`, else 0.
+
+    Build one with `from_any`, which validates; the constructor trusts its arguments.
+    The arrays are read-only views, so a matrix made by `from_any` may share memory
+    with its source. `rows` always copies: what a model keeps comes from there.
+
+    Attributes
+    ----------
+    data : (nnz,) float64, finite
+    indices : (nnz,) int32
+        Columns, strictly increasing within a row: no column is held twice.
+    indptr : (n + 1,) int64
+    shape : (n, d)
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        for name in ("data", "indices", "indptr"):
+            view = getattr(self, name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+
+    def __reduce__(self):  # through the constructor, so that pickles stay read-only
+        return CSR, (self.data, self.indices, self.indptr, self.shape)
+
+    @classmethod
+    def from_any(cls, X: Any, name: str = "X") -> "CSR":
+        """Validate anything with the attributes of a scipy CSR matrix or array."""
+        if getattr(X, "format", "csr") != "csr":
+            raise TypeError(
+                f"{name} is sparse in {X.format!r} format: pass {name}.tocsr()"
+            )
+        if len(X.shape) != 2:
+            raise ValueError(f"{name} must be 2-dimensional, got shape {X.shape}")
+        n, d = (int(size) for size in X.shape)
+        if n < 0 or not 0 <= d <= np.iinfo(np.int32).max:
+            raise ValueError(f"{name} must have less than 2^31 columns, got {d}")
+        indptr = _vector(X.indptr, f"{name}.indptr", "iu")
+        indices = _vector(X.indices, f"{name}.indices", "iu")
+        data = _vector(X.data, f"{name}.data", "biuf")
+
+        if indptr.size != n + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+            raise ValueError(f"{name}.indptr must rise from 0 in {n + 1} entries")
+        nnz = int(indptr[-1])
+        if min(indices.size, data.size) < nnz:
+            raise ValueError(
+                f"{name}.indptr promises {nnz} entries, {name} holds "
+                f"{min(indices.size, data.size)}"
+            )
+        indptr = np.require(indptr, np.int64, ["C", "A"])
+        # scipy allows room for more entries behind the last row
+        indices, data = indices[:nnz], data[:nnz]
+        bad = np.flatnonzero((indices < 0) | (indices >= d))
+        if bad.size:
+            row = np.searchsorted(indptr, bad[0], side="right") - 1
+            raise ValueError(
+                f"{name} has {d} columns, but row {row} holds column {indices[bad[0]]}"
+            )
+        indices = np.require(indices, np.int32, ["C", "A"])
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below
+            data = np.require(data, np.float64, ["C", "A"])
+            data, indices, indptr = _canonical(data, indices, indptr)
+        bad = np.flatnonzero(~np.isfinite(data))
+        if bad.size:
+            row = np.searchsorted(indptr, bad[0], side="right") - 1
+            raise ValueError(f"{name} must be finite; first bad row is {row}")
+        return cls(data, indices, indptr, (n, d))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def rows(self, index) -> "CSR":
+        """Copy the rows that a slice, an integer array or a boolean mask selects."""
+        every = np.arange(len(self))
+        index = np.atleast_1d(every[index])
+        size = np.diff(self.indptr)[index]
+        indptr = _indptr(size)
+        take = np.arange(indptr[-1]) + np.repeat(self.indptr[index] - indptr[:-1], size)
+        shape = (index.size, self.shape[1])
+        return CSR(self.data[take], self.indices[take], indptr, shape)
+
+    def dense(self, start: int | None = None, stop: int | None = None) -> np.ndarray:
+        """Rows start..stop-1 as a new dense array; bounds are clipped as a slice's."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        out = np.zeros((max(stop - start, 0), self.shape[1]))
+        if out.size:
+            held = slice(self.indptr[start], self.indptr[stop])
+            row = np.repeat(np.arange(len(out)), np.diff(self.indptr[start : stop + 1]))
+            out[row, self.indices[held]] = self.data[held]
+        return out
+
+    def sq_norms(self) -> np.ndarray:
+        """|x_i|^2 of every row, (n,)."""
+        return np.bincount(
+            _row_of_entry(self.indptr), self.data**2, minlength=len(self)
+        )
+
+    def mean_and_var(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and variance of every column, two (d,) arrays; O(nnz + d).
+
+        The sum over absent entries is that of their common value, (0 - mean)^2.
+        """
+        d, total = self.shape[1], weight.sum()
+        w = weight[_row_of_entry(self.indptr)]
+        mean = np.bincount(self.indices, w * self.data, minlength=d) / total
+        held = w * (self.data - mean[self.indices]) ** 2
+        # rounding may leave a tiny negative weight where no entry is absent
+        absent = np.maximum(total - np.bincount(self.indices, w, minlength=d), 0)
+        var = np.bincount(self.indices, held, minlength=d) + absent * mean**2
+        return mean, var / total
+
+
+def _vector(values, name: str, kinds: str) -> np.ndarray:
+    """A 1-D array whose dtype is of one of the kinds."""
+    a = np.asarray(values)
+    if a.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")
+    if a.dtype.kind not in kinds:
+        kind = "real numbers" if "f" in kinds else "integers"
+        raise TypeError(f"{name} must hold {kind}, got dtype {a.dtype}")
+    return a
+
+
+def _indptr(sizes: np.ndarray) -> np.ndarray:
+    """Offsets of rows that hold so many entries."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64, copy=False)
+
+
+def _row_of_entry(indptr: np.ndarray) -> np.ndarray:
+    """Row of each entry, (nnz,)."""
+    return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+
+
+def _canonical(data, indices, indptr):
+    """Sort each row by column and add up the entries that share one."""
+    row = _row_of_entry(indptr)
+    rising = (row[1:] > row[:-1]) | (indices[1:] > indices[:-1])
+    if rising.all():
+        return data, indices, indptr
+    order = np.lexsort((indices, row))
+    data, indices, row = data[order], indices[order], row[order]
+    first = np.ones(row.size, dtype=bool)
+    first[1:] = (row[1:] > row[:-1]) | (indices[1:] > indices[:-1])
+    start = np.flatnonzero(first)
+    sizes = np.bincount(row[start], minlength=indptr.size - 1)
+    return np.add.reduceat(data, start), indices[start], _indptr(sizes)
