@@ -239,9 +239,9 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
     hints = typing.get_type_hints(cls)
     for field, value in values.items():
         if not _fits(value, hints[field]):
-            raise TypeError(f"{name}.{field} cannot be a {type(value).__name__}")
-        is_number = isinstance(value, float)
-        if name in kernels.NAMED and is_number and not math.isfinite(value):
+            raise TypeError(f"{name}.{field} cannot be of type {type(value).__name__}")
+        finite = not isinstance(value, float) or math.isfinite(value)
+        if name in kernels.NAMED and not finite:
             raise ValueError(f"{name}.{field} must be finite, got {value}")
     made = cls(**values)
     if isinstance(made, Model):
@@ -261,7 +261,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, arg) for arg in args)
     if origin is typing.Literal:
-        return value in args
+        return type(value) in map(type, args) and value in args
     if origin in (list, tuple):
         items = [arg for arg in args if arg is not Ellipsis]
         return isinstance(value, origin) and all(
@@ -286,10 +286,7 @@ def _read(file: typing.BinaryIO) -> tuple[Any, dict[str, np.ndarray]]:
         members = archive.infolist()
         # Stored members that together fit the file cannot unpack to more than it,
         # not even where their extents overlap.
-        if any(
-            m.compress_type != zipfile.ZIP_STORED or m.file_size != m.compress_size
-            for m in members
-        ):
+        if any(m.compress_type != zipfile.ZIP_STORED for m in members):
             raise ValueError("a member is compressed")
         if sum(m.file_size for m in members) > size:
             raise ValueError("its members claim more bytes than it has")

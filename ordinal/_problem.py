@@ -10,20 +10,6 @@ import numpy as np
 
 from ._sparse import CSR, frozen
 
-__all__ = [
-    "CSR",
-    "Problem",
-    "check_choice",
-    "check_cost",
-    "check_count",
-    "check_features",
-    "check_flag",
-    "check_nonnegative",
-    "check_positive",
-    "frozen",
-    "resolve_rng",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
@@ -199,7 +185,8 @@ def _labels(values: Any, name: str) -> np.ndarray:
     if a.dtype.kind in "UT" and not isinstance(values, np.ndarray):
         a = np.array(values, dtype=object)  # numpy has turned [1, "a"] into strings
     if a.dtype.kind in "OT":
-        for row, label in enumerate(a.tolist()):
+        labels = a.tolist()
+        for row, label in enumerate(labels):
             if _is_missing(label):
                 raise ValueError(f"{name} has no label in row {row}")
             if not isinstance(label, str):
@@ -207,7 +194,7 @@ def _labels(values: Any, name: str) -> np.ndarray:
                     f"{name} must hold integers or strings, got "
                     f"{type(label).__name__} {label!r} in row {row}"
                 )
-        a = a.astype(np.str_)
+        a = np.array(labels, dtype=np.str_)
     if a.dtype.kind not in "biufU":
         raise TypeError(f"{name} must hold integers or strings, got dtype {a.dtype}")
     if a.dtype.kind == "f":

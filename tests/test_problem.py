@@ -115,6 +115,21 @@ def test_classes_may_rank_numbers_too_and_name_more_than_there_are():
     assert_array_equal(problem([0.5, 1.0], classes=[0.5, 1, 1.5]).rank, [0, 1])
 
 
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numpy 1")
+def test_strings_of_variable_width_are_strings():
+    p = problem(np.array(["b", "a"], dtype=np.dtypes.StringDType()), classes=["b", "a"])
+    assert_array_equal(p.rank, [0, 1])
+    with refused(TypeError, "y holds strings"):
+        problem(np.array(["b", "a"], dtype=np.dtypes.StringDType()))
+
+
+def test_the_callers_classes_stay_his_own():
+    classes = np.array([0, 1])
+    p = problem([0, 1], classes=classes)
+    classes[0] = 7
+    assert_array_equal(p.classes, [0, 1])
+
+
 def test_large_integers_are_not_confused_by_rounding():
     y = np.array([2**53, 2**53 + 1, 2**63 + 5], dtype=np.uint64)
     assert_array_equal(problem(y, classes=y[[1, 2, 0]]).rank, [2, 0, 1])
