@@ -1,0 +1,297 @@
+"""What happens to a table before a fit: scaling of features, binning of a target."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._fit import Convergence
+from ._model import Model
+from ._problem import _sample_weights, check_count, check_features, frozen
+
+_EPS = np.finfo(np.float64).eps
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standardizer(Model):
+    """Z = (X - mean) / scale, with the mean and deviation of the training rows.
+
+    A constant column gets scale 1, so that it becomes 0 and no division blows up
+    rounding noise. Constant means: all values equal, or a deviation of at most
+    4 ulp of the mean, or one below 1e-307 (whose reciprocal would overflow).
+
+    Attributes
+    ----------
+    mean : (d,) float64
+    scale : (d,) float64, > 0
+        Population deviation (ddof 0), as is usual for features.
+
+    Examples
+    --------
+    >>> s = Standardizer.fit([[1.0, 7.0], [3.0, 7.0]])
+    >>> s.transform([[5.0, 7.0]])
+    array([[3., 0.]])
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+    def _check(self) -> None:
+        if not (
+            self.mean.ndim == 1
+            and self.mean.size > 0
+            and self.scale.shape == self.mean.shape
+            and self.mean.dtype == self.scale.dtype == np.float64
+            and np.isfinite(self.mean).all()
+            and np.isfinite(self.scale).all()
+            and (self.scale > 0).all()
+        ):
+            raise ValueError("mean and scale must be finite vectors, and scale > 0")
+
+    @classmethod
+    def fit(
+        cls, X: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> "Standardizer":
+        """Measure the mean and the deviation of each column, in O(n d).
+
+        Parameters
+        ----------
+        X : (n, d) array_like
+            Finite; values near the largest double do not overflow.
+        sample_weight : (n,) array_like, optional
+            Weights >= 0, not all 0; weight 2 is the row twice, weight 0 no row. By
+            default every row counts once.
+
+        Raises
+        ------
+        ValueError
+            If `X` is empty, not 2-dimensional or not finite, or a weight is bad.
+        TypeError
+            If `X` is sparse: it would not stay so.
+        """
+        X = _dense(X)
+        w = _sample_weights(sample_weight, X.shape[0])
+        if not w.all():
+            X, w = X[w > 0], w[w > 0]
+        w = w / w.max()  # a sum of huge weights could overflow
+        w /= w.sum()
+        # Powers of two bring each column into (-1, 1) without rounding: no square
+        # or sum of any finite column overflows or vanishes there.
+        exponent = np.frexp(np.abs(X).max(axis=0))[1]
+        Z = np.ldexp(X, -exponent)
+        mean = w @ Z
+        D = Z - mean
+        shift = w @ D  # what rounding left of the first mean, of the weights' sum too
+        mean += shift
+        scale = np.sqrt(np.maximum(w @ (D * D) - shift * shift, 0.0))
+        # A deviation is at most the largest value; past it, rounding could overflow.
+        scale = np.ldexp(np.minimum(scale, np.abs(Z).max(axis=0)), exponent)
+        # Of many equal values, rounding could still make a deviation of some ulp.
+        equal = (X == X[0]).all(axis=0)
+        mean = np.where(equal, X[0], np.ldexp(mean, exponent))
+        constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
+        return cls(frozen(mean), frozen(np.where(constant, 1.0, scale)))
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """(n, d) float64, C-contiguous: a new array.
+
+        Raises
+        ------
+        ValueError
+            If `X` has another width or is not finite, or holds a value so far from
+            the mean that its score is not finite.
+        """
+        X = _dense(X, self.mean.size)
+        with np.errstate(over="ignore"):
+            # Halves, as the difference of two huge numbers may overflow.
+            Z = X * 0.5
+            Z -= self.mean * 0.5
+            Z /= self.scale * 0.5
+        if not np.isfinite(Z).all():
+            row, column = np.argwhere(~np.isfinite(Z))[0]
+            raise ValueError(
+                f"X[{row}, {column}] = {X[row, column]} overflows: the column has mean "
+                f"{self.mean[column]} and deviation {self.scale[column]}"
+            )
+        return Z
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardizedModel(Model):
+    """A model together with the scaling it was fitted behind: takes raw features.
+
+    Attributes
+    ----------
+    standardizer : Standardizer
+    model : NpsvorModel or any other model of this package
+        Fitted on `standardizer.transform(X)`.
+    feature_names : tuple of str, or None
+        Columns in the order of the features, if they had names.
+
+    Examples
+    --------
+    >>> from ordinal import datasets, fit_npsvor
+    >>> X, y = datasets.make_gaussians()
+    >>> s = Standardizer.fit(X)
+    >>> both = StandardizedModel(s, fit_npsvor(s.transform(X), y))
+    >>> both.predict([[10.0, 10.0], [20.0, 10.0]])
+    array([1, 3])
+    """
+
+    standardizer: Standardizer
+    model: Any
+    feature_names: tuple[str, ...] | None = None
+
+    def _check(self) -> None:
+        if not hasattr(self.model, "predict"):
+            raise ValueError(f"a {type(self.model).__name__} does not predict")
+        names = self.feature_names
+        if names is not None and len(names) != self.standardizer.mean.size:
+            raise ValueError("feature_names and standardizer differ in their width")
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(r,) labels in rank order."""
+        return self.model.classes
+
+    @property
+    def convergence(self) -> Convergence:
+        """The record of the fit."""
+        return self.model.convergence
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """(n,) labels for the rows of raw `X`; errors as for `Standardizer`."""
+        return self.model.predict(self.standardizer.transform(X))
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """What `model.decision_function` gives for the rows of raw `X`."""
+        return self.model.decision_function(self.standardizer.transform(X))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binning(Model):
+    """Cuts a numeric target into ranks 1..n_bins; bins are closed on the right.
+
+    Rank k holds edges[k-2] < value <= edges[k-1]; the outer bins have no outer edge,
+    so new values beyond the training range get the first or the last rank.
+
+    Attributes
+    ----------
+    edges : (n_bins - 1,) array_like, finite and strictly increasing
+
+    Raises
+    ------
+    ValueError
+        If `edges` are not so.
+
+    Examples
+    --------
+    >>> Binning([1.0, 2.0]).transform([0.5, 1.0, 1.5, 9.0])
+    array([1, 1, 2, 3])
+    """
+
+    edges: np.ndarray
+
+    def __post_init__(self):
+        edges = np.array(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or edges.size == 0 or not np.isfinite(edges).all():
+            raise ValueError(f"edges must be a finite, non-empty vector, got {edges}")
+        if not np.all(edges[:-1] < edges[1:]):
+            raise ValueError(f"edges must be strictly increasing, got {edges}")
+        object.__setattr__(self, "edges", frozen(edges))
+
+    @classmethod
+    def equal_frequency(cls, values: ArrayLike, n_bins: int) -> "Binning":
+        """Bins of as equal a number of `values` as can be.
+
+        Edge k is the smallest value that at least k/n_bins of all values do not
+        exceed, so tied values always share a rank.
+
+        Parameters
+        ----------
+        values : (n,) array_like, finite
+        n_bins : int, at least 2
+
+        Raises
+        ------
+        ValueError
+            If ties leave a bin empty (the message says how many bins are left), or
+            an argument is bad.
+
+        Examples
+        --------
+        >>> Binning.equal_frequency([5, 1, 2, 3, 8, 4], 3).edges
+        array([2., 4.])
+        """
+        values = np.sort(_values(values, n_bins))
+        # ceil(k n / n_bins) - 1 in integers, where rounding cannot move an edge
+        k = np.arange(1, n_bins)
+        edges = values[-(-k * values.size // n_bins) - 1]
+        distinct = np.unique(edges[edges < values[-1]])
+        if distinct.size < n_bins - 1:
+            raise ValueError(
+                f"ties leave only {distinct.size + 1} distinct bins of the "
+                f"n_bins={n_bins} asked for; take fewer bins or equal lengths"
+            )
+        return cls(edges)
+
+    @classmethod
+    def equal_length(cls, values: ArrayLike, n_bins: int) -> "Binning":
+        """Bins of equal length between the least and the largest value.
+
+        A bin in between may hold no value; its rank then does not occur.
+
+        Parameters
+        ----------
+        values : (n,) array_like, finite
+        n_bins : int, at least 2
+
+        Raises
+        ------
+        ValueError
+            If the values are too close together to have edges in between, or an
+            argument is bad.
+
+        Examples
+        --------
+        >>> Binning.equal_length([0.0, 1.0, 9.0], 3).edges
+        array([3., 6.])
+        """
+        values = _values(values, n_bins)
+        low, high = values.min(), values.max()
+        share = np.arange(1, n_bins) / n_bins
+        edges = low * (1 - share) + high * share  # high - low could overflow
+        if not np.all(np.diff(edges, prepend=low, append=high) > 0):
+            raise ValueError(
+                f"{n_bins} bins of equal length do not fit between {low} and {high}"
+            )
+        return cls(edges)
+
+    def transform(self, values: ArrayLike) -> np.ndarray:
+        """(n,) int64 ranks 1..n_bins; ValueError names the row of a bad value."""
+        return 1 + np.searchsorted(self.edges, _values(values), side="left")
+
+
+def _dense(X: ArrayLike, n_features: int | None = None) -> np.ndarray:
+    dense = check_features(X, n_features)
+    if not isinstance(dense, np.ndarray):
+        raise TypeError("X is sparse, and standardizing would fill it: make it dense")
+    return dense
+
+
+def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:
+    if n_bins is not None:
+        check_count(n_bins=n_bins)
+        if n_bins < 2:
+            raise ValueError(f"n_bins must be at least 2, got {n_bins}")
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(
+            f"values must be 1-dimensional and non-empty, got shape {values.shape}"
+        )
+    if not np.isfinite(values).all():
+        row = np.flatnonzero(~np.isfinite(values))[0]
+        raise ValueError(f"values must be finite, got {values[row]} in row {row}")
+    return values

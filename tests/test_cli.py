@@ -1,0 +1,453 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ordinal
+from ordinal import _cli
+from ordinal.datasets import make_gaussians
+from ordinal.metrics import mae, mze
+from ordinal.model_selection import stratified_holdout
+from ordinal.preprocessing import Binning, Standardizer
+
+NAMES = {1: "low", 2: "mid", 3: "high"}
+
+
+def write(path, X, y, header="east,north,grade"):
+    lines = [header] if header else []
+    lines += [
+        ",".join([*map(repr, x), str(k)])
+        for x, k in zip(X.tolist(), y.tolist(), strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_gaussians(20)
+
+
+@pytest.fixture
+def data(tmp_path, rows):
+    """A table whose target is the rank."""
+    return write(tmp_path / "clusters.csv", *rows)
+
+
+@pytest.fixture
+def text_data(tmp_path, rows):
+    """The same with ranks that are words."""
+    X, y = rows
+    return write(tmp_path / "words.csv", X, np.array([NAMES[k] for k in y]))
+
+
+@pytest.fixture
+def raw_data(tmp_path, rows):
+    """The first feature as a numeric target."""
+    X, _ = rows
+    path = tmp_path / "raw.csv"
+    return write(path, X[:, 1:], X[:, 0], header="north,target")
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*argv, code=0):
+        """What the command prints; after an error, its one line."""
+        assert _cli.main([str(arg) for arg in argv]) == code
+        out, err = capsys.readouterr()
+        if code == 0:
+            assert err == ""
+            return out
+        assert err.startswith("ordinal: error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return run
+
+
+def scores(out):
+    """{method: (MZE, MAE)} of a comparison's output."""
+    lines = [line.split() for line in out.splitlines()]
+    return {
+        cells[0]: (float(cells[1]), float(cells[3]))
+        for cells in lines
+        if cells and cells[0] in _cli.METHODS
+    }
+
+
+# compare
+
+
+def test_compare_reports_the_errors_of_its_holdouts(run, data, rows):
+    out = run("compare", data, "--splits", 4, "--methods", "npsvor", "--seed", 7)
+    assert "clusters: 60 rows, 2 features, 3 ranks; 4 x (45 training + 15 test" in out
+    assert "4/4" in out
+    assert "Not converged" not in out
+
+    X, y = rows
+    errors = []
+    for train, test in stratified_holdout(y, 4, rng=7):
+        s = Standardizer.fit(X[train])
+        model = ordinal.fit_npsvor(s.transform(X[train]), y[train])
+        predicted = model.predict(s.transform(X[test]))
+        errors.append([f(y[test], predicted, labels=[1, 2, 3]) for f in (mze, mae)])
+    mean, sd = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1)
+    np.testing.assert_allclose(scores(out)["npsvor"], mean, atol=6e-5)
+    assert f"({sd[0]:.4f})" in out
+    assert f"({sd[1]:.4f})" in out
+
+
+def test_compare_words_as_ranks(run, data, text_data):
+    words = run("compare", text_data, "--splits", 3, "--classes", "low,mid,high")
+    assert scores(words) == scores(run("compare", data, "--splits", 3))
+
+
+def test_compare_takes_any_target_column(run, tmp_path, data, rows):
+    X, y = rows
+    path = tmp_path / "first.csv"
+    table = np.column_stack([y, X[:, 0]]), X[:, 1]
+    first = run(
+        "compare",
+        write(path, *table, header="grade,east,north"),
+        *("--splits", 3, "--target", "grade"),
+    )
+    assert scores(first) == scores(run("compare", data, "--splits", 3))
+
+
+@pytest.mark.parametrize("kind", ["frequency", "length"])
+def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
+    X, _ = rows
+    make = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}[kind]
+    ranks = make(X[:, 0], 4).transform(X[:, 0])
+    ready = write(tmp_path / "ready.csv", X[:, 1:], ranks, header="north,rank")
+    binned = run("compare", raw_data, "--splits", 2, "--bins", 4, "--binning", kind)
+    assert scores(binned) == scores(run("compare", ready, "--splits", 2))
+
+
+def test_compare_sets_arguments(run, data):
+    plain = run("compare", data, "--splits", 2)
+    changed = run(
+        "compare", data, "--splits", 2, "--set", "npsvor.C1=1e-4", "npsvor.gamma=50"
+    )
+    assert scores(plain)["npsvor"] != scores(changed)["npsvor"]
+    assert scores(plain)["npsvor-admm"] == scores(changed)["npsvor-admm"]
+    assert run("compare", data, "--splits", 2, "--threads", 1)
+
+
+def test_compare_counts_what_does_not_converge(run, data):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        out = run("compare", data, "--splits", 3, "--set", "npsvor.max_iter=1")
+    assert not seen
+    assert "0/3" in out
+    assert out.endswith("Not converged in every split: npsvor on clusters (max_iter)\n")
+
+
+def test_compare_without_data_uses_the_embedded_sets(run):
+    out = run("compare", "--splits", 1)
+    assert "gaussians: 300 rows, 2 features, 3 ranks" in out
+    assert "tlssvor: 300 rows, 5 features, 4 ranks" in out
+    assert out.count("npsvor-admm") == 2
+    assert out.count("1/1") == 4
+
+
+# compare with a file of splits
+
+
+@pytest.fixture
+def splits(tmp_path):
+    """Writes arrays as a file of splits."""
+
+    def save(**arrays):
+        np.savez(tmp_path / "splits.npz", **arrays)
+        return tmp_path / "splits.npz"
+
+    return save
+
+
+def stacked(y, n_splits=2):
+    train, test = zip(*stratified_holdout(y, n_splits, rng=3), strict=True)
+    return np.array(train), np.array(test)
+
+
+def test_stored_splits_are_used(run, data, rows, splits):
+    train, test = stacked(rows[1])
+    path = splits(train_idx=train, test_idx=test)
+    assert scores(run("compare", data, "--splits", path)) == scores(
+        run("compare", data, "--splits", 2, "--seed", 3)
+    )
+
+
+def test_stored_labels_replace_quantiles(run, data, raw_data, rows, splits):
+    X, y = rows
+    train, test = stacked(y)
+    path = splits(train_idx_3=train, test_idx_3=test, y3=y.astype(np.int8))
+    stored = run("compare", raw_data, "--splits", path, "--bins", 3)
+    ready = raw_data.replace("raw", "ready")
+    write(Path(ready), X[:, 1:], y, header="north,rank")
+    assert scores(stored) == scores(run("compare", ready, "--splits", 2, "--seed", 3))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "message"),
+    [
+        ({"train_idx_5": [[0]], "test_idx_5": [[1]]}, [], "does --bins fit"),
+        ({"train_idx": [[0]]}, [], "no train_idx and test_idx"),
+        ({"train_idx": [0], "test_idx": [1]}, [], "2-D"),
+        ({"train_idx": [[0.5]], "test_idx": [[1.0]]}, [], "2-D row numbers"),
+        ({"train_idx": [[0]], "test_idx": [[1], [2]]}, [], "number of splits"),
+        ({"train_idx": [[0]], "test_idx": [[60]]}, [], "split 0 has a row outside"),
+        ({"train_idx": [[-1]], "test_idx": [[0]]}, [], "split 0 has a row outside"),
+        ({"train_idx": [[0, 1]], "test_idx": [[1]]}, [], "split 0 uses a row twice"),
+        (
+            {"train_idx": [[0]], "test_idx": [[1]], "y3": [1, 2]},
+            ["--bins", 3],
+            "2 labels for 60 rows",
+        ),
+        (
+            {"train_idx": [[0]], "test_idx": [[1]], "y3": [0] * 60},
+            ["--bins", 3],
+            "ranks 1 to 3",
+        ),
+        (
+            {"train_idx": [[0]], "test_idx": [[1]], "y3": [1, 2]},
+            ["--bins", 3, "--binning", "length"],
+            "holds the labels y3",
+        ),
+        ({"train_idx": [[0]], "test_idx": [[1]]}, ["--seed", 1], "do not go with"),
+        ({"train_idx": [[object()]], "test_idx": [[1]]}, [], "holds no splits"),
+    ],
+)
+def test_bad_splits(run, data, splits, arrays, options, message):
+    path = splits(**{key: np.array(value) for key, value in arrays.items()})
+    error = run("compare", data, "--splits", path, *options, code=2)
+    assert message in error
+
+
+def test_splits_must_be_an_npz(run, data):
+    assert "is not an .npz file" in run("compare", data, "--splits", data, code=2)
+
+
+# fit and predict
+
+
+def test_fit_and_predict_whole_ranks(run, tmp_path, data, rows):
+    X, y = rows
+    out = run("fit", data, "--method", "npsvor", "--out", tmp_path / "m.npz")
+    assert out.startswith("npsvor on 60 rows, 2 features, 3 ranks: converged in")
+    model = ordinal.load(tmp_path / "m.npz")
+    assert model.feature_names == ("east", "north")
+    s = Standardizer.fit(X)
+    expected = ordinal.fit_npsvor(s.transform(X), y).predict(s.transform(X))
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+    lines = run("predict", tmp_path / "m.npz", data).splitlines()
+    assert lines == ["prediction", *map(str, expected)]
+    assert run("predict", tmp_path / "m.npz", data, "--out", tmp_path / "p") == ""
+    assert (tmp_path / "p").read_text().splitlines() == lines
+
+
+def test_predictions_come_back_as_words(run, tmp_path, data, text_data):
+    for name, table, options in [
+        ("numbers", data, []),
+        ("words", text_data, ["--classes", "low,mid,high"]),
+    ]:
+        out = tmp_path / f"{name}.npz"
+        run("fit", table, "--method", "npsvor", "--out", out, *options)
+    _, *numbers = run("predict", tmp_path / "numbers.npz", data).split()
+    _, *words = run("predict", tmp_path / "words.npz", data).split()
+    assert words == [NAMES[int(k)] for k in numbers]
+
+
+def test_predict_finds_columns_by_name_or_position(run, tmp_path, data, rows):
+    X, y = rows
+    model = tmp_path / "m.npz"
+    run("fit", data, "--method", "npsvor", "--out", model)
+    expected = run("predict", model, data)
+    wider = write(tmp_path / "w.csv", X[:, ::-1], y, header="north,east,extra")
+    swapped = write(tmp_path / "s.csv", X[:, 1:], X[:, 0], header="north,east")
+    bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
+    for table in (wider, swapped, bare):
+        assert run("predict", model, table) == expected
+    bare = write(tmp_path / "b.csv", X, y, header=None)
+    assert "no column 'east'" in run("predict", model, bare, code=2)
+
+
+def test_predict_for_a_model_of_a_table_without_header(run, tmp_path, rows):
+    X, y = rows
+    model = tmp_path / "m.npz"
+    table = write(tmp_path / "t.csv", X, y, header=None)
+    run("fit", table, "--method", "npsvor", "--out", model)
+    bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
+    assert run("predict", model, table) == run("predict", model, bare)
+
+
+def test_predict_with_a_model_that_was_saved_from_python(run, tmp_path, rows):
+    X, y = rows
+    ordinal.fit_npsvor(X, y).save(tmp_path / "m.npz")
+    bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
+    assert len(run("predict", tmp_path / "m.npz", bare).split()) == 61
+    Standardizer.fit(X).save(tmp_path / "s.npz")
+    error = run("predict", tmp_path / "s.npz", bare, code=2)
+    assert "holds a Standardizer, not a model" in error
+
+
+def test_fit_shows_the_bins(run, tmp_path, raw_data, rows):
+    out = run(
+        "fit", raw_data, "--method", "npsvor", "--out", tmp_path / "m", "--bins", 3
+    )
+    edges = Binning.equal_frequency(rows[0][:, 0], 3).edges
+    assert f"ranks 1 to 3 end at {edges[0]:.6g}, {edges[1]:.6g} and" in out
+
+
+def test_fit_warns_in_one_line(capsys, tmp_path, data):
+    argv = ["fit", data, "--method", "npsvor", "--out", str(tmp_path / "m.npz")]
+    assert _cli.main([*argv, "--set", "max_iter=1"]) == 0
+    out, err = capsys.readouterr()
+    assert "max_iter in" in out
+    assert err.startswith("ordinal: warning: fit_npsvor: max_iter after")
+    assert err.count("\n") == 1
+
+
+def test_config(run):
+    lines = dict(line.split(maxsplit=1) for line in run("config").splitlines())
+    assert lines == {k: str(v) for k, v in ordinal.show_config().items()}
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([], "arguments are required: COMMAND"),
+        (["frobnicate"], "invalid choice"),
+        (["compare", "--methods", "magic"], "invalid choice: 'magic'"),
+        (["compare", "--bins", "x"], "invalid int value"),
+        (["compare", "--bins", 3], "--bins needs DATA"),
+        (["compare", "--target", "y"], "--target needs DATA"),
+        (["compare", "--splits", "s.npz"], "needs DATA"),
+        (["compare", "--splits", 0], "n_splits must be a positive integer"),
+        (["compare", "--set", "C1=1"], "expected METHOD.ARG=VALUE"),
+        (["compare", "--set", "npsvor.C1"], "expected ARG=VALUE"),
+        (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C1"),
+        (["compare", "--set", "npsvor-admm.solver=smo"], "means solver='admm'"),
+        (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
+        (["compare", "--set", "npsvor.C1=-1"], "C1 must be"),
+        (["compare", "nowhere.csv"], "nowhere.csv: No such file"),
+        (["compare", "DATA", "--target", "x"], "no column 'x'"),
+        (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),
+        (["compare", "DATA", "--bins", 1], "n_bins must be at least 2"),
+        (["compare", "DATA", "--test-size", 60], "test_size=60"),
+        (
+            ["compare", "DATA", "--target", "east"],
+            "is no rank: cut the numbers with --bins",
+        ),
+        (["compare", "DATA", "--classes", "1,2"], "'3' is not in --classes 1,2"),
+        (["compare", "DATA", "--classes", "low,mid"], "column 'grade' holds numbers"),
+        (["compare", "DATA", "--classes", "1", "--bins", 2], "--bins makes ranks"),
+        (
+            ["compare", "WORDS"],
+            "line 2, column 'grade': 'low' is not a finite number; labels that",
+        ),
+        (
+            ["compare", "WORDS", "--classes", "low,high"],
+            "line 22, column 'grade': 'mid'",
+        ),
+        (["compare", "WORDS", "--bins", 2], "'low' is not a finite number"),
+        (["fit", "DATA", "--method", "npsvor", "--out", "no/m"], "no such folder"),
+        (["fit", "DATA", "--method", "npsvor"], "required: --out"),
+        (["predict", "DATA", "DATA"], "not an ordinal model file"),
+    ],
+)
+def test_errors_take_one_line(run, data, text_data, argv, message):
+    paths = {"DATA": data, "WORDS": text_data}
+    assert message in run(*[paths.get(arg, arg) for arg in argv], code=2)
+
+
+def test_a_quantity_is_not_taken_for_a_rank(run, tmp_path):
+    k = np.arange(60)
+    path = write(tmp_path / "t.csv", k[:, None] / 2, 1000 * k, header="x,price")
+    assert "has 60 distinct values; cut it" in run("compare", path, code=2)
+    path = write(tmp_path / "t.csv", k[:, None], k / 2, header="x,price")
+    assert "line 3, column 'price': '0.5' is no rank: cut" in run(
+        "compare", path, code=2
+    )
+
+
+def test_a_slip_among_the_ranks_is_found(run, tmp_path):
+    (tmp_path / "t.csv").write_text("x,rank\n1,1\n2,2\n3,1O\n4,2\n")
+    error = run("compare", tmp_path / "t.csv", code=2)
+    assert "line 4, column 'rank': '1O' is not a finite number" in error
+
+
+def test_a_single_column_is_no_table(run, tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1;2\n")
+    assert "cells are separated by commas" in run("compare", tmp_path / "t.csv", code=2)
+
+
+def test_ctrl_c_is_quiet(monkeypatch, capsys, data):
+    def interrupted(X, y):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(_cli.METHODS, "npsvor", (interrupted, {}))
+    assert _cli.main(["compare", data, "--methods", "npsvor"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+# The command as a process
+
+
+def test_module_is_the_command(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "ordinal", "compare", "--bins", "2"],
+        cwd=tmp_path,  # the folder of the sources would shadow the package
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert done.stderr == "ordinal: error: --bins needs DATA\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
+@pytest.mark.parametrize(
+    "argv",
+    [["config"], ["predict", "m.npz", "x.csv"]],
+    ids=["at the last flush", "while writing"],
+)
+def test_a_closed_pipe_is_quiet(tmp_path, rows, argv):
+    ordinal.fit_npsvor(*rows).save(tmp_path / "m.npz")
+    (tmp_path / "x.csv").write_text("1,2\n" * 20_000)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "ordinal", *argv]
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+def test_the_source_tree_says_so(tmp_path):
+    package = tmp_path / "ordinal"
+    (package / "_solvers").mkdir(parents=True)
+    for module in Path(ordinal.__file__).parent.glob("*.py"):
+        shutil.copy(module, package)
+    (package / "_solvers" / "__init__.py").touch()
+    (package / "_solvers" / "_smo.pyx").touch()
+
+    def run(*args):
+        command = [sys.executable, *args]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    advice = "this is the source tree, which holds no compiled modules; run from "
+    done = run("-m", "ordinal", "config")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"ordinal: {advice}")
+    assert done.stderr.count("\n") == 1
+    assert f"ImportError: {advice}" in run("-c", "import ordinal").stderr

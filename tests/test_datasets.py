@@ -1,0 +1,71 @@
+import doctest
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from ordinal import datasets
+from ordinal.datasets import make_gaussians, make_tlssvor
+
+
+def test_gaussians_have_the_stated_moments():
+    n = 20_000
+    X, y = make_gaussians(n)
+    assert X.shape == (3 * n, 2)
+    assert X.dtype == np.float64
+    assert y.dtype == np.int64
+    for rank, mean in enumerate([(10, 10), (15, 15), (20, 10)], start=1):
+        Z = X[y == rank]
+        assert len(Z) == n
+        # five standard errors: sqrt(5 / n) of a mean, 5 sqrt(2 / n) of a variance,
+        # 5 / sqrt(n) of a covariance
+        np.testing.assert_allclose(Z.mean(axis=0), mean, atol=5 * np.sqrt(5 / n))
+        np.testing.assert_allclose(
+            np.cov(Z.T), 5 * np.eye(2), atol=5 * 5 * np.sqrt(2 / n)
+        )
+
+
+def test_tlssvor_without_noise_follows_the_formulas():
+    X, y = make_tlssvor(2_000, noise=0)
+    f = np.exp(-np.sum((X - 0.5) ** 2, axis=1) / 5)
+    expected = 1 + sum((f >= b).astype(int) for b in (0.905, 0.925, 0.945))
+    assert X.shape == (2_000, 5)
+    assert 0 <= X.min() < 0.01
+    assert 0.99 < X.max() < 1
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_tlssvor_noise_is_a_standard_deviation():
+    X, y = make_tlssvor(20_000)
+    f = np.exp(-np.sum((X - 0.5) ** 2, axis=1) / 5)
+    edges = np.array([-np.inf, 0.905, 0.925, 0.945, np.inf])
+    below = norm.cdf((edges[:, None] - f) / 0.026).mean(axis=1)
+    share = np.bincount(y, minlength=5)[1:] / y.size
+    # five standard errors are at most 5 sqrt(1/4 / 20000); the other reading of the
+    # paper is 0.1 away, and so is its own count
+    np.testing.assert_allclose(share, np.diff(below), atol=0.018)
+    np.testing.assert_allclose(share, [0.35, 0.19, 0.19, 0.28], atol=0.018)
+
+
+@pytest.mark.parametrize("make", [make_gaussians, make_tlssvor])
+def test_a_seed_fixes_the_rows(make):
+    for a, b in zip(make(50, rng=3), make(50, rng=3), strict=True):
+        assert a.tobytes() == b.tobytes()
+    assert not np.array_equal(make(50, rng=3)[0], make(50, rng=4)[0])
+    generator = np.random.default_rng(3)
+    assert np.array_equal(make(50, rng=generator)[0], make(50, rng=3)[0])
+    assert not np.array_equal(make(50, rng=generator)[0], make(50, rng=3)[0])
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="n_per_rank must be a positive integer"):
+        make_gaussians(0)
+    with pytest.raises(ValueError, match="n must be a positive integer"):
+        make_tlssvor(2.5)
+    for noise in (-0.1, np.nan, np.inf, "0.1"):
+        with pytest.raises(ValueError, match="noise must be"):
+            make_tlssvor(noise=noise)
+
+
+def test_docstring_examples():
+    assert doctest.testmod(datasets).failed == 0

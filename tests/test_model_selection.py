@@ -1,0 +1,116 @@
+import doctest
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordinal import model_selection
+from ordinal.model_selection import stratified_holdout
+
+
+@st.composite
+def labels_and_size(draw):
+    """Labels with rare ranks, in random order, and a feasible number of test rows."""
+    counts = draw(st.lists(st.integers(1, 12), min_size=1, max_size=6))
+    room = sum(counts) - len(counts)
+    if room == 0:
+        counts[0], room = counts[0] + 1, 1
+    y = draw(st.permutations(np.repeat(np.arange(len(counts)), counts).tolist()))
+    return np.array(y), draw(st.integers(1, room))
+
+
+@given(labels_and_size(), st.integers(0, 99))
+def test_splits_are_stratified_disjoint_and_complete(case, seed):
+    y, n_test = case
+    count = np.bincount(y)
+    for train_idx, test_idx in stratified_holdout(y, 3, test_size=n_test, rng=seed):
+        assert len(test_idx) == n_test
+        assert np.all(np.diff(train_idx) > 0)
+        assert np.all(np.diff(test_idx) > 0)
+        rows = np.concatenate([train_idx, test_idx])
+        assert sorted(rows.tolist()) == list(range(y.size))
+
+        assert set(y[train_idx]) == set(y)
+        tested = np.bincount(y[test_idx], minlength=count.size)
+        quota = n_test * count / y.size
+        # Never below the whole part of the share; above it by a row at most, unless
+        # rows that rare ranks could not give were taken elsewhere.
+        assert np.all(tested >= np.floor(quota))
+        if np.all(np.ceil(quota) < count):
+            assert np.all(tested <= np.ceil(quota))
+
+
+def test_largest_remainders_get_the_rows_left_over():
+    y = np.repeat([0, 1, 2], [50, 30, 20])
+    ((_, test_idx),) = stratified_holdout(y, 1, test_size=7)  # shares 3.5, 2.1, 1.4
+    assert np.bincount(y[test_idx]).tolist() == [4, 2, 1]
+
+
+def test_ties_are_drawn_anew():
+    y = np.repeat(np.arange(8), 2)  # every share is a half
+    splits = stratified_holdout(y, 400, test_size=4)
+    tested = Counter(rank for _, test_idx in splits for rank in y[test_idx].tolist())
+    # 1600 draws over 8 ranks: binomial (400, 1/2), deviation 10
+    assert all(abs(tested[rank] - 200) < 50 for rank in range(8))
+
+
+def test_every_row_is_tested_about_equally_often():
+    splits = stratified_holdout(np.repeat([1, 2], 20), 1000, test_size=10)
+    tested = np.bincount(np.concatenate([test_idx for _, test_idx in splits]))
+    assert np.all(np.abs(tested - 250) < 70)  # binomial (1000, 1/4), deviation 14
+
+
+@pytest.mark.parametrize(
+    ("n", "test_size", "n_test"),
+    [(57, 0.25, 15), (151, 0.25, 38), (625, 0.25, 157), (100, 0.07, 7), (30, 4, 4)],
+)
+def test_a_fraction_is_rounded_up_as_in_the_published_partitions(n, test_size, n_test):
+    ((_, test_idx),) = stratified_holdout(np.arange(n) % 3, 1, test_size=test_size)
+    assert len(test_idx) == n_test
+
+
+def test_a_seed_fixes_the_splits():
+    y = np.arange(60) % 4
+    flat = [
+        np.concatenate(
+            [np.concatenate(split) for split in stratified_holdout(y, rng=r)]
+        )
+        for r in (5, 5, 6)
+    ]
+    assert len(stratified_holdout(y)) == 30
+    assert flat[0].tobytes() == flat[1].tobytes()
+    assert not np.array_equal(flat[0], flat[2])
+
+
+def test_only_equality_of_labels_matters():
+    y = np.arange(40) % 3
+    a = stratified_holdout(y, 2)
+    b = stratified_holdout(np.array(["a", "b", "c"])[y], 2)
+    assert all(np.array_equal(s[1], t[1]) for s, t in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        ([], {}, "non-empty"),
+        ([[1, 2]], {}, "1-dimensional"),
+        ([1.0, math.nan], {}, "nan in row 1"),
+        ([1, 1, 2], {"n_splits": 0}, "n_splits"),
+        ([1, 1, 2], {"test_size": 0}, "can be 1 to 1"),
+        ([1, 1, 2], {"test_size": 2}, "can be 1 to 1"),
+        ([1, 1, 2], {"test_size": 1.0}, "fraction"),
+        ([1, 1, 2], {"test_size": math.nan}, "fraction"),
+        ([1, 1, 2], {"test_size": True}, "fraction"),
+        ([1, 2, 3], {}, "can be 1 to 0"),
+    ],
+)
+def test_bad_input(y, options, message):
+    with pytest.raises(ValueError, match=message):
+        stratified_holdout(y, **options)
+
+
+def test_docstring_examples():
+    assert doctest.testmod(model_selection).failed == 0
