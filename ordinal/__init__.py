@@ -1,0 +1,44 @@
+"""Ordinal regression: `fit_*` functions that return a frozen, certified model."""
+
+try:
+    from ._solvers import _config
+except ImportError as error:
+    import sys
+    from pathlib import Path
+
+    if not any(Path(__file__).parent.glob("_solvers/*.pyx")):
+        raise  # an installation that is broken in another way
+    _advice = (
+        "this is the source tree, which holds no compiled modules; run from another "
+        "folder or use the `ordinal` command"
+    )
+    if sys.argv[:1] == ["-m"]:  # `python -m ordinal`: __main__ never gets to speak
+        print(f"ordinal: {_advice}", file=sys.stderr)
+        raise SystemExit(2) from None
+    raise ImportError(_advice) from error
+
+from . import datasets, kernels, metrics, model_selection, preprocessing
+from ._fit import Convergence, ConvergenceWarning, State, Status
+from ._model import load
+from ._threads import show_config
+from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
+
+__version__: str = _config.VERSION
+
+__all__ = [
+    "Convergence",
+    "ConvergenceWarning",
+    "NpsvorModel",
+    "State",
+    "Status",
+    "__version__",
+    "datasets",
+    "fit_npsvor",
+    "fit_npsvor_path",
+    "kernels",
+    "load",
+    "metrics",
+    "model_selection",
+    "preprocessing",
+    "show_config",
+]

@@ -1,0 +1,250 @@
+"""The alternating direction method of multipliers for NPSVOR's duals, all at once.
+
+    min_{g,z}  1/2 g'Kg + sum_i phi_i(z_i)   s.t.  g = z,  sum_i g_i = 0,  lo <= z <= hi
+
+for several (lo, hi, phi) over one K. With the scaled dual variable u and penalty rho,
+
+    q = z - u,  a = M q,  g = a - (sum a / sum m) m,  M = rho (K + rho I)^-1,  m = M 1
+    z = clip(soft(g + u + shift, width), lo, hi)
+    u = u + g - z
+
+phi_i(v) = pp_i v above 0 and pn_i v below it, so that shift = -(pp + pn) / (2 rho) and
+width = (pp - pn) / (2 rho). The multiplier of sum g = 0, the intercept b, is
+rho sum a / sum m.
+
+Wang et al. (see `npsvor`), Algorithm 2; (12) and (13) there lack their rho / 2. The
+penalty method is Boyd et al., Foundations and Trends in ML 3(1):1-122, 2011.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import kernels
+from ._fit import Monitor, Status
+from ._linalg import Cholesky
+from ._solvers import _admm
+
+_STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a second
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdmmResult:
+    """Arrays have one entry a problem; z is (p, n), in its box, its sum not yet 0."""
+
+    z: np.ndarray
+    b: np.ndarray
+    ratio: np.ndarray  # the larger residual over its allowance; <= 1 ends a problem
+    n_iter: np.ndarray
+    status: Status
+
+
+def solve_admm(
+    factor,
+    lo: np.ndarray,
+    hi: np.ndarray,
+    pn: np.ndarray,
+    pp: np.ndarray,
+    *,
+    rho: float,
+    e_abs: float,
+    e_rel: float,
+    max_iter: int,
+    n_threads: int,
+    monitor: Monitor,
+) -> AdmmResult:
+    """Iterate every row of (lo, hi, pn, pp) until it meets (19) and (20)."""
+    p, n = lo.shape
+    z_end, b = np.zeros((p, n)), np.zeros(p)
+    ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
+    m = factor.apply(np.ones((1, n)))[0]
+
+    live = np.arange(p)  # problems that still iterate; the arrays below are theirs
+    z, u = np.zeros((p, n)), np.zeros((p, n))
+    shift, width = -(pp + pn) / (2 * rho), (pp - pn) / (2 * rho)
+    status = Status.MAX_ITER
+    for iteration in range(1, max_iter + 1):
+        a = factor.apply(z - u)
+        multiple = a.sum(axis=1) / m.sum()
+        g = a - multiple[:, None] * m
+        sums = np.empty((live.size, 5))
+        _admm.clip(g, z, u, shift, width, lo, hi, sums, n_threads)
+        primal, dual, g_norm, z_norm, u_norm = np.sqrt(sums).T
+        base = np.sqrt(n) * e_abs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio[live] = np.fmax(
+                primal / (base + e_rel * np.maximum(g_norm, z_norm)),
+                rho * dual / (base + e_rel * rho * u_norm),
+            )
+        n_iter[live], b[live], z_end[live] = iteration, rho * multiple, z
+        stopped = monitor.stop(iteration, ratio[live].max())
+        going = ratio[live] > 1
+        if stopped is not None or not going.any():
+            status = stopped or Status.CONVERGED
+            break
+        if not going.all():
+            live = live[going]
+            z, u, shift, width, lo, hi = (
+                np.ascontiguousarray(x[going]) for x in (z, u, shift, width, lo, hi)
+            )
+    return AdmmResult(z=z_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
+
+
+class DenseFactor:
+    """M q by the Cholesky factor of K + rho I: n^2 doubles, n^3 / 3 operations once.
+
+    Raises ValueError if K + rho I is not positive definite.
+    """
+
+    def __init__(self, kernel, X, rho: float, n_threads: int):
+        n = len(X)
+        others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
+        self._values = kernels.Evaluator(kernel, X, others, n_threads)
+        self.rho = rho
+        A = np.empty((n, n))
+        for rows in kernels.strips(n):
+            for columns in kernels.strips(rows.stop):
+                self._values.tile(rows, columns, A[rows, columns])
+        A[np.diag_indices(n)] += rho
+        try:
+            self._cholesky = Cholesky(A)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"kernel must be positive semi-definite: K + {rho:g} I is not"
+            ) from None
+
+    def apply(self, Q: np.ndarray) -> np.ndarray:
+        """M q for every row q of Q."""
+        return self.rho * self._cholesky.solve(np.ascontiguousarray(Q.T)).T
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """K z for every row of z, from the kernel itself."""
+        return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
+
+
+class LowRankFactor:
+    """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
+
+    M q = q - L (rho I + L'L)^-1 L'q. The rows of K at the pivots are kept exactly, and
+    the approximation is k~(x, x') = k(x, P) K_PP^-1 k(P, x'), so a model has the pivot
+    rows P for its support.
+
+    Attributes
+    ----------
+    pivots : (m,) row numbers
+    residual : float
+        Part of the trace of K that L L' leaves.
+    """
+
+    def __init__(self, kernel, X, rho: float, rank: int | float, n_threads: int):
+        self.rho = rho
+        self.L, self.pivots, self.residual = incomplete_cholesky(
+            kernel, X, rank, n_threads
+        )
+        m = self.pivots.size
+        inner = np.zeros((m, m))
+        for rows in kernels.strips(len(self.L), _STRIP):
+            inner += self.L[rows].T @ self.L[rows]
+        inner[np.diag_indices(m)] += rho
+        self._inner = Cholesky(inner)
+
+    def _transpose_times(self, Q: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.L.shape[1], Q.shape[0]))
+        for rows in kernels.strips(len(self.L), _STRIP):
+            out += self.L[rows].T @ Q[:, rows].T
+        return out
+
+    def _times(self, C: np.ndarray) -> np.ndarray:
+        out = np.empty((C.shape[1], len(self.L)))
+        for rows in kernels.strips(len(self.L), _STRIP):
+            out[:, rows] = (self.L[rows] @ C).T
+        return out
+
+    def apply(self, Q: np.ndarray) -> np.ndarray:
+        """M q for every row q of Q."""
+        return Q - self._times(self._inner.solve(self._transpose_times(Q)))
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """L L'z for every row of z."""
+        return self._times(self._transpose_times(z))
+
+    def nystroem(self, z: np.ndarray) -> np.ndarray:
+        """(m, p) coefficients c with sum_i z_i k~(x_i, x) = c'k(P, x)."""
+        upper = np.tril(self.L[self.pivots]).T  # K_PP is its square
+        return np.linalg.solve(upper, self._transpose_times(z))
+
+
+def incomplete_cholesky(kernel, X, rank: int | float, n_threads: int):
+    """L (n, m), pivot rows and relative trace residual of K ~ L L'. O(n m^2).
+
+    Pivots are taken in blocks: of the rows with the largest residuals, those that
+    remain large when the others of the block are accounted for. `rank` is the number
+    of pivots, or the part of the trace at which to stop.
+    """
+    n = len(X)
+    others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
+    values = kernels.Evaluator(kernel, X, others, n_threads)
+    left = kernels.diagonal(kernel, X)  # diagonal of K - L L'
+    trace = left.sum()
+    most = n if isinstance(rank, float) else min(int(rank), n)
+    floor = 1e-12 * left.max()
+    if not left.min() >= 0:
+        raise ValueError("kernel must be positive semi-definite: a k(x, x) is below 0")
+    L = np.zeros((n, min(most, 128)))
+    pivots = np.empty(0, np.intp)
+    while pivots.size < most and left.max() > floor:
+        if isinstance(rank, float) and left.sum() <= rank * trace:
+            break
+        width = min(64, n)
+        candidates = np.argpartition(-left, width - 1)[:width]
+        block = np.empty((width, width))
+        values.tile(candidates, candidates, block)
+        m = pivots.size
+        block -= L[candidates, :m] @ L[candidates, :m].T
+        order, small = _pivoted_block(block, floor, min(32, most - m))
+        new = candidates[order]
+        if new.size == 0:
+            left[candidates] = 0  # rounding is all that these have left
+            continue
+        if m + new.size > L.shape[1]:
+            wider = np.zeros((n, min(most, 2 * L.shape[1])))
+            wider[:, :m] = L[:, :m]
+            L = wider
+        columns = slice(m, m + new.size)
+        inverse = np.linalg.inv(small)
+        for rows in kernels.strips(n, _STRIP):
+            part = np.empty((rows.stop - rows.start, new.size))
+            values.tile(rows, new, part)
+            part -= L[rows, :m] @ L[new, :m].T
+            L[rows, columns] = part @ inverse.T
+        L[new, columns] = small  # triangular to the last bit
+        left -= np.einsum("ij,ij->i", L[:, columns], L[:, columns])
+        np.maximum(left, 0, out=left)
+        pivots = np.concatenate([pivots, new])
+        left[pivots] = 0
+    if pivots.size == 0:
+        raise ValueError("kernel is zero on every row")
+    return np.ascontiguousarray(L[:, : pivots.size]), pivots, left.sum() / trace
+
+
+def _pivoted_block(block: np.ndarray, floor: float, most: int):
+    """Pivots of a small Cholesky factorisation, and its lower triangular factor.
+
+    Stops where the best pivot falls to a quarter of the first: rows outside the block
+    may then have more to give.
+    """
+    left = np.diagonal(block).copy()
+    factor = np.zeros((block.shape[0], most))
+    order: list[int] = []
+    enough = max(floor, 0.25 * left.max())
+    while len(order) < most:
+        p = int(left.argmax())
+        if not left[p] > (enough if order else floor):
+            break
+        j = len(order)
+        column = (block[:, p] - factor[:, :j] @ factor[p, :j]) / np.sqrt(left[p])
+        factor[:, j] = column
+        left -= column**2
+        left[[*order, p]] = -np.inf
+        order.append(p)
+    return np.array(order, np.intp), np.tril(factor[order, : len(order)])

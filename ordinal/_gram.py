@@ -1,0 +1,110 @@
+"""The kernel matrix of the training rows: float32 rows within a memory limit.
+
+`Gram` holds all rows where `cache_mb` allows it, or else the most recently used ones.
+Solvers step on the float32 rows; `product` gives what tolerances look at, in double
+and from the kernel itself.
+"""
+
+import numpy as np
+
+from . import kernels
+from ._solvers import _kernel
+
+
+class Gram:
+    """Rows of K = k(X, X) for the SMO kernels.
+
+    Attributes
+    ----------
+    K : (capacity, n) float32
+    slot : (n,) int32
+        Row i of the kernel matrix is K[slot[i]]; -1 where it is not held.
+    diagonal : (n,) float64
+    full : bool
+        Every row is held, row i at slot i.
+    """
+
+    def __init__(self, kernel, X, cache_mb: float, n_threads: int, least: int):
+        """`least` rows are held even if that takes more than `cache_mb`."""
+        n = len(X)
+        self.kernel, self.X, self.n_threads = kernel, X, n_threads
+        others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
+        self._values = kernels.Evaluator(kernel, X, others, n_threads)
+        self.diagonal = kernels.diagonal(kernel, X)
+        rows = int(cache_mb * 1e6 / (4 * n))
+        self.full = rows >= n
+        self.capacity = n if self.full else min(n, max(rows, least))
+        self.K = np.empty((self.capacity, n), dtype=np.float32)
+        if self.full:
+            self.slot = np.arange(n, dtype=np.int32)
+            self._fill()
+        else:
+            self.slot = np.full(n, -1, dtype=np.int32)
+            self._holder = np.full(self.capacity, -1)  # which row a slot holds
+            self._used = np.zeros(self.capacity, dtype=np.int64)  # when it was asked
+            self._clock = 0
+
+    def _fill(self) -> None:
+        """Upper triangle by tiles, the lower one mirrored."""
+        n = self.slot.size
+        for rows in kernels.strips(n):
+            for columns in kernels.strips(n):
+                if columns.start < rows.start:
+                    continue
+                tile = self.K[rows, columns]
+                self._values.tile(rows, columns, tile)
+                if columns.start == rows.start:
+                    self._check_symmetry(tile)
+                _kernel.mirror(
+                    self.K,
+                    rows.start,
+                    rows.stop,
+                    columns.start,
+                    columns.stop,
+                    self.n_threads,
+                )
+
+    @staticmethod
+    def _check_symmetry(tile: np.ndarray) -> None:
+        scale = float(np.abs(tile).max())
+        worst = float(np.abs(tile - tile.T).max())
+        if worst > 1e-5 * scale:
+            raise ValueError(
+                f"kernel must be symmetric; k(a, b) and k(b, a) differ by {worst:.3g}"
+            )
+
+    def ensure(self, rows: np.ndarray) -> None:
+        """Hold these rows, at most `capacity` of them, in place of the least used."""
+        if self.full:
+            return
+        self._clock += 1
+        held = self.slot[rows]
+        self._used[held[held >= 0]] = self._clock
+        missing = rows[held < 0]
+        if missing.size == 0:
+            return
+        oldest = np.argsort(self._used, kind="stable")[: missing.size]
+        evicted = self._holder[oldest]
+        self.slot[evicted[evicted >= 0]] = -1
+        for part in kernels.strips(missing.size, 64):
+            into = oldest[part]
+            for columns in kernels.strips(self.slot.size, 4096):
+                tile = np.empty((into.size, columns.stop - columns.start), np.float32)
+                self.K[into, columns] = self._values.tile(missing[part], columns, tile)
+        self._holder[oldest] = missing
+        self._used[oldest] = self._clock
+        self.slot[missing] = oldest
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """K[index][:, index] in double; the rows must be held."""
+        return self.K[np.ix_(self.slot[index], index)].astype(np.float64)
+
+    def product(self, g: np.ndarray) -> np.ndarray:
+        """g K for g (r, n), in double and from the kernel itself."""
+        used = np.flatnonzero((g != 0).any(axis=0))
+        if isinstance(self.kernel, kernels.Precomputed):
+            return g[:, used] @ self.X[used]
+        values = kernels.Evaluator(
+            self.kernel, self.X, kernels.take(self.X, used), self.n_threads
+        )
+        return np.ascontiguousarray(values.product(g[:, used].T).T)

@@ -1,0 +1,37 @@
+"""What this build can do, and the vector code it chose."""
+from .simd cimport simd, simd_level
+
+cdef extern from *:
+    """
+    #ifdef _OPENMP
+    #define ORDINAL_OPENMP 1
+    #else
+    #define ORDINAL_OPENMP 0
+    #endif
+    #ifdef ORDINAL_DEBUG
+    #define ORDINAL_CHECKS 1
+    #else
+    #define ORDINAL_CHECKS 0
+    #endif
+    """
+    const char* ORDINAL_VERSION
+    bint ORDINAL_OPENMP
+    bint ORDINAL_CHECKS
+
+VERSION = ORDINAL_VERSION.decode()
+OPENMP = bool(ORDINAL_OPENMP)
+INDEX_CHECKS = bool(ORDINAL_CHECKS)
+
+
+def simd_name():
+    """Name of the level in use."""
+    return simd().name.decode()
+
+
+def simd_levels():
+    """Names of the levels that this build and processor can run, best first."""
+    names, i = [], 0
+    while simd_level(i) != NULL:
+        names.append(simd_level(i).decode())
+        i += 1
+    return names

@@ -1,0 +1,89 @@
+"""Kernel values from inner products, and products with CSR rows.
+
+Rows are independent and are shared out to threads; a row's arithmetic is the same
+whoever computes it.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t, int64_t
+
+from .simd cimport simd, simd_loops
+
+ctypedef fused real:
+    float
+    double
+
+
+def rbf(
+    const double[:, ::1] P not None,
+    const double[::1] aa not None,
+    const double[::1] bb not None,
+    double gamma,
+    real[:, :] out not None,             # OUT, contiguous rows; may be P itself
+    int n_threads,
+):
+    """out = exp(-gamma max(aa + bb' - 2 P, 0)) for P (n, m), aa (n,), bb (m,)."""
+    cdef Py_ssize_t i, n = P.shape[0], m = P.shape[1]
+    cdef const simd_loops* ops = simd()
+    if not (aa.shape[0] == out.shape[0] == n and bb.shape[0] == out.shape[1] == m
+            and (m == 0 or out.strides[1] == sizeof(real))):
+        raise ValueError("rbf: inconsistent array shapes")
+    if n == 0 or m == 0:
+        return
+    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        if real is float:
+            ops.rbf_row_f32(&P[i, 0], aa[i], &bb[0], gamma, &out[i, 0], m)
+        else:
+            ops.rbf_row_f64(&P[i, 0], aa[i], &bb[0], gamma, &out[i, 0], m)
+
+
+def mirror(float[:, ::1] K not None, Py_ssize_t r0, Py_ssize_t r1,
+           Py_ssize_t c0, Py_ssize_t c1, int n_threads):
+    """K[c0:c1, r0:r1] = K[r0:r1, c0:c1]' in small squares; c0 >= r1 or c0 == r0."""
+    cdef Py_ssize_t i, j, J, I, strip
+    cdef Py_ssize_t n_strips = (c1 - c0 + 15) // 16
+    for strip in prange(n_strips, nogil=True, schedule="static",
+                        num_threads=n_threads, use_threads_if=n_threads > 1):
+        J = c0 + 16 * strip
+        for I in range(r0, r1, 16):
+            for j in range(J, min(J + 16, c1)):
+                for i in range(I, min(I + 16, r1)):
+                    K[j, i] = K[i, j]
+
+
+def csr_times_dense(
+    const int64_t[::1] indptr not None,
+    const int32_t[::1] indices not None,
+    const double[::1] data not None,
+    const double[:, ::1] B not None,
+    double[:, ::1] out not None,         # IN-OUT
+):
+    """out += A B for CSR A (n, d), B (d, m), out (n, m)."""
+    cdef Py_ssize_t i, p, j, m = B.shape[1]
+    cdef double v
+    cdef const double* b
+    cdef double* o
+    if not (indptr.shape[0] == out.shape[0] + 1 and out.shape[1] == m):
+        raise ValueError("csr_times_dense: inconsistent array shapes")
+    if m == 0:
+        return
+    with nogil:
+        for i in range(out.shape[0]):
+            o = &out[i, 0]
+            for p in range(indptr[i], indptr[i + 1]):
+                v = data[p]
+                b = &B[indices[p], 0]
+                for j in range(m):
+                    o[j] += v * b[j]
+
+
+def exp_for_tests(const double[::1] x not None, real[::1] out not None):
+    """exp(x) of x <= 0 as the RBF rows compute it."""
+    cdef double[::1] zero = x.copy()
+    cdef Py_ssize_t j
+    for j in range(x.shape[0]):
+        zero[j] = 0
+    if real is float:
+        simd().rbf_row_f32(&zero[0], 0, &x[0], -1.0, &out[0], x.shape[0])
+    else:
+        simd().rbf_row_f64(&zero[0], 0, &x[0], -1.0, &out[0], x.shape[0])

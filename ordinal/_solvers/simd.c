@@ -1,0 +1,120 @@
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#endif
+#include "simd.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <time.h>
+#endif
+
+#define JOIN_(a, b) a##_##b
+#define JOIN(a, b) JOIN_(a, b)
+#define FN(name) JOIN(name, LEVEL)
+#define STR_(x) #x
+#define STR(x) STR_(x)
+
+#define LEVEL baseline
+#include "simd_loops.h"
+#undef LEVEL
+
+/* Per-function targets need gcc's pragma (gcc alone has it for whole regions). */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define HAVE_X86_LEVELS 1
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#define LEVEL avx2
+#include "simd_loops.h"
+#undef LEVEL
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,prefer-vector-width=512")
+#define LEVEL avx512
+#include "simd_loops.h"
+#undef LEVEL
+#pragma GCC pop_options
+#elif defined(__x86_64__) && defined(__clang__)
+#define HAVE_X86_LEVELS 1
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#define LEVEL avx2
+#include "simd_loops.h"
+#undef LEVEL
+#pragma clang attribute pop
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma"))), apply_to = function)
+#define LEVEL avx512
+#include "simd_loops.h"
+#undef LEVEL
+#pragma clang attribute pop
+#endif
+
+static const simd_loops *const levels[] = { /* best first */
+#ifdef HAVE_X86_LEVELS
+  &loops_avx512, &loops_avx2,
+#endif
+  &loops_baseline,
+};
+enum { N_LEVELS = sizeof levels / sizeof levels[0] };
+
+static int runs_here(const simd_loops *level) {
+#ifdef HAVE_X86_LEVELS
+  __builtin_cpu_init();
+  if (level == &loops_avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("fma");
+  if (level == &loops_avx2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+  (void)level;
+  return 1;
+}
+
+static const simd_loops *active = NULL;
+
+const simd_loops *simd(void) {
+  if (active == NULL) { /* a race here writes the same pointer twice */
+    const char *wanted = getenv("ORDINAL_SIMD");
+    const simd_loops *found = NULL;
+    for (int i = 0; i < (int)N_LEVELS; i++)
+      if (runs_here(levels[i]) && (found == NULL || (wanted && strcmp(wanted, levels[i]->name) == 0)))
+        found = levels[i];
+    active = found;
+  }
+  return active;
+}
+
+const char *simd_level(int i) {
+  for (int k = 0; k < (int)N_LEVELS; k++)
+    if (runs_here(levels[k]) && i-- == 0) return levels[k]->name;
+  return NULL;
+}
+
+double simd_seconds(void) {
+#if defined(_WIN32)
+  LARGE_INTEGER ticks, rate;
+  QueryPerformanceFrequency(&rate);
+  QueryPerformanceCounter(&ticks);
+  return (double)ticks.QuadPart / (double)rate.QuadPart;
+#else
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#endif
+}
+
+#if defined(_MSC_VER)
+int simd_try_lock(int32_t *lock) {
+  return _InterlockedExchange((volatile long *)lock, 1) == 0;
+}
+void simd_unlock(int32_t *lock) { _InterlockedExchange((volatile long *)lock, 0); }
+#else
+int simd_try_lock(int32_t *lock) {
+  return __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) == 0;
+}
+void simd_unlock(int32_t *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
+#endif

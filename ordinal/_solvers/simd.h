@@ -1,0 +1,60 @@
+/* Inner loops that must run at the vector width of the processor at hand.
+ *
+ * simd_loops.h holds each loop once, as plain C that compilers vectorise. simd.c
+ * compiles it for every level the compiler can target and picks the best one the
+ * processor has, so that a wheel built for plain x86-64 loses no speed. Levels
+ * differ in rounding (fused multiply-add), never in the order of a reduction that
+ * a caller can see: results do not depend on the number of threads.
+ */
+#ifndef ORDINAL_SIMD_H
+#define ORDINAL_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
+
+typedef struct {
+  const char *name;
+
+  /* Pair SMO within a block of m variables, m a multiple of SIMD_LANES. */
+  float (*smo_update)(float *R, float *L, const float *Ki, const float *Kj,
+                      float t, ptrdiff_t m);
+  float (*smo_gain)(const float *L, const float *Ki, const float *D, float Dii,
+                    float R_min, float *gain, ptrdiff_t m, float *L_max);
+  ptrdiff_t (*find)(const float *x, float value, ptrdiff_t m);
+
+  void (*gather_block)(const float *const *rows, const int32_t *idx, ptrdiff_t m,
+                       float *block, ptrdiff_t stride);
+
+  /* Whole-problem loops of the pair SMO, n variables. */
+  ptrdiff_t (*smo_scan)(const double *g, const double *G, const double *lo,
+                   const double *hi, const double *pn, const double *pp, double mid,
+                   float *R, float *L, ptrdiff_t n, double *R_min, double *L_max);
+  void (*add_rows)(double *G, const float *const *rows, const double *delta,
+                   ptrdiff_t count, ptrdiff_t n);
+
+  /* K = exp(-gamma max(aa + bb - 2 P, 0)) for one row of inner products. */
+  void (*rbf_row_f32)(const double *P, double aa, const double *bb, double gamma,
+                      float *K, ptrdiff_t n);
+  void (*rbf_row_f64)(const double *P, double aa, const double *bb, double gamma,
+                      double *K, ptrdiff_t n);
+
+  /* NPSVOR's ADMM: v = g + u, z = clip(soft(v + shift, width), lo, hi), u = v - z. */
+  void (*admm_clip)(const double *g, double *z, double *u, const double *shift,
+                    const double *width, const double *lo, const double *hi,
+                    ptrdiff_t n, double *sums);
+} simd_loops;
+
+/* The level in use, chosen at the first call: the one that ORDINAL_SIMD names, or
+ * else the best. Each extension module holds a copy of this and comes to the same. */
+const simd_loops *simd(void);
+
+/* Name of the i-th level that this build and processor can run, or NULL. */
+const char *simd_level(int i);
+
+double simd_seconds(void); /* a monotonic clock, without the interpreter */
+int simd_try_lock(int32_t *lock);
+void simd_unlock(int32_t *lock);
+
+#endif

@@ -1,0 +1,234 @@
+/* The loops of simd.h for one level: included by simd.c once a level, with LEVEL
+ * set and the compiler's target switched. No include guard, on purpose.
+ *
+ * `omp simd reduction` lets the compiler reorder just the reduction it names;
+ * nothing here is compiled with -ffast-math, so NaN and infinity stay themselves.
+ */
+
+static float FN(smo_update)(float *restrict R, float *restrict L,
+                            const float *restrict Ki, const float *restrict Kj,
+                            float t, ptrdiff_t m) {
+  float R_min = INFINITY;
+#pragma omp simd reduction(min : R_min)
+  for (ptrdiff_t k = 0; k < m; k++) {
+    const float d = t * (Ki[k] - Kj[k]);
+    const float r = R[k] + d;
+    R[k] = r;
+    L[k] += d;
+    R_min = r < R_min ? r : R_min;
+  }
+  return R_min;
+}
+
+/* Decrease of the dual that the best unclipped step of pair (i, k) would bring. */
+static float FN(smo_gain)(const float *restrict L, const float *restrict Ki,
+                          const float *restrict D, float Dii, float R_min,
+                          float *restrict gain, ptrdiff_t m, float *L_max) {
+  float top = -INFINITY, best = 0;
+#pragma omp simd reduction(max : top, best)
+  for (ptrdiff_t k = 0; k < m; k++) {
+    const float l = L[k];
+    float eta = Dii + D[k] - 2 * Ki[k];
+    float d = l - R_min;
+    float value;
+    eta = eta > 1e-12f ? eta : 1e-12f;
+    d = d > 0 ? d : 0;
+    value = d * d / eta;
+    gain[k] = value;
+    top = l > top ? l : top;
+    best = value > best ? value : best;
+  }
+  *L_max = top;
+  return best;
+}
+
+/* First k with x[k] == value, or -1. */
+static ptrdiff_t FN(find)(const float *restrict x, float value, ptrdiff_t m) {
+  enum { STRIDE = 4 * SIMD_LANES };
+  for (ptrdiff_t k = 0; k < m; k += STRIDE) {
+    const ptrdiff_t stop = k + STRIDE < m ? k + STRIDE : m;
+    int32_t hits = 0;
+#pragma omp simd reduction(+ : hits)
+    for (ptrdiff_t l = k; l < stop; l++) hits += x[l] == value;
+    if (hits)
+      for (ptrdiff_t l = k; l < stop; l++)
+        if (x[l] == value) return l;
+  }
+  return -1;
+}
+
+/* The m x m block of a symmetric K whose rows are given, idx increasing: the upper
+ * triangle is read from memory, the lower one mirrored inside the cache. */
+static void FN(gather_block)(const float *const *rows, const int32_t *restrict idx,
+                             ptrdiff_t m, float *restrict block, ptrdiff_t stride) {
+  enum { TILE = 16 };
+  for (ptrdiff_t a = 0; a < m; a++) {
+    const float *restrict row = rows[a];
+    float *restrict out = block + a * stride;
+#pragma omp simd
+    for (ptrdiff_t b = a; b < m; b++) out[b] = row[idx[b]];
+    for (ptrdiff_t b = m; b < stride; b++) out[b] = 0;
+  }
+  for (ptrdiff_t a = 0; a < m; a += TILE)
+    for (ptrdiff_t b = 0; b <= a; b += TILE)
+      for (ptrdiff_t i = a; i < a + TILE && i < m; i++)
+        for (ptrdiff_t j = b; j < b + TILE && j < i; j++)
+          block[i * stride + j] = block[j * stride + i];
+}
+
+/* R and L less mid, their extremes, and the number of variables off their bounds. */
+static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G,
+                         const double *restrict lo, const double *restrict hi,
+                         const double *restrict pn, const double *restrict pp,
+                         double mid, float *restrict R, float *restrict L,
+                         ptrdiff_t n, double *R_min, double *L_max) {
+  double low = INFINITY, top = -INFINITY;
+  int64_t free = 0;
+#pragma omp simd reduction(min : low) reduction(max : top) reduction(+ : free)
+  for (ptrdiff_t i = 0; i < n; i++) {
+    const double right = G[i] + (g[i] < 0 ? pn[i] : pp[i]);
+    const double left = G[i] + (g[i] > 0 ? pp[i] : pn[i]);
+    const double r = g[i] < hi[i] ? right : INFINITY;
+    const double l = g[i] > lo[i] ? left : -INFINITY;
+    free += (g[i] < hi[i]) & (g[i] > lo[i]);
+    R[i] = (float)(r - mid);
+    L[i] = (float)(l - mid);
+    low = r < low ? r : low;
+    top = l > top ? l : top;
+  }
+  *R_min = low;
+  *L_max = top;
+  return free;
+}
+
+/* G += sum_a delta[a] rows[a], in double, a strip of G that stays in cache. */
+static void FN(add_rows)(double *restrict G, const float *const *rows,
+                         const double *delta, ptrdiff_t count, ptrdiff_t n) {
+  enum { STRIP = 1024 };
+  for (ptrdiff_t start = 0; start < n; start += STRIP) {
+    const ptrdiff_t stop = start + STRIP < n ? start + STRIP : n;
+    ptrdiff_t a = 0;
+    for (; a + 4 <= count; a += 4) {
+      const float *restrict p = rows[a], *restrict q = rows[a + 1];
+      const float *restrict r = rows[a + 2], *restrict s = rows[a + 3];
+      const double dp = delta[a], dq = delta[a + 1];
+      const double dr = delta[a + 2], ds = delta[a + 3];
+#pragma omp simd
+      for (ptrdiff_t i = start; i < stop; i++)
+        G[i] += (dp * p[i] + dq * q[i]) + (dr * r[i] + ds * s[i]);
+    }
+    for (; a < count; a++) {
+      const float *restrict p = rows[a];
+      const double dp = delta[a];
+#pragma omp simd
+      for (ptrdiff_t i = start; i < stop; i++) G[i] += dp * p[i];
+    }
+  }
+}
+
+/* exp(x) for x <= 0, about 1 ulp: x = n ln 2 + r, |r| <= ln(2) / 2, and a Taylor
+ * polynomial whose first dropped term is r^7/7! < 2^-25 relative. Adding and
+ * subtracting 1.5 2^23 rounds to the nearest integer and leaves it in the low bits.
+ * Below -87 the result would be subnormal; it is 0. */
+static inline float FN(exp_f32)(float x) {
+  const float magic = 12582912.f;
+  const float c = x > -87.f ? x : -87.f;
+  const float shifted = c * 1.44269504f + magic;
+  const float n = shifted - magic;
+  const float r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.f / 720;
+  int32_t bits;
+  float scale;
+  p = p * r + 1.f / 120;
+  p = p * r + 1.f / 24;
+  p = p * r + 1.f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.f;
+  p = p * r + 1.f;
+  memcpy(&bits, &shifted, sizeof bits);
+  bits = (int32_t)((uint32_t)(bits + 127) << 23); /* magic's high bits fall out */
+  memcpy(&scale, &bits, sizeof scale);
+  return x > -87.f ? p * scale : 0.f;
+}
+
+/* The same in double: first dropped term r^14/14! < 2^-57, subnormal below -708. */
+static inline double FN(exp_f64)(double x) {
+  const double magic = 6755399441055744.0;
+  const double c = x > -708. ? x : -708.;
+  const double shifted = c * 1.4426950408889634 + magic;
+  const double n = shifted - magic;
+  const double r = (c - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  double p = 1. / 6227020800;
+  int64_t bits;
+  double scale;
+  p = p * r + 1. / 479001600;
+  p = p * r + 1. / 39916800;
+  p = p * r + 1. / 3628800;
+  p = p * r + 1. / 362880;
+  p = p * r + 1. / 40320;
+  p = p * r + 1. / 5040;
+  p = p * r + 1. / 720;
+  p = p * r + 1. / 120;
+  p = p * r + 1. / 24;
+  p = p * r + 1. / 6;
+  p = p * r + 0.5;
+  p = p * r + 1.;
+  p = p * r + 1.;
+  memcpy(&bits, &shifted, sizeof bits);
+  bits = (int64_t)((uint64_t)(bits + 1023) << 52);
+  memcpy(&scale, &bits, sizeof scale);
+  return x > -708. ? p * scale : 0.;
+}
+
+static void FN(rbf_row_f32)(const double *restrict P, double aa,
+                            const double *restrict bb, double gamma,
+                            float *restrict K, ptrdiff_t n) {
+#pragma omp simd
+  for (ptrdiff_t j = 0; j < n; j++) {
+    const double sq = aa + bb[j] - 2 * P[j]; /* rounding can go below 0 */
+    K[j] = FN(exp_f32)((float)(-gamma * (sq > 0 ? sq : 0)));
+  }
+}
+
+static void FN(rbf_row_f64)(const double *P, double aa, const double *restrict bb,
+                            double gamma, double *K, ptrdiff_t n) {
+#pragma omp simd
+  for (ptrdiff_t j = 0; j < n; j++) { /* K may be P */
+    const double sq = aa + bb[j] - 2 * P[j];
+    K[j] = FN(exp_f64)(-gamma * (sq > 0 ? sq : 0));
+  }
+}
+
+/* sums: |g - z|^2, |z - z_before|^2, |g|^2, |z|^2, |u|^2 */
+static void FN(admm_clip)(const double *restrict g, double *restrict z,
+                          double *restrict u, const double *restrict shift,
+                          const double *restrict width, const double *restrict lo,
+                          const double *restrict hi, ptrdiff_t n,
+                          double *restrict sums) {
+  double s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2, s3, s4)
+  for (ptrdiff_t i = 0; i < n; i++) {
+    const double v = g[i] + u[i];
+    const double a = v + shift[i];
+    const double w = width[i];
+    double soft = a > w ? a - w : a < -w ? a + w : 0;
+    double before = z[i], primal, moved;
+    soft = soft < lo[i] ? lo[i] : soft;
+    soft = soft > hi[i] ? hi[i] : soft;
+    primal = g[i] - soft;
+    moved = soft - before;
+    z[i] = soft;
+    u[i] = v - soft;
+    s0 += primal * primal;
+    s1 += moved * moved;
+    s2 += g[i] * g[i];
+    s3 += soft * soft;
+    s4 += (v - soft) * (v - soft);
+  }
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3, sums[4] = s4;
+}
+
+static const simd_loops FN(loops) = {
+  STR(LEVEL), FN(smo_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
+  FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip),
+};

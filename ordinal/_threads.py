@@ -1,0 +1,76 @@
+"""How many threads a fit uses, and which vector code was built and chosen."""
+
+import os
+
+from ._problem import check_count
+from ._solvers import _config
+
+_forked = False
+
+
+def _mark_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_fork)
+
+
+def resolve_n_threads(n_threads: int | None) -> int:
+    """Threads to use: the argument, else ORDINAL_NUM_THREADS, else what is allowed.
+
+    Always 1 without OpenMP, and in a forked child, whose copy of the parent's
+    OpenMP threads does not exist: waiting for them would hang.
+    """
+    if n_threads is None:
+        text = os.environ.get("ORDINAL_NUM_THREADS", "")
+        if text:
+            try:
+                n_threads = int(text)
+                check_count(ORDINAL_NUM_THREADS=n_threads)
+            except ValueError:
+                raise ValueError(
+                    f"ORDINAL_NUM_THREADS must be a positive integer, got {text!r}"
+                ) from None
+        elif hasattr(os, "sched_getaffinity"):
+            n_threads = len(os.sched_getaffinity(0))
+        else:
+            n_threads = os.cpu_count() or 1
+    else:
+        check_count(n_threads=n_threads)
+    return 1 if _forked or not _config.OPENMP else min(int(n_threads), 256)
+
+
+def show_config() -> dict[str, object]:
+    """What was built and what was chosen on this machine.
+
+    Returns
+    -------
+    dict
+        `version`; `openmp`, whether fits can use several threads; `n_threads`, the
+        default; `simd`, the vector code in use, and `simd_levels`, all that this
+        build holds and this processor can run, best first; `index_checks`, True in a
+        debug build.
+
+    Notes
+    -----
+    The environment variable ORDINAL_SIMD chooses a level by name when ordinal is
+    imported, ORDINAL_NUM_THREADS the default number of threads.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> ordinal.show_config()["simd_levels"][-1]
+    'baseline'
+    """
+    from . import __version__
+
+    return {
+        "version": __version__,
+        "openmp": _config.OPENMP,
+        "n_threads": resolve_n_threads(None),
+        "simd": _config.simd_name(),
+        "simd_levels": _config.simd_levels(),
+        "index_checks": _config.INDEX_CHECKS,
+    }

@@ -1,0 +1,288 @@
+"""Kernels: small frozen callables, k(A, B) -> (len(A), len(B)) float64.
+
+Any callable of that form that is symmetric and positive semi-definite will do in their
+place. The named ones also take CSR rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._problem import Problem, check_choice, check_count, check_nonnegative
+from ._problem import check_positive
+from ._solvers import _kernel
+from ._sparse import CSR
+
+_TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
+
+type_of_kernel = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """k(a, b) = <a, b>.
+
+    Examples
+    --------
+    >>> from ordinal.kernels import Linear
+    >>> float(Linear()([[1.0, 2.0]], [[3.0, 4.0]])[0, 0])
+    11.0
+    """
+
+    def __call__(self, A, B) -> np.ndarray:
+        return inner_products(A, B)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """k(a, b) = (gamma <a, b> + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int, default 3
+    gamma : float > 0, default 1.0
+    coef0 : float >= 0, default 1.0
+        At 0 only the products of exactly `degree` features remain; below 0 the kernel
+        would not be positive semi-definite.
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_count(degree=self.degree)
+        check_positive(gamma=self.gamma)
+        check_nonnegative(coef0=self.coef0)
+
+    def __call__(self, A, B) -> np.ndarray:
+        return (self.gamma * inner_products(A, B) + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True, slots=True)
+class RBF:
+    """k(a, b) = exp(-gamma |a - b|^2).
+
+    Parameters
+    ----------
+    gamma : float > 0, default 1.0
+        In 1 / (units of the features)^2. Chu and Keerthi's kappa is 2 gamma.
+
+    Examples
+    --------
+    >>> from ordinal.kernels import RBF
+    >>> round(float(RBF(0.5)([[0.0]], [[1.0]])[0, 0]), 6)
+    0.606531
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_positive(gamma=self.gamma)
+
+    def __call__(self, A, B) -> np.ndarray:
+        out = np.ascontiguousarray(inner_products(A, B))
+        self.finish(out, squared_norms(A), squared_norms(B), out)
+        return out
+
+    def finish(self, products, aa, bb, out, n_threads: int = 1) -> None:
+        """Kernel values from inner products and squared norms, into float32 or 64."""
+        _kernel.rbf(products, aa, bb, float(self.gamma), out, n_threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Precomputed:
+    """The values themselves: X is k(rows, training rows), at fit a symmetric matrix."""
+
+    def __call__(self, A, B) -> np.ndarray:
+        raise TypeError("a Precomputed kernel holds no rule for new rows; pass values")
+
+
+NAMED = {cls.__name__: cls for cls in (Linear, Polynomial, RBF, Precomputed)}
+
+
+def make_kernel(kernel, gamma, problem: Problem) -> type_of_kernel:
+    """The kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
+
+    gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
+    variance takes sample weights into account: weight 2 is the row written twice.
+    """
+    if isinstance(kernel, str):
+        check_choice("kernel", kernel, ("rbf", "linear", "polynomial", "precomputed"))
+    elif isinstance(kernel, type) or not callable(kernel):
+        raise TypeError(f"kernel must be a name or a callable k(A, B), got {kernel!r}")
+    takes_gamma = isinstance(kernel, str) and kernel in ("rbf", "polynomial")
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+    else:
+        check_positive(gamma=gamma)
+    if not takes_gamma:
+        if gamma != "scale":
+            raise ValueError(
+                f"gamma={gamma!r} has no effect on kernel={kernel!r}: only the named "
+                "kernels 'rbf' and 'polynomial' take it"
+            )
+        if isinstance(kernel, str):
+            return Linear() if kernel == "linear" else Precomputed()
+        return kernel
+    if gamma == "scale":
+        gamma = _scale(problem)
+    elif gamma == "auto":
+        gamma = 1 / problem.n_features
+    return RBF(float(gamma)) if kernel == "rbf" else Polynomial(gamma=float(gamma))
+
+
+def _scale(problem: Problem) -> float:
+    X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
+    if isinstance(X, CSR):
+        mean, var = X.mean_and_var(w)
+    else:
+        mean = w @ X
+        var = w @ (X - mean) ** 2
+    total = float(np.mean(var) + np.var(mean))  # variance of all entries
+    return 1 / (problem.n_features * total) if total > 0 else 1.0
+
+
+def inner_products(A, B) -> np.ndarray:
+    """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64."""
+    if not isinstance(A, CSR) and not isinstance(B, CSR):
+        return np.asarray(A, dtype=np.float64) @ np.asarray(B, dtype=np.float64).T
+    if not isinstance(A, CSR):
+        return inner_products(B, A).T
+    out = np.zeros((len(A), len(B)))
+    # dense columns of B at a time, few enough that they stay near 32 MB
+    step = max(1, min(256, 4_000_000 // max(1, A.shape[1])))
+    for start in range(0, len(B), step):
+        rows = slice(start, min(start + step, len(B)))
+        dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
+        columns = np.ascontiguousarray(dense.T)
+        part = np.zeros((len(A), columns.shape[1]))
+        _kernel.csr_times_dense(A.indptr, A.indices, A.data, columns, part)
+        out[:, rows] = part
+    return out
+
+
+def squared_norms(A) -> np.ndarray:
+    """|a|^2 for every row."""
+    if isinstance(A, CSR):
+        return A.sq_norms()
+    A = np.asarray(A, dtype=np.float64)
+    return np.einsum("ij,ij->i", A, A)
+
+
+def take(X, rows):
+    """Rows of a dense or CSR matrix, by slice or indices."""
+    return X.rows(rows) if isinstance(X, CSR) else X[rows]
+
+
+def diagonal(kernel, X) -> np.ndarray:
+    """k(x, x) for every row of X (or of a precomputed matrix)."""
+    n = len(X)
+    if isinstance(kernel, Precomputed):
+        return np.diagonal(X).copy()
+    if isinstance(kernel, RBF):
+        return np.ones(n)
+    if isinstance(kernel, Linear):
+        return squared_norms(X)
+    if isinstance(kernel, Polynomial):
+        return (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
+    out = np.empty(n)
+    for start in range(0, n, 64):  # a callable gives blocks; small ones waste little
+        rows = slice(start, min(start + 64, n))
+        out[rows] = np.diagonal(_call(kernel, X[rows], X[rows]))
+    return out
+
+
+def _call(kernel, A, B) -> np.ndarray:
+    """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
+    K = np.asarray(kernel(A, B))
+    if K.shape != (len(A), len(B)):
+        raise ValueError(f"kernel returned shape {K.shape}, not {(len(A), len(B))}")
+    if K.dtype.kind not in "fiu":
+        raise TypeError(f"kernel must return real numbers, got dtype {K.dtype}")
+    if not np.isfinite(K).all():
+        raise ValueError("kernel values must be finite")
+    return K
+
+
+class Evaluator:
+    """k(A, B) in tiles, with what can be shared between tiles computed once.
+
+    Parameters
+    ----------
+    kernel : callable
+    A, B : matrices of rows; for a Precomputed kernel A holds the values and B is
+        the array of the columns of A that stand for B's rows.
+    """
+
+    def __init__(self, kernel, A, B, n_threads: int = 1):
+        self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
+        self.shape = len(A), len(B)
+        if isinstance(kernel, RBF):
+            self._aa = squared_norms(A)
+            self._bb = self._aa if B is A else squared_norms(B)
+        elif not isinstance(kernel, Linear | Polynomial | Precomputed):
+            if isinstance(A, CSR) or isinstance(B, CSR):
+                raise TypeError(
+                    "CSR rows go with the linear, polynomial and RBF kernels only"
+                )
+
+    def tile(self, rows, columns, out: np.ndarray) -> np.ndarray:
+        """Fill out, float32 or float64, with k(A[rows], B[columns])."""
+        if isinstance(self.kernel, Precomputed):
+            out[:] = self.A[rows][:, self.B[columns]]
+            return out
+        A, B = take(self.A, rows), take(self.B, columns)
+        if isinstance(self.kernel, RBF):
+            products = np.ascontiguousarray(inner_products(A, B))
+            self.kernel.finish(
+                products, self._aa[rows], self._bb[columns], out, self.n_threads
+            )
+        elif isinstance(self.kernel, Linear | Polynomial):
+            with np.errstate(over="ignore"):  # seen by the check
+                out[:] = self.kernel(A, B)
+        else:
+            out[:] = _call(self.kernel, A, B)
+            return out
+        if not isinstance(self.kernel, RBF) and not np.isfinite(out).all():
+            raise ValueError("kernel values overflow; scale the features")
+        return out
+
+    def product(self, coef: np.ndarray) -> np.ndarray:
+        """k(A, B) @ coef in double, never more than a tile of k at once.
+
+        coef is (len(B), p); the result is (len(A), p).
+        """
+        out = np.zeros((self.shape[0], coef.shape[1]))
+        buffer = np.empty(_TILE * _TILE)
+        for rows in strips(self.shape[0]):
+            for columns in strips(self.shape[1]):
+                size = rows.stop - rows.start, columns.stop - columns.start
+                tile = buffer[: size[0] * size[1]].reshape(size)
+                out[rows] += self.tile(rows, columns, tile) @ coef[columns]
+        return out
+
+
+def strips(n: int, width: int = _TILE):
+    """Slices that cover range(n) in steps of a tile."""
+    return (slice(i, min(i + width, n)) for i in range(0, n, width))
+
+
+def check_precomputed(K) -> None:
+    """Raise ValueError unless K is square and symmetric."""
+    if isinstance(K, CSR):
+        raise TypeError("X must be a dense matrix with kernel='precomputed'")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"X must be square with kernel='precomputed', got shape {K.shape}"
+        )
+    scale = float(np.abs(K).max())
+    for rows in strips(len(K)):
+        asymmetry = np.abs(K[rows] - K[:, rows].T).max(axis=1)
+        if asymmetry.max() > 1e-8 * scale:
+            i = rows.start + int(asymmetry.argmax())
+            raise ValueError(
+                "X must be symmetric with kernel='precomputed'; row and column "
+                f"{i} differ by {asymmetry.max():.3g}"
+            )

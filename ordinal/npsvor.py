@@ -1,0 +1,591 @@
+"""Nonparallel support vector ordinal regression (NPSVOR).
+
+Every rank k has a hyperplane f_k(x) = <w_k, phi(x)> + b_k of its own, near the rows of
+rank k and with the lower and higher ranks on its two sides. With s_i = -1 where
+y_i < k and +1 where y_i > k, and rows i of weight v_i,
+
+    min_{w,b}  1/2 |w|^2 + C1 sum_{y_i = k} v_i max(0, |f(x_i)| - epsilon)
+                         + C2 sum_{y_i != k} v_i max(0, 1 - s_i f(x_i))           (P)
+
+    min_g  1/2 g'Kg + sum_i phi_i(g_i)   s.t.  sum_i g_i = 0,  lo_i <= g_i <= hi_i  (D)
+
+      y_i = k :  phi_i = epsilon |g_i|,   [lo_i, hi_i] = [-C1 v_i, C1 v_i]
+      y_i < k :  phi_i = g_i,             [lo_i, hi_i] = [-C2 v_i, 0]
+      y_i > k :  phi_i = -g_i,            [lo_i, hi_i] = [0, C2 v_i]
+
+and f = K g + b. A row's rank is the k of the smallest |f_k(x)|. With a cost matrix the
+C2 of row i in problem k is multiplied by cost[y_i, k].
+
+The value of (P) plus that of (D) is the duality gap. Its terms are nonnegative, one a
+row, so it is 0 just at the optimum, and                                         (GAP)
+
+    gap <= violation / 2 * sum_i (hi_i - lo_i)
+
+where violation is that of `_smo` (KKT) and b the middle of its interval.
+
+H. Wang, Y. Shi, L. Niu, Y. Tian, "Nonparallel support vector ordinal regression", IEEE
+Transactions on Cybernetics 47(10):3306-3317, 2017. (4), (8), (10), Algorithm 2. The
+paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from ._admm import DenseFactor, LowRankFactor, solve_admm
+from ._fit import Convergence, Monitor, State, Status
+from ._gram import Gram
+from ._model import Model
+from ._problem import (
+    Problem,
+    check_choice,
+    check_cost,
+    check_count,
+    check_features,
+    check_flag,
+    check_nonnegative,
+    check_positive,
+    frozen,
+)
+from ._smo import block_size, solve
+from ._sparse import CSR
+from ._threads import resolve_n_threads
+
+_ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
+_MAX_ITER = {"smo": 10_000_000, "admm": 1000}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NpsvorModel(Model):
+    """One hyperplane a rank: f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k].
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The training rows that some hyperplane uses. For a precomputed kernel the
+        (m,) numbers of those rows; for a low-rank fit its m pivot rows.
+    coef : (m, r) array
+    intercept : (r,) array
+        +inf for a rank of `classes` without training rows, which is never predicted.
+    norms : (r,) array
+        |w_k|, by which `normalize` divides.
+    normalize : bool
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    convergence : Convergence
+        Arrays with one entry a rank.
+    """
+
+    support: np.ndarray | CSR
+    coef: np.ndarray
+    intercept: np.ndarray
+    norms: np.ndarray
+    normalize: bool
+    classes: np.ndarray
+    kernel: Callable
+    n_features: int
+    convergence: Convergence
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distances f_k(x) to the r hyperplanes.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n, r) array
+            In units of the margin: the hyperplane's own rows lie within epsilon of
+            0, lower ranks below -1 and higher ones above 1, up to slack. Divided by
+            |w_k|, so in units of feature space, if the model has `normalize`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns.
+        """
+        X = check_features(X, self.n_features)
+        values = kernels.Evaluator(
+            self.kernel, X, self.support, resolve_n_threads(None)
+        )
+        f = values.product(self.coef) + self.intercept
+        return f / self.norms if self.normalize else f
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of the nearest hyperplane, of the lowest rank where two tie.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+        """
+        return self.classes[np.abs(self.decision_function(X)).argmin(axis=1)]
+
+    def _check(self) -> None:
+        m, r = self.coef.shape if self.coef.ndim == 2 else (-1, -1)
+        columns = isinstance(self.kernel, kernels.Precomputed)
+        support = self.support
+        shape = (m,) if columns else (m, self.n_features)
+        if support.shape != shape or self.classes.shape != (r,):
+            raise ValueError("shapes of support, coef and classes disagree")
+        if columns and (
+            support.dtype.kind != "i"
+            or (support.size and not 0 <= support.min() <= support.max())
+            or (support.size and support.max() >= self.n_features)
+        ):
+            raise ValueError("support must number training rows")
+        if self.intercept.shape != (r,) or self.norms.shape != (r,):
+            raise ValueError("intercept and norms must have one entry a rank")
+        numbers = (self.coef, self.intercept, self.norms)
+        if any(a.dtype != np.float64 for a in numbers) or not (
+            isinstance(support, CSR) or columns or support.dtype == np.float64
+        ):
+            raise ValueError("coefficients and support must be float64")
+
+
+def fit_npsvor(
+    X: Any,
+    y: Any,
+    *,
+    C1: float = 1.0,
+    C2: float | None = None,
+    epsilon: float = 0.2,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    solver: str = "smo",
+    tol: float = 1e-3,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    cost: Any = None,
+    classes: Sequence | None = None,
+    normalize: bool = False,
+    rho: float | None = None,
+    e_abs: float | None = None,
+    e_rel: float | None = None,
+    polish: bool | None = None,
+    rank: int | float | None = None,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> NpsvorModel:
+    """Fit NPSVOR; the module's docstring states (P), (D) and (GAP).
+
+    Parameters
+    ----------
+    X : (n, d) array-like or CSR matrix
+        Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
+        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C1 : float > 0, default 1.0
+        Weight of a row's distance from its own hyperplane, beyond `epsilon`.
+    C2 : float > 0, default C1
+        Weight of a margin violation on the other ranks' hyperplanes. One parameter
+        is what the paper searches.
+    epsilon : float >= 0, default 0.2
+        Half width of the band around a hyperplane, in units of its margin. The paper
+        finds 0.1 to 0.3 good and fixes 0.2.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
+        standardised features; "auto" is 1 / d.
+    solver : {"smo", "admm"}, default "smo"
+        "smo" reaches the optimum to `tol`. "admm" is the paper's algorithm with the
+        paper's tolerances: at large C it ends far from the optimum, which regularises
+        and can predict better. The two are then two models; choose by validation.
+    tol : float > 0, default 1e-3
+        Of SMO: largest violation of (KKT), in units of f. The duality gap of a rank
+        is then at most tol / 2 * sum (hi_i - lo_i).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice.
+    class_weight : mapping of labels to weights, or "balanced", optional
+    cost : (r, r) array-like, optional
+        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
+        from it. Scales C2; None is 1 everywhere off the diagonal.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks: they keep their column in
+        `decision_function` (+inf) and are never predicted.
+    normalize : bool, default False
+        Compare |f_k| / |w_k| instead of |f_k|. Matters where the ranks' margins differ
+        much, as with class weights or ranks of very unequal spread; the paper
+        compares |f_k|, as the training problem does.
+    rho : float > 0, default 1.0, ADMM only
+        Penalty parameter. It changes the path, and so where the solver stops.
+    e_abs, e_rel : float >= 0, default 1e-2, ADMM only
+        The tolerances of (19) and (20).
+    polish : bool, default False, ADMM only
+        Continue with SMO from ADMM's point to `tol`.
+    rank : int, or float in (0, 1), optional, ADMM only
+        Replace K by a pivoted incomplete Cholesky factor with this many columns, or
+        with as many as leave this part of the trace. Memory is then n times the rank.
+    n_threads : int, optional
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
+        result does not depend on it.
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows.
+    max_iter : int, optional
+        Pair steps of a rank (SMO, default 10^7) or iterations (ADMM, default 1000).
+    max_time : float > 0, optional
+        Seconds.
+    callback : callable, optional
+        Called with an `ordinal.State` several times a second; a true value stops.
+
+    Returns
+    -------
+    NpsvorModel
+        Its `convergence` has one entry a rank: for SMO `violation` is that of (KKT).
+        For ADMM without polish it is the larger residual of (19) and (20) over its
+        allowance, so that `tol` is 1, while `gap` tells how far the optimum is.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit ended short of the tolerance; the message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_npsvor(X, y, C1=10.0)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.convergence.converged
+    True
+    """
+    point = {"C1": C1, "C2": C2, "epsilon": epsilon}
+    return _fit(
+        "fit_npsvor", X, y, [point], kernel=kernel, gamma=gamma, solver=solver,
+        tol=tol, sample_weight=sample_weight, class_weight=class_weight, cost=cost,
+        classes=classes, normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel,
+        polish=polish, rank=rank, n_threads=n_threads, cache_mb=cache_mb,
+        max_iter=max_iter, max_time=max_time, callback=callback,
+    )[0]  # fmt: skip
+
+
+def fit_npsvor_path(
+    X: Any, y: Any, points: Sequence[Mapping[str, float]], **options: Any
+) -> list[NpsvorModel]:
+    """Fit NPSVOR at several values of C1, C2 and epsilon, sharing what can be shared.
+
+    ADMM factorises K + rho I once and carries every point and rank as one more column
+    of the same product. SMO computes K once and starts each point from the last one.
+
+    Parameters
+    ----------
+    X, y : as for `fit_npsvor`
+    points : sequence of mappings
+        Each with some of the keys "C1", "C2", "epsilon"; the defaults are those of
+        `fit_npsvor`. Neighbours in the sequence should be near in value.
+    **options
+        The other arguments of `fit_npsvor`. `max_time` and `callback` are for the
+        whole path.
+
+    Returns
+    -------
+    list of NpsvorModel, one a point
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_npsvor`, before anything is computed.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> path = [{"C1": C} for C in (0.1, 1.0, 10.0)]
+    >>> models = ordinal.fit_npsvor_path(X, y, path, solver="admm")
+    >>> [model.convergence.converged for model in models]
+    [True, True, True]
+    """
+    unknown = {"C1", "C2", "epsilon"} & set(options)
+    if unknown:
+        raise TypeError(f"{', '.join(sorted(unknown))} go into points, one value each")
+    points = list(points)
+    if not points:
+        raise ValueError("points must hold at least one mapping")
+    return _fit("fit_npsvor_path", X, y, points, **options)
+
+
+def _fit(
+    name: str,
+    X: Any,
+    y: Any,
+    points: list,
+    *,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    solver: str = "smo",
+    tol: float = 1e-3,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    cost: Any = None,
+    classes: Sequence | None = None,
+    normalize: bool = False,
+    rho: float | None = None,
+    e_abs: float | None = None,
+    e_rel: float | None = None,
+    polish: bool | None = None,
+    rank: int | float | None = None,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> list[NpsvorModel]:
+    check_choice("solver", solver, ("smo", "admm"))
+    check_positive(tol=tol, cache_mb=cache_mb)
+    check_flag(normalize=normalize)
+    admm = _admm_options(solver, rho, e_abs, e_rel, polish, rank)
+    if max_iter is not None:
+        check_count(max_iter=max_iter)
+    n_threads = resolve_n_threads(n_threads)
+    problem = Problem.from_arrays(
+        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight
+    )
+    kernel = kernels.make_kernel(kernel, gamma, problem)
+    if isinstance(kernel, kernels.Precomputed):
+        kernels.check_precomputed(problem.X)
+    if cost is not None:
+        cost = check_cost(cost, problem.n_classes)
+    duals = [_dual(problem, _point(p), cost) for p in points]
+    monitor = Monitor(name, 1.0 if solver == "admm" else tol, callback, max_time)
+
+    job = _Job(problem, kernel, duals, normalize, tol, n_threads, cache_mb, monitor)
+    if solver == "smo":
+        models = job.smo(max_iter or _MAX_ITER["smo"])
+    else:
+        models = job.admm(max_iter or _MAX_ITER["admm"], **admm)
+    for model in models:
+        model.convergence.warn_unless_converged(name, stacklevel=4)
+    return models
+
+
+def _point(point: Any) -> tuple[float, float, float]:
+    """(C1, C2, epsilon) of one point of a path, checked."""
+    if not isinstance(point, Mapping):
+        raise TypeError(f"points must hold mappings, got {point!r}")
+    unknown = set(point) - {"C1", "C2", "epsilon"}
+    if unknown:
+        raise ValueError(f"points know C1, C2 and epsilon, got {sorted(unknown)}")
+    C1, C2 = point.get("C1", 1.0), point.get("C2")
+    C2 = C1 if C2 is None else C2
+    epsilon = point.get("epsilon", 0.2)
+    check_positive(C1=C1, C2=C2)
+    check_nonnegative(epsilon=epsilon)
+    return float(C1), float(C2), float(epsilon)
+
+
+def _admm_options(solver, rho, e_abs, e_rel, polish, rank) -> dict:
+    given = {"rho": rho, "e_abs": e_abs, "e_rel": e_rel, "polish": polish, "rank": rank}
+    given = {name: value for name, value in given.items() if value is not None}
+    if solver == "smo":
+        if given:
+            raise ValueError(
+                f"{', '.join(given)}: for solver='admm' only, got solver='smo'"
+            )
+        return {}
+    options = {**_ADMM_DEFAULTS, "rank": None, **given}
+    check_positive(rho=options["rho"])
+    check_nonnegative(e_abs=options["e_abs"], e_rel=options["e_rel"])
+    check_flag(polish=options["polish"])
+    if rank is not None:
+        if isinstance(rank, float | np.floating):
+            if not 0 < rank < 1:
+                raise ValueError(
+                    f"rank must be a count or a residual in (0, 1), got {rank!r}"
+                )
+        else:
+            check_count(rank=rank)
+        if options["polish"]:
+            raise ValueError("polish=True needs the whole kernel; it excludes rank=")
+    return options
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Dual:
+    """Boxes and slopes of (D), one row a rank that has training rows."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    pn: np.ndarray
+    pp: np.ndarray
+
+    def objectives(self, g, G, b) -> tuple[np.ndarray, np.ndarray]:
+        """Values of (P) and of -(D), from g and G = Kg alone; their difference is the
+        gap of (GAP)."""
+        f = G + b[:, None]
+        half = 0.5 * np.einsum("ij,ij->i", g, G)
+        # a row's loss is the conjugate of its phi on its box, at -f: at one of the
+        # box's ends or at the kink
+        ends = np.maximum(-self.hi * (f + self.pp), -self.lo * (f + self.pn))
+        loss = np.maximum(ends, 0).sum(axis=1)
+        phi = np.where(g > 0, self.pp * g, self.pn * g).sum(axis=1)
+        return half + loss, -(half + phi)
+
+
+def _dual(problem: Problem, point: tuple, cost: np.ndarray | None) -> _Dual:
+    C1, C2, epsilon = point
+    ranks = np.flatnonzero(problem.present)[:, None]
+    own, above = problem.rank == ranks, problem.rank > ranks
+    other = C2 * problem.weight * np.ones(ranks.shape)
+    if cost is not None:
+        other *= cost[problem.rank, ranks]
+    C = np.where(own, C1 * problem.weight, other)
+    outer = np.where(above, -1.0, 1.0)  # slope of phi where y_i != k
+    return _Dual(
+        lo=np.where(above, 0.0, -C),
+        hi=np.where(own | above, C, 0.0),
+        pn=np.where(own, -epsilon, outer),
+        pp=np.where(own, epsilon, outer),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A checked fit: the same data and options for every point of a path."""
+
+    problem: Problem
+    kernel: Callable
+    duals: list[_Dual]
+    normalize: bool
+    tol: float
+    n_threads: int
+    cache_mb: float
+    monitor: Monitor
+
+    def _gram(self) -> Gram:
+        least = block_size(self.problem.n_samples)
+        return Gram(
+            self.kernel, self.problem.X, self.cache_mb, self.n_threads, least
+        )
+
+    def smo(self, max_iter: int, starts: list | None = None) -> list[NpsvorModel]:
+        gram = self._gram()
+        models, g = [], np.zeros_like(self.duals[0].lo)
+        for i, dual in enumerate(self.duals):
+            if starts is not None:
+                g = starts[i]
+            elif i:  # the last solution, scaled with its box
+                g = rebalance(g * _growth(self.duals[i - 1], dual), dual.lo, dual.hi)
+            s = solve(
+                gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
+                max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
+            )  # fmt: skip
+            rows = np.flatnonzero((s.g != 0).any(axis=0))
+            report = (s.status, s.n_iter, s.violation, self.tol)
+            models.append(
+                self._model(dual, s.g, s.G, s.b, rows, s.g[:, rows].T, report)
+            )
+        return models
+
+    def admm(self, max_iter, rho, e_abs, e_rel, polish, rank) -> list[NpsvorModel]:
+        X, n_ranks = self.problem.X, self.duals[0].lo.shape[0]
+        if rank is None:
+            factor = DenseFactor(self.kernel, X, rho, self.n_threads)
+        else:
+            factor = LowRankFactor(self.kernel, X, rho, rank, self.n_threads)
+        lo, hi, pn, pp = (
+            np.concatenate([getattr(dual, name) for dual in self.duals])
+            for name in ("lo", "hi", "pn", "pp")
+        )
+        out = solve_admm(
+            factor, lo, hi, pn, pp, rho=rho, e_abs=e_abs, e_rel=e_rel,
+            max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
+        )  # fmt: skip
+        z = rebalance(out.z, lo, hi)
+        points = [slice(i, i + n_ranks) for i in range(0, len(z), n_ranks)]
+        if polish:
+            del factor  # its memory is as large as that of the rows of K
+            return self.smo(_MAX_ITER["smo"], [z[point] for point in points])
+
+        if rank is None:
+            used = np.flatnonzero((z != 0).any(axis=0))
+            G, coef = factor.product(z), z[:, used].T
+        else:
+            used, coef, G = factor.pivots, factor.nystroem(z), factor.product(z)
+        models = []
+        for dual, point in zip(self.duals, points, strict=True):
+            ratio, n_iter = out.ratio[point], out.n_iter[point]
+            status = Status.CONVERGED if not (ratio > 1).any() else out.status
+            report = (status, n_iter, ratio, 1.0)
+            models.append(
+                self._model(
+                    dual, z[point], G[point], out.b[point], used, coef[:, point], report
+                )
+            )
+        return models
+
+    def _model(self, dual, g, G, b, rows, coef, report) -> NpsvorModel:
+        """A model of the given support rows, every array with a column a class."""
+        problem, (status, n_iter, violation, tol) = self.problem, report
+        present = problem.present
+        primal, dual_value = dual.objectives(g, G, b)
+
+        def by_class(values, absent, dtype=np.float64):
+            out = np.full((*values.shape[:-1], problem.n_classes), absent, dtype)
+            out[..., present] = values
+            return frozen(out)
+
+        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", g, G), 0))
+        if isinstance(self.kernel, kernels.Precomputed):
+            support = frozen(rows.astype(np.int64))
+        else:
+            support = kernels.take(problem.X, rows)
+            support = support if isinstance(support, CSR) else frozen(support)
+        return NpsvorModel(
+            support=support,
+            coef=by_class(coef, 0.0),
+            intercept=by_class(b, np.inf),
+            norms=by_class(np.where(norms > 0, norms, 1.0), 1.0),
+            normalize=self.normalize,
+            classes=frozen(problem.classes),
+            kernel=self.kernel,
+            n_features=problem.n_features,
+            convergence=Convergence(
+                status=status,
+                n_iter=by_class(n_iter, 0, np.int64),
+                violation=by_class(violation, 0.0),
+                tol=tol,
+                primal=by_class(primal, 0.0),
+                dual=by_class(dual_value, 0.0),
+                seconds=self.monitor.seconds,
+            ),
+        )
+
+
+def _growth(old: _Dual, new: _Dual) -> np.ndarray:
+    """How much wider each variable's box became; 1 where it has no width."""
+    before, after = old.hi - old.lo, new.hi - new.lo
+    return np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
+
+
+def rebalance(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Clip each row of g to its box and bring its sum to 0, moving every variable by
+    the same part of the room it has in the direction needed."""
+    g = np.clip(g, lo, hi)
+    excess = g.sum(axis=1, keepdims=True)
+    room = np.where(excess > 0, g - lo, hi - g)
+    total = room.sum(axis=1, keepdims=True)
+    part = np.where(total > 0, excess / np.where(total > 0, total, 1), 0)
+    return np.clip(g - part * room, lo, hi)
