@@ -1,0 +1,141 @@
+"""NPSVOR against scikit-learn's SVC (LIBSVM, one-vs-one) on California housing.
+
+    OPENBLAS_NUM_THREADS=1 python tools/bench/npsvor.py --data FOLDER
+
+Both run in this process, in turn, on the same standardised rows in 5 ranks, to a KKT
+tolerance of 1e-3; seconds are CPU seconds of the quickest of --repeat runs. SVC solves
+ten problems of two fifths of the rows each, about a fifth of the work of NPSVOR's five
+problems of all rows. The column "C++" is the public C++ implementation inside LIBSVM,
+which no package index has: its seconds are quoted, from a machine of the same kind.
+
+Violation and gap are recomputed in double from the kernel itself, so a row is only
+worth its time if they are small: the gap is relative, the largest of the ranks.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import sklearn
+from _common import best_time, california, header, parser
+from sklearn.svm import SVC
+
+import ordinal
+
+CASES = [(2000, 0.5, 100.0), (4000, 0.5, 100.0), (5000, 0.5, 100.0)]
+CASES += [(8000, 0.5, 100.0), (2000, 1.0, 100.0), (4000, 1.0, 100.0)]
+CASES += [(8000, 1.0, 100.0), (8000, 0.125, 1.0)]
+QUOTED = {(2000, 0.5): 1.1, (4000, 0.5): 5.0, (8000, 0.5): 26.5, (8000, 0.125): 2.6}
+
+
+def fit(X, y, gamma, C, **options):
+    options = {"n_threads": 1, **options}
+    return ordinal.fit_npsvor(X, y, C1=C, gamma=gamma, **options)
+
+
+def fits(args) -> None:
+    print("\n## Fit, one thread, tol 1e-3")
+    print("     n  gamma    C   ours   SVC  SVC/ours  C++/ours  violation  rel_gap", end="")
+    print("  sum_dual      steps   free")
+    for n, gamma, C in CASES:
+        X, y, *_ = california(args.data, n)
+        ours, _, model = best_time(lambda: fit(X, y, gamma, C), args.repeat)
+        svc, *_ = best_time(
+            lambda: SVC(C=C, gamma=gamma, cache_size=1000).fit(X, y), args.repeat
+        )
+        c = model.convergence
+        quoted = QUOTED.get((n, gamma))
+        free = (np.abs(model.coef) % C != 0).sum()
+        print(
+            f"{n:6} {gamma:6} {C:4g} {ours:6.3f} {svc:5.2f} {svc / ours:9.2f} "
+            f"{f'{quoted / ours:9.1f}' if quoted else '        -'} "
+            f"{c.violation.max():10.1e} {c.rel_gap.max():8.1e} {c.dual.sum():9.0f} "
+            f"{c.n_iter.sum():10} {free:6}"
+        )
+
+
+def threads(args) -> None:
+    print("\n## Two threads against one, wall seconds, gamma 0.5, C 100")
+    for n in (4000, 8000):
+        X, y, *_ = california(args.data, n)
+        one, two = (
+            min(
+                best_time(lambda t=t: fit(X, y, 0.5, 100.0, n_threads=t), 1)[1]
+                for _ in range(args.repeat)
+            )
+            for t in (1, 2)
+        )
+        print(f"{n:6} one {one:.3f}  two {two:.3f}  speed-up {one / two:.2f}")
+
+
+def tolerances(args) -> None:
+    print("\n## Tighter tolerances, one thread, n 4000, gamma 0.5, C 100")
+    X, y, *_ = california(args.data, 4000)
+    for tol in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8):
+        cpu, _, model = best_time(lambda t=tol: fit(X, y, 0.5, 100.0, tol=t), 1)
+        c = model.convergence
+        print(f"tol {tol:.0e}: {cpu:.3f} s, violation {c.violation.max():.1e}")
+
+
+def prediction(args) -> None:
+    X, y, rest, truth = california(args.data, 5000)
+    print(f"\n## Prediction of {len(rest)} rows, fitted on 5000, gamma 0.5, C 100")
+    model = fit(X, y, 0.5, 100.0)
+    peer = SVC(C=100, gamma=0.5, cache_size=1000).fit(X, y)
+    ours, _, ranks = best_time(lambda: model.predict(rest), args.repeat)
+    svc, _, classes = best_time(lambda: peer.predict(rest), args.repeat)
+    print(f"ours {ours:.3f} s  SVC {svc:.3f} s  SVC/ours {svc / ours:.1f}")
+    for name, labels in (("ours", ranks), ("SVC", classes)):
+        mze, mae = (m(truth, labels) for m in (ordinal.metrics.mze, ordinal.metrics.mae))
+        print(f"{name}: MZE {mze:.4f}  MAE {mae:.4f}")
+
+
+def peak(n: int, cache_mb: float, data: str) -> None:
+    """Print this process's peak memory over a fit, less that before it."""
+    X, y, *_ = california(data, n)
+    fit(X[:200], y[:200], 0.5, 100.0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    model = fit(X, y, 0.5, 100.0, cache_mb=cache_mb)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    c = model.convergence
+    print(
+        f"n {n}, cache_mb {cache_mb:g}: {(after - before) * 1024 / 1e6:.0f} MB above "
+        f"{before * 1024 / 1e6:.0f} MB at the start; {c.status.value}, "
+        f"violation {c.violation.max():.1e}, {c.seconds:.2f} s"
+    )
+
+
+def memory(args) -> None:
+    print("\n## Peak memory, C 100, gamma 0.5; the float32 matrix of 8000 rows is 256 MB")
+    for cache_mb in ("1000", "64"):
+        command = [sys.executable, __file__, "--peak", "8000", cache_mb]
+        subprocess.run([*command, "--data", args.data], check=True)
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--peak", nargs=2, help="(used by the memory part)")
+    arguments.add_argument("--only", choices=list(PARTS), help="one part")
+    args = arguments.parse_args()
+    if args.peak:
+        return peak(int(args.peak[0]), float(args.peak[1]), args.data)
+    print(header(ordinal, sklearn), ordinal.show_config()["simd"])
+    print(f"# OPENBLAS_NUM_THREADS={os.environ.get('OPENBLAS_NUM_THREADS')}", flush=True)
+    for name, part in PARTS.items():
+        if args.only in (None, name):
+            part(args)
+    return None
+
+
+PARTS = {
+    "fits": fits,
+    "threads": threads,
+    "tolerances": tolerances,
+    "prediction": prediction,
+    "memory": memory,
+}
+
+if __name__ == "__main__":
+    main()
