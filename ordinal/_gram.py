@@ -95,16 +95,17 @@ class Gram:
         self._used[oldest] = self._clock
         self.slot[missing] = oldest
 
-    def block(self, index: np.ndarray) -> np.ndarray:
-        """K[index][:, index] in double; the rows must be held."""
-        return self.K[np.ix_(self.slot[index], index)].astype(np.float64)
-
     def product(self, g: np.ndarray) -> np.ndarray:
         """g K for g (r, n), in double and from the kernel itself."""
-        used = np.flatnonzero((g != 0).any(axis=0))
+        used = (g != 0).any(axis=0)
         if isinstance(self.kernel, kernels.Precomputed):
             return g[:, used] @ self.X[used]
-        values = kernels.Evaluator(
-            self.kernel, self.X, kernels.take(self.X, used), self.n_threads
-        )
-        return np.ascontiguousarray(values.product(g[:, used].T).T)
+        # the used rows with each other, half of a symmetric matrix; then the rest
+        G = np.empty_like(g)
+        coef = np.ascontiguousarray(g[:, used].T)
+        support = kernels.take(self.X, np.flatnonzero(used))
+        for rows in (used, ~used):
+            A = support if rows is used else kernels.take(self.X, np.flatnonzero(rows))
+            values = kernels.Evaluator(self.kernel, A, support, self.n_threads)
+            G[:, rows] = values.product(coef).T
+        return G

@@ -28,8 +28,12 @@ from ._solvers._smo import Phase
 
 _AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 _MAX_REFRESH = 30  # times that G may be recomputed without an end
+# A Newton step is due when SMO has spent this many times its cost: at first, when the
+# step would leave the linear pieces of too many variables; and after one that went far
+_FIRST, _NEXT = 3.0, 0.5
 _RIDGE = 1e-8  # of the mean diagonal: duplicate rows make a free block singular
 _CLAMP_ROUNDS = 12
+LARGEST_BLOCK = 1536  # as many rows of K must be held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,9 +49,9 @@ class Solution:
 
 
 def block_size(n: int) -> int:
-    """Variables in an SMO block: larger blocks read K less often, but each step of a
-    block costs in proportion. Measured best on 1000 to 8000 rows."""
-    return int(min(1024, max(64, n // 4 // 64 * 64)))
+    """Variables in an SMO block: a larger one reads K less often, but each of its steps
+    costs in proportion. Measured best on 1000 to 8000 rows."""
+    return min(LARGEST_BLOCK, max(64, n // 4 // 64 * 64))
 
 
 def solve(
@@ -71,105 +75,80 @@ def solve(
     r, n = g.shape
     q = block_size(n)
     G = gram.product(g) if g.any() else np.zeros_like(g)
-    state = _State(g, G, lo, hi, pn, pp, q)
-    sizes = _smo.work_sizes(n, q)
-    work = (
-        np.empty((n_threads, sizes[0]), np.float32),
-        np.empty((n_threads, sizes[1])),
-        np.zeros((n_threads, sizes[2]), np.int32),
-        np.zeros(r, np.int32),
-    )
-    status, refreshed, judged = None, 0, np.full(r, np.inf)
+    blocks = np.zeros((r, q), np.int32)
+
+    def problem(k: int) -> tuple:
+        return tuple(a[k] for a in (g, G, lo, hi, pn, pp))
+
+    tasks = [
+        _smo.Task(
+            gram.K, gram.slot, gram.diagonal, *problem(k), blocks[k], _AIM * tol, max_iter, _FIRST,
+        )
+        for k in range(r)
+    ]  # fmt: skip
+    space = _smo.Workspace(n, q, n_threads)
+    status, refreshed = None, 0
+    R_min, L_max, judged = np.zeros(r), np.full(r, np.inf), np.full(r, np.inf)
+
+    def judge() -> np.ndarray:
+        """Violations, from the kernel itself."""
+        G[:] = gram.product(g)
+        for k in range(r):
+            R, L = slopes(*problem(k))
+            R_min[k], L_max[k] = R.min(), L.max()
+        return L_max - R_min
+
     with _Pool(n_threads if gram.full else 1) as pool:  # a cache has one user
         while True:
-            _smo.advance_all(
-                gram.K, gram.slot, gram.diagonal, *state.arrays(), *work,
-                _AIM * tol, max_iter, Monitor.SLICE, n_threads,
-            )  # fmt: skip
-            phase = state.phase
-            running = (phase == Phase.RUN) | (phase == Phase.READY)
-            _fetch(gram, state)
-            newton = np.flatnonzero(phase == Phase.NEWTON)
-            if newton.size >= n_threads or not running.any():
-                pool.run(lambda k: _newton(gram, state, k), newton)
-            status = monitor.stop(state.steps.sum(), state.violation.max())
+            _smo.advance_all(tasks, space, Monitor.SLICE)
+            _fetch(gram, tasks)
+            newton = [k for k in range(r) if tasks[k].phase == Phase.NEWTON]
+            going = any(t.phase < Phase.NEWTON for t in tasks)
+            if len(newton) >= n_threads or not going:
+                pool.run(lambda k: _newton(gram, tasks[k], problem(k)), newton)
+            status = monitor.stop(
+                sum(t.steps for t in tasks), max(t.violation for t in tasks)
+            )
             if status is not None:
                 break
-            if (phase < Phase.DONE).any():
+            if any(t.phase < Phase.DONE for t in tasks):
                 continue
-            state.refresh(gram)
+            violation = judge()
             refreshed += 1
-            open_ = (state.violation > tol) & (phase != Phase.LIMIT)
+            again = violation > tol
             # a refresh that leaves a violation where it was, will do so again
-            hopeless = open_ & (state.violation > 0.5 * judged) & (refreshed > 3)
-            judged = np.where(open_, np.minimum(judged, state.violation), judged)
-            if not (open_ & ~hopeless).any() or refreshed == _MAX_REFRESH:
+            again &= (violation <= 0.5 * judged) | (refreshed <= 3)
+            again &= [t.phase != Phase.LIMIT for t in tasks]
+            judged = np.minimum(judged, violation)
+            if not again.any() or refreshed == _MAX_REFRESH:
                 break
-            phase[open_ & ~hopeless] = Phase.RUN
+            for k in np.flatnonzero(again):
+                tasks[k].phase = Phase.RUN
     if status is not None:  # stopped between two slices
-        state.refresh(gram)
+        judge()
+    violation = L_max - R_min
+    if any(t.indefinite for t in tasks) or (np.einsum("ij,ij->i", g, G) < 0).any():
+        status = Status.INDEFINITE
+    elif not (violation > tol).any():
+        status = Status.CONVERGED
+    elif status is None:
+        limit = any(t.phase == Phase.LIMIT for t in tasks)
+        status = Status.MAX_ITER if limit else Status.STALLED
     return Solution(
         g=g,
         G=G,
-        b=-0.5 * (state.R_min + state.L_max),
-        violation=state.violation,
-        n_iter=state.steps,
-        status=_judge(state, tol, status),
+        b=-0.5 * (R_min + L_max),
+        violation=violation,
+        n_iter=np.array([t.steps for t in tasks]),
+        status=status,
     )
 
 
-def _judge(state: "_State", tol: float, stopped: Status | None) -> Status:
-    curved_down = np.einsum("ij,ij->i", state.g, state.G) < 0
-    if (state.indefinite | curved_down).any():
-        return Status.INDEFINITE
-    if not (state.violation > tol).any():
-        return Status.CONVERGED
-    if stopped is not None:
-        return stopped
-    if (state.phase == Phase.LIMIT).any():
-        return Status.MAX_ITER
-    return Status.STALLED
-
-
-class _State:
-    """The arrays of `_smo.advance_all`, one row a problem."""
-
-    def __init__(self, g, G, lo, hi, pn, pp, q: int):
-        r = g.shape[0]
-        self.g, self.G, self.lo, self.hi, self.pn, self.pp = g, G, lo, hi, pn, pp
-        self.block = np.zeros((r, q), np.int32)
-        self.size = np.zeros(r, np.int32)
-        self.R_min, self.L_max = np.zeros(r), np.full(r, np.inf)
-        self.steps = np.zeros(r, np.int64)
-        self.phase = np.full(r, Phase.RUN, np.int32)
-        self.indefinite = np.zeros(r, np.int32)
-        self.work = np.zeros(r)  # since the last Newton step
-        self.patience = np.ones(r)  # how much work to do before the next, in its cost
-
-    def arrays(self) -> tuple:
-        return (
-            self.g, self.G, self.lo, self.hi, self.pn, self.pp, self.block, self.size,
-            self.R_min, self.L_max, self.steps, self.phase, self.indefinite,
-            self.work, self.patience,
-        )  # fmt: skip
-
-    @property
-    def violation(self) -> np.ndarray:
-        return self.L_max - self.R_min
-
-    def slopes(self, k) -> tuple[np.ndarray, np.ndarray]:
-        """R and L of the module docstring for problem k (or all, for a slice)."""
-        g, G = self.g[k], self.G[k]
-        R = G + np.where(g < 0, self.pn[k], self.pp[k])
-        L = G + np.where(g > 0, self.pp[k], self.pn[k])
-        R = np.where(g < self.hi[k], R, np.inf)
-        return R, np.where(g > self.lo[k], L, -np.inf)
-
-    def refresh(self, gram: Gram) -> None:
-        """G and the violations from the kernel itself."""
-        self.G[:] = gram.product(self.g)
-        R, L = self.slopes(slice(None))
-        self.R_min[:], self.L_max[:] = R.min(axis=1), L.max(axis=1)
+def slopes(g, G, lo, hi, pn, pp) -> tuple[np.ndarray, np.ndarray]:
+    """R and L of the module docstring."""
+    R = np.where(g < hi, G + np.where(g < 0, pn, pp), np.inf)
+    L = np.where(g > lo, G + np.where(g > 0, pp, pn), -np.inf)
+    return R, L
 
 
 class _Pool:
@@ -195,34 +174,31 @@ class _Pool:
                 future.result()
 
 
-def _fetch(gram: Gram, state: _State) -> None:
-    """Compute missing rows of K for as many waiting problems as there is room."""
+def _fetch(gram: Gram, tasks: list) -> None:
+    """Compute missing rows of K for as many waiting tasks as there is room."""
     rows = np.empty(0, np.int32)
-    for k in np.flatnonzero(state.phase == Phase.WAIT):
-        more = np.union1d(rows, state.block[k, : state.size[k]])
-        if more.size > gram.capacity:
-            break
-        rows = more
-        state.phase[k] = Phase.READY
+    for task in tasks:
+        if task.phase == Phase.WAIT:
+            more = np.union1d(rows, task.needed())
+            if more.size > gram.capacity:
+                break
+            rows = more
+            task.phase = Phase.READY
     if rows.size:
         gram.ensure(rows)
 
 
-def _newton(gram: Gram, state: _State, k: int) -> None:
-    """One Newton step of problem k, within the linear pieces that hold it."""
-    state.phase[k], state.work[k] = Phase.RUN, 0.0
-    step = newton_step(gram, state, k)
-    if step is None:  # not worth trying again soon
-        state.patience[k] *= 8
-        return
-    index, change, size = step
-    state.g[k, index] = change
-    state.steps[k] += 1
-    state.patience[k] = 1.0 if size > 0.3 else min(64.0, 2 * state.patience[k])
+def _newton(gram: Gram, task, arrays) -> None:
+    """One Newton step of a task that is due for it."""
+    size = newton_step(gram, *arrays)
+    if size is None:  # not worth trying again soon
+        task.newton_done(2 * task.patience, 0)
+    else:
+        task.newton_done(_NEXT if size > 0.3 else min(64.0, 2 * task.patience), 1)
 
 
-def newton_step(gram: Gram, state: _State, k: int):
-    """The minimiser of (Q) over the variables that are free or want to be.
+def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:
+    """Move g to the minimiser of (Q) over the variables that are free or want to be.
 
     Each such variable i may move within one linear piece [left_i, right_i] of phi_i, of
     slope c_i. With M the block of K over them, d solves
@@ -231,51 +207,50 @@ def newton_step(gram: Gram, state: _State, k: int):
 
     by one factorisation of M; variables that leave their piece are clamped to its end
     and the bordered system is solved again, until none leaves. An exact line search
-    along d ends the step, so (Q) never rises. Updates G and returns (index, new g, step
-    length), or None if M is not positive definite or d does not descend.
+    along d ends the step, so (Q) never rises. Updates g and G; returns the length of
+    the step, or None if M is not positive definite or d does not descend.
     """
-    g, lo, hi, pn, pp = (
-        a[k] for a in (state.g, state.lo, state.hi, state.pn, state.pp)
-    )
-    R, L = state.slopes(k)
+    R, L = slopes(g, G, lo, hi, pn, pp)
     mid = 0.5 * (R.min() + L.max())
     inside = (g > lo) & (g < hi) & ((g != 0) | (pn == pp))
     grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
     W = np.flatnonzero(inside | grows | shrinks)
-    if W.size < 2 or W.size > gram.capacity:
-        return None
-    g, lo, hi, pn, pp = (a[W] for a in (g, lo, hi, pn, pp))
-    up = np.where(inside[W], g >= 0, grows[W] & (g >= 0))  # on the piece above the kink
-    up |= shrinks[W] & (g > 0)
+    if not 2 <= W.size <= min(gram.capacity, 1.5 * inside.sum() + 64):
+        return None  # too many wait at their bounds for one step to place them
+    at, lo, hi, pn, pp = (a[W] for a in (g, lo, hi, pn, pp))
+    up = (inside[W] & (at >= 0)) | (grows[W] & (at >= 0)) | (shrinks[W] & (at > 0))
     kinked = pn != pp
-    left = np.where(grows[W], g, np.where(kinked & up, np.maximum(lo, 0), lo))
-    right = np.where(shrinks[W], g, np.where(kinked & ~up, np.minimum(hi, 0), hi))
-    slope = state.G[k, W] + np.where(up, pp, pn)
+    left = np.where(grows[W], at, np.where(kinked & up, np.maximum(lo, 0), lo))
+    right = np.where(shrinks[W], at, np.where(kinked & ~up, np.minimum(hi, 0), hi))
+    slope = G[W] + np.where(up, pp, pn)
 
-    gram.ensure(W)
-    M = gram.block(W)
+    index = W.astype(np.int32)
+    gram.ensure(index)
+    rows = gram.slot[index]
+    M = np.empty((W.size, W.size))
+    _smo.lower_triangle(gram.K, rows, index, M)
     M[np.diag_indices(W.size)] += _RIDGE * gram.diagonal[W].mean()
     try:
-        d, clamped = _clamped_minimiser(Cholesky(M), slope, left - g, right - g)
+        d, clamped = _clamped_minimiser(Cholesky(M), slope, left - at, right - at)
     except np.linalg.LinAlgError:
         return None
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(d > 0, right - g, left - g) / d
+        room = np.where(d > 0, right - at, left - at) / d
     room[(d == 0) | (clamped != 0)] = np.inf
-    longest = min(1.0, room.min())
-    dG = np.zeros(state.G.shape[1])
+    dG = np.zeros(G.size)
     moved = d != 0
-    _smo.add_rows(gram.K, gram.slot, W[moved].astype(np.int32), d[moved], dG)
+    _smo.add_rows(gram.K, rows[moved], d[moved], dG)
     descent, curvature = d @ slope, d @ dG[W]
     if not descent < 0 or not curvature > 0:
         return None
-    size = min(longest, -descent / curvature)
-    new = np.clip(g + size * d, left, right)
+    size = min(1.0, room.min(), -descent / curvature)
+    new = np.clip(at + size * d, left, right)
     if size == 1.0:  # at a bound means equal to the bound
         new = np.where(clamped < 0, left, np.where(clamped > 0, right, new))
-    state.G[k] += size * dG
-    return W, new, size
+    g[W] = new
+    G += size * dG
+    return float(size)
 
 
 def _clamped_minimiser(factor: Cholesky, slope, lower, upper):
@@ -302,7 +277,7 @@ def _clamped_minimiser(factor: Cholesky, slope, lower, upper):
         new = np.flatnonzero(below | above)
         if new.size == 0:
             break
-        if order.size + new.size > n // 2:  # far from the active set: SMO is better
+        if order.size + new.size > 0.15 * n:  # far from the active set: SMO is better
             raise np.linalg.LinAlgError("most variables leave their piece")
         clamped[below], clamped[above] = -1, 1
         order = np.concatenate([order, new])

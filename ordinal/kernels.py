@@ -252,15 +252,22 @@ class Evaluator:
     def product(self, coef: np.ndarray) -> np.ndarray:
         """k(A, B) @ coef in double, never more than a tile of k at once.
 
-        coef is (len(B), p); the result is (len(A), p).
+        coef is (len(B), p); the result is (len(A), p). Half of the tiles will do
+        where B is A.
         """
         out = np.zeros((self.shape[0], coef.shape[1]))
         buffer = np.empty(_TILE * _TILE)
+        symmetric = self.A is self.B
         for rows in strips(self.shape[0]):
             for columns in strips(self.shape[1]):
+                if symmetric and columns.start < rows.start:
+                    continue
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
-                out[rows] += self.tile(rows, columns, tile) @ coef[columns]
+                self.tile(rows, columns, tile)
+                out[rows] += tile @ coef[columns]
+                if symmetric and columns.start > rows.start:
+                    out[columns] += tile.T @ coef[rows]
         return out
 
 

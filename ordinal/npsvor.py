@@ -50,7 +50,7 @@ from ._problem import (
     check_positive,
     frozen,
 )
-from ._smo import block_size, solve
+from ._smo import LARGEST_BLOCK, solve
 from ._sparse import CSR
 from ._threads import resolve_n_threads
 
@@ -475,9 +475,8 @@ class _Job:
     monitor: Monitor
 
     def _gram(self) -> Gram:
-        least = block_size(self.problem.n_samples)
         return Gram(
-            self.kernel, self.problem.X, self.cache_mb, self.n_threads, least
+            self.kernel, self.problem.X, self.cache_mb, self.n_threads, LARGEST_BLOCK
         )
 
     def smo(self, max_iter: int, starts: list | None = None) -> list[NpsvorModel]:

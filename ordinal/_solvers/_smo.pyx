@@ -1,4 +1,4 @@
-"""Pair SMO in two levels; problem, notation and optimality: ordinal/_smo.py.
+"""Pair SMO in two levels; problem and notation: ordinal/_smo.py.
 
     min_g  1/2 g'Kg + sum_i phi_i(g_i)   s.t.  sum_i g_i = 0,  lo_i <= g_i <= hi_i
 
@@ -12,24 +12,29 @@ and the point is optimal iff violation = max L - min R <= 0.
 Outer level: choose a block of the worst violators, copy its part of K, solve it by
 SMO with second-order choice (Fan, Chen, Lin, JMLR 6:1889-1918, 2005) inside the
 cache, and add the changed rows of K to G in one sweep. Inside a block R and L are
-floats relative to the middle of the violating interval, so their resolution is
+floats relative to the middle of the violating interval, so that their resolution is
 relative to the violation and not to the size of G.
 
-Many such problems over one K (the ranks of NPSVOR) run side by side. State is the
-caller's, every array has one row a problem, and a problem's arithmetic does not
-depend on who runs it or when: any number of threads gives the same bytes.
+Many problems over one K (the ranks of NPSVOR) run side by side, a `Task` each. A
+task's arithmetic does not depend on who advances it or when: any number of threads
+gives the same bytes.
 """
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
 
 from .simd cimport (
     SIMD_LANES, simd, simd_loops, simd_seconds, simd_try_lock, simd_unlock,
 )
 
+import numpy as np
+
 cdef double ETA_MIN = 1e-12     # curvature floor: two equal rows give eta = 0
 cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
-cdef double QUANTUM = 4e-3      # seconds one thread stays with one problem
+cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
+cdef double QUANTUM = 4e-3      # seconds that one thread stays with one task
 
 
 cpdef enum Phase:
@@ -42,50 +47,47 @@ cpdef enum Phase:
     STUCK = 6   # no step changes g
 
 
-cdef struct Shared:
-    Py_ssize_t n
-    Py_ssize_t q               # largest block, a multiple of SIMD_LANES
-    const float* K             # rows of the kernel matrix, n entries each
-    const int32_t* slot        # slot[i]: which row of K holds row i, -1 if none
-    const double* diag
-    double tol
-    int64_t max_steps
-    const simd_loops* ops
-
-
 cdef struct State:             # one problem
+    Py_ssize_t n, q            # variables; largest block, a multiple of SIMD_LANES
+    const float* K             # rows of the kernel matrix, n entries each
+    const int32_t* slot        # (n,) which row of K holds row i, -1 if none
+    const double* diag
     double* g
     double* G
     const double* lo
     const double* hi
     const double* pn
     const double* pp
-    int32_t* block
-    int32_t* size
-    double* R_min
-    double* L_max
-    int64_t* steps
-    int32_t* phase
-    int32_t* indefinite
-    double* work               # spent on blocks since the last Newton step
-    double* patience           # times the cost of a Newton step to spend before it
+    int32_t* block             # (q,) the last block, most recent entries first
+    Py_ssize_t size
+    double R_min, L_max, tol
+    int64_t steps, max_steps
+    double work                # spent since the last Newton step
+    double patience            # times the cost of a Newton step to spend before it
+    int phase
+    bint indefinite
+    int32_t lock
+    const simd_loops* ops
 
 
 cdef struct Work:              # one thread
     float* R                   # (n,) scan results
     float* L                   # (n,)
     int32_t* order             # (n,) candidates
-    int32_t* member            # (n,) 1 where in the block
+    int32_t* keep              # (2 q,) from the last block: free ones, others
+    int32_t* member            # (n,) zeros; 1 where in the block
     int32_t* idx               # (q,) the block by increasing index
+    const float** rows         # (q,) their rows of K
+    double* before             # (q,) g at entry
+    double* delta              # (q,) change of g
     float* KB                  # (q, q) the block of K
     float* RB                  # (q,) R, L, diagonal and gain of the block
     float* LB
     float* DB
     float* gain
-    double* before             # (q,) g at entry
-    double* delta              # (q,) change of g
-    const float** rows         # (q,)
 
+
+# Selection
 
 cdef void smallest(
     int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
@@ -132,53 +134,40 @@ cdef Py_ssize_t admit(
     return m
 
 
-cdef double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:
-    """Time of one block of SMO: its copy of K, the steps, the sweep over G.
-
-    In nanoseconds of the machine on which the constants were measured, counted and
-    not clocked: what is chosen by it must not depend on the day or the threads.
-    """
-    return m * (0.6 * m + 0.2 * n) + steps * (50 + 0.25 * m)
-
-
-cdef double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:
-    """Time of one Newton step, in the unit of block_cost."""
-    cdef double f = free
-    return f * (f * (f / 80 + 8) + 0.2 * n) + 1e6
-
-
-cdef void choose(Shared* sh, State* p, Work* w) noexcept nogil:
+cdef void choose(State* p, Work* w) noexcept nogil:
     """Fill p.block: half of it new violators, the rest kept from before, free first.
 
-    Sets R_min, L_max, and phase READY, or DONE at violation <= tol. O(n).
+    Sets R_min, L_max, and phase READY, or DONE at violation <= tol, or NEWTON. O(n).
     """
-    cdef Py_ssize_t n = sh.n, q = sh.q, i, a, count, half, free, m = 0
-    cdef Py_ssize_t old = p.size[0], kept = 0, rest = 0
-    cdef double mid = 0.5 * (p.R_min[0] + p.L_max[0])
+    cdef Py_ssize_t n = p.n, q, i, a, count, half, free, m = 0
+    cdef Py_ssize_t kept = 0, rest = 0
+    cdef double mid = 0.5 * (p.R_min + p.L_max)
     cdef float R_min, L_max
-    cdef int32_t* keep = w.order + n     # (2 q,) scratch behind the candidates
     if not (-INFINITY < mid < INFINITY):
         mid = 0
-    free = sh.ops.smo_scan(p.g, p.G, p.lo, p.hi, p.pn, p.pp, mid, w.R, w.L, n,
-                           p.R_min, p.L_max)
-    if not p.L_max[0] - p.R_min[0] > sh.tol:
-        p.phase[0] = DONE
+    free = p.ops.smo_scan(p.g, p.G, p.lo, p.hi, p.pn, p.pp, mid, w.R, w.L, n,
+                          &p.R_min, &p.L_max)
+    if not p.L_max - p.R_min > p.tol:
+        p.phase = DONE
         return
-    if p.work[0] > p.patience[0] * newton_cost(free, n):
-        p.phase[0] = NEWTON
+    if p.work > p.patience * newton_cost(free, n):
+        p.phase = NEWTON
         return
 
-    for a in range(old):
+    # a block wider than the face that it moves on is read for little
+    q = min(p.q, max(SMALL_BLOCK, 2 * free // SIMD_LANES * SIMD_LANES))
+
+    for a in range(p.size):
         i = p.block[a]
         if p.lo[i] < p.g[i] < p.hi[i]:
-            keep[kept] = i
+            w.keep[kept] = i
             kept += 1
         else:
-            keep[q + rest] = i
+            w.keep[p.q + rest] = i
             rest += 1
 
-    half = (q if old == 0 else q // 2) // 2
-    R_min, L_max = <float>(p.R_min[0] - mid), <float>(p.L_max[0] - mid)
+    half = (q if p.size == 0 else q // 2) // 2
+    R_min, L_max = <float>(p.R_min - mid), <float>(p.L_max - mid)
     count = 0
     for i in range(n):
         w.order[count] = i
@@ -191,17 +180,31 @@ cdef void choose(Shared* sh, State* p, Work* w) noexcept nogil:
         count += w.L[i] > R_min
     smallest(w.order, w.L, -1, count, min(half, count))
     m = admit(w.order, min(half, count), half, w.member, p.block, m)
-    m = admit(keep, kept, q - m, w.member, p.block, m)
-    m = admit(keep + q, rest, q - m, w.member, p.block, m)
+    m = admit(w.keep, kept, q - m, w.member, p.block, m)
+    m = admit(w.keep + p.q, rest, q - m, w.member, p.block, m)
     for a in range(m):
         w.member[p.block[a]] = 0
-    p.size[0] = m
-    p.phase[0] = READY
+    p.size = m
+    p.phase = READY
 
 
-cdef void place(
-    State* p, Work* w, Py_ssize_t a, double G, double mid,
-) noexcept nogil:
+cdef void sort_block(State* p, Work* w) noexcept nogil:
+    """w.idx, w.rows = p.block in index order: K is then read as it lies in memory."""
+    cdef Py_ssize_t n = p.n, i, a
+    for a in range(p.size):
+        w.member[p.block[a]] = 1
+    a = 0
+    for i in range(n):
+        if w.member[i]:
+            w.member[i] = 0
+            w.idx[a] = i
+            w.rows[a] = p.K + <Py_ssize_t>p.slot[i] * n
+            a += 1
+
+
+# SMO within a block
+
+cdef void place(State* p, Work* w, Py_ssize_t a, double G, double mid) noexcept nogil:
     """Set R and L of block entry a from its gradient G."""
     cdef Py_ssize_t i = w.idx[a]
     cdef double g = p.g[i]
@@ -220,38 +223,30 @@ cdef double gradient(State* p, Work* w, Py_ssize_t a, double mid) noexcept nogil
     return w.LB[a] + mid - (p.pp[i] if g > 0 else p.pn[i])
 
 
-cdef void solve_block(Shared* sh, State* p, Work* w) noexcept nogil:
-    """SMO on w.idx, then G += K (change of g). Sets the next phase."""
-    cdef const simd_loops* ops = sh.ops
-    cdef Py_ssize_t m = p.size[0], a, b, i, j, ii, jj, count
+cdef void solve_block(State* p, Work* w) noexcept nogil:
+    """SMO on p.block, then G += K (change of g). Sets the next phase."""
+    cdef const simd_loops* ops = p.ops
+    cdef Py_ssize_t m = p.size, a, i, j, ii, jj, count
     cdef Py_ssize_t padded = (m + SIMD_LANES - 1) // SIMD_LANES * SIMD_LANES
-    cdef double mid = 0.5 * (p.R_min[0] + p.L_max[0])
-    cdef double violation = p.L_max[0] - p.R_min[0]
-    cdef float inner_tol = <float>fmax(0.5 * sh.tol, INNER_RATIO * violation)
+    cdef double mid = 0.5 * (p.R_min + p.L_max)
+    cdef double violation = p.L_max - p.R_min
+    cdef float inner_tol = <float>fmax(0.5 * p.tol, INNER_RATIO * violation)
     cdef float R_min = INFINITY, L_max = 0, best
     cdef double eta, t, to_i, to_j, room_i, room_j, G_i, G_j
     cdef int64_t left = 40 * m, steps = 0
-    if sh.max_steps - p.steps[0] < left:
-        left = sh.max_steps - p.steps[0]
+    if p.max_steps - p.steps < left:
+        left = p.max_steps - p.steps
 
-    # by index: the block of K is then read in the order of memory
-    for a in range(m):
-        w.member[p.block[a]] = 1
-    a = 0
-    for i in range(sh.n):
-        if w.member[i]:
-            w.member[i] = 0
-            w.idx[a] = i
-            a += 1
-    for a in range(padded):
+    sort_block(p, w)
+    ops.gather_block(w.rows, w.idx, m, w.KB, padded)
+    for a in range(m, padded):
         w.RB[a], w.LB[a], w.DB[a] = INFINITY, -INFINITY, 0
     for a in range(m):
-        w.rows[a] = sh.K + <Py_ssize_t>sh.slot[w.idx[a]] * sh.n
-        w.DB[a] = <float>sh.diag[w.idx[a]]
-        w.before[a] = p.g[w.idx[a]]
-        place(p, w, a, p.G[w.idx[a]], mid)
+        i = w.idx[a]
+        w.DB[a] = <float>p.diag[i]
+        w.before[a] = p.g[i]
+        place(p, w, a, p.G[i], mid)
         R_min = min(R_min, w.RB[a])
-    ops.gather_block(w.rows, w.idx, m, w.KB, padded)
 
     while steps < left:
         i = ops.find(w.RB, R_min, padded)
@@ -263,9 +258,9 @@ cdef void solve_block(Shared* sh, State* p, Work* w) noexcept nogil:
             break
         j = ops.find(w.gain, best, padded)
         ii, jj = w.idx[i], w.idx[j]
-        eta = sh.diag[ii] + sh.diag[jj] - 2 * <double>w.KB[i * padded + j]
-        if eta < -1e-6 * (fabs(sh.diag[ii]) + fabs(sh.diag[jj])):
-            p.indefinite[0] = 1
+        eta = p.diag[ii] + p.diag[jj] - 2 * <double>w.KB[i * padded + j]
+        if eta < -1e-6 * (fabs(p.diag[ii]) + fabs(p.diag[jj])):
+            p.indefinite = True
         t = (<double>w.LB[j] - R_min) / fmax(eta, ETA_MIN)
         # a step ends at the first break point of either variable: a bound or the kink
         to_i = fmin(p.hi[ii], 0) if p.g[ii] < 0 else p.hi[ii]
@@ -280,150 +275,227 @@ cdef void solve_block(Shared* sh, State* p, Work* w) noexcept nogil:
         R_min = ops.smo_update(w.RB, w.LB, w.KB + i * padded, w.KB + j * padded,
                                <float>t, padded)
         steps += 1
-    p.steps[0] += steps
-    p.work[0] += block_cost(m, sh.n, steps)
+    p.steps += steps
+    p.work += block_cost(m, p.n, steps)
 
     count = 0
     for a in range(m):
         t = p.g[w.idx[a]] - w.before[a]
         if t != 0:
             w.delta[count] = t
-            w.rows[count] = sh.K + <Py_ssize_t>sh.slot[w.idx[a]] * sh.n
+            w.rows[count] = w.rows[a]
             count += 1
-    ops.add_rows(p.G, w.rows, w.delta, count, sh.n)
-    if p.steps[0] >= sh.max_steps:
-        p.phase[0] = LIMIT
+    ops.add_rows(p.G, w.rows, w.delta, count, p.n)
+    if p.steps >= p.max_steps:
+        p.phase = LIMIT
     else:
-        p.phase[0] = RUN if count else STUCK
+        p.phase = RUN if count else STUCK
 
 
-cdef void advance(Shared* sh, State* p, Work* w, double until) noexcept nogil:
-    """Blocks of one problem until it ends, lacks rows of K, or the time is up."""
-    cdef Py_ssize_t a
-    while True:
-        if p.phase[0] == RUN:
-            choose(sh, p, w)
-        if p.phase[0] == READY:
-            for a in range(p.size[0]):
-                if sh.slot[p.block[a]] < 0:
-                    p.phase[0] = WAIT
-                    return
-            solve_block(sh, p, w)
-        if p.phase[0] != RUN or simd_seconds() > until:
-            return
+cdef double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:
+    """Time of one block of SMO: its copy of K, the steps, the sweep over G.
 
-
-def advance_all(
-    const float[:, ::1] K not None,
-    const int32_t[::1] slot not None,
-    const double[::1] diag not None,
-    double[:, ::1] g not None,               # IN-OUT, and so on to `patience`
-    double[:, ::1] G not None,
-    const double[:, ::1] lo not None,
-    const double[:, ::1] hi not None,
-    const double[:, ::1] pn not None,
-    const double[:, ::1] pp not None,
-    int32_t[:, ::1] block not None,
-    int32_t[::1] size not None,
-    double[::1] R_min not None,
-    double[::1] L_max not None,
-    int64_t[::1] steps not None,
-    int32_t[::1] phase not None,
-    int32_t[::1] indefinite not None,
-    double[::1] work not None,
-    double[::1] patience not None,
-    float[:, ::1] work_f not None,           # scratch, one row a thread
-    double[:, ::1] work_d not None,
-    int32_t[:, ::1] work_i not None,
-    int32_t[::1] lock not None,              # (r,) zeros
-    double tol,
-    int64_t max_steps,
-    double seconds,
-    int n_threads,
-):
-    """Improve every problem whose phase is RUN or READY, for about `seconds`.
-
-    Shapes: g, G, lo, hi, pn, pp (r, n); block (r, q); K (capacity, n). Threads take
-    turns of QUANTUM seconds at the problems, so that a few long ones do not leave a
-    thread idle; a problem that another thread holds is skipped.
+    In nanoseconds of the machine on which the constants were measured, counted and
+    not clocked: what is chosen by it must not depend on the day or the threads.
     """
-    cdef Py_ssize_t n = slot.shape[0], q = block.shape[1], r = g.shape[0]
-    cdef Py_ssize_t turn, n_turns
-    cdef double end
-    cdef Shared sh
-    if not (K.shape[1] == n == g.shape[1] and q % SIMD_LANES == 0
-            and work_f.shape[0] >= n_threads
-            and work_f.shape[1] >= work_sizes(n, q)[0]):
-        raise ValueError("advance_all: inconsistent array shapes")
-    sh.n, sh.q, sh.K, sh.slot, sh.diag = n, q, &K[0, 0], &slot[0], &diag[0]
-    sh.tol, sh.max_steps, sh.ops = tol, max_steps, simd()
-    end = simd_seconds() + seconds
+    return m * (1.5 * m + 0.2 * n) + steps * (80 + 0.3 * m)
+
+
+cdef double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:
+    """Time of one Newton step, in the unit of block_cost."""
+    cdef double f = free
+    return f * (f * (f / 130 + 5) + 0.2 * n) + 1e6
+
+
+# Scheduling
+
+cdef bint rows_held(State* p) noexcept nogil:
+    cdef Py_ssize_t a
+    for a in range(p.size):
+        if p.slot[p.block[a]] < 0:
+            return False
+    return True
+
+
+cdef void run_turn(State* p, Work* w, double end) noexcept nogil:
+    """Blocks of one problem until it ends, needs the interpreter, or time is up."""
+    cdef double now = simd_seconds(), until = fmin(end, now + QUANTUM)
+    if now > end or p.phase > READY or not simd_try_lock(&p.lock):
+        return
+    while p.phase <= READY:
+        if p.phase == RUN:
+            choose(p, w)
+        if p.phase == READY:
+            if rows_held(p):
+                solve_block(p, w)
+            else:
+                p.phase = WAIT
+        if simd_seconds() > until:
+            break
+    simd_unlock(&p.lock)
+
+
+def advance_all(list tasks not None, Workspace space not None, double seconds):
+    """Improve every task that needs no help, for about `seconds`.
+
+    Threads take turns of QUANTUM seconds at the tasks, so that a few long ones do not
+    leave a thread idle; a task that another thread holds is skipped. Every task that
+    can go on does one block at the least.
+    """
+    cdef Py_ssize_t turn, k, n_turns, r = len(tasks)
+    cdef int n_threads = space.n_threads
+    cdef double end = simd_seconds() + seconds
+    cdef Task task
+    cdef State** states = <State**>PyMem_Malloc(r * sizeof(State*))
+    if states == NULL:
+        raise MemoryError
+    for k in range(r):
+        task = tasks[k]
+        states[k] = &task.s
     n_turns = <Py_ssize_t>(seconds / QUANTUM + 2) * n_threads * r
     for turn in prange(n_turns, nogil=True, schedule="dynamic", chunksize=1,
                        num_threads=n_threads, use_threads_if=n_threads > 1):
-        run_turn(&sh, turn % r, threadid(), INFINITY if turn < r else end, g, G, lo, hi, pn, pp, block, size,
-                 R_min, L_max, steps, phase, indefinite, work, patience,
-                 work_f, work_d, work_i, lock)
+        run_turn(states[turn % r], &space.work[threadid()],
+                 INFINITY if turn < r else end)
+    PyMem_Free(states)
 
 
-cdef void run_turn(
-    Shared* sh, Py_ssize_t k, Py_ssize_t thread, double end,
-    double[:, ::1] g, double[:, ::1] G,
-    const double[:, ::1] lo, const double[:, ::1] hi,
-    const double[:, ::1] pn, const double[:, ::1] pp,
-    int32_t[:, ::1] block, int32_t[::1] size, double[::1] R_min, double[::1] L_max,
-    int64_t[::1] steps, int32_t[::1] phase, int32_t[::1] indefinite,
-    double[::1] work, double[::1] patience,
-    float[:, ::1] work_f, double[:, ::1] work_d, int32_t[:, ::1] work_i,
-    int32_t[::1] lock,
-) noexcept nogil:
-    """One turn of one thread at problem k."""
-    cdef Py_ssize_t n = sh.n, q = sh.q
-    cdef State p
-    cdef Work w
-    cdef float* f = &work_f[thread, 0]
-    cdef double now = simd_seconds()
-    if now > end or phase[k] > READY or not simd_try_lock(&lock[k]):
-        return
-    p.g, p.G, p.lo, p.hi = &g[k, 0], &G[k, 0], &lo[k, 0], &hi[k, 0]
-    p.pn, p.pp, p.block, p.size = &pn[k, 0], &pp[k, 0], &block[k, 0], &size[k]
-    p.R_min, p.L_max, p.steps = &R_min[k], &L_max[k], &steps[k]
-    p.phase, p.indefinite = &phase[k], &indefinite[k]
-    p.work, p.patience = &work[k], &patience[k]
-    w.KB, f = f, f + q * q
-    w.RB, w.LB, w.DB, w.gain, f = f, f + q, f + 2 * q, f + 3 * q, f + 4 * q
-    w.R, w.L = f, f + n
-    w.before, w.delta = &work_d[thread, 0], &work_d[thread, q]
-    w.rows = <const float**>&work_d[thread, 2 * q]   # a pointer fits in a double
-    w.member, w.idx = &work_i[thread, 0], &work_i[thread, n]
-    w.order = &work_i[thread, n + q]
-    if phase[k] <= READY:
-        advance(sh, &p, &w, fmin(end, now + QUANTUM))
-    simd_unlock(&lock[k])
+cdef class Task:
+    """One problem: the caller's arrays, and how far it has come."""
 
+    cdef State s
+    cdef object arrays         # what the pointers point to
+
+    def __init__(
+        self,
+        const float[:, ::1] K not None,      # (capacity, n) rows of the kernel matrix
+        const int32_t[::1] slot not None,    # (n,)
+        const double[::1] diag not None,
+        double[::1] g not None,              # IN-OUT
+        double[::1] G not None,              # IN-OUT
+        const double[::1] lo not None,
+        const double[::1] hi not None,
+        const double[::1] pn not None,
+        const double[::1] pp not None,
+        int32_t[::1] block not None,         # (q,) scratch
+        double tol,
+        int64_t max_steps,
+        double patience,
+    ):
+        cdef State* p = &self.s
+        cdef Py_ssize_t n = g.shape[0]
+        if not (K.shape[1] == slot.shape[0] == diag.shape[0] == G.shape[0] == n
+                and lo.shape[0] == hi.shape[0] == pn.shape[0] == pp.shape[0] == n
+                and block.shape[0] % SIMD_LANES == 0):
+            raise ValueError("Task: inconsistent array shapes")
+        self.arrays = (K, slot, diag, g, G, lo, hi, pn, pp, block)
+        memset(p, 0, sizeof(State))
+        p.n, p.q, p.K, p.slot, p.diag = n, block.shape[0], &K[0, 0], &slot[0], &diag[0]
+        p.g, p.G, p.lo, p.hi, p.pn, p.pp = &g[0], &G[0], &lo[0], &hi[0], &pn[0], &pp[0]
+        p.block, p.L_max, p.tol, p.max_steps = &block[0], INFINITY, tol, max_steps
+        p.patience, p.ops = patience, simd()
+
+    @property
+    def phase(self):
+        return self.s.phase
+
+    @phase.setter
+    def phase(self, int value):
+        self.s.phase = value
+
+    @property
+    def steps(self):
+        return self.s.steps
+
+    @property
+    def patience(self):
+        return self.s.patience
+
+    @property
+    def indefinite(self):
+        """A pair of rows was met along which (Q) curves down."""
+        return bool(self.s.indefinite)
+
+    @property
+    def violation(self):
+        """As it was when the last block was chosen."""
+        return self.s.L_max - self.s.R_min
+
+    def needed(self):
+        """Row numbers of the block that is chosen."""
+        return np.asarray(self.arrays[9])[: self.s.size]
+
+    def newton_done(self, double patience, int steps):
+        """Go on after a Newton step, or after it failed."""
+        self.s.phase, self.s.work, self.s.patience = RUN, 0, patience
+        self.s.steps += steps
+
+
+cdef class Workspace:
+    """Scratch for n_threads threads on problems of n variables in blocks of q."""
+
+    cdef Work* work
+    cdef readonly int n_threads
+    cdef object arrays         # what the pointers point to
+
+    def __cinit__(self, Py_ssize_t n, Py_ssize_t q, int n_threads):
+        cdef Py_ssize_t k
+        cdef float[:, ::1] f = np.empty((n_threads, 2 * n + q * q + 4 * q), np.float32)
+        cdef double[:, ::1] d = np.empty((n_threads, 2 * q))
+        cdef int32_t[:, ::1] i = np.zeros((n_threads, 2 * n + 3 * q), np.int32)
+        cdef size_t[:, ::1] pointers = np.empty((n_threads, q), np.uintp)
+        cdef Work* w
+        self.work = <Work*>PyMem_Malloc(n_threads * sizeof(Work))
+        if self.work == NULL:
+            raise MemoryError
+        self.n_threads, self.arrays = n_threads, (f, d, i, pointers)
+        for k in range(n_threads):
+            w = &self.work[k]
+            w.R, w.L, w.KB, w.RB = &f[k, 0], &f[k, n], &f[k, 2 * n], &f[k, 2 * n + q * q]
+            w.LB, w.DB, w.gain = w.RB + q, w.RB + 2 * q, w.RB + 3 * q
+            w.before, w.delta = &d[k, 0], &d[k, q]
+            w.member, w.order, w.keep = &i[k, 0], &i[k, n], &i[k, 2 * n]
+            w.idx, w.rows = w.keep + 2 * q, <const float**>&pointers[k, 0]
+
+    def __dealloc__(self):
+        PyMem_Free(self.work)
+
+
+# For Newton steps
 
 def add_rows(
-    const float[:, ::1] K not None,
-    const int32_t[::1] slot not None,
-    const int32_t[::1] index not None,
+    const float[:, :] K not None,
+    const int32_t[::1] rows not None,        # numbers of rows of K
     const double[::1] change not None,
     double[::1] G not None,                  # IN-OUT
 ):
-    """G += sum_a change[a] (row index[a] of the kernel matrix), rows that are held."""
+    """G += sum_a change[a] K[rows[a]]."""
     cdef Py_ssize_t a, i, count
-    cdef const float* rows[64]
+    cdef const float* some[64]
     cdef const simd_loops* ops = simd()
     cdef Py_ssize_t n = G.shape[0]
-    if not (K.shape[1] == slot.shape[0] == n and index.shape[0] == change.shape[0]):
+    if not (K.shape[1] == n and rows.shape[0] == change.shape[0]
+            and (n == 1 or K.strides[1] == sizeof(float))):
         raise ValueError("add_rows: inconsistent array shapes")
     with nogil:
-        for a in range(0, index.shape[0], 64):
-            count = min(64, index.shape[0] - a)
+        for a in range(0, rows.shape[0], 64):
+            count = min(64, rows.shape[0] - a)
             for i in range(count):
-                rows[i] = &K[slot[index[a + i]], 0]
-            ops.add_rows(&G[0], rows, &change[a], count, n)
+                some[i] = &K[rows[a + i], 0]
+            ops.add_rows(&G[0], some, &change[a], count, n)
 
 
-def work_sizes(Py_ssize_t n, Py_ssize_t q):
-    """Columns that advance_all needs in work_f, work_d and work_i."""
-    return q * q + 4 * q + 2 * n, 3 * q, 2 * n + 3 * q
+def lower_triangle(
+    const float[:, :] K not None,
+    const int32_t[::1] rows not None,        # (m,) numbers of rows of K
+    const int32_t[::1] index not None,       # (m,) the same in columns, increasing
+    double[:, ::1] out not None,             # OUT: its lower triangle
+):
+    """out[a, b] = K[rows[a], index[b]] for b <= a."""
+    cdef Py_ssize_t a, b, m = rows.shape[0]
+    if not (index.shape[0] == out.shape[0] == out.shape[1] == m):
+        raise ValueError("lower_triangle: inconsistent array shapes")
+    with nogil:
+        for a in range(m):
+            for b in range(a + 1):
+                out[a, b] = K[rows[a], index[b]]

@@ -18,6 +18,12 @@
 #define STR_(x) #x
 #define STR(x) STR_(x)
 
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
 #define LEVEL baseline
 #include "simd_loops.h"
 #undef LEVEL

@@ -58,25 +58,41 @@ static ptrdiff_t FN(find)(const float *restrict x, float value, ptrdiff_t m) {
 }
 
 /* The m x m block of a symmetric K whose rows are given, idx increasing: the upper
- * triangle is read from memory, the lower one mirrored inside the cache. */
+ * triangle is read from memory, two rows ahead, the lower one mirrored by tiles. */
 static void FN(gather_block)(const float *const *rows, const int32_t *restrict idx,
                              ptrdiff_t m, float *restrict block, ptrdiff_t stride) {
-  enum { TILE = 16 };
+  enum { TILE = SIMD_LANES, AHEAD = 2 };
   for (ptrdiff_t a = 0; a < m; a++) {
     const float *restrict row = rows[a];
+    const float *next = rows[a + AHEAD < m ? a + AHEAD : a];
     float *restrict out = block + a * stride;
-#pragma omp simd
-    for (ptrdiff_t b = a; b < m; b++) out[b] = row[idx[b]];
-    for (ptrdiff_t b = m; b < stride; b++) out[b] = 0;
+    ptrdiff_t b = a;
+    for (; b + 4 <= m; b += 4) {
+      PREFETCH(next + idx[b]);
+      PREFETCH(next + idx[b + 2]);
+      const float x = row[idx[b]], y = row[idx[b + 1]];
+      const float z = row[idx[b + 2]], w = row[idx[b + 3]];
+      out[b] = x, out[b + 1] = y, out[b + 2] = z, out[b + 3] = w;
+    }
+    for (; b < m; b++) out[b] = row[idx[b]];
+    for (; b < stride; b++) out[b] = 0;
   }
-  for (ptrdiff_t a = 0; a < m; a += TILE)
-    for (ptrdiff_t b = 0; b <= a; b += TILE)
-      for (ptrdiff_t i = a; i < a + TILE && i < m; i++)
-        for (ptrdiff_t j = b; j < b + TILE && j < i; j++)
-          block[i * stride + j] = block[j * stride + i];
+  for (ptrdiff_t a = 0; a < m; a += TILE) {
+    const ptrdiff_t stop = a + TILE < m ? a + TILE : m;
+    for (ptrdiff_t b = 0; stop == a + TILE && b < a; b += TILE) {
+      float tile[TILE][TILE];
+      for (int j = 0; j < TILE; j++)
+        for (int i = 0; i < TILE; i++) tile[i][j] = block[(b + j) * stride + a + i];
+      for (int i = 0; i < TILE; i++)
+        memcpy(block + (a + i) * stride + b, tile[i], sizeof tile[i]);
+    }
+    for (ptrdiff_t i = a; i < stop; i++)
+      for (ptrdiff_t j = stop == a + TILE ? a : 0; j < i; j++)
+        block[i * stride + j] = block[j * stride + i];
+  }
 }
 
-/* R and L less mid, their extremes, and the number of variables off their bounds. */
+/* R and L less mid, their extremes, and the number of variables inside a linear piece. */
 static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G,
                          const double *restrict lo, const double *restrict hi,
                          const double *restrict pn, const double *restrict pp,
@@ -90,7 +106,7 @@ static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G
     const double left = G[i] + (g[i] > 0 ? pp[i] : pn[i]);
     const double r = g[i] < hi[i] ? right : INFINITY;
     const double l = g[i] > lo[i] ? left : -INFINITY;
-    free += (g[i] < hi[i]) & (g[i] > lo[i]);
+    free += (g[i] < hi[i]) & (g[i] > lo[i]) & ((g[i] != 0) | (pn[i] == pp[i]));
     R[i] = (float)(r - mid);
     L[i] = (float)(l - mid);
     low = r < low ? r : low;
