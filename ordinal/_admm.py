@@ -102,12 +102,10 @@ class DenseFactor:
         self._values = kernels.Evaluator(kernel, X, others, n_threads)
         self.rho = rho
         A = np.empty((n, n))
-        for rows in kernels.strips(n):
-            for columns in kernels.strips(rows.stop):
-                self._values.tile(rows, columns, A[rows, columns])
+        self._values.triangle(A, mirror=False)
         A[np.diag_indices(n)] += rho
         try:
-            self._cholesky = Cholesky(A)
+            self._cholesky = Cholesky(A.T)
         except np.linalg.LinAlgError:
             raise ValueError(
                 f"kernel must be positive semi-definite: K + {rho:g} I is not"

@@ -8,7 +8,6 @@ and from the kernel itself.
 import numpy as np
 
 from . import kernels
-from ._solvers import _kernel
 
 
 class Gram:
@@ -37,41 +36,12 @@ class Gram:
         self.K = np.empty((self.capacity, n), dtype=np.float32)
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
-            self._fill()
+            self._values.triangle(self.K, mirror=True)
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
             self._holder = np.full(self.capacity, -1)  # which row a slot holds
             self._used = np.zeros(self.capacity, dtype=np.int64)  # when it was asked
             self._clock = 0
-
-    def _fill(self) -> None:
-        """Upper triangle by tiles, the lower one mirrored."""
-        n = self.slot.size
-        for rows in kernels.strips(n):
-            for columns in kernels.strips(n):
-                if columns.start < rows.start:
-                    continue
-                tile = self.K[rows, columns]
-                self._values.tile(rows, columns, tile)
-                if columns.start == rows.start:
-                    self._check_symmetry(tile)
-                _kernel.mirror(
-                    self.K,
-                    rows.start,
-                    rows.stop,
-                    columns.start,
-                    columns.stop,
-                    self.n_threads,
-                )
-
-    @staticmethod
-    def _check_symmetry(tile: np.ndarray) -> None:
-        scale = float(np.abs(tile).max())
-        worst = float(np.abs(tile - tile.T).max())
-        if worst > 1e-5 * scale:
-            raise ValueError(
-                f"kernel must be symmetric; k(a, b) and k(b, a) differ by {worst:.3g}"
-            )
 
     def ensure(self, rows: np.ndarray) -> None:
         """Hold these rows, at most `capacity` of them, in place of the least used."""
@@ -97,15 +67,10 @@ class Gram:
 
     def product(self, g: np.ndarray) -> np.ndarray:
         """g K for g (r, n), in double and from the kernel itself."""
-        used = (g != 0).any(axis=0)
+        used = np.flatnonzero((g != 0).any(axis=0))
         if isinstance(self.kernel, kernels.Precomputed):
             return g[:, used] @ self.X[used]
-        # the used rows with each other, half of a symmetric matrix; then the rest
-        G = np.empty_like(g)
-        coef = np.ascontiguousarray(g[:, used].T)
-        support = kernels.take(self.X, np.flatnonzero(used))
-        for rows in (used, ~used):
-            A = support if rows is used else kernels.take(self.X, np.flatnonzero(rows))
-            values = kernels.Evaluator(self.kernel, A, support, self.n_threads)
-            G[:, rows] = values.product(coef).T
-        return G
+        values = kernels.Evaluator(
+            self.kernel, self.X, kernels.take(self.X, used), self.n_threads
+        )
+        return np.ascontiguousarray(values.product(g[:, used].T).T)

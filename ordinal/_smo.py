@@ -15,7 +15,6 @@ blocks (`_solvers/_smo.pyx`), Newton steps on all free variables where SMO turns
 and at the end G afresh from the kernel in double, which is what is judged.
 """
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,12 +24,13 @@ from ._gram import Gram
 from ._linalg import Cholesky
 from ._solvers import _smo
 from ._solvers._smo import Phase
+from ._threads import Pool
 
 _AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 _MAX_REFRESH = 30  # times that G may be recomputed without an end
-# A Newton step is due when SMO has spent this many times its cost: at first, when the
-# step would leave the linear pieces of too many variables; and after one that went far
-_FIRST, _NEXT = 3.0, 0.5
+# A Newton step is due when few variables wait at their bounds to join the free ones,
+# for then it nearly ends the fit, and SMO has spent this many times its cost
+_PATIENCE = 0.5
 _RIDGE = 1e-8  # of the mean diagonal: duplicate rows make a free block singular
 _CLAMP_ROUNDS = 12
 LARGEST_BLOCK = 1536  # as many rows of K must be held
@@ -82,7 +82,7 @@ def solve(
 
     tasks = [
         _smo.Task(
-            gram.K, gram.slot, gram.diagonal, *problem(k), blocks[k], _AIM * tol, max_iter, _FIRST,
+            gram.K, gram.slot, gram.diagonal, *problem(k), blocks[k], _AIM * tol, max_iter, _PATIENCE,
         )
         for k in range(r)
     ]  # fmt: skip
@@ -98,7 +98,7 @@ def solve(
             R_min[k], L_max[k] = R.min(), L.max()
         return L_max - R_min
 
-    with _Pool(n_threads if gram.full else 1) as pool:  # a cache has one user
+    with Pool(n_threads if gram.full else 1) as pool:  # a cache has one user
         while True:
             _smo.advance_all(tasks, space, Monitor.SLICE)
             _fetch(gram, tasks)
@@ -151,29 +151,6 @@ def slopes(g, G, lo, hi, pn, pp) -> tuple[np.ndarray, np.ndarray]:
     return R, L
 
 
-class _Pool:
-    """Independent calls on threads; in this one where there is only one to use."""
-
-    def __init__(self, n_threads: int):
-        self.executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-
-    def __enter__(self) -> "_Pool":
-        return self
-
-    def __exit__(self, *error) -> None:
-        if self.executor is not None:  # Ctrl-C must not wait for a factorisation
-            self.executor.shutdown(wait=False, cancel_futures=True)
-
-    def run(self, call, arguments) -> None:
-        if self.executor is None or len(arguments) == 1:
-            for argument in arguments:
-                call(argument)
-        else:
-            futures: list[Future] = [self.executor.submit(call, a) for a in arguments]
-            for future in futures:
-                future.result()
-
-
 def _fetch(gram: Gram, tasks: list) -> None:
     """Compute missing rows of K for as many waiting tasks as there is room."""
     rows = np.empty(0, np.int32)
@@ -194,7 +171,7 @@ def _newton(gram: Gram, task, arrays) -> None:
     if size is None:  # not worth trying again soon
         task.newton_done(2 * task.patience, 0)
     else:
-        task.newton_done(_NEXT if size > 0.3 else min(64.0, 2 * task.patience), 1)
+        task.newton_done(_PATIENCE if size > 0.3 else min(64.0, 2 * task.patience), 1)
 
 
 def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:
@@ -215,8 +192,8 @@ def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:
     inside = (g > lo) & (g < hi) & ((g != 0) | (pn == pp))
     grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
     W = np.flatnonzero(inside | grows | shrinks)
-    if not 2 <= W.size <= min(gram.capacity, 1.5 * inside.sum() + 64):
-        return None  # too many wait at their bounds for one step to place them
+    if not 2 <= W.size <= gram.capacity:
+        return None
     at, lo, hi, pn, pp = (a[W] for a in (g, lo, hi, pn, pp))
     up = (inside[W] & (at >= 0)) | (grows[W] & (at >= 0)) | (shrinks[W] & (at > 0))
     kinked = pn != pp

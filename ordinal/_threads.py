@@ -1,6 +1,8 @@
 """How many threads a fit uses, and which vector code was built and chosen."""
 
 import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from ._problem import check_count
 from ._solvers import _config
@@ -40,6 +42,34 @@ def resolve_n_threads(n_threads: int | None) -> int:
     else:
         check_count(n_threads=n_threads)
     return 1 if _forked or not _config.OPENMP else min(int(n_threads), 256)
+
+
+class Pool:
+    """Independent calls on n_threads threads; in this one where that is 1.
+
+    For calls that spend their time in numpy or a kernel, without the interpreter's
+    lock. Ctrl-C leaves at once: what has not begun never will.
+    """
+
+    def __init__(self, n_threads: int):
+        self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *error) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def run(self, call: Callable, arguments: Iterable) -> None:
+        """call(argument) for each; returns when all have."""
+        arguments = list(arguments)
+        if self._executor is None or len(arguments) == 1:
+            for argument in arguments:
+                call(argument)
+            return
+        for future in [self._executor.submit(call, a) for a in arguments]:
+            future.result()
 
 
 def show_config() -> dict[str, object]:

@@ -13,6 +13,7 @@ from ._problem import Problem, check_choice, check_count, check_nonnegative
 from ._problem import check_positive
 from ._solvers import _kernel
 from ._sparse import CSR
+from ._threads import Pool
 
 _TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 
@@ -83,12 +84,8 @@ class RBF:
 
     def __call__(self, A, B) -> np.ndarray:
         out = np.ascontiguousarray(inner_products(A, B))
-        self.finish(out, squared_norms(A), squared_norms(B), out)
+        _kernel.rbf(out, squared_norms(A), squared_norms(B), float(self.gamma), out)
         return out
-
-    def finish(self, products, aa, bb, out, n_threads: int = 1) -> None:
-        """Kernel values from inner products and squared norms, into float32 or 64."""
-        _kernel.rbf(products, aa, bb, float(self.gamma), out, n_threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +233,8 @@ class Evaluator:
         A, B = take(self.A, rows), take(self.B, columns)
         if isinstance(self.kernel, RBF):
             products = np.ascontiguousarray(inner_products(A, B))
-            self.kernel.finish(
-                products, self._aa[rows], self._bb[columns], out, self.n_threads
+            _kernel.rbf(
+                products, self._aa[rows], self._bb[columns], self.kernel.gamma, out
             )
         elif isinstance(self.kernel, Linear | Polynomial):
             with np.errstate(over="ignore"):  # seen by the check
@@ -250,30 +247,57 @@ class Evaluator:
         return out
 
     def product(self, coef: np.ndarray) -> np.ndarray:
-        """k(A, B) @ coef in double, never more than a tile of k at once.
+        """k(A, B) @ coef in double, never more than a tile of k a thread at once.
 
-        coef is (len(B), p); the result is (len(A), p). Half of the tiles will do
-        where B is A.
+        coef is (len(B), p); the result is (len(A), p).
         """
         out = np.zeros((self.shape[0], coef.shape[1]))
-        buffer = np.empty(_TILE * _TILE)
-        symmetric = self.A is self.B
-        for rows in strips(self.shape[0]):
+
+        def strip(rows: slice) -> None:
+            buffer = np.empty(_TILE * _TILE)
             for columns in strips(self.shape[1]):
-                if symmetric and columns.start < rows.start:
-                    continue
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
-                self.tile(rows, columns, tile)
-                out[rows] += tile @ coef[columns]
-                if symmetric and columns.start > rows.start:
-                    out[columns] += tile.T @ coef[rows]
+                out[rows] += self.tile(rows, columns, tile) @ coef[columns]
+
+        self._each(strip, strips(self.shape[0]))
         return out
 
+    def triangle(self, out: np.ndarray, mirror: bool) -> None:
+        """Fill the upper triangle of k(A, A), and the lower one from it for `mirror`.
 
-def strips(n: int, width: int = _TILE):
-    """Slices that cover range(n) in steps of a tile."""
-    return (slice(i, min(i + width, n)) for i in range(0, n, width))
+        Raises ValueError if a tile on the diagonal is not symmetric.
+        """
+
+        def strip(rows: slice) -> None:
+            for columns in strips(self.shape[1], start=rows.start):
+                tile = self.tile(rows, columns, out[rows, columns])
+                if columns.start == rows.start:
+                    _check_symmetry(tile)
+                if mirror:
+                    ends = rows.start, rows.stop, columns.start, columns.stop
+                    _kernel.mirror(out, *ends)
+
+        self._each(strip, strips(self.shape[0]))
+
+    def _each(self, call, arguments) -> None:
+        # a callable of the user's is called from one thread at a time
+        named = isinstance(self.kernel, tuple(NAMED.values()))
+        with Pool(self.n_threads if named else 1) as pool:
+            pool.run(call, arguments)
+
+
+def _check_symmetry(tile: np.ndarray) -> None:
+    worst = float(np.abs(tile - tile.T).max())
+    if worst > 1e-5 * float(np.abs(tile).max()):
+        raise ValueError(
+            f"kernel must be symmetric; k(a, b) and k(b, a) differ by {worst:.3g}"
+        )
+
+
+def strips(n: int, width: int = _TILE, start: int = 0):
+    """Slices that cover range(start, n) in steps of a tile."""
+    return (slice(i, min(i + width, n)) for i in range(start, n, width))
 
 
 def check_precomputed(K) -> None:

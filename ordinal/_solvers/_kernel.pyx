@@ -1,9 +1,7 @@
 """Kernel values from inner products, and products with CSR rows.
 
-Rows are independent and are shared out to threads; a row's arithmetic is the same
-whoever computes it.
+Tiles are shared out to threads by the callers; nothing here needs the interpreter.
 """
-from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
 from .simd cimport simd, simd_loops
@@ -19,7 +17,6 @@ def rbf(
     const double[::1] bb not None,
     double gamma,
     real[:, :] out not None,             # OUT, contiguous rows; may be P itself
-    int n_threads,
 ):
     """out = exp(-gamma max(aa + bb' - 2 P, 0)) for P (n, m), aa (n,), bb (m,)."""
     cdef Py_ssize_t i, n = P.shape[0], m = P.shape[1]
@@ -29,26 +26,30 @@ def rbf(
         raise ValueError("rbf: inconsistent array shapes")
     if n == 0 or m == 0:
         return
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        if real is float:
-            ops.rbf_row_f32(&P[i, 0], aa[i], &bb[0], gamma, &out[i, 0], m)
-        else:
-            ops.rbf_row_f64(&P[i, 0], aa[i], &bb[0], gamma, &out[i, 0], m)
+    with nogil:
+        for i in range(n):
+            if real is float:
+                ops.rbf_row_f32(&P[i, 0], aa[i], &bb[0], gamma, &out[i, 0], m)
+            else:
+                ops.rbf_row_f64(&P[i, 0], aa[i], &bb[0], gamma, &out[i, 0], m)
 
 
-def mirror(float[:, ::1] K not None, Py_ssize_t r0, Py_ssize_t r1,
-           Py_ssize_t c0, Py_ssize_t c1, int n_threads):
-    """K[c0:c1, r0:r1] = K[r0:r1, c0:c1]' in small squares; c0 >= r1 or c0 == r0."""
-    cdef Py_ssize_t i, j, J, I, strip
-    cdef Py_ssize_t n_strips = (c1 - c0 + 15) // 16
-    for strip in prange(n_strips, nogil=True, schedule="static",
-                        num_threads=n_threads, use_threads_if=n_threads > 1):
-        J = c0 + 16 * strip
-        for I in range(r0, r1, 16):
-            for j in range(J, min(J + 16, c1)):
-                for i in range(I, min(I + 16, r1)):
-                    K[j, i] = K[i, j]
+def mirror(
+    float[:, ::1] K not None,            # IN-OUT, square
+    Py_ssize_t r0, Py_ssize_t r1,
+    Py_ssize_t c0, Py_ssize_t c1,
+):
+    """K[c0:c1, r0:r1] = K[r0:r1, c0:c1]' in small squares; disjoint or the same."""
+    cdef Py_ssize_t i, j, I, J
+    if not (0 <= r0 <= r1 <= K.shape[0] and 0 <= c0 <= c1 <= K.shape[1]
+            and K.shape[0] == K.shape[1]):
+        raise ValueError("mirror: no such tile")
+    with nogil:
+        for J in range(c0, c1, 16):
+            for I in range(r0, r1, 16):
+                for j in range(J, min(J + 16, c1)):
+                    for i in range(I, min(I + 16, r1)):
+                        K[j, i] = K[i, j]
 
 
 def csr_times_dense(

@@ -34,6 +34,7 @@ import numpy as np
 cdef double ETA_MIN = 1e-12     # curvature floor: two equal rows give eta = 0
 cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
 cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
+cdef double SETTLED = 0.005     # part of the free variables that may wait to be so
 cdef double QUANTUM = 4e-3      # seconds that one thread stays with one task
 
 
@@ -139,18 +140,18 @@ cdef void choose(State* p, Work* w) noexcept nogil:
 
     Sets R_min, L_max, and phase READY, or DONE at violation <= tol, or NEWTON. O(n).
     """
-    cdef Py_ssize_t n = p.n, q, i, a, count, half, free, m = 0
+    cdef Py_ssize_t n = p.n, q, i, a, count, half, free, waiting, m = 0
     cdef Py_ssize_t kept = 0, rest = 0
     cdef double mid = 0.5 * (p.R_min + p.L_max)
     cdef float R_min, L_max
     if not (-INFINITY < mid < INFINITY):
         mid = 0
     free = p.ops.smo_scan(p.g, p.G, p.lo, p.hi, p.pn, p.pp, mid, w.R, w.L, n,
-                          &p.R_min, &p.L_max)
+                          &p.R_min, &p.L_max, &waiting)
     if not p.L_max - p.R_min > p.tol:
         p.phase = DONE
         return
-    if p.work > p.patience * newton_cost(free, n):
+    if waiting <= SETTLED * free and p.work > p.patience * newton_cost(free, n):
         p.phase = NEWTON
         return
 

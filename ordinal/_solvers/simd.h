@@ -30,7 +30,8 @@ typedef struct {
   /* Whole-problem loops of the pair SMO, n variables. */
   ptrdiff_t (*smo_scan)(const double *g, const double *G, const double *lo,
                    const double *hi, const double *pn, const double *pp, double mid,
-                   float *R, float *L, ptrdiff_t n, double *R_min, double *L_max);
+                   float *R, float *L, ptrdiff_t n, double *R_min, double *L_max,
+                        ptrdiff_t *waiting);
   void (*add_rows)(double *G, const float *const *rows, const double *delta,
                    ptrdiff_t count, ptrdiff_t n);
 

@@ -17,7 +17,8 @@ cdef extern from "simd.h" nogil:
         Py_ssize_t (*smo_scan)(const double* g, const double* G, const double* lo,
                          const double* hi, const double* pn, const double* pp,
                          double mid, float* R, float* L, Py_ssize_t n,
-                         double* R_min, double* L_max) noexcept nogil
+                         double* R_min, double* L_max,
+                               Py_ssize_t* waiting) noexcept nogil
         void (*add_rows)(double* G, const float** rows, const double* delta,
                          Py_ssize_t count, Py_ssize_t n) noexcept nogil
         void (*rbf_row_f32)(const double* P, double aa, const double* bb,

@@ -92,21 +92,25 @@ static void FN(gather_block)(const float *const *rows, const int32_t *restrict i
   }
 }
 
-/* R and L less mid, their extremes, and the number of variables inside a linear piece. */
+/* R and L less mid, and their extremes. Counts the variables inside a linear piece
+ * (returned), and the others that could improve on an equality multiplier of -mid. */
 static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G,
                          const double *restrict lo, const double *restrict hi,
                          const double *restrict pn, const double *restrict pp,
                          double mid, float *restrict R, float *restrict L,
-                         ptrdiff_t n, double *R_min, double *L_max) {
+                         ptrdiff_t n, double *R_min, double *L_max,
+                         ptrdiff_t *waiting) {
   double low = INFINITY, top = -INFINITY;
-  int64_t free = 0;
-#pragma omp simd reduction(min : low) reduction(max : top) reduction(+ : free)
+  int64_t free = 0, want = 0;
+#pragma omp simd reduction(min : low) reduction(max : top) reduction(+ : free, want)
   for (ptrdiff_t i = 0; i < n; i++) {
     const double right = G[i] + (g[i] < 0 ? pn[i] : pp[i]);
     const double left = G[i] + (g[i] > 0 ? pp[i] : pn[i]);
     const double r = g[i] < hi[i] ? right : INFINITY;
     const double l = g[i] > lo[i] ? left : -INFINITY;
-    free += (g[i] < hi[i]) & (g[i] > lo[i]) & ((g[i] != 0) | (pn[i] == pp[i]));
+    const int inside = (g[i] < hi[i]) & (g[i] > lo[i]) & ((g[i] != 0) | (pn[i] == pp[i]));
+    free += inside;
+    want += !inside & ((r < mid) | (l > mid));
     R[i] = (float)(r - mid);
     L[i] = (float)(l - mid);
     low = r < low ? r : low;
@@ -114,6 +118,7 @@ static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G
   }
   *R_min = low;
   *L_max = top;
+  *waiting = want;
   return free;
 }
 
