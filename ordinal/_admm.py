@@ -22,7 +22,7 @@ import numpy as np
 
 from . import kernels
 from ._fit import Monitor, Status
-from ._linalg import Cholesky
+from ._linalg import Cholesky, lower_inverse
 from ._solvers import _admm
 
 _STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a second
@@ -30,9 +30,9 @@ _STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a sec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmResult:
-    """Arrays have one entry a problem; z is (p, n), in its box, its sum not yet 0."""
+    """Arrays have one entry a problem; g is (p, n), its sum 0, not yet in its box."""
 
-    z: np.ndarray
+    g: np.ndarray
     b: np.ndarray
     ratio: np.ndarray  # the larger residual over its allowance; <= 1 ends a problem
     n_iter: np.ndarray
@@ -55,7 +55,7 @@ def solve_admm(
 ) -> AdmmResult:
     """Iterate every row of (lo, hi, pn, pp) until it meets (19) and (20)."""
     p, n = lo.shape
-    z_end, b = np.zeros((p, n)), np.zeros(p)
+    g_end, b = np.zeros((p, n)), np.zeros(p)
     ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
     m = factor.apply(np.ones((1, n)))[0]
 
@@ -76,7 +76,7 @@ def solve_admm(
                 primal / (base + e_rel * np.maximum(g_norm, z_norm)),
                 rho * dual / (base + e_rel * rho * u_norm),
             )
-        n_iter[live], b[live], z_end[live] = iteration, rho * multiple, z
+        n_iter[live], b[live], g_end[live] = iteration, rho * multiple, g
         stopped = monitor.stop(iteration, ratio[live].max())
         going = ratio[live] > 1
         if stopped is not None or not going.any():
@@ -87,11 +87,11 @@ def solve_admm(
             z, u, shift, width, lo, hi = (
                 np.ascontiguousarray(x[going]) for x in (z, u, shift, width, lo, hi)
             )
-    return AdmmResult(z=z_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
+    return AdmmResult(g=g_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
 
 
 class DenseFactor:
-    """M q by the Cholesky factor of K + rho I: n^2 doubles, n^3 / 3 operations once.
+    """M = rho (K + rho I)^-1 itself: n^2 doubles, n^3 operations once.
 
     Raises ValueError if K + rho I is not positive definite.
     """
@@ -100,20 +100,23 @@ class DenseFactor:
         n = len(X)
         others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
         self._values = kernels.Evaluator(kernel, X, others, n_threads)
-        self.rho = rho
         A = np.empty((n, n))
         self._values.triangle(A, mirror=False)
         A[np.diag_indices(n)] += rho
         try:
-            self._cholesky = Cholesky(A.T)
+            self._M = Cholesky(A.T).inverse()
         except np.linalg.LinAlgError:
             raise ValueError(
                 f"kernel must be positive semi-definite: K + {rho:g} I is not"
             ) from None
+        self._M *= rho
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
-        return self.rho * self._cholesky.solve(np.ascontiguousarray(Q.T)).T
+        out = np.empty_like(Q)
+        for columns in kernels.strips(Q.shape[1], _STRIP):
+            out[:, columns] = Q @ self._M[:, columns]
+        return out
 
     def product(self, z: np.ndarray) -> np.ndarray:
         """K z for every row of z, from the kernel itself."""
@@ -123,9 +126,9 @@ class DenseFactor:
 class LowRankFactor:
     """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
 
-    M q = q - L (rho I + L'L)^-1 L'q. The rows of K at the pivots are kept exactly, and
-    the approximation is k~(x, x') = k(x, P) K_PP^-1 k(P, x'), so a model has the pivot
-    rows P for its support.
+    With rho I + L'L = C C' and B = L C'^-1, which takes the place of L, M q = q - B B'q.
+    The rows of K at the pivots are kept exactly, and the approximation is k~(x, x') =
+    k(x, P) K_PP^-1 k(P, x'), so a model has the pivot rows P for its support.
 
     Attributes
     ----------
@@ -135,41 +138,45 @@ class LowRankFactor:
     """
 
     def __init__(self, kernel, X, rho: float, rank: int | float, n_threads: int):
-        self.rho = rho
-        self.L, self.pivots, self.residual = incomplete_cholesky(
-            kernel, X, rank, n_threads
-        )
+        L, self.pivots, self.residual = incomplete_cholesky(kernel, X, rank, n_threads)
         m = self.pivots.size
         inner = np.zeros((m, m))
-        for rows in kernels.strips(len(self.L), _STRIP):
-            inner += self.L[rows].T @ self.L[rows]
+        for rows in kernels.strips(len(L), _STRIP):
+            inner += L[rows].T @ L[rows]
         inner[np.diag_indices(m)] += rho
-        self._inner = Cholesky(inner)
+        self._C = np.linalg.cholesky(inner)
+        self._top = np.tril(L[self.pivots])  # its square is K_PP
+        inverse = lower_inverse(self._C)
+        for rows in kernels.strips(len(L), _STRIP):
+            L[rows] = L[rows] @ inverse.T
+        self._B = L
 
-    def _transpose_times(self, Q: np.ndarray) -> np.ndarray:
-        out = np.zeros((self.L.shape[1], Q.shape[0]))
-        for rows in kernels.strips(len(self.L), _STRIP):
-            out += self.L[rows].T @ Q[:, rows].T
+    def _down(self, Q: np.ndarray) -> np.ndarray:
+        """B'q for every row q of Q: (p, m)."""
+        out = np.zeros((Q.shape[0], self._B.shape[1]))
+        for rows in kernels.strips(len(self._B), _STRIP):
+            out += Q[:, rows] @ self._B[rows]
         return out
 
-    def _times(self, C: np.ndarray) -> np.ndarray:
-        out = np.empty((C.shape[1], len(self.L)))
-        for rows in kernels.strips(len(self.L), _STRIP):
-            out[:, rows] = (self.L[rows] @ C).T
+    def _up(self, T: np.ndarray) -> np.ndarray:
+        """B t for every row t of T: (p, n)."""
+        out = np.empty((T.shape[0], len(self._B)))
+        for rows in kernels.strips(len(self._B), _STRIP):
+            out[:, rows] = T @ self._B[rows].T
         return out
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
-        return Q - self._times(self._inner.solve(self._transpose_times(Q)))
+        return Q - self._up(self._down(Q))
 
     def product(self, z: np.ndarray) -> np.ndarray:
-        """L L'z for every row of z."""
-        return self._times(self._transpose_times(z))
+        """L L'z = B C'C B'z for every row of z."""
+        return self._up(self._down(z) @ self._C.T @ self._C)
 
     def nystroem(self, z: np.ndarray) -> np.ndarray:
         """(m, p) coefficients c with sum_i z_i k~(x_i, x) = c'k(P, x)."""
-        upper = np.tril(self.L[self.pivots]).T  # K_PP is its square
-        return np.linalg.solve(upper, self._transpose_times(z))
+        # L'z = C B'z; the columns of L at the pivots are the rows of `top`
+        return np.linalg.solve(self._top.T, self._C @ self._down(z).T)
 
 
 def incomplete_cholesky(kernel, X, rank: int | float, n_threads: int):

@@ -67,6 +67,21 @@ class Cholesky:
             B[J] = self.A[J, J].T @ B[J]
         return B
 
+    def inverse(self) -> np.ndarray:
+        """A^-1, in the memory of A; the factor is spent. O(2/3 n^3)."""
+        A, blocks = self.A, self.blocks
+        for i, I in enumerate(blocks):  # X = L^-1 below the diagonal, row by row
+            for J in blocks[:i]:
+                span = slice(J.start, I.start)
+                # what is right of J in this row of L is still needed, left of it not
+                A[I, J] = -A[I, I] @ (A[I, span] @ A[span, J])
+        for I in blocks:  # X'X, from the top: rows above I are no longer needed
+            rows, columns = slice(I.start, None), slice(0, I.stop)
+            part = A[rows, I].T @ A[rows, columns]
+            A[I, columns] = part
+            A[columns, I] = part.T
+        return A
+
     def solve(self, B: np.ndarray) -> np.ndarray:
         """A^-1 B for a matrix of columns, in B's memory."""
         return self.backward(self.forward(B))

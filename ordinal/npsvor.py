@@ -431,17 +431,19 @@ class _Dual:
     pn: np.ndarray
     pp: np.ndarray
 
-    def objectives(self, g, G, b) -> tuple[np.ndarray, np.ndarray]:
-        """Values of (P) and of -(D), from g and G = Kg alone; their difference is the
-        gap of (GAP)."""
+    def primal(self, g, G, b) -> np.ndarray:
+        """Values of (P) at w = sum_i g_i phi(x_i), from g and G = Kg alone."""
         f = G + b[:, None]
-        half = 0.5 * np.einsum("ij,ij->i", g, G)
         # a row's loss is the conjugate of its phi on its box, at -f: at one of the
         # box's ends or at the kink
         ends = np.maximum(-self.hi * (f + self.pp), -self.lo * (f + self.pn))
-        loss = np.maximum(ends, 0).sum(axis=1)
+        half = 0.5 * np.einsum("ij,ij->i", g, G)
+        return half + np.maximum(ends, 0).sum(axis=1)
+
+    def dual(self, g, G) -> np.ndarray:
+        """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
         phi = np.where(g > 0, self.pp * g, self.pn * g).sum(axis=1)
-        return half + loss, -(half + phi)
+        return -(0.5 * np.einsum("ij,ij->i", g, G) + phi)
 
 
 def _dual(problem: Problem, point: tuple, cost: np.ndarray | None) -> _Dual:
@@ -486,16 +488,20 @@ class _Job:
             if starts is not None:
                 g = starts[i]
             elif i:  # the last solution, scaled with its box
-                g = rebalance(g * _growth(self.duals[i - 1], dual), dual.lo, dual.hi)
+                g = feasible(g * _growth(self.duals[i - 1], dual), dual.lo, dual.hi)
             s = solve(
                 gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
                 max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
             )  # fmt: skip
             rows = np.flatnonzero((s.g != 0).any(axis=0))
-            report = (s.status, s.n_iter, s.violation, self.tol)
             models.append(
-                self._model(dual, s.g, s.G, s.b, rows, s.g[:, rows].T, report)
-            )
+                self._model(
+                    rows, s.g[:, rows].T, s.b, s.g, s.G,
+                    primal=dual.primal(s.g, s.G, s.b), dual=dual.dual(s.g, s.G),
+                    status=s.status, n_iter=s.n_iter, violation=s.violation,
+                    tol=self.tol,
+                )
+            )  # fmt: skip
         return models
 
     def admm(self, max_iter, rho, e_abs, e_rel, polish, rank) -> list[NpsvorModel]:
@@ -512,34 +518,38 @@ class _Job:
             factor, lo, hi, pn, pp, rho=rho, e_abs=e_abs, e_rel=e_rel,
             max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
         )  # fmt: skip
-        z = rebalance(out.z, lo, hi)
-        points = [slice(i, i + n_ranks) for i in range(0, len(z), n_ranks)]
+        points = [slice(i, i + n_ranks) for i in range(0, len(lo), n_ranks)]
+        # the model is ADMM's g, whose sum is 0; the certificate's lower end is at the
+        # nearest point that also keeps to the box
+        inside = feasible(out.g, lo, hi)
         if polish:
             del factor  # its memory is as large as that of the rows of K
-            return self.smo(_MAX_ITER["smo"], [z[point] for point in points])
+            return self.smo(_MAX_ITER["smo"], [inside[point] for point in points])
 
+        G, G_inside = factor.product(out.g), factor.product(inside)
         if rank is None:
-            used = np.flatnonzero((z != 0).any(axis=0))
-            G, coef = factor.product(z), z[:, used].T
+            rows, coef = np.arange(self.problem.n_samples), out.g.T
         else:
-            used, coef, G = factor.pivots, factor.nystroem(z), factor.product(z)
+            rows, coef = factor.pivots, factor.nystroem(out.g)
         models = []
         for dual, point in zip(self.duals, points, strict=True):
-            ratio, n_iter = out.ratio[point], out.n_iter[point]
+            ratio = out.ratio[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
-            report = (status, n_iter, ratio, 1.0)
             models.append(
                 self._model(
-                    dual, z[point], G[point], out.b[point], used, coef[:, point], report
+                    rows, coef[:, point], out.b[point], out.g[point], G[point],
+                    primal=dual.primal(out.g[point], G[point], out.b[point]),
+                    dual=dual.dual(inside[point], G_inside[point]),
+                    status=status, n_iter=out.n_iter[point], violation=ratio, tol=1.0,
                 )
-            )
+            )  # fmt: skip
         return models
 
-    def _model(self, dual, g, G, b, rows, coef, report) -> NpsvorModel:
+    def _model(
+        self, rows, coef, b, g, G, *, status, n_iter, violation, tol, primal, dual
+    ) -> NpsvorModel:
         """A model of the given support rows, every array with a column a class."""
-        problem, (status, n_iter, violation, tol) = self.problem, report
-        present = problem.present
-        primal, dual_value = dual.objectives(g, G, b)
+        problem, present = self.problem, self.problem.present
 
         def by_class(values, absent, dtype=np.float64):
             out = np.full((*values.shape[:-1], problem.n_classes), absent, dtype)
@@ -567,7 +577,7 @@ class _Job:
                 violation=by_class(violation, 0.0),
                 tol=tol,
                 primal=by_class(primal, 0.0),
-                dual=by_class(dual_value, 0.0),
+                dual=by_class(dual, 0.0),
                 seconds=self.monitor.seconds,
             ),
         )
@@ -579,10 +589,19 @@ def _growth(old: _Dual, new: _Dual) -> np.ndarray:
     return np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
 
 
-def rebalance(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """Clip each row of g to its box and bring its sum to 0, moving every variable by
-    the same part of the room it has in the direction needed."""
-    g = np.clip(g, lo, hi)
+def feasible(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """The point of each row's box with sum 0 that is nearest to that row of g.
+
+    It is clip(g - t, lo, hi) for some t, found by bisection; what rounding leaves of
+    the sum is spread over the room in the box.
+    """
+    low = (g - hi).min(axis=1, keepdims=True)
+    high = (g - lo).max(axis=1, keepdims=True)
+    for _ in range(60):
+        t = 0.5 * (low + high)
+        above = np.clip(g - t, lo, hi).sum(axis=1, keepdims=True) > 0
+        low, high = np.where(above, t, low), np.where(above, high, t)
+    g = np.clip(g - t, lo, hi)
     excess = g.sum(axis=1, keepdims=True)
     room = np.where(excess > 0, g - lo, hi - g)
     total = room.sum(axis=1, keepdims=True)
