@@ -110,6 +110,7 @@ class DenseFactor:
                 f"kernel must be positive semi-definite: K + {rho:g} I is not"
             ) from None
         self._M *= rho
+        self.support = np.arange(n)
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
@@ -122,30 +123,34 @@ class DenseFactor:
         """K z for every row of z, from the kernel itself."""
         return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
 
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Of the support rows, a column for every row of g."""
+        return g.T
+
 
 class LowRankFactor:
     """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
 
-    With rho I + L'L = C C' and B = L C'^-1, which takes the place of L, M q = q - B B'q.
-    The rows of K at the pivots are kept exactly, and the approximation is k~(x, x') =
-    k(x, P) K_PP^-1 k(P, x'), so a model has the pivot rows P for its support.
+    With rho I + L'L = C C' and B = L C'^-1, which takes the place of L, M q is
+    q - B B'q. The rows of K at the pivots are kept exactly, and the approximation is
+    k~(x, x') = k(x, P) K_PP^-1 k(P, x'): a model has the pivot rows P for its support.
 
     Attributes
     ----------
-    pivots : (m,) row numbers
+    support : (m,) numbers of the pivot rows
     residual : float
         Part of the trace of K that L L' leaves.
     """
 
     def __init__(self, kernel, X, rho: float, rank: int | float, n_threads: int):
-        L, self.pivots, self.residual = incomplete_cholesky(kernel, X, rank, n_threads)
-        m = self.pivots.size
+        L, self.support, self.residual = incomplete_cholesky(kernel, X, rank, n_threads)
+        m = self.support.size
         inner = np.zeros((m, m))
         for rows in kernels.strips(len(L), _STRIP):
             inner += L[rows].T @ L[rows]
         inner[np.diag_indices(m)] += rho
         self._C = np.linalg.cholesky(inner)
-        self._top = np.tril(L[self.pivots])  # its square is K_PP
+        self._top = np.tril(L[self.support])  # its square is K_PP
         inverse = lower_inverse(self._C)
         for rows in kernels.strips(len(L), _STRIP):
             L[rows] = L[rows] @ inverse.T
@@ -173,10 +178,11 @@ class LowRankFactor:
         """L L'z = B C'C B'z for every row of z."""
         return self._up(self._down(z) @ self._C.T @ self._C)
 
-    def nystroem(self, z: np.ndarray) -> np.ndarray:
-        """(m, p) coefficients c with sum_i z_i k~(x_i, x) = c'k(P, x)."""
-        # L'z = C B'z; the columns of L at the pivots are the rows of `top`
-        return np.linalg.solve(self._top.T, self._C @ self._down(z).T)
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Of the support rows, a column c for every row g: sum_i g_i k~(x_i, x) =
+        c'k(P, x)."""
+        # L'g = (C B')g, and the rows of L at the pivots are `top`
+        return np.linalg.solve(self._top.T, self._C @ self._down(g).T)
 
 
 def incomplete_cholesky(kernel, X, rank: int | float, n_threads: int):

@@ -5,7 +5,8 @@
 phi_i(v) = pp_i v for v >= 0 and pn_i v for v < 0, with pn_i <= pp_i. C-SVC, eps-SVR and
 every rank of NPSVOR are of this form. With G = Kg and the one-sided slopes
 
-    R_i = G_i + phi_i'(g_i+)  where g_i < hi_i,    L_i = G_i + phi_i'(g_i-)  where g_i > lo_i
+    R_i = G_i + phi_i'(g_i+)  where g_i < hi_i, else +inf
+    L_i = G_i + phi_i'(g_i-)  where g_i > lo_i, else -inf
 
 a feasible g is optimal iff violation = max L - min R <= 0                         (KKT)
 
@@ -82,7 +83,8 @@ def solve(
 
     tasks = [
         _smo.Task(
-            gram.K, gram.slot, gram.diagonal, *problem(k), blocks[k], _AIM * tol, max_iter, _PATIENCE,
+            gram.K, gram.slot, gram.diagonal, *problem(k),
+            blocks[k], _AIM * tol, max_iter, _PATIENCE,
         )
         for k in range(r)
     ]  # fmt: skip

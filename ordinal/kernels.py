@@ -9,8 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._problem import Problem, check_choice, check_count, check_nonnegative
-from ._problem import check_positive
+from ._problem import (
+    Problem,
+    check_choice,
+    check_count,
+    check_nonnegative,
+    check_positive,
+)
 from ._solvers import _kernel
 from ._sparse import CSR
 from ._threads import Pool

@@ -133,25 +133,31 @@ class NpsvorModel(Model):
         return self.classes[np.abs(self.decision_function(X)).argmin(axis=1)]
 
     def _check(self) -> None:
-        m, r = self.coef.shape if self.coef.ndim == 2 else (-1, -1)
-        columns = isinstance(self.kernel, kernels.Precomputed)
+        if self.coef.ndim != 2:
+            raise ValueError("coef must have a row a support row, a column a rank")
+        m, r = self.coef.shape
+        if self.classes.shape != (r,):
+            raise ValueError("classes must have one entry a rank")
+        for values, shape in (
+            (self.coef, (m, r)),
+            (self.intercept, (r,)),
+            (self.norms, (r,)),
+        ):
+            if values.shape != shape or values.dtype != np.float64:
+                raise ValueError("coef, intercept and norms must be float64, r wide")
         support = self.support
-        shape = (m,) if columns else (m, self.n_features)
-        if support.shape != shape or self.classes.shape != (r,):
-            raise ValueError("shapes of support, coef and classes disagree")
-        if columns and (
-            support.dtype.kind != "i"
-            or (support.size and not 0 <= support.min() <= support.max())
-            or (support.size and support.max() >= self.n_features)
+        if isinstance(self.kernel, kernels.Precomputed):
+            if (
+                isinstance(support, CSR)
+                or support.shape != (m,)
+                or support.dtype.kind != "i"
+                or not ((support >= 0) & (support < self.n_features)).all()
+            ):
+                raise ValueError("support must number training rows")
+        elif support.shape != (m, self.n_features) or (
+            not isinstance(support, CSR) and support.dtype != np.float64
         ):
-            raise ValueError("support must number training rows")
-        if self.intercept.shape != (r,) or self.norms.shape != (r,):
-            raise ValueError("intercept and norms must have one entry a rank")
-        numbers = (self.coef, self.intercept, self.norms)
-        if any(a.dtype != np.float64 for a in numbers) or not (
-            isinstance(support, CSR) or columns or support.dtype == np.float64
-        ):
-            raise ValueError("coefficients and support must be float64")
+            raise ValueError("support must be float64 rows of n_features")
 
 
 def fit_npsvor(
@@ -506,6 +512,7 @@ class _Job:
 
     def admm(self, max_iter, rho, e_abs, e_rel, polish, rank) -> list[NpsvorModel]:
         X, n_ranks = self.problem.X, self.duals[0].lo.shape[0]
+        factor: DenseFactor | LowRankFactor
         if rank is None:
             factor = DenseFactor(self.kernel, X, rho, self.n_threads)
         else:
@@ -527,10 +534,7 @@ class _Job:
             return self.smo(_MAX_ITER["smo"], [inside[point] for point in points])
 
         G, G_inside = factor.product(out.g), factor.product(inside)
-        if rank is None:
-            rows, coef = np.arange(self.problem.n_samples), out.g.T
-        else:
-            rows, coef = factor.pivots, factor.nystroem(out.g)
+        rows, coef = factor.support, factor.coefficients(out.g)
         models = []
         for dual, point in zip(self.duals, points, strict=True):
             ratio = out.ratio[point]
@@ -558,7 +562,7 @@ class _Job:
 
         norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", g, G), 0))
         if isinstance(self.kernel, kernels.Precomputed):
-            support = frozen(rows.astype(np.int64))
+            support: np.ndarray | CSR = frozen(rows.astype(np.int64))
         else:
             support = kernels.take(problem.X, rows)
             support = support if isinstance(support, CSR) else frozen(support)

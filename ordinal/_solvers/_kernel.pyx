@@ -40,15 +40,15 @@ def mirror(
     Py_ssize_t c0, Py_ssize_t c1,
 ):
     """K[c0:c1, r0:r1] = K[r0:r1, c0:c1]' in small squares; disjoint or the same."""
-    cdef Py_ssize_t i, j, I, J
+    cdef Py_ssize_t i, j, row, column
     if not (0 <= r0 <= r1 <= K.shape[0] and 0 <= c0 <= c1 <= K.shape[1]
             and K.shape[0] == K.shape[1]):
         raise ValueError("mirror: no such tile")
     with nogil:
-        for J in range(c0, c1, 16):
-            for I in range(r0, r1, 16):
-                for j in range(J, min(J + 16, c1)):
-                    for i in range(I, min(I + 16, r1)):
+        for column in range(c0, c1, 16):
+            for row in range(r0, r1, 16):
+                for j in range(column, min(column + 16, c1)):
+                    for i in range(row, min(row + 16, r1)):
                         K[j, i] = K[i, j]
 
 

@@ -452,7 +452,8 @@ cdef class Workspace:
         self.n_threads, self.arrays = n_threads, (f, d, i, pointers)
         for k in range(n_threads):
             w = &self.work[k]
-            w.R, w.L, w.KB, w.RB = &f[k, 0], &f[k, n], &f[k, 2 * n], &f[k, 2 * n + q * q]
+            w.R, w.L, w.KB = &f[k, 0], &f[k, n], &f[k, 2 * n]
+            w.RB = w.KB + q * q
             w.LB, w.DB, w.gain = w.RB + q, w.RB + 2 * q, w.RB + 3 * q
             w.before, w.delta = &d[k, 0], &d[k, q]
             w.member, w.order, w.keep = &i[k, 0], &i[k, n], &i[k, 2 * n]

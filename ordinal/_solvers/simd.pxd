@@ -6,28 +6,40 @@ cdef extern from "simd.h" nogil:
 
     ctypedef struct simd_loops:
         const char* name
-        float (*smo_update)(float* R, float* L, const float* Ki, const float* Kj,
-                            float t, Py_ssize_t m) noexcept nogil
-        float (*smo_gain)(const float* L, const float* Ki, const float* D, float Dii,
-                          float R_min, float* gain, Py_ssize_t m,
-                          float* L_max) noexcept nogil
+        float (*smo_update)(
+            float* R, float* L, const float* Ki, const float* Kj, float t, Py_ssize_t m,
+        ) noexcept nogil
+        float (*smo_gain)(
+            const float* L, const float* Ki, const float* D, float Dii, float R_min,
+            float* gain, Py_ssize_t m, float* L_max,
+        ) noexcept nogil
         Py_ssize_t (*find)(const float* x, float value, Py_ssize_t m) noexcept nogil
-        void (*gather_block)(const float** rows, const int32_t* idx, Py_ssize_t m,
-                             float* block, Py_ssize_t stride) noexcept nogil
-        Py_ssize_t (*smo_scan)(const double* g, const double* G, const double* lo,
-                         const double* hi, const double* pn, const double* pp,
-                         double mid, float* R, float* L, Py_ssize_t n,
-                         double* R_min, double* L_max,
-                               Py_ssize_t* waiting) noexcept nogil
-        void (*add_rows)(double* G, const float** rows, const double* delta,
-                         Py_ssize_t count, Py_ssize_t n) noexcept nogil
-        void (*rbf_row_f32)(const double* P, double aa, const double* bb,
-                            double gamma, float* K, Py_ssize_t n) noexcept nogil
-        void (*rbf_row_f64)(const double* P, double aa, const double* bb,
-                            double gamma, double* K, Py_ssize_t n) noexcept nogil
-        void (*admm_clip)(const double* g, double* z, double* u, const double* shift,
-                          const double* width, const double* lo, const double* hi,
-                          Py_ssize_t n, double* sums) noexcept nogil
+        void (*gather_block)(
+            const float** rows, const int32_t* idx, Py_ssize_t m, float* block,
+            Py_ssize_t stride,
+        ) noexcept nogil
+        Py_ssize_t (*smo_scan)(
+            const double* g, const double* G, const double* lo, const double* hi,
+            const double* pn, const double* pp, double mid, float* R, float* L,
+            Py_ssize_t n, double* R_min, double* L_max, Py_ssize_t* waiting,
+        ) noexcept nogil
+        void (*add_rows)(
+            double* G, const float** rows, const double* delta, Py_ssize_t count,
+            Py_ssize_t n,
+        ) noexcept nogil
+        void (*rbf_row_f32)(
+            const double* P, double aa, const double* bb, double gamma, float* K,
+            Py_ssize_t n,
+        ) noexcept nogil
+        void (*rbf_row_f64)(
+            const double* P, double aa, const double* bb, double gamma, double* K,
+            Py_ssize_t n,
+        ) noexcept nogil
+        void (*admm_clip)(
+            const double* g, double* z, double* u, const double* shift,
+            const double* width, const double* lo, const double* hi, Py_ssize_t n,
+            double* sums,
+        ) noexcept nogil
 
     const simd_loops* simd()
     const char* simd_level(int i)

@@ -39,7 +39,7 @@ def standardized(X: np.ndarray, train: np.ndarray) -> np.ndarray:
 def california(folder: str | None, n: int, bins: int = 5):
     """(X, y, X_rest, y_rest): n rows of the official 5000-row partition, or beyond
     5000 rows of the whole table; official labels, standardised by the n rows."""
-    X, target = table(folder, "california_housing")
+    X, _ = table(folder, "california_housing")
     splits = Path(folder or "") / "splits/california_housing"
     stored = np.load(splits / "npsvor_large_equalfreq.npz")
     train, y = stored["train_idx_5"][0], stored["y5"]
@@ -54,12 +54,12 @@ def california(folder: str | None, n: int, bins: int = 5):
     return X[train], y[train], X[rest], y[rest]
 
 
-def best_time(call, repeat: int):
+def best_time(repeat: int, call, *args, **kwargs):
     """(CPU seconds of this process, wall seconds, result) of the quickest run."""
     best = (np.inf, np.inf, None)
     for _ in range(repeat):
         cpu, wall = time.process_time(), time.perf_counter()
-        result = call()
+        result = call(*args, **kwargs)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         if cpu < best[0]:
             best = (cpu, wall, result)
