@@ -69,7 +69,10 @@ class Gram:
         """g K for g (r, n), in double and from the kernel itself."""
         used = np.flatnonzero((g != 0).any(axis=0))
         if isinstance(self.kernel, kernels.Precomputed):
-            return g[:, used] @ self.X[used]
+            strips = kernels.strips(len(self.X))
+            return sum(
+                (g[:, rows] @ self.X[rows] for rows in strips), np.zeros(g.shape)
+            )
         values = kernels.Evaluator(
             self.kernel, self.X, kernels.take(self.X, used), self.n_threads
         )

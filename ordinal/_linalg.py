@@ -11,6 +11,12 @@ import numpy as np
 BLOCK = 128
 
 
+def _strips(start: int, stop: int):
+    """Slices of range(start, stop) narrow enough that a product takes a few hundredths
+    of a second at 10 000 rows."""
+    return (slice(i, min(i + 1024, stop)) for i in range(start, stop, 1024))
+
+
 def lower_inverse(L: np.ndarray) -> np.ndarray:
     """Inverse of a small lower triangular matrix, by halves. O(n^3 / 3)."""
     n = L.shape[0]
@@ -42,9 +48,9 @@ class Cholesky:
         n = A.shape[0]
         self.blocks = [slice(j, min(j + BLOCK, n)) for j in range(0, n, BLOCK)]
         for J in self.blocks:
-            below = slice(J.start, n)
             if J.start:
-                A[below, J] -= A[below, : J.start] @ A[J, : J.start].T
+                for rows in _strips(J.start, n):
+                    A[rows, J] -= A[rows, : J.start] @ A[J, : J.start].T
             inverse = lower_inverse(np.linalg.cholesky(A[J, J]))
             if not np.isfinite(inverse).all():
                 raise np.linalg.LinAlgError("matrix is singular")
@@ -76,10 +82,11 @@ class Cholesky:
                 # what is right of J in this row of L is still needed, left of it not
                 A[I, J] = -A[I, I] @ (A[I, span] @ A[span, J])
         for I in blocks:  # X'X, from the top: rows above I are no longer needed
-            rows, columns = slice(I.start, None), slice(0, I.stop)
-            part = A[rows, I].T @ A[rows, columns]
-            A[I, columns] = part
-            A[columns, I] = part.T
+            left = np.ascontiguousarray(A[I.start :, I].T)
+            for columns in _strips(0, I.stop):
+                part = left @ A[I.start :, columns]
+                A[I, columns] = part
+                A[columns, I] = part.T
         return A
 
     def solve(self, B: np.ndarray) -> np.ndarray:

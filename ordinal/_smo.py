@@ -34,7 +34,7 @@ _MAX_REFRESH = 30  # times that G may be recomputed without an end
 _PATIENCE = 0.5
 _RIDGE = 1e-8  # of the mean diagonal: duplicate rows make a free block singular
 _CLAMP_ROUNDS = 12
-LARGEST_BLOCK = 1536  # as many rows of K must be held
+LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +49,11 @@ class Solution:
     status: Status
 
 
-def block_size(n: int) -> int:
+def block_size(n: int, capacity: int) -> int:
     """Variables in an SMO block: a larger one reads K less often, but each of its steps
-    costs in proportion. Measured best on 1000 to 8000 rows."""
-    return min(LARGEST_BLOCK, max(64, n // 4 // 64 * 64))
+    costs in proportion. Measured best on 1000 to 8000 rows; no more than the rows of K
+    that are held."""
+    return min(1536, max(64, n // 4 // 64 * 64), max(16, capacity // 16 * 16))
 
 
 def solve(
@@ -74,7 +75,7 @@ def solve(
     result does not depend on n_threads.
     """
     r, n = g.shape
-    q = block_size(n)
+    q = block_size(n, gram.capacity)
     G = gram.product(g) if g.any() else np.zeros_like(g)
     blocks = np.zeros((r, q), np.int32)
 

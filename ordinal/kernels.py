@@ -232,23 +232,19 @@ class Evaluator:
 
     def tile(self, rows, columns, out: np.ndarray) -> np.ndarray:
         """Fill out, float32 or float64, with k(A[rows], B[columns])."""
-        if isinstance(self.kernel, Precomputed):
-            out[:] = self.A[rows][:, self.B[columns]]
-            return out
-        A, B = take(self.A, rows), take(self.B, columns)
-        if isinstance(self.kernel, RBF):
+        if isinstance(self.kernel, RBF):  # in (0, 1]: nothing to check
+            A, B = take(self.A, rows), take(self.B, columns)
             products = np.ascontiguousarray(inner_products(A, B))
-            _kernel.rbf(
-                products, self._aa[rows], self._bb[columns], self.kernel.gamma, out
-            )
-        elif isinstance(self.kernel, Linear | Polynomial):
-            with np.errstate(over="ignore"):  # seen by the check
-                out[:] = self.kernel(A, B)
-        else:
-            out[:] = _call(self.kernel, A, B)
+            aa, bb = self._aa[rows], self._bb[columns]
+            _kernel.rbf(products, aa, bb, float(self.kernel.gamma), out)
             return out
-        if not isinstance(self.kernel, RBF) and not np.isfinite(out).all():
-            raise ValueError("kernel values overflow; scale the features")
+        with np.errstate(over="ignore"):  # seen by the check
+            if isinstance(self.kernel, Precomputed):
+                out[:] = self.A[rows][:, self.B[columns]]
+            else:
+                out[:] = _call(self.kernel, take(self.A, rows), take(self.B, columns))
+        if not np.isfinite(out).all():
+            raise ValueError(f"kernel values exceed {out.dtype}; scale the features")
         return out
 
     def product(self, coef: np.ndarray) -> np.ndarray:

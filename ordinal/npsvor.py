@@ -50,7 +50,7 @@ from ._problem import (
     check_positive,
     frozen,
 )
-from ._smo import LARGEST_BLOCK, solve
+from ._smo import LEAST_ROWS, solve
 from ._sparse import CSR
 from ._threads import resolve_n_threads
 
@@ -247,7 +247,7 @@ def fit_npsvor(
     max_iter : int, optional
         Pair steps of a rank (SMO, default 10^7) or iterations (ADMM, default 1000).
     max_time : float > 0, optional
-        Seconds.
+        Seconds, looked at some 25 times a second once K, or its factor, is there.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
 
@@ -484,7 +484,7 @@ class _Job:
 
     def _gram(self) -> Gram:
         return Gram(
-            self.kernel, self.problem.X, self.cache_mb, self.n_threads, LARGEST_BLOCK
+            self.kernel, self.problem.X, self.cache_mb, self.n_threads, LEAST_ROWS
         )
 
     def smo(self, max_iter: int, starts: list | None = None) -> list[NpsvorModel]:

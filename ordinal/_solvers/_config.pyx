@@ -18,6 +18,8 @@ cdef extern from *:
     bint ORDINAL_OPENMP
     bint ORDINAL_CHECKS
 
+import os
+
 VERSION = ORDINAL_VERSION.decode()
 OPENMP = bool(ORDINAL_OPENMP)
 INDEX_CHECKS = bool(ORDINAL_CHECKS)
@@ -35,3 +37,10 @@ def simd_levels():
         names.append(simd_level(i).decode())
         i += 1
     return names
+
+
+if os.environ.get("ORDINAL_SIMD", simd_name()) not in simd_levels():
+    raise ValueError(
+        f"ORDINAL_SIMD must be one of {', '.join(simd_levels())}, "
+        f"got {os.environ['ORDINAL_SIMD']!r}"
+    )
