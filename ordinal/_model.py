@@ -18,10 +18,8 @@ import io
 import json
 import math
 import os
-import secrets
 import types
 import typing
-import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,7 +89,7 @@ class Model:
         as_bytes = np.frombuffer(json.dumps(header).encode("ascii"), dtype=np.uint8)
 
         path = Path(path)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
         try:
             with open(temporary, "xb") as file:
                 np.savez(file, header=as_bytes, **arrays)
@@ -281,6 +279,8 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def _read(file: typing.BinaryIO) -> tuple[Any, dict[str, np.ndarray]]:
     """Header and arrays of an archive."""
+    import zipfile  # slow to import, and few processes load a model
+
     size = os.fstat(file.fileno()).st_size
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()

@@ -1,5 +1,7 @@
 """The one place where user input becomes arrays that a solver can trust."""
 
+from __future__ import annotations  # numpy.random is slow to import
+
 import math
 import numbers
 from collections.abc import Iterable, Mapping

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 from ._problem import check_count
 from ._solvers import _config
@@ -52,7 +51,11 @@ class Pool:
     """
 
     def __init__(self, n_threads: int):
-        self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._executor = None
+        if n_threads > 1:
+            from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+            self._executor = ThreadPoolExecutor(n_threads)
 
     def __enter__(self) -> "Pool":
         return self

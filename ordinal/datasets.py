@@ -1,5 +1,7 @@
 """The artificial data sets of the papers, drawn anew from a seed."""
 
+from __future__ import annotations  # numpy.random is slow to import
+
 import numpy as np
 
 from ._problem import check_count, check_nonnegative, resolve_rng

@@ -1,5 +1,7 @@
 """Splits of the rows into training and test sets."""
 
+from __future__ import annotations  # numpy.random is slow to import
+
 import math
 from numbers import Integral, Real
 
