@@ -40,7 +40,7 @@ class Problem:
     @classmethod
     def from_arrays(
         cls, X, y, *, classes=None, sample_weight=None, class_weight=None
-    ) -> "Problem":
+    ) -> Problem:
         """Validate training data.
 
         Parameters
