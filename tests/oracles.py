@@ -1,0 +1,173 @@
+"""Slow, independent answers from the formulas: nothing here imports ordinal.
+
+(P), (D) and (GAP) are those of ordinal/npsvor.py, (Q) and (KKT) of ordinal/_smo.py.
+Rows, ranks and costs are looked at one by one, on purpose.
+"""
+
+import math
+
+import numpy as np
+from scipy import optimize
+
+# Kernels
+
+
+def kernel_value(kernel, a, b):
+    """k(a, b) of a named kernel, from its attributes."""
+    dot = sum(s * t for s, t in zip(a, b, strict=True))
+    match type(kernel).__name__:
+        case "Linear":
+            return dot
+        case "Polynomial":
+            return (kernel.gamma * dot + kernel.coef0) ** kernel.degree
+        case "RBF":
+            squares = sum((s - t) ** 2 for s, t in zip(a, b, strict=True))
+            return math.exp(-kernel.gamma * squares)
+    raise AssertionError(kernel)
+
+
+def kernel_matrix(kernel, A, B):
+    A, B = np.asarray(A).tolist(), np.asarray(B).tolist()
+    return np.array([[kernel_value(kernel, a, b) for b in B] for a in A])
+
+
+# NPSVOR
+
+
+def npsvor_boxes(y, k, C1, C2, epsilon, weight, cost):
+    """lo, hi and the slopes of phi left and right of 0, of (D) for rank k."""
+    terms = []
+    for rank, v in zip(y, weight, strict=True):
+        if rank == k:
+            terms.append((-C1 * v, C1 * v, -epsilon, epsilon))
+        elif rank < k:
+            terms.append((-C2 * v * cost[rank][k], 0.0, 1.0, 1.0))
+        else:
+            terms.append((0.0, C2 * v * cost[rank][k], -1.0, -1.0))
+    return tuple(np.array(column) for column in zip(*terms, strict=True))
+
+
+def npsvor_primal(f, w_squared, y, k, C1, C2, epsilon, weight, cost):
+    """(P) at the values f of a hyperplane on the training rows."""
+    total = 0.5 * w_squared
+    for value, rank, v in zip(f, y, weight, strict=True):
+        if rank == k:
+            total += C1 * v * max(0.0, abs(value) - epsilon)
+        else:
+            s = -1.0 if rank < k else 1.0
+            total += C2 * cost[rank][k] * v * max(0.0, 1.0 - s * value)
+    return total
+
+
+def npsvor_dual(K, g, y, k, epsilon):
+    """The value of -(D)."""
+    total = 0.5 * g @ K @ g
+    for value, rank in zip(g, y, strict=True):
+        if rank == k:
+            total += epsilon * abs(value)
+        else:
+            total += value if rank < k else -value
+    return -total
+
+
+def npsvor_admm(K, lo, hi, pn, pp, rho, e_abs, e_rel, max_iter):
+    """Algorithm 2 for one rank, step by step: (g, b, iterations, ratio)."""
+    n = len(K)
+    M = rho * np.linalg.inv(K + rho * np.eye(n))
+    m = M.sum(axis=1)
+    z, u = np.zeros(n), np.zeros(n)
+    n_iter, ratio = 0, math.inf
+    while ratio > 1 and n_iter < max_iter:
+        n_iter += 1
+        a = M @ (z - u)
+        multiple = a.sum() / m.sum()
+        g = a - multiple * m
+        before, z = z, np.empty(n)
+        for i, v in enumerate(g + u):
+            # argmin_z phi(z) + rho/2 (z - v)^2: at a zero of the slope, or the kink
+            right, left = v - pp[i] / rho, v - pn[i] / rho
+            z[i] = right if right > 0 else left if left < 0 else 0.0
+            z[i] = min(max(z[i], lo[i]), hi[i])
+        u = u + g - z
+        norm = np.linalg.norm
+        allowed = math.sqrt(n) * e_abs + e_rel * max(norm(g), norm(z))
+        allowed_dual = math.sqrt(n) * e_abs + e_rel * norm(rho * u)
+        ratio = max(norm(g - z) / allowed, norm(rho * (z - before)) / allowed_dual)
+    return g, rho * multiple, n_iter, ratio
+
+
+def nearest_feasible(g, lo, hi):
+    """The point of the box with sum 0 that is nearest to g."""
+
+    def excess(t):
+        return np.clip(g - t, lo, hi).sum()
+
+    low, high = (g - hi).min() - 1, (g - lo).max() + 1
+    if excess(low) == 0 or excess(high) == 0:  # the box itself has no room
+        return np.clip(g - (low if excess(low) == 0 else high), lo, hi)
+    return np.clip(g - optimize.brentq(excess, low, high, xtol=1e-15), lo, hi)
+
+
+# The general problem (Q)
+
+
+def qp_slopes(K, g, lo, hi, pn, pp):
+    """min R and max L of (KKT)."""
+    G = K @ g
+    R, L = math.inf, -math.inf
+    for i in range(len(g)):
+        if g[i] < hi[i]:
+            R = min(R, G[i] + (pp[i] if g[i] >= 0 else pn[i]))
+        if g[i] > lo[i]:
+            L = max(L, G[i] + (pp[i] if g[i] > 0 else pn[i]))
+    return R, L
+
+
+def qp_value(K, g, pn, pp):
+    """The objective of (Q)."""
+    phi = sum(max(a * v, c * v) for v, a, c in zip(g, pn, pp, strict=True))
+    return 0.5 * g @ K @ g + phi
+
+
+def qp_gap(K, g, b, lo, hi, pn, pp):
+    """Primal minus dual value: a Fenchel gap >= 0 a row, for b the multiplier."""
+    f = K @ g + b
+    total = 0.0
+    for i in range(len(g)):
+        ends = [lo[i], hi[i]] + ([0.0] if lo[i] < 0 < hi[i] else [])
+        conjugate = max(-max(pn[i] * v, pp[i] * v) - f[i] * v for v in ends)
+        total += conjugate + max(pn[i] * g[i], pp[i] * g[i]) + f[i] * g[i]
+    return total
+
+
+def qp_rounding(K, g, hi_minus_lo):
+    """What double precision leaves of a sum like those above."""
+    f = np.abs(K) @ np.abs(g)
+    return 1e-13 * (np.abs(g) @ f + hi_minus_lo.sum() * (1 + f.max()))
+
+
+def qp_optimum(K, lo, hi, pn, pp):
+    """Value of (Q) by a general-purpose solver, in g = p - q; lo <= 0 <= hi.
+
+    What it finds is feasible, so that its value can be too high, never too low.
+    """
+    n = len(K)
+
+    def value(x):
+        g = x[:n] - x[n:]
+        f = K @ g
+        return 0.5 * g @ f + pp @ x[:n] - pn @ x[n:], np.concatenate([f + pp, -f - pn])
+
+    ones = np.concatenate([np.ones(n), -np.ones(n)])
+    out = optimize.minimize(
+        value,
+        np.zeros(2 * n),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, v) for v in np.concatenate([hi, -lo])],
+        constraints={"type": "eq", "fun": lambda x: ones @ x, "jac": lambda x: ones},
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    # 8: no descent left to be found, the usual end on a flat optimum
+    assert out.success or out.status == 8, out.message
+    return out.fun

@@ -1,0 +1,136 @@
+"""Random ordinal problems that are small, valid, and include the nasty ones."""
+
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from ordinal import kernels
+
+
+class Case(NamedTuple):
+    """A training set and the arguments of `fit_npsvor` that define the problem."""
+
+    X: np.ndarray
+    y: np.ndarray  # ranks 0..r-1
+    r: int
+    kernel: object
+    C1: float
+    C2: float
+    epsilon: float
+    weight: np.ndarray
+    cost: np.ndarray | None
+
+    @property
+    def options(self):
+        return {
+            "classes": range(self.r),
+            "kernel": self.kernel,
+            "C1": self.C1,
+            "C2": self.C2,
+            "epsilon": self.epsilon,
+            "sample_weight": self.weight,
+            "cost": self.cost,
+        }
+
+    @property
+    def terms(self):
+        """The same for the oracles: C1, C2, epsilon, weight, cost."""
+        cost = np.ones((self.r, self.r)) if self.cost is None else self.cost
+        return self.C1, self.C2, self.epsilon, self.weight, cost
+
+
+named_kernels = st.sampled_from(
+    [
+        kernels.Linear(),
+        kernels.Polynomial(2, 0.3, 1.0),
+        kernels.RBF(0.4),
+        kernels.RBF(7.0),  # nearly the identity
+    ]
+)
+
+# not dyadic: C - a + a may round
+costs_of_slack = st.one_of(
+    st.sampled_from([1e-3, 0.3, 1.7, 30.1, 1e4]),
+    st.floats(-3, 4).map(lambda e: float(10**e)),
+)
+
+
+@st.composite
+def cost_matrices(draw, r):
+    """Not symmetric; 0 on the diagonal and rising away from it, by 0 in places."""
+    cost = np.zeros((r, r))
+    for i in range(r):
+        for step in (-1, 1):
+            total, j = draw(st.sampled_from([0.3, 1.0, 2.5])), i + step
+            while 0 <= j < r:
+                cost[i, j] = total
+                total += draw(st.sampled_from([0.0, 0.7, 3.0]))
+                j += step
+    return cost
+
+
+@st.composite
+def datasets(draw, max_n=14):
+    """(X, y, r): every rank present; grid features, so rows repeat and tie often."""
+    n = draw(st.integers(2, max_n))
+    r = min(n, draw(st.sampled_from([2, 3, 4, n])))
+    d = draw(st.integers(1, 3))
+    elements = draw(st.sampled_from([st.integers(-3, 3), st.floats(-3, 3, width=16)]))
+    X = draw(hnp.arrays(np.float64, (n, d), elements=elements))
+    free = draw(st.lists(st.integers(0, r - 1), min_size=n - r, max_size=n - r))
+    return X, np.array(draw(st.permutations([*range(r), *free]))), r
+
+
+@st.composite
+def cases(draw, max_n=14, C=costs_of_slack, weighted=True, kernel=named_kernels):
+    X, y, r = draw(datasets(max_n))
+    weight = np.ones(y.size)
+    if weighted and draw(st.booleans()):
+        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
+        drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
+        if np.unique(y[drawn > 0]).size >= 2:
+            weight = drawn
+    C1 = draw(C)
+    return Case(
+        X=X,
+        y=y,
+        r=r,
+        kernel=draw(kernel),
+        C1=C1,
+        C2=draw(st.one_of(st.just(C1), C)),
+        epsilon=draw(st.sampled_from([0.0, 0.1, 0.2, 0.9])),
+        weight=weight,
+        cost=draw(st.none() | cost_matrices(r)) if weighted else None,
+    )
+
+
+moderate = st.sampled_from([0.03, 0.7, 1.7, 30.1])
+
+
+@st.composite
+def quadratic_programs(draw, max_n=12, zero_inside=False):
+    """(K, lo, hi, pn, pp) of (Q); sum lo < 0 < sum hi, some boxes are points or
+    do not hold 0."""
+    n = draw(st.integers(2, max_n))
+    m = draw(st.integers(1, n + 1))
+    reals = st.floats(-2, 2, width=16)
+    B = draw(hnp.arrays(np.float64, (n, m), elements=reals))
+    K = B @ B.T
+    ends = draw(hnp.arrays(np.float64, (2, n), elements=reals)) * draw(moderate)
+    lo, hi = ends.min(axis=0), ends.max(axis=0)
+    if zero_inside:
+        lo, hi = np.minimum(lo, 0), np.maximum(hi, 0)
+    lo[0] = min(lo[0], -0.3 - lo[1:].sum())
+    hi[0] = max(hi[0], 0.3 - hi[1:].sum())
+    slopes = draw(hnp.arrays(np.float64, (2, n), elements=reals))
+    return K, lo, hi, slopes.min(axis=0), slopes.max(axis=0)
+
+
+def sample(n, r=5, d=3, seed=0, noise=0.5):
+    """(X, y) of a fixed random problem: r equally frequent ranks of a noisy sum."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    score = X.sum(axis=1) + noise * rng.normal(size=n)
+    return X, np.argsort(np.argsort(score)) * r // n

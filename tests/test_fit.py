@@ -1,0 +1,138 @@
+"""The record of a fit, the warning it gives, and the clock that watches it."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from ordinal import Convergence, ConvergenceWarning, State, Status
+from ordinal._fit import Monitor
+
+
+def record(status=Status.CONVERGED, **changes):
+    values = {
+        "n_iter": 7,
+        "violation": 0.5,
+        "tol": 1e-3,
+        "primal": 3.0,
+        "dual": 1.0,
+        "seconds": 0.1,
+    }
+    return Convergence(status, **{**values, **changes})
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_one_status_is_success(status):
+    assert record(status).converged is (status is Status.CONVERGED)
+
+
+finite = st.floats(-1e9, 1e9)
+
+
+@given(finite, finite)
+def test_the_gap_of_one_problem(primal, dual):
+    c = record(primal=primal, dual=dual)
+    assert c.gap == primal - dual
+    assert c.rel_gap == (primal - dual) / max(abs(primal), abs(dual), 1)
+
+
+def test_the_gaps_of_several_problems():
+    c = record(primal=np.array([3.0, 0.5, -8.0]), dual=np.array([1.0, 0.25, -10.0]))
+    assert_array_equal(c.gap, [2.0, 0.25, 2.0])
+    assert_array_equal(c.rel_gap, [2 / 3, 0.25, 0.2])
+
+
+def test_a_record_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        record().status = Status.STALLED
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (Status.MAX_ITER, "raise max_iter or tol, or lower C"),
+        (Status.MAX_TIME, "raise max_time or tol, or lower C"),
+        (Status.STOPPED, "the callback returned a true value"),
+        (Status.STALLED, "rounding hides smaller violations; raise tol or scale the"),
+        (Status.INDEFINITE, "use a positive semi-definite kernel"),
+    ],
+)
+def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
+    c = record(
+        status,
+        n_iter=np.array([3, 4]),
+        violation=np.array([0.25, 0.5]),
+        primal=np.array([4.0, 1.0]),
+        dual=np.array([1.0, 1.0]),
+    )
+    message = (
+        rf"^fit_it: {status.value} after 7 steps, violation 5.00e-01 against tol "
+        rf"1.00e-03, relative duality gap 7.50e-01; .*{remedy}"
+    )
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        c.warn_unless_converged("fit_it", stacklevel=2)
+    assert caught[0].filename == __file__
+
+
+def test_every_other_status_has_a_remedy():
+    for status in set(Status) - {Status.CONVERGED}:
+        with pytest.warns(ConvergenceWarning):
+            record(status).warn_unless_converged("fit_it")
+
+
+def test_success_is_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        record().warn_unless_converged("fit_it")
+
+
+def test_the_monitor_reports_its_state():
+    seen = []
+    monitor = Monitor("fit_it", 0.01, seen.append)
+    before = monitor.seconds
+    assert monitor.stop(np.int64(5), np.float64(0.5)) is None
+    (state,) = seen
+    assert (state.method, state.tol) == ("fit_it", 0.01)
+    assert (state.n_iter, state.violation) == (5, 0.5)
+    assert type(state) is State
+    assert type(state.n_iter) is int
+    assert type(state.violation) is float
+    assert 0 <= before <= state.seconds <= monitor.seconds
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [(True, Status.STOPPED), (1, Status.STOPPED), (None, None), (0, None)],
+)
+def test_a_true_answer_stops(answer, status):
+    assert Monitor("fit_it", 0.01, lambda state: answer).stop(1, 1.0) is status
+
+
+def test_the_time_limit():
+    assert Monitor("fit_it", 0.01, max_time=1e-9).stop(1, 1.0) is Status.MAX_TIME
+    assert Monitor("fit_it", 0.01, max_time=1e9).stop(1, 1.0) is None
+    both = Monitor("fit_it", 0.01, lambda state: True, 1e-9)
+    assert both.stop(1, 1.0) is Status.STOPPED  # the caller's own wish comes first
+
+
+def test_an_error_in_the_callback_reaches_the_caller():
+    def callback(state):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        Monitor("fit_it", 0.01, callback).stop(1, 1.0)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, "1"])
+def test_an_unusable_time_limit_is_refused(bad):
+    with pytest.raises(ValueError, match=r"^max_time must be a positive"):
+        Monitor("fit_it", 0.01, max_time=bad)
+
+
+def test_an_unusable_callback_is_refused():
+    with pytest.raises(TypeError, match="callback must be callable or None, got 3"):
+        Monitor("fit_it", 0.01, 3)

@@ -1,0 +1,407 @@
+"""Kernel values against their formulas, at every level of vector code."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import kernel_matrix
+from scipy import sparse
+from sklearn.svm import SVC
+
+import ordinal
+from ordinal import kernels
+from ordinal._problem import Problem
+from ordinal._solvers import _kernel
+from ordinal._sparse import CSR
+
+KERNELS = [
+    kernels.Linear(),
+    kernels.Polynomial(),
+    kernels.Polynomial(2, 0.3, 0.0),
+    kernels.RBF(),
+    kernels.RBF(0.1),
+]
+any_kernel = st.sampled_from(KERNELS)
+numbers = st.floats(-3, 3, width=16)
+
+
+@st.composite
+def pairs(draw):
+    """Two matrices of rows, which may share rows."""
+    n, m, d = (draw(st.integers(1, 9)) for _ in range(3))
+    A = draw(hnp.arrays(np.float64, (n, d), elements=numbers))
+    B = draw(hnp.arrays(np.float64, (m, d), elements=numbers))
+    return A, np.vstack([B, A[:1]]) if draw(st.booleans()) else B
+
+
+@given(pairs(), any_kernel)
+def test_values_are_those_of_the_formula(AB, kernel):
+    A, B = AB
+    expected = kernel_matrix(kernel, A, B)
+    scale = 1e-13 * (1 + np.abs(expected).max()) * (1 + np.abs(A).max() ** 2)
+    K = kernel(A, B)
+    assert K.shape == (len(A), len(B))
+    assert K.dtype == np.float64
+    assert_allclose(K, expected, rtol=1e-12, atol=scale)
+    assert_allclose(kernel(A.tolist(), B.tolist()), K, rtol=1e-12, atol=scale)
+    assert_allclose(kernels.diagonal(kernel, A), np.diagonal(kernel(A, A)), atol=scale)
+
+
+@given(pairs(), any_kernel)
+def test_csr_rows_are_dense_rows(AB, kernel):
+    A, B = AB
+    expected = kernel(A, B)
+    close = {"rtol": 1e-12, "atol": 1e-12 * (1 + np.abs(expected).max())}
+    for a in (A, CSR.from_any(sparse.csr_array(A))):
+        for b in (B, CSR.from_any(sparse.csr_array(B))):
+            assert_allclose(kernel(a, b), expected, **close)
+            tile = np.empty(expected.shape)
+            every = slice(0, len(A)), slice(0, len(B))
+            kernels.Evaluator(kernel, a, b).tile(*every, tile)
+            assert_allclose(tile, expected, **close)
+        assert_allclose(kernels.squared_norms(a), (A**2).sum(axis=1), rtol=1e-12)
+        assert_allclose(
+            kernels.diagonal(kernel, a), kernels.diagonal(kernel, A), rtol=1e-12
+        )
+
+
+def test_wide_csr_products_go_by_strips():
+    rng = np.random.default_rng(0)
+    A = sparse.random_array((30, 50_000), density=1e-3, format="csr", rng=rng)
+    B = sparse.random_array((300, 50_000), density=1e-3, format="csr", rng=rng)
+    got = kernels.inner_products(CSR.from_any(A), CSR.from_any(B))
+    assert_allclose(got, (A @ B.T).toarray(), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_tiles_and_products_across_the_tile_size(kernel, dtype, n_threads):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(600, 4)), rng.normal(size=(523, 4))
+    K = kernel(A, B)
+    values = kernels.Evaluator(kernel, A, B, n_threads)
+    coef = rng.normal(size=(523, 3))
+    assert_allclose(
+        values.product(coef), K @ coef, rtol=1e-9, atol=1e-9 * np.abs(K).max()
+    )
+    rows, columns = slice(77, 590), np.array([3, 500, 3, 0])
+    tile = np.empty((513, 4), dtype)
+    assert values.tile(rows, columns, tile) is tile
+    scale = np.abs(K).max() * np.finfo(dtype).eps
+    assert_allclose(tile, K[rows][:, columns], rtol=5e-6, atol=4 * scale)
+
+
+def test_precomputed_values_are_looked_up():
+    K = np.arange(12.0).reshape(3, 4)
+    columns = np.array([3, 1])
+    values = kernels.Evaluator(kernels.Precomputed(), K, columns)
+    assert_array_equal(values.product(np.eye(2)), K[:, columns])
+    with pytest.raises(TypeError, match="pass values"):
+        kernels.Precomputed()(K, K)
+
+
+def test_equal_rows_have_a_kernel_of_one_and_no_more():
+    X = 1e3 * np.random.default_rng(0).normal(size=(40, 3)) / 7
+    K = kernels.RBF(1e-3)(X, X)
+    assert K.max() <= 1
+    assert_allclose(np.diagonal(K), 1, rtol=1e-8)
+
+
+# The exponential of the RBF rows
+
+
+def exponential(x, dtype):
+    """exp(x) for x <= 0, in the precision of dtype, as the solvers compute it."""
+    out = np.empty((1, x.size), dtype)
+    zero = np.zeros((1, x.size))
+    _kernel.rbf(zero, np.zeros(1), -np.asarray(x, np.float64), 1.0, out)
+    return out[0]
+
+
+def ulps(got, exact):
+    """Distance in units of the last place of the result's type."""
+    spacing = np.spacing(exact.astype(got.dtype))
+    return np.abs((got.astype(np.longdouble) - exact) / spacing).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest", "allowed"),
+    [(np.float32, -87.0, 3.0), (np.float64, -708.0, 1.5)],
+)
+def test_exp_is_right_to_the_last_place(dtype, lowest, allowed):
+    rng = np.random.default_rng(0)
+    halves = np.arange(0, 1.5 * lowest, -0.5) * np.log(2)  # where n changes
+    x = np.concatenate(
+        [
+            rng.uniform(lowest, 0, 100_000),
+            -np.geomspace(1e-300, 1, 5_000),
+            halves,
+            np.nextafter(halves, -np.inf),
+        ]
+    ).astype(dtype)
+    x = x[x > lowest]
+    exact = np.exp(x.astype(np.longdouble))
+    if np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:
+        allowed += 1  # the reference rounds as well
+    assert ulps(exponential(x, dtype), exact).max() <= allowed
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest"), [(np.float32, -87.0), (np.float64, -708.0)]
+)
+def test_exp_at_its_ends(dtype, lowest):
+    assert_array_equal(exponential(np.array([0.0, -0.0]), dtype), 1)
+    beyond = np.array([lowest, lowest - 1e-3, -750.0, -1e4, -1e300, -np.inf])
+    assert_array_equal(exponential(beyond, dtype), 0)
+    # what is left out is below the smallest normal number, or nearly
+    assert np.exp(lowest) < 2 * np.finfo(dtype).tiny
+    tiny = exponential(np.array([lowest + 1e-3]), dtype)
+    assert tiny > 0
+    assert_array_equal(exponential(np.array([-1e-320, -1e-30]), dtype), 1)
+
+
+def test_exp_never_rises_above_one_nor_below_zero():
+    x = -np.geomspace(1e-20, 1e4, 50_000)
+    for dtype in (np.float32, np.float64):
+        got = exponential(x, dtype)
+        assert got.max() <= 1
+        assert got.min() >= 0
+
+
+def test_exp_for_tests_is_the_exponential_of_the_rows():
+    x = np.linspace(-100, 0, 1001)
+    for dtype in (np.float32, np.float64):
+        out = np.empty(x.size, dtype)
+        _kernel.exp_for_tests(x, out)
+        assert_array_equal(out, exponential(x, dtype))
+
+
+def test_features_whose_squares_overflow_are_refused_or_right():
+    with np.errstate(over="ignore", invalid="ignore"):
+        try:
+            K = kernels.RBF(1.0)([[1e200]], [[2e200]])
+        except ValueError:
+            return
+    assert_array_equal(K, 0)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import ordinal
+from ordinal import kernels
+from ordinal._solvers import _kernel
+
+assert ordinal.show_config()["simd"] == sys.argv[1], ordinal.show_config()
+rng = np.random.default_rng(0)
+X = rng.normal(size=(150, 3))
+y = np.digitize(X.sum(axis=1) + 0.3 * rng.normal(size=150), [-1.5, 0, 1.5])
+out = {}
+for dtype in ("f4", "f8"):
+    x = rng.uniform(0, 90, 1003)
+    row = np.empty((1, x.size), dtype)
+    _kernel.rbf(np.zeros((1, x.size)), np.zeros(1), x, 1.0, row)
+    out[f"exp_{dtype}"] = row
+out["K"] = kernels.RBF(0.7)(X, X)
+for solver in ("smo", "admm"):
+    model = ordinal.fit_npsvor(X, y, C1=3.0, tol=1e-8, solver=solver)
+    out[f"f_{solver}"] = model.decision_function(X)
+    out[f"y_{solver}"] = model.predict(X)
+    out[f"dual_{solver}"] = model.convergence.dual
+np.savez(sys.argv[2], **out)
+"""
+
+
+@pytest.fixture(scope="module")
+def numbers_of_levels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("levels")
+    numbers = {}
+    for level in ordinal.show_config()["simd_levels"]:
+        path = folder / f"{level}.npz"
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, level, path],
+            env={**os.environ, "ORDINAL_SIMD": level},
+            cwd=folder,
+            check=True,
+            timeout=120,
+        )
+        with np.load(path) as members:
+            numbers[level] = dict(members)
+    return numbers
+
+
+@pytest.mark.parametrize("level", ordinal.show_config()["simd_levels"])
+def test_every_level_of_vector_code_gives_the_same(level, numbers_of_levels):
+    got, expected = numbers_of_levels[level], numbers_of_levels["baseline"]
+    for name in ("exp_f4", "exp_f8"):
+        assert_array_equal(got[name].dtype, expected[name].dtype)
+        assert_allclose(
+            got[name], expected[name], rtol=2 * np.finfo(got[name].dtype).eps
+        )
+    assert_allclose(got["K"], expected["K"], rtol=1e-14)
+    for solver in ("smo", "admm"):
+        assert_array_equal(got[f"y_{solver}"], expected[f"y_{solver}"])
+        assert_allclose(got[f"f_{solver}"], expected[f"f_{solver}"], atol=1e-6)
+        assert_allclose(got[f"dual_{solver}"], expected[f"dual_{solver}"], rtol=1e-8)
+
+
+def test_an_unknown_level_is_refused(tmp_path):
+    out = subprocess.run(
+        [sys.executable, "-c", "import ordinal"],
+        env={**os.environ, "ORDINAL_SIMD": "quantum"},
+        cwd=tmp_path,
+        timeout=120,
+        capture_output=True,
+        text=True,
+    )
+    assert out.returncode != 0
+    assert "ORDINAL_SIMD must be one of" in out.stderr
+    assert "baseline, got 'quantum'" in out.stderr
+
+
+# make_kernel
+
+
+def problem(X, **options):
+    y = np.arange(X.shape[0]) % 2
+    return Problem.from_arrays(X, y, **options)
+
+
+@given(hnp.arrays(np.float64, (6, 3), elements=numbers))
+def test_gamma_scale_is_that_of_sklearn(X):
+    if X.var() > 1e-12:
+        kernel = kernels.make_kernel("rbf", "scale", problem(X))
+        svc = SVC(gamma="scale").fit(X, [0, 1] * 3)
+        assert_allclose(kernel.gamma, svc._gamma, rtol=1e-9)
+        csr = kernels.make_kernel("rbf", "scale", problem(sparse.csr_array(X)))
+        assert_allclose(csr.gamma, kernel.gamma, rtol=1e-9)
+
+
+@given(
+    hnp.arrays(np.float64, (6, 2), elements=numbers),
+    hnp.arrays(np.int64, 6, elements=st.integers(0, 3)),
+)
+def test_gamma_scale_counts_a_row_as_often_as_it_weighs(X, times):
+    times[:2] += 1  # both classes are present
+    repeated = np.repeat(X, times, axis=0)
+    if repeated.var() > 1e-12:
+        weighted = problem(X, sample_weight=times)
+        kernel = kernels.make_kernel("polynomial", "scale", weighted)
+        assert_allclose(kernel.gamma, 1 / (2 * repeated.var()), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 49])
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e6 / 3])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_gamma_scale_of_constant_features_is_one(n, value, form):
+    """And not one over the rounding of a variance."""
+    X = form(np.full((n, 2), value))
+    assert kernels.make_kernel("rbf", "scale", problem(X)).gamma == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gamma", "expected"),
+    [
+        ("rbf", "auto", kernels.RBF(0.25)),
+        ("rbf", 3, kernels.RBF(3.0)),
+        ("polynomial", "auto", kernels.Polynomial(3, 0.25, 1.0)),
+        ("polynomial", 0.5, kernels.Polynomial(3, 0.5, 1.0)),
+        ("linear", "scale", kernels.Linear()),
+        ("precomputed", "scale", kernels.Precomputed()),
+        (kernels.RBF(2.0), "scale", kernels.RBF(2.0)),
+        (min, "scale", min),
+    ],
+)
+def test_names_stand_for_kernels(kernel, gamma, expected):
+    got = kernels.make_kernel(kernel, gamma, problem(np.eye(4)))
+    assert got == expected
+    assert type(got) is type(expected)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, "1"])
+def test_unusable_parameters_of_kernels_are_refused(bad):
+    with pytest.raises(ValueError, match=r"^gamma must be a positive"):
+        kernels.RBF(bad)
+    with pytest.raises(ValueError, match=r"^gamma must be a positive"):
+        kernels.Polynomial(gamma=bad)
+    if bad != 0:
+        with pytest.raises(ValueError, match=r"^coef0 must be a finite number >= 0"):
+            kernels.Polynomial(coef0=bad)
+    with pytest.raises(ValueError, match=r"^degree must be a positive integer"):
+        kernels.Polynomial(degree=bad)
+
+
+# Callables
+
+
+@pytest.mark.parametrize(
+    ("kernel", "error", "message"),
+    [
+        (lambda A, B: A @ B.T * np.nan, ValueError, "values must be finite"),
+        (lambda A, B: A @ B.T * np.inf, ValueError, "values must be finite"),
+        (lambda A, B: A[:, 0], ValueError, r"returned shape \(3,\), not \(3, 2\)"),
+        (lambda A, B: B @ A.T, ValueError, r"returned shape \(2, 3\), not \(3, 2\)"),
+        (lambda A, B: A @ B.T + 0j, TypeError, "real numbers, got dtype complex"),
+        (lambda A, B: (A @ B.T).astype(object), TypeError, "got dtype object"),
+        (lambda A, B: A @ B.T > 0, TypeError, "got dtype bool"),
+        (lambda A, B: None, ValueError, r"returned shape \(\)"),
+    ],
+)
+def test_what_a_callable_returns_is_checked(kernel, error, message):
+    A, B = np.ones((3, 2)), np.ones((2, 2))
+    with pytest.raises(error, match=message), np.errstate(invalid="ignore"):
+        kernels.Evaluator(kernel, A, B).product(np.eye(2))
+
+
+def test_a_callable_may_return_lists_or_integers():
+    A, B = np.arange(6.0).reshape(3, 2), np.eye(2)
+    for kernel in (
+        lambda A, B: (A @ B.T).tolist(),
+        lambda A, B: (A @ B.T).astype(int),
+        lambda A, B: (A @ B.T).astype(np.float32),
+    ):
+        assert_array_equal(kernels.Evaluator(kernel, A, B).product(np.eye(2)), A)
+        assert_array_equal(kernels.diagonal(kernel, A), (A**2).sum(axis=1))
+
+
+def test_a_callable_is_never_given_a_large_block():
+    sizes = []
+
+    def kernel(A, B):
+        sizes.append((len(A), len(B)))
+        return A @ B.T
+
+    A = np.ones((1500, 2))
+    kernels.Evaluator(kernel, A, A).product(np.ones((1500, 1)))
+    kernels.diagonal(kernel, A)
+    assert max(max(size) for size in sizes) <= 512
+    assert sum(n * m for n, m in sizes) <= 1500 * 1500 + 1500 * 64
+
+
+def test_kernels_are_values():
+    assert kernels.RBF(0.5) == kernels.RBF(0.5) != kernels.RBF(0.6)
+    assert len({kernels.Linear(), kernels.Linear()}) == 1
+    with pytest.raises(AttributeError):
+        kernels.RBF(0.5).gamma = 1.0
+
+
+# Shapes that the compiled loops refuse
+
+
+def test_kernel_loops_check_their_shapes():
+    P, a, b = np.zeros((2, 3)), np.zeros(2), np.zeros(3)
+    for args in [(P, b, b, 1.0, P), (P, a, a, 1.0, P), (P, a, b, 1.0, P.T)]:
+        with pytest.raises(ValueError, match="rbf: inconsistent array shapes"):
+            _kernel.rbf(*args)
+    strided = np.zeros((2, 6))[:, ::2]
+    with pytest.raises(ValueError, match="inconsistent"):
+        _kernel.rbf(P, a, b, 1.0, strided)
+    empty = np.empty((0, 3))
+    _kernel.rbf(empty, np.empty(0), b, 1.0, empty)

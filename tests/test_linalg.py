@@ -1,0 +1,116 @@
+"""Cholesky factor and triangular solves against numpy and scipy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import linalg
+
+from ordinal._linalg import BLOCK, Cholesky, lower_inverse
+
+SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
+
+
+def positive_definite(n, seed=0, condition=1e3):
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    A = (Q * np.geomspace(1, condition, n)) @ Q.T
+    return (A + A.T) / 2
+
+
+def assert_factorises(A, rtol):
+    n = len(A)
+    L = np.linalg.cholesky(A)
+    B = np.random.default_rng(n).normal(size=(n, 3))
+    factor = Cholesky(A.copy())
+    scale = np.abs(np.linalg.inv(L)).sum(axis=1).max() * np.abs(B).max()
+    close = {"rtol": rtol, "atol": rtol * scale}
+    forward = linalg.solve_triangular(L, B, lower=True)
+    assert_allclose(factor.forward(B.copy()), forward, **close)
+    backward = linalg.solve_triangular(L.T, B, lower=False)
+    assert_allclose(factor.backward(B.copy()), backward, **close)
+    residual = A @ factor.solve(B.copy()) - B
+    assert np.abs(residual).max() <= rtol * np.linalg.cond(A) * np.abs(B).max()
+    for J in factor.blocks:  # the layout that the docstring promises
+        assert_allclose(factor.A[J, J], np.linalg.inv(L[J, J]), **close)
+        assert_allclose(
+            factor.A[J.stop :, J],
+            L[J.stop :, J],
+            rtol=rtol,
+            atol=rtol * np.abs(L).max(),
+        )
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e8])
+def test_solves_agree_with_scipy(n, condition):
+    assert_factorises(positive_definite(n, n, condition), 1e-11 * condition**0.5)
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.floats(0, 6))
+def test_any_small_matrix_is_factorised(n, seed, log_condition):
+    condition = 10**log_condition
+    assert_factorises(positive_definite(n, seed, condition), 1e-11 * condition**0.5)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_inverse(n):
+    A = positive_definite(n, n)
+    factor = Cholesky(A.copy())
+    memory = factor.A
+    inverse = factor.inverse()
+    assert inverse is memory
+    assert_array_equal(inverse, inverse.T)
+    assert_allclose(inverse @ A, np.eye(n), atol=1e-10)
+
+
+def test_only_the_lower_triangle_is_read():
+    A = positive_definite(2 * BLOCK + 9)
+    B = np.ones((len(A), 1))
+    expected = Cholesky(A.copy()).solve(B.copy())
+    lower = np.tril(A)
+    for start in range(0, len(A), BLOCK):  # numpy reads the lower triangle only too
+        stop = min(start + BLOCK, len(A))
+        lower[start:stop, stop:] = np.nan
+    assert_array_equal(Cholesky(lower).solve(B.copy()), expected)
+
+
+def test_results_are_in_the_callers_memory():
+    A, B = positive_definite(50), np.ones((50, 2))
+    factor = Cholesky(A)
+    assert factor.A is A
+    for solve in (factor.forward, factor.backward, factor.solve):
+        assert solve(B) is B
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_a_matrix_that_is_not_positive_definite_is_refused(n):
+    for where in {0, n // 2, n - 1}:
+        A = positive_definite(n)
+        A[where, where] = -1.0
+        with pytest.raises(np.linalg.LinAlgError):
+            Cholesky(A)
+    with pytest.raises(np.linalg.LinAlgError):
+        Cholesky(np.zeros((n, n)))
+
+
+def test_a_singular_matrix_is_refused():
+    with pytest.raises(np.linalg.LinAlgError):
+        Cholesky(np.ones((BLOCK + 40, BLOCK + 40)))
+
+
+@pytest.mark.parametrize("where", [(0, 0), (150, 2), (150, 150)])
+def test_nan_is_refused(where):
+    A = positive_definite(BLOCK + 40)
+    A[where] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        Cholesky(A)
+
+
+@pytest.mark.parametrize("n", [1, 7, 32, 33, 64, 100])
+def test_lower_inverse(n):
+    L = np.linalg.cholesky(positive_definite(n))
+    inverse = lower_inverse(L)
+    assert_array_equal(inverse, np.tril(inverse))
+    assert_allclose(inverse @ L, np.eye(n), atol=1e-11)

@@ -1,0 +1,1450 @@
+"""NPSVOR: certificates, identities, symmetries, oracles, exact cases, reporting."""
+
+import dataclasses
+import functools
+import importlib.resources
+import inspect
+import os
+import pickle
+import re
+import signal
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import (
+    kernel_matrix,
+    nearest_feasible,
+    npsvor_admm,
+    npsvor_boxes,
+    npsvor_dual,
+    npsvor_primal,
+    qp_gap,
+    qp_optimum,
+    qp_rounding,
+    qp_slopes,
+)
+from scipy import sparse
+from strategies import cases, moderate, sample
+
+import ordinal
+from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
+from ordinal._admm import DenseFactor, LowRankFactor, incomplete_cholesky
+from ordinal._fit import Monitor
+from ordinal._gram import Gram
+from ordinal._smo import solve
+from ordinal._sparse import CSR
+
+PRECOMPUTED = {"kernel": "precomputed"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """A callable kernel that skips the last feature, which is the row's number."""
+
+    kernel: object
+
+    def __call__(self, A, B):
+        return self.kernel(A[:, :-1], B[:, :-1])
+
+
+def resolution(case):
+    """A tolerance that steps on float32 rows of K can always reach."""
+    largest = kernels.diagonal(case.kernel, case.X).max()
+    C = max(case.C1, case.C2 * case.terms[-1].max()) * case.weight.max()
+    return float(np.clip(1e-7 * C * largest, 1e-6, 1e-3))
+
+
+def fit(case, X=None, tol=None, **options):
+    X = case.X if X is None else X
+    tol = resolution(case) if tol is None else tol
+    return fit_npsvor(X, case.y, tol=tol, n_threads=1, **{**case.options, **options})
+
+
+def fitted(case, form, **options):
+    """(model, g): a fit whose dual point can be read back from the model.
+
+    form says how the kernel reaches the fit. The dual point then is the model's
+    coefficients, put back at the rows that its support names.
+    """
+    if form == "precomputed":
+        K = kernel_matrix(case.kernel, case.X, case.X)
+        model = fit(case, K, **PRECOMPUTED, **options)
+        rows = model.support
+    else:
+        X = np.column_stack([case.X, np.arange(len(case.X))])
+        model = fit(case, X, kernel=Tagged(case.kernel), **options)
+        rows = model.support[:, -1].astype(int)
+    g = np.zeros((case.r, len(case.X)))
+    g[:, rows] = model.coef.T
+    return model, g
+
+
+forms = st.sampled_from(["precomputed", "callable"])
+rbf = st.sampled_from([kernels.RBF(0.4), kernels.RBF(7.0)])
+
+
+def held(case):
+    """Ranks with a row of positive weight: the others have no hyperplane."""
+    return np.unique(case.y[case.weight > 0])
+
+
+def assert_certified(case, model, g, converged=True):
+    """The convergence record and (KKT), (GAP), feasibility, all from the raw data."""
+    c, y = model.convergence, case.y
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    for k in held(case):
+        lo, hi, pn, pp = npsvor_boxes(y, k, *case.terms)
+        b = model.intercept[k]
+        rounding = qp_rounding(K, g[k], hi - lo)
+        f_rounding = 1e-13 * (1 + (np.abs(K) @ np.abs(g[k])).max())
+        assert np.all((lo <= g[k]) & (g[k] <= hi))
+        assert abs(g[k].sum()) <= 1e-15 * (99 * y.size + c.n_iter[k]) * (1 + hi.max())
+
+        R_min, L_max = qp_slopes(K, g[k], lo, hi, pn, pp)
+        f = K @ g[k] + b
+        primal = npsvor_primal(f, g[k] @ K @ g[k], y, k, *case.terms)
+        dual = npsvor_dual(K, g[k], y, k, case.epsilon)
+        # one term a row, as (GAP) says
+        assert_allclose(
+            qp_gap(K, g[k], b, lo, hi, pn, pp), primal - dual, atol=rounding
+        )
+        assert_allclose(c.primal[k], primal, atol=rounding)
+        assert_allclose(c.dual[k], dual, atol=rounding)
+        assert_allclose(c.gap[k], primal - dual, atol=rounding)
+        assert c.gap[k] >= -rounding
+        if g[k] @ K @ g[k] > 100 * rounding:
+            assert_allclose(model.norms[k] ** 2, g[k] @ K @ g[k], rtol=0.02)
+        assert_allclose(c.violation[k], L_max - R_min, atol=f_rounding)
+        assert_allclose(b, -0.5 * (R_min + L_max), atol=f_rounding)
+        bound = max(c.violation[k], 0) / 2 * (hi - lo).sum()
+        assert c.gap[k] <= bound + rounding
+        if converged:
+            assert L_max - R_min <= c.tol + f_rounding
+            assert c.gap[k] <= c.tol / 2 * (hi - lo).sum() + rounding
+
+
+def rounding(model, X):
+    """Of the objectives: sums of coef_i k_ij coef_j."""
+    size = np.abs(model.coef).sum(axis=0)
+    largest = kernels.diagonal(model.kernel, np.asarray(X)).max()
+    return 1e-13 * (1 + size**2 * largest + np.abs(model.convergence.primal))
+
+
+def assert_same_optimum(a, b, X, other_X=None):
+    """Objectives within the gaps, <w_k, phi(x)> as near as strong convexity leaves it.
+
+    1/2 |w - w*|^2 <= gap for either; nothing binds the intercepts, whose optimum need
+    not be unique.
+    """
+    ca, cb = a.convergence, b.convergence
+    slack = rounding(a, X)
+    assert_array_equal(np.isfinite(a.intercept), np.isfinite(b.intercept))
+    assert np.all(np.abs(ca.dual - cb.dual) <= ca.gap.clip(0) + cb.gap.clip(0) + slack)
+    has = np.isfinite(a.intercept)
+    f_a = a.decision_function(X)[:, has] - a.intercept[has]
+    f_b = b.decision_function(X if other_X is None else other_X)[:, has]
+    apart = np.abs(f_a - (f_b - b.intercept[has])).max(axis=0)
+    radius = sum(np.sqrt(2 * (c.gap.clip(0) + slack))[has] for c in (ca, cb))
+    length = np.sqrt(kernels.diagonal(a.kernel, np.asarray(X)).max())
+    assert np.all(apart <= radius * length + 1e-9)
+
+
+# Optimality
+
+
+@given(cases(), forms)
+def test_the_model_is_optimal(case, form):
+    model, g = fitted(case, form, tol=1e-3)
+    assert model.convergence.converged
+    assert_certified(case, model, g)
+
+
+@given(cases(C=st.sampled_from([0.03, 1.7]), kernel=rbf), forms)
+def test_a_tight_tolerance_is_reached(case, form):
+    model, g = fitted(case, form, tol=1e-8)
+    assert model.convergence.converged
+    assert_certified(case, model, g)
+
+
+@given(cases(), st.integers(1, 15))
+def test_a_fit_stopped_early_is_certified_too(case, max_iter):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model, g = fitted(case, "precomputed", tol=1e-3, max_iter=max_iter)
+    c = model.convergence
+    assert c.n_iter.max() <= max_iter
+    assert c.converged == (c.violation.max() <= c.tol)
+    assert c.converged or c.status is Status.MAX_ITER
+    assert_certified(case, model, g, c.converged)
+
+
+@given(cases(max_n=8, C=moderate))
+def test_agrees_with_a_general_purpose_solver(case):
+    c = fit(case).convergence
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    for k in held(case):
+        expected = -qp_optimum(K, *npsvor_boxes(case.y, k, *case.terms))
+        atol = c.gap[k] + 1e-6 * (1 + abs(expected))
+        assert_allclose([c.dual[k], c.primal[k]], expected, atol=atol)
+
+
+@given(cases())
+def test_the_primal_value_is_that_of_the_decision_function(case):
+    """From what a user can see of a model alone, for the named kernels."""
+    model = fit(case, tol=1e-3)
+    f = model.decision_function(case.X)
+    if not model.support.size:
+        assume(False)
+    K = kernel_matrix(case.kernel, model.support, model.support)
+    size = np.abs(model.coef).sum(axis=0) ** 2 * K.max()
+    for k in held(case):
+        squared = model.coef[:, k] @ K @ model.coef[:, k]
+        primal = npsvor_primal(f[:, k], squared, case.y, k, *case.terms)
+        atol = 1e-12 * (1 + abs(primal) + size[k])
+        assert_allclose(model.convergence.primal[k], primal, atol=atol)
+
+
+@given(cases(weighted=False))
+def test_solve_and_the_model_are_one(case):
+    """The general solver on the boxes of the formulas gives the model's bytes."""
+    model, g = fitted(case, "precomputed", tol=1e-3)
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    boxes = [npsvor_boxes(case.y, k, *case.terms) for k in range(case.r)]
+    terms = [np.array(a) for a in zip(*boxes, strict=True)]
+    gram = Gram(kernels.Precomputed(), K, 10.0, 1, len(K))
+    s = solve(
+        gram, np.zeros(g.shape), *terms, tol=1e-3, max_iter=10**6, n_threads=1,
+        monitor=Monitor("solve", 1e-3),
+    )  # fmt: skip
+    assert_array_equal(s.g, g)
+    assert_array_equal(s.b, model.intercept)
+    assert_array_equal(s.violation, model.convergence.violation)
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_two_points_in_closed_form(C, epsilon):
+    # rank 0: w = 2 t, f(-1) = b - w, f(1) = b + w, and t = min(C, (1 - epsilon) / 4)
+    model = fit_npsvor(
+        [[-1.0], [1.0]], [3, 8], C1=C, epsilon=epsilon, kernel="linear", tol=1e-12
+    )
+    t, b = min(C, (1 - epsilon) / 4), (1 + epsilon) / 2
+    f = [[b - 2 * t, -b - 2 * t], [b, -b], [b + 2 * t, -b + 2 * t]]
+    assert_allclose(model.decision_function([[-1.0], [0.0], [1.0]]), f, rtol=1e-12)
+    assert_allclose(model.norms, 2 * t)
+    assert_array_equal(model.predict([[-0.1], [0.1]]), [3, 8])
+    value = 2 * t**2 + 2 * C * max(0, (1 - epsilon) / 2 - 2 * t)
+    assert_allclose(model.convergence.primal, value, rtol=1e-12)
+    assert_allclose(model.convergence.dual, value, rtol=1e-12)
+
+
+def test_two_points_with_two_prices():
+    options = {"kernel": "linear", "epsilon": 0.0, "tol": 1e-12}
+    for C1, C2 in [(0.03, 0.07), (0.07, 0.03)]:  # the cheaper side binds
+        model = fit_npsvor([[-1.0], [1.0]], [0, 1], C1=C1, C2=C2, **options)
+        assert_allclose(model.norms, 2 * 0.03)
+
+
+# Symmetries and identities
+
+
+@given(cases(), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(case, random):
+    order = random.sample(range(len(case.y)), len(case.y))
+    moved = case._replace(X=case.X[order], y=case.y[order], weight=case.weight[order])
+    assert_same_optimum(fit(case), fit(moved), case.X)
+
+
+@given(cases())
+def test_reversed_ranks_mirror_the_hyperplanes(case):
+    cost = None if case.cost is None else case.cost[::-1, ::-1]
+    mirrored = fit(case._replace(y=case.r - 1 - case.y, cost=cost))
+    back = dataclasses.replace(
+        mirrored,
+        coef=-mirrored.coef[:, ::-1],
+        intercept=np.where(
+            np.isinf(mirrored.intercept), np.inf, -mirrored.intercept
+        )[::-1],
+        convergence=dataclasses.replace(
+            mirrored.convergence,
+            primal=mirrored.convergence.primal[::-1],
+            dual=mirrored.convergence.dual[::-1],
+        ),
+    )  # fmt: skip
+    assert_same_optimum(fit(case), back, case.X)
+
+
+def test_reversed_ranks_mirror_the_decision_function():
+    X, y = sample(150, 4)
+    a, b = (fit_npsvor(X, s * y, C1=3.0, tol=1e-9) for s in (1, -1))
+    f, mirrored = a.decision_function(X), -b.decision_function(X)[:, ::-1]
+    assert_allclose(f, mirrored, atol=1e-6)
+    assert_array_equal(a.predict(X), -b.predict(X))
+
+
+@given(cases(weighted=False), st.data(), st.booleans(), st.booleans())
+def test_weight_two_is_the_row_written_twice(case, data, balanced, costly):
+    n = len(case.y)
+    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    assume(np.unique(case.y[times > 0]).size >= 2 and np.ptp(case.X[times > 0]) > 0)
+    options = {
+        "kernel": data.draw(st.sampled_from(["rbf", "polynomial"])),
+        "gamma": "scale",
+        "class_weight": "balanced" if balanced else {0: 3.0, case.r - 1: 0.3},
+        "cost": np.abs(np.subtract.outer(range(case.r), range(case.r))) * 1.0
+        if costly
+        else None,
+    }
+    weighted = fit(case._replace(weight=times * 1.0), **options)
+    X, y = np.repeat(case.X, times, axis=0), np.repeat(case.y, times)
+    repeated = fit(case._replace(X=X, y=y, weight=np.ones(len(y))), **options)
+    assert_allclose(weighted.kernel.gamma, repeated.kernel.gamma, rtol=1e-12)
+    assert_same_optimum(weighted, repeated, case.X)
+
+
+@given(cases())
+def test_weight_zero_is_the_row_left_out(case):
+    keep = case.weight > 0
+    X, y, weight = case.X[keep], case.y[keep], case.weight[keep]
+    assert_same_optimum(fit(case), fit(case._replace(X=X, y=y, weight=weight)), X)
+
+
+@given(cases(C=moderate), st.sampled_from([0.5, 3.0]))
+def test_weights_and_prices_are_one_scale(case, factor):
+    heavy = fit(case._replace(weight=case.weight * factor))
+    dear = fit(case._replace(C1=case.C1 * factor, C2=case.C2 * factor))
+    assert_same_optimum(heavy, dear, case.X)
+
+
+@given(cases(weighted=False))
+def test_a_cost_of_one_is_no_cost(case):
+    ones = np.ones((case.r, case.r)) - np.eye(case.r)
+    plain, costly = fit(case), fit(case, cost=ones)
+    assert_array_equal(plain.coef, costly.coef)
+    assert_array_equal(plain.intercept, costly.intercept)
+
+
+@given(cases(C=moderate), st.sampled_from([0.5, 3.0]))
+def test_scaling_the_cost_scales_C2(case, factor):
+    cost = case.terms[-1] * (1 - np.eye(case.r))
+    a = fit(case._replace(cost=cost * factor))
+    b = fit(case._replace(cost=cost, C2=case.C2 * factor))
+    assert_same_optimum(a, b, case.X)
+
+
+def test_a_cost_is_looked_up_by_true_rank_and_hyperplane():
+    X, y = sample(60, 3)
+    cost = np.array([[0, 1, 5], [0.5, 0, 0.7], [4, 3, 0]])
+    alone = fit_npsvor(X, y, cost=cost, tol=1e-8)
+    weight = cost[y, 2] + (y == 2)  # what hyperplane 2 sees
+    same = fit_npsvor(X, y, sample_weight=weight, gamma=alone.kernel.gamma, tol=1e-8)
+    assert_allclose(alone.convergence.dual[2], same.convergence.dual[2], rtol=1e-6)
+    assert not np.isclose(alone.convergence.dual[0], same.convergence.dual[0])
+
+
+def test_class_weights_are_sample_weights():
+    X, y = sample(60, 3)
+    labels = np.array([10, 20, 30])[y]
+    factor = {10: 0.3, 30: 2.0}
+    a = fit_npsvor(X, labels, class_weight=factor, gamma="auto")
+    weight = [factor.get(label, 1.0) for label in labels.tolist()]
+    b = fit_npsvor(X, labels, sample_weight=weight, gamma="auto")
+    assert_array_equal(a.coef, b.coef)
+
+
+@given(cases())
+def test_ranks_that_are_absent_are_never_predicted(case):
+    classes = np.arange(2 * case.r + 1)  # the even ones have no rows
+    options = {"cost": None, "normalize": True}
+    y = 2 * case.y + 1
+    model = fit(case._replace(y=y), **{**options, "classes": classes})
+    plain = fit(case, **options)
+    f = model.decision_function(case.X)
+    assert f.shape == (len(y), classes.size)
+    assert np.all(f[:, ::2] == np.inf)
+    assert_array_equal(f[:, 1::2], plain.decision_function(case.X))
+    assert_array_equal(model.predict(case.X), 2 * plain.predict(case.X) + 1)
+    c = model.convergence
+    for values in (c.n_iter, c.violation, c.primal, c.dual, model.coef.T):
+        assert not values[::2].any()
+
+
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+def test_a_class_without_weight_is_absent(solver):
+    X, y = sample(40, 3)
+    model = fit_npsvor(X, y, solver=solver, class_weight={1: 0.0})
+    assert_array_equal(np.isinf(model.intercept), [False, True, False])
+    assert set(model.predict(X)) == {0, 2}
+
+
+def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
+    model = fit_npsvor([[-1.0], [1.0]], [0, 1], kernel="linear")
+    model = dataclasses.replace(
+        model,
+        support=np.array([[1.0]]),
+        coef=np.array([[1.0, 1.0, 4.0]]),
+        intercept=np.array([0.0, -1.0, -8.0]),
+        norms=np.array([1.0, 1.0, 4.0]),
+        classes=np.array([10, 20, 30]),
+    )
+    X = [[-9.0], [0.5], [0.6], [1.5], [2.0]]
+    assert_allclose(model.decision_function([[2.0]]), [[2.0, 1.0, 0.0]])
+    assert_array_equal(model.predict(X), [10, 10, 20, 20, 30])
+    normal = dataclasses.replace(model, normalize=True)
+    assert_allclose(normal.decision_function([[1.5]]), [[1.5, 0.5, -0.5]])
+    assert_array_equal(normal.predict(X), [10, 10, 20, 20, 30])
+    assert_array_equal(normal.predict([[1.6]]), [30])
+    assert_array_equal(model.predict([[1.6]]), [20])
+
+
+def test_normalize_divides_by_the_norms_of_the_hyperplanes():
+    X, y = sample(80, 4)
+    plain, normal = (fit_npsvor(X, y, C1=9.0, normalize=n) for n in (False, True))
+    assert_array_equal(plain.coef, normal.coef)
+    S = plain.support
+    gram = plain.kernel(S, S)
+    norms = np.sqrt(np.einsum("ik,ij,jk->k", plain.coef, gram, plain.coef))
+    assert_allclose(plain.norms, norms, rtol=1e-10)
+    f = normal.decision_function(X)
+    assert_allclose(f, plain.decision_function(X) / norms, rtol=1e-10)
+    assert_array_equal(normal.predict(X), np.abs(f).argmin(axis=1))
+
+
+def test_labels_come_back_in_the_callers_type():
+    X, y = sample(30, 3)
+    names = np.array(["low", "mid", "top"])
+    model = fit_npsvor(X, names[y], classes=names)
+    assert model.predict(X).dtype == names.dtype
+    assert_array_equal(model.predict(X), names[fit_npsvor(X, y).predict(X)])
+    assert fit_npsvor(X, y.astype(np.uint8)).predict(X).dtype == np.uint8
+
+
+# The same kernel in other clothes
+
+NAMED = [
+    ("rbf", kernels.RBF(0.3)),
+    ("linear", kernels.Linear()),
+    ("polynomial", kernels.Polynomial(gamma=0.3)),
+]
+
+
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+@pytest.mark.parametrize(("name", "kernel"), NAMED)
+def test_the_same_kernel_in_every_form(name, kernel, solver):
+    X, y = sample(90, 3)
+    rows, new = X[::2], X[1::2]
+    y = y[::2]
+    options = {"C1": 0.7, "solver": solver, "tol": 1e-9, "n_threads": 1}
+    if solver == "admm":
+        options |= {"e_abs": 1e-3, "e_rel": 1e-3}
+    gamma = {} if name == "linear" else {"gamma": 0.3}
+    expected = fit_npsvor(rows, y, kernel=kernel, **options)
+    f = expected.decision_function(new)
+    for X_form, new_form, form in [
+        (rows, new, {"kernel": name, **gamma}),
+        (rows, new, {"kernel": lambda A, B: kernel(A, B)}),
+        (kernel(rows, rows), kernel(new, rows), PRECOMPUTED),
+        (sparse.csr_array(rows), sparse.csr_array(new), {"kernel": kernel}),
+        (sparse.csr_matrix(rows), new, {"kernel": kernel}),
+        (np.asfortranarray(rows), new.tolist(), {"kernel": kernel}),
+    ]:
+        model = fit_npsvor(X_form, y, **options, **form)
+        assert_allclose(
+            model.convergence.dual, expected.convergence.dual, rtol=1e-6, atol=1e-6
+        )
+        assert_allclose(model.decision_function(new_form), f, atol=2e-5)
+        assert_array_equal(model.predict(new_form), expected.predict(new))
+
+
+@given(cases(C=moderate))
+def test_sparse_rows_are_dense_rows(case):
+    X = sparse.csr_array(case.X)
+    dense, csr = fit(case), fit(case, X)
+    assert isinstance(csr.support, CSR)
+    assert_allclose(csr.decision_function(X), csr.decision_function(case.X), atol=1e-9)
+    dense_support = dataclasses.replace(csr, support=csr.support.dense())
+    assert_same_optimum(dense, dense_support, case.X)
+
+
+def test_sparse_features_that_are_mostly_zero():
+    rng = np.random.default_rng(5)
+    X = sparse.random_array((120, 300), density=0.03, format="csr", rng=rng)
+    y = np.arange(120) % 3
+    for kernel in ("rbf", "linear", "polynomial"):
+        a = fit_npsvor(X, y, kernel=kernel, tol=1e-7)
+        b = fit_npsvor(X.toarray(), y, kernel=kernel, tol=1e-7)
+        if kernel != "linear":
+            assert_allclose(a.kernel.gamma, b.kernel.gamma, rtol=1e-12)
+        expected = b.decision_function(X.toarray())
+        assert_allclose(a.decision_function(X), expected, atol=1e-5)
+
+
+def test_a_precomputed_model_names_training_rows():
+    X, y = sample(50, 3)
+    kernel = kernels.RBF(0.5)
+    model = fit_npsvor(kernel(X, X), y, **PRECOMPUTED)
+    assert model.support.dtype == np.int64
+    assert np.all(np.diff(model.support) > 0)
+    assert model.n_features == 50
+    f = kernel(X[:7], X[model.support]) @ model.coef + model.intercept
+    assert_allclose(model.decision_function(kernel(X[:7], X)), f, rtol=1e-12)
+
+
+def test_the_default_gamma_is_the_scale_of_the_features():
+    X, y = sample(50, 3)
+    assert_allclose(fit_npsvor(X, y).kernel.gamma, 1 / (3 * X.var()), rtol=1e-12)
+    assert_allclose(fit_npsvor(X, y, gamma="auto").kernel.gamma, 1 / 3)
+
+
+# Threads
+
+
+def everything(model):
+    c = model.convergence
+    support = model.support.data if isinstance(model.support, CSR) else model.support
+    parts = [support, model.coef, model.intercept, model.norms]
+    parts += [c.n_iter, c.violation, c.primal, c.dual]
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C1": 100.0, "tol": 1e-6},
+        {"C1": 100.0, "cache_mb": 0.01},
+        {"solver": "admm", "C1": 3.0},
+        {"solver": "admm", "C1": 100.0, "polish": True},
+        {"solver": "admm", "rank": 60},
+        {"kernel": "linear"},
+    ],
+    ids=str,
+)
+def test_the_number_of_threads_does_not_change_a_byte(options, monkeypatch):
+    X, y = sample(400, 5)
+    models, predictions = [], []
+    for n_threads in (1, 2, 3, 8):
+        models.append(fit_npsvor(X, y, n_threads=n_threads, **options))
+        monkeypatch.setenv("ORDINAL_NUM_THREADS", str(n_threads))
+        predictions.append(models[0].decision_function(X).tobytes())
+    assert len({everything(model) for model in models}) == 1
+    assert len(set(predictions)) == 1
+
+
+def test_concurrent_fits_give_the_serial_answer():
+    X, y = sample(200, 4)
+    jobs = [{"C1": 30.0}, {"C1": 30.0, "cache_mb": 0.01}, {"solver": "admm"}] * 3
+    serial = [everything(fit_npsvor(X, y, **job)) for job in jobs]
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        together = pool.map(lambda job: everything(fit_npsvor(X, y, **job)), jobs)
+        assert list(together) == serial
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_fits_without_hanging():
+    X, y = sample(200, 4)
+    expected = everything(fit_npsvor(X, y, C1=30.0, n_threads=2))
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12: threads and fork
+        child = os.fork()
+    if child == 0:
+        same = False
+        try:
+            same = everything(fit_npsvor(X, y, C1=30.0, n_threads=2)) == expected
+        finally:
+            os.write(writer, b"1" if same else b"0")
+            os._exit(0)
+    deadline = time.monotonic() + 60
+    try:
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                pytest.fail("the child hangs")
+            time.sleep(0.01)
+        os.set_blocking(reader, False)
+        assert os.read(reader, 1) == b"1"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+def test_ctrl_c_is_heard_in_the_middle_of_a_fit(solver, n_threads):
+    X, y = sample(2500)
+    options = {"smo": {"tol": 1e-11}, "admm": {"e_abs": 0, "max_iter": 10**6}}[solver]
+    running = []
+
+    def press_soon(state):
+        if not running:
+            running.append(state)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            fit_npsvor(
+                X, y, C1=1e4, gamma=1.0, solver=solver, n_threads=n_threads,
+                callback=press_soon, **options,
+            )  # fmt: skip
+        # the setting up, and far less than the fit itself
+        assert time.monotonic() - start < running[0].seconds + 5
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert fit_npsvor(X[:50], y[:50]).convergence.converged  # nothing is left broken
+
+
+# ADMM
+
+
+ADMM_TIGHT = {
+    "n_threads": 1,
+    "solver": "admm",
+    "e_abs": 1e-6,
+    "e_rel": 1e-6,
+    "max_iter": 50_000,
+}
+
+
+@given(cases(C=st.sampled_from([0.03, 0.7, 1.7])), st.sampled_from([0.3, 1.0]))
+def test_admm_is_the_papers_algorithm(case, rho):
+    options = {"solver": "admm", "rho": rho, "e_abs": 1e-3, "e_rel": 1e-3}
+    model, g = fitted(case, "precomputed", max_iter=5000, **options)
+    c = model.convergence
+    assert c.tol == 1.0
+    assert c.converged
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    for k in held(case):
+        lo, hi, pn, pp = npsvor_boxes(case.y, k, *case.terms)
+        point, b, n_iter, ratio = npsvor_admm(K, lo, hi, pn, pp, rho, 1e-3, 1e-3, 5000)
+        assert c.n_iter[k] == n_iter
+        assert_allclose(c.violation[k], ratio, rtol=1e-5, atol=1e-9)
+        assert_allclose(model.intercept[k], b, rtol=1e-7, atol=1e-9)
+        assert_allclose(g[k], point, rtol=1e-6, atol=1e-9)
+        # the certificate: (P) at the model, (D) at the nearest feasible point
+        assert abs(g[k].sum()) <= 1e-12 * (1 + hi.sum())
+        squared = g[k] @ K @ g[k]
+        primal = npsvor_primal(K @ g[k] + b, squared, case.y, k, *case.terms)
+        inside = nearest_feasible(g[k], lo, hi)
+        dual = npsvor_dual(K, inside, case.y, k, case.epsilon)
+        atol = 1e-7 * (1 + abs(primal))
+        assert_allclose(c.primal[k], primal, atol=atol)
+        assert_allclose(c.dual[k], dual, atol=atol)
+        assert c.gap[k] >= -1e-12 * (1 + abs(primal))
+        if squared > 1e-9:
+            assert_allclose(model.norms[k] ** 2, squared, rtol=1e-5)
+
+
+@given(cases(C=moderate), forms)
+def test_polished_admm_is_smo(case, form):
+    options = {"solver": "admm", "polish": True, "max_iter": 20}
+    polished, g = fitted(case, form, **options)
+    assert polished.convergence.tol == resolution(case)
+    assert polished.convergence.converged
+    assert_certified(case, polished, g)
+    smo, _ = fitted(case, form)
+    a, b = smo.convergence, polished.convergence
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    slack = qp_rounding(K, np.abs(g).max(axis=0), np.ones(1))
+    assert np.all(np.abs(a.dual - b.dual) <= a.gap.clip(0) + b.gap.clip(0) + slack)
+
+
+def test_the_polish_starts_from_admm():
+    X, y = sample(80, 3)
+    cold, warm = fit_npsvor(X, y), fit_npsvor(X, y, polish=True, **ADMM_TIGHT)
+    assert warm.convergence.n_iter.sum() < 0.7 * cold.convergence.n_iter.sum()
+    rough = fit_npsvor(X, y, **ADMM_TIGHT)
+    assert_allclose(warm.decision_function(X), rough.decision_function(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("rho", [0.1, 1.0, 10.0])
+def test_tight_admm_reaches_the_optimum_for_any_rho(rho):
+    X, y = sample(40, 3)
+    smo = fit_npsvor(X, y, tol=1e-9).convergence
+    c = fit_npsvor(X, y, rho=rho, **ADMM_TIGHT).convergence
+    assert_allclose(c.dual, smo.dual, rtol=1e-5)
+    assert_allclose(c.gap, 0, atol=1e-3)
+
+
+def test_admm_has_the_papers_defaults():
+    X, y = sample(80, 3)
+    a = fit_npsvor(X, y, solver="admm")
+    b = fit_npsvor(X, y, solver="admm", rho=1.0, e_abs=1e-2, e_rel=1e-2)
+    assert everything(a) == everything(b)
+    assert a.convergence.violation.max() <= a.convergence.tol == 1.0
+    assert a.convergence.gap.max() > 0
+
+
+def assert_close_models(a, b, X, atol):
+    assert_array_equal(a.convergence.n_iter, b.convergence.n_iter)
+    assert_allclose(a.decision_function(X), b.decision_function(X), atol=atol)
+    assert_allclose(a.convergence.primal, b.convergence.primal, rtol=1e-7)
+    assert_allclose(a.convergence.dual, b.convergence.dual, rtol=1e-7)
+
+
+POINTS = [{"C1": 0.1}, {"C1": 1.0, "C2": 3.0}, {"C1": 10.0, "epsilon": 0.1}, {}]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"rank": 40}, {"rank": 1e-3}, {"e_abs": 1e-3, "e_rel": 1e-3}]
+)
+def test_an_admm_path_is_its_separate_fits(options):
+    X, y = sample(90, 3)
+    options = {"solver": "admm", "n_threads": 1, **options}
+    models = fit_npsvor_path(X, y, POINTS, **options)
+    assert len(models) == len(POINTS)
+    for point, model in zip(POINTS, models, strict=True):
+        alone = fit_npsvor(X, y, **point, **options)
+        assert_close_models(model, alone, X, 1e-7)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "admm", "polish": True}])
+@pytest.mark.parametrize("points", [POINTS, POINTS[::-1]])
+def test_a_path_of_optima_is_its_separate_fits(points, options):
+    X, y = sample(90, 3)
+    models = fit_npsvor_path(X, y, points, tol=1e-6, **options)
+    for point, model in zip(points, models, strict=True):
+        assert_same_optimum(model, fit_npsvor(X, y, tol=1e-6, **point), X)
+        assert model.convergence.tol == 1e-6
+
+
+@given(cases(C=moderate), st.lists(moderate, min_size=1, max_size=3))
+def test_every_point_of_a_path_is_certified(case, values):
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    options = {**case.options, **PRECOMPUTED}
+    rest = {name: options.pop(name) for name in ("C1", "C2", "epsilon")}
+    points = [{**rest, "C1": C} for C in values]
+    tol = max(resolution(case._replace(C1=C)) for C in values)
+    models = fit_npsvor_path(K, case.y, points, tol=tol, n_threads=1, **options)
+    for C, model in zip(values, models, strict=True):
+        g = np.zeros((case.r, len(K)))
+        g[:, model.support] = model.coef.T
+        assert_certified(case._replace(C1=C), model, g)
+
+
+def test_a_path_starts_from_the_last_point():
+    X, y = sample(200, 4)
+    twice = fit_npsvor_path(X, y, [{"C1": 5.0}] * 2)
+    assert twice[1].convergence.n_iter.sum() < twice[0].convergence.n_iter.sum() / 3
+
+
+# Low rank
+
+
+@pytest.mark.parametrize("kernel", [kernels.RBF(0.5), kernels.Polynomial(3, 0.3)])
+def test_a_factor_of_full_rank_is_the_dense_fit(kernel):
+    X, y = sample(60, 3)
+    dense = fit_npsvor(X, y, solver="admm", kernel=kernel)
+    low = fit_npsvor(X, y, solver="admm", kernel=kernel, rank=60)
+    new = np.random.default_rng(1).normal(size=(40, 3))
+    if isinstance(kernel, kernels.RBF):  # the other has rank 20, with 20 pivots
+        assert len(low.support) == 60
+    else:
+        assert len(low.support) == 20
+    assert_close_models(dense, low, X, 1e-6)
+    assert_allclose(low.decision_function(new), dense.decision_function(new), atol=1e-5)
+    assert_allclose(low.norms, dense.norms, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [5, 17, 90, 0.3, 1e-4])
+@pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
+def test_a_low_rank_model_is_what_its_factor_says(rank, form):
+    X, y = sample(90, 3)
+    kernel = kernels.RBF(0.5)
+    K = kernel(X, X)
+    X, kernel = {
+        "dense": (X, kernel),
+        "csr": (sparse.csr_array(X), kernel),
+        "precomputed": (K, kernels.Precomputed()),
+    }[form]
+    model = fit_npsvor(X, y, solver="admm", rank=rank, kernel=kernel)
+    P = model.support if form == "precomputed" else None
+    rows = X if form != "csr" else CSR.from_any(X)
+    L, pivots, residual = incomplete_cholesky(kernel, rows, rank, 1)
+    if P is not None:
+        assert_array_equal(P, pivots)
+    if isinstance(rank, int):
+        assert len(pivots) == rank == model.coef.shape[0]
+    else:
+        assert np.trace(K - L @ L.T) <= rank * len(K)
+    assert_allclose(np.trace(K - L @ L.T) / len(K), residual, atol=1e-9)
+    assert_allclose((L @ L.T)[pivots], K[pivots], atol=1e-9)  # those rows are exact
+    # the decision function is that of a point z of the approximate problem
+    f = model.decision_function(X) - model.intercept
+    z, *_ = np.linalg.lstsq(L @ L.T, f, rcond=None)
+    assert_allclose(L @ (L.T @ z), f, atol=1e-6)
+    squared = np.einsum(
+        "ik,ij,jk->k", model.coef, K[np.ix_(pivots, pivots)], model.coef
+    )
+    assert_allclose(model.norms, np.sqrt(squared), rtol=1e-6)
+    ones = np.ones((3, 3))
+    for k in range(3):
+        f_k = model.decision_function(X)[:, k]
+        primal = npsvor_primal(f_k, squared[k], y, k, 1.0, 1.0, 0.2, np.ones(90), ones)
+        assert_allclose(model.convergence.primal[k], primal, rtol=1e-8)
+
+
+def test_the_products_of_a_low_rank_factor():
+    X, _ = sample(70, 3)
+    kernel, rho = kernels.RBF(0.2), 0.7
+    factor = LowRankFactor(kernel, X, rho, 25, 1)
+    L, pivots, _ = incomplete_cholesky(kernel, X, 25, 1)
+    assert_array_equal(factor.support, pivots)
+    Q = np.random.default_rng(2).normal(size=(4, 70))
+    approximate = L @ L.T
+    M = rho * np.linalg.inv(approximate + rho * np.eye(70))
+    assert_allclose(factor.apply(Q), Q @ M, atol=1e-12)
+    assert_allclose(factor.product(Q), Q @ approximate, atol=1e-10)
+    coef = factor.coefficients(Q)
+    assert_allclose(kernel(X, X[pivots]) @ coef, (Q @ approximate).T, atol=1e-7)
+
+
+def test_the_products_of_a_dense_factor():
+    X, _ = sample(300, 3)
+    kernel, rho = kernels.RBF(0.2), 0.7
+    factor = DenseFactor(kernel, X, rho, 2)
+    Q = np.random.default_rng(2).normal(size=(4, 300))
+    K = kernel(X, X)
+    M = rho * np.linalg.inv(K + rho * np.eye(300))
+    assert_allclose(factor.apply(Q), Q @ M, atol=1e-11)
+    assert_allclose(factor.product(Q), Q @ K, atol=1e-10)
+    assert_array_equal(factor.coefficients(Q), Q.T)
+
+
+def test_a_factor_stops_where_duplicate_rows_leave_nothing():
+    X, y = sample(30, 3)
+    model = fit_npsvor(np.tile(X, (3, 1)), np.tile(y, 3), solver="admm", rank=80)
+    assert len(model.support) == 30
+
+
+# Stopping and reporting
+
+
+def test_a_callback_sees_the_state_and_can_stop():
+    X, y = sample(900)
+    states = []
+    with pytest.warns(ConvergenceWarning, match="the callback returned a true value"):
+        model = fit_npsvor(
+            X, y, C1=1e4, gamma=1.0, tol=1e-11,
+            callback=lambda state: states.append(state) or len(states) == 2,
+        )  # fmt: skip
+    c = model.convergence
+    assert c.status is Status.STOPPED
+    assert len(states) == 2
+    a, b = states
+    assert (a.method, a.tol) == ("fit_npsvor", 1e-11)
+    assert 0 < a.n_iter <= b.n_iter <= c.n_iter.sum()
+    assert 0 < a.seconds <= b.seconds <= c.seconds
+    assert a.violation > a.tol
+    assert not c.converged
+    assert (c.violation > c.tol).any()
+
+
+def test_a_callback_that_says_nothing_changes_nothing():
+    X, y = sample(300)
+    states = []
+    watched = fit_npsvor(X, y, C1=100.0, callback=states.append)
+    assert everything(watched) == everything(fit_npsvor(X, y, C1=100.0))
+    assert all(type(s) is ordinal.State for s in states)
+    assert states[-1].n_iter == watched.convergence.n_iter.sum()
+
+
+def test_admm_calls_back_every_iteration_and_can_be_stopped():
+    X, y = sample(100, 3)
+    states = []
+    model = fit_npsvor(X, y, solver="admm", callback=states.append)
+    assert [s.n_iter for s in states] == list(range(1, len(states) + 1))
+    assert model.convergence.n_iter.max() == len(states)
+    assert states[-1].violation <= states[-1].tol == 1.0
+    with pytest.warns(ConvergenceWarning, match="stopped after 9 steps"):
+        model = fit_npsvor(X, y, solver="admm", callback=lambda s: s.n_iter == 3)
+    assert model.convergence.status is Status.STOPPED
+
+
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+def test_max_time_ends_a_fit(solver):
+    X, y = sample(700)
+    options = {"tol": 1e-11} if solver == "smo" else {"e_abs": 0.0, "e_rel": 1e-12}
+    with pytest.warns(ConvergenceWarning, match=r"max_time after .* raise max_time"):
+        model = fit_npsvor(X, y, C1=1e4, solver=solver, max_time=1e-6, **options)
+    assert model.convergence.status is Status.MAX_TIME
+
+
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+def test_max_iter_ends_a_fit_with_the_remedy_in_the_warning(solver):
+    X, y = sample(60, 3)
+    message = (
+        r"^fit_npsvor: max_iter after \d+ steps, violation .*e[+-]\d+ against tol "
+        r".*, relative duality gap .*; raise max_iter or tol, or lower C$"
+    )
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        model = fit_npsvor(X, y, C1=30.0, solver=solver, max_iter=4)
+    assert caught[0].filename == __file__  # it points at the caller
+    c = model.convergence
+    assert c.status is Status.MAX_ITER
+    assert_array_equal(c.n_iter, 4)
+    assert np.all(c.gap > 0)
+    assert set(model.predict(X)) <= {0, 1, 2}
+
+
+def test_a_path_warns_of_the_points_that_fall_short():
+    X, y = sample(60, 3)
+    points = [{"C1": 1e-3}, {"C1": 1e3}]
+    with pytest.warns(ConvergenceWarning, match="^fit_npsvor_path: max_iter") as caught:
+        models = fit_npsvor_path(X, y, points, max_iter=150)
+    assert [m.convergence.converged for m in models] == [True, False]
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_a_tiny_cache_reaches_the_same_optimum():
+    X, y = sample(2000, 4)  # more rows than any cache holds at the least
+    small = fit_npsvor(X, y, C1=10.0, cache_mb=0.01)
+    full = fit_npsvor(X, y, C1=10.0)
+    assert small.convergence.converged
+    assert_same_optimum(small, full, X)
+    again = fit_npsvor(X, y, C1=10.0, cache_mb=0.01, n_threads=1)
+    assert everything(small) == everything(again)
+
+
+def test_an_unreachable_tolerance_stalls():
+    X, y = sample(100, 3)
+    with pytest.warns(ConvergenceWarning, match="stalled after .*scale the data"):
+        c = fit_npsvor(X, y, kernel="linear", tol=1e-300).convergence
+    assert c.status is Status.STALLED
+    assert np.all(c.violation < 1e-12)
+    assert np.all(np.abs(c.gap) < 1e-9)
+
+
+DEPENDENT_ROWS = np.full((14, 3), -1.1416015625)
+DEPENDENT_ROWS[[0, 1, 3, 6], [0, 0, 1, 1]] = -2.0, 0.16809082, 1.0, 0.0
+
+
+@pytest.mark.xfail(strict=True, reason="SMO circles on rounded rows of K to max_iter")
+def test_a_tolerance_below_the_resolution_of_float32_rows_ends_soon():
+    y = [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+    options = {"C1": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        c = fit_npsvor(DEPENDENT_ROWS, y, tol=1e-6, **options).convergence
+    assert c.status in (Status.CONVERGED, Status.STALLED)
+    assert c.n_iter.max() < 1_000_000
+
+
+def test_newton_steps_keep_the_sum_at_zero():
+    a = 0.03125
+    X = [[a, -3.0], [a, 0], [a, a], [0, -1.0], [0, a], [a, -1.0], *[[a, a]] * 5]
+    y = np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0])
+    K = np.array(X) @ np.transpose(X)
+    options = {"C1": 0.03, "epsilon": 0.0, "tol": 1e-8, **PRECOMPUTED}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = fit_npsvor(K, y, **options)
+    assert_allclose(model.coef.sum(axis=0), 0, atol=1e-15)
+
+
+# Kernels that are not positive semi-definite
+
+
+@given(cases(C=moderate), st.integers(0, 2**32 - 1))
+def test_an_indefinite_matrix_ends_with_an_honest_status(case, seed):
+    n = len(case.y)
+    K = np.random.default_rng(seed).integers(-4, 5, (n, n)).astype(float)
+    K += K.T
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = fit(case, K, max_time=30.0, **PRECOMPUTED)
+    c = model.convergence
+    assert c.status is not Status.MAX_TIME
+    g = np.zeros((case.r, n))
+    g[:, model.support] = model.coef.T
+    for k in held(case):
+        lo, hi, pn, pp = npsvor_boxes(case.y, k, *case.terms)
+        assert np.all((lo <= g[k]) & (g[k] <= hi))
+        assert abs(g[k].sum()) <= 1e-12 * (1 + hi.sum())
+        R_min, L_max = qp_slopes(K, g[k], lo, hi, pn, pp)
+        assert_allclose(c.violation[k], L_max - R_min, atol=1e-9)
+        if g[k] @ K @ g[k] < -1e-9:
+            assert c.status is Status.INDEFINITE
+    if c.converged:  # a stationary point, at least
+        assert np.all(c.violation <= c.tol)
+
+
+def test_a_negative_kernel_is_called_indefinite():
+    X, y = sample(60, 3)
+    with pytest.warns(ConvergenceWarning, match="indefinite after .* use a positive"):
+        model = fit_npsvor(X, y, kernel=lambda A, B: -(A @ B.T))
+    assert model.convergence.status is Status.INDEFINITE
+    with pytest.warns(ConvergenceWarning, match="indefinite"):
+        fit_npsvor(-(X @ X.T), y, **PRECOMPUTED)
+
+
+def test_admm_refuses_an_indefinite_kernel():
+    X, y = sample(60, 3)
+    message = r"^kernel must be positive semi-definite: K \+ 0.5 I is not"
+    with pytest.raises(ValueError, match=message):
+        fit_npsvor(-(X @ X.T), y, solver="admm", rho=0.5, **PRECOMPUTED)
+    with pytest.raises(ValueError, match=message):
+        fit_npsvor(X, y, solver="admm", rho=0.5, kernel=lambda A, B: -(A @ B.T))
+    with pytest.raises(ValueError, match=r"semi-definite: a k\(x, x\) is below 0"):
+        fit_npsvor(-(X @ X.T), y, solver="admm", rank=5, **PRECOMPUTED)
+
+
+# Models as values
+
+
+NAMES = ["dense", "csr", "precomputed", "low rank", "strings", "polynomial"]
+
+
+@functools.cache
+def example(name):
+    """A model of every kind of support, and rows that it can judge."""
+    X, y = sample(40, 3)
+    names = np.array(["low", "mid", "top"])
+    match name:
+        case "dense":
+            return fit_npsvor(X, y), X
+        case "csr":
+            X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
+            return fit_npsvor(X, y, kernel="linear"), X
+        case "precomputed":
+            X = kernels.RBF(0.5)(X, X)
+            return fit_npsvor(X, y, **PRECOMPUTED, normalize=True), X
+        case "low rank":
+            return fit_npsvor(X, y, solver="admm", rank=7), X
+        case "strings":
+            return fit_npsvor(X, names[y], classes=[*names, "never"]), X
+    return fit_npsvor(X, y, kernel=kernels.Polynomial(2)), X
+
+
+def assert_same_fields(a, b):
+    assert type(a) is type(b)
+    for field in dataclasses.fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(x, np.ndarray):
+            assert_array_equal(x, y)
+            assert x.dtype == y.dtype
+            assert not y.flags.writeable
+        elif dataclasses.is_dataclass(x):
+            assert_same_fields(x, y)
+        else:
+            assert x == y
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_survives_file_and_pickle(name, tmp_path):
+    model, X = example(name)
+    model.save(tmp_path / "model.npz")
+    for copy in (
+        ordinal.load(tmp_path / "model.npz"),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        assert_same_fields(model, copy)
+        assert_array_equal(copy.decision_function(X), model.decision_function(X))
+        assert_array_equal(copy.predict(X), model.predict(X))
+        assert copy.predict(X).dtype == model.classes.dtype
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_cannot_be_changed(name):
+    model, _ = example(name)
+    assert_same_fields(model, model)  # looks at every writeable flag
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        model.coef = np.zeros(1)
+    with pytest.raises(ValueError, match="read-only"):
+        model.coef[0, 0] = 1.0
+
+
+def test_a_model_shares_no_memory_with_the_callers_data():
+    X, y = sample(40, 3)
+    before = X.copy()
+    model = fit_npsvor(X, y)
+    assert_array_equal(X, before)
+    assert X.flags.writeable
+    assert y.flags.writeable
+    f = model.decision_function(before)
+    X[:] = 7.0
+    assert_array_equal(model.decision_function(before), f)
+
+
+def test_a_model_keeps_only_rows_that_it_uses():
+    X, y = sample(200, 3, noise=0.1)
+    model = fit_npsvor(X, y, C1=10.0)
+    assert 0 < len(model.support) < 200
+    assert np.all((model.coef != 0).any(axis=1))
+
+
+SHAPES = "coef, intercept and norms must be float64, r wide"
+ROWS = "support must be float64 rows of n_features"
+NUMBERS = "support must number training rows"
+CLASSES = "classes must have one entry a rank"
+DAMAGE = [  # (model, what to edit, message)
+    ("dense", {"coef": lambda a: a[:, 0]}, "coef must have a row a support row"),
+    ("dense", {"coef": lambda a: a[None]}, "coef must have a row a support row"),
+    ("dense", {"coef": lambda a: a[:-1]}, ROWS),
+    ("dense", {"coef": lambda a: a[:, :-1]}, CLASSES),
+    ("dense", {"coef": lambda a: a.astype(np.float32)}, SHAPES),
+    ("dense", {"coef": lambda a: a.astype(np.int64)}, SHAPES),
+    ("dense", {"support": lambda a: a[:, :-1]}, ROWS),
+    ("dense", {"support": lambda a: a.ravel()}, ROWS),
+    ("dense", {"support": lambda a: a[:-1]}, ROWS),
+    ("dense", {"support": lambda a: a.astype(np.str_)}, ROWS),
+    ("dense", {"support": lambda a: a.astype(np.float32)}, ROWS),
+    ("dense", {"intercept": lambda a: a[:-1]}, SHAPES),
+    ("dense", {"intercept": lambda a: a.sum()}, SHAPES),
+    ("dense", {"intercept": lambda a: a > 0}, SHAPES),
+    ("dense", {"norms": lambda a: a[:, None]}, SHAPES),
+    ("dense", {"norms": lambda a: a.astype(np.str_)}, SHAPES),
+    ("dense", {"classes": lambda a: a[:-1]}, CLASSES),
+    ("dense", {"classes": lambda a: a[:, None]}, CLASSES),
+    ("strings", {"classes": lambda a: a[:2]}, CLASSES),
+    ("low rank", {"support": lambda a: a[:3]}, ROWS),
+    ("precomputed", {"support": lambda a: a.astype(float)}, NUMBERS),
+    ("precomputed", {"support": lambda a: a + 1000}, NUMBERS),
+    ("precomputed", {"support": lambda a: -a - 1}, NUMBERS),
+    ("precomputed", {"support": lambda a: a[:, None]}, NUMBERS),
+    ("precomputed", {"support": lambda a: a[:-1]}, NUMBERS),
+    ("csr", {"support.indices": lambda a: a + 100}, "holds column"),
+    ("csr", {"support.indptr": lambda a: a + 1}, "must rise from 0"),
+    ("csr", {"support.data": lambda a: a[:-1]}, "promises"),
+    ("csr", {"support.data": lambda a: a * np.nan}, "must be finite"),
+]
+
+
+@pytest.mark.parametrize(("name", "edits", "message"), DAMAGE)
+def test_a_model_file_that_contradicts_itself_is_refused(
+    name, edits, message, tmp_path
+):
+    model, _ = example(name)
+    path = tmp_path / "model.npz"
+    model.save(path)
+    with np.load(path) as members:
+        arrays = dict(members)
+    for field, edit in edits.items():
+        assert f"model.{field}" in arrays
+        arrays[f"model.{field}"] = edit(arrays[f"model.{field}"])
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=message):
+        ordinal.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("dense", '"n_features": 3', '"n_features": 4'),
+        ("dense", '"n_features": 3', '"n_features": -1'),
+        ("dense", '"class": "RBF"', '"class": "Nothing"'),
+        ("dense", '"gamma": ', '"gamma": -'),
+        ("dense", '"normalize": false', '"normalize": 0'),
+        ("precomputed", '"n_features": 40', '"n_features": 2'),
+        (
+            "csr",
+            '"class": "Linear", "fields": {}',
+            '"class": "Precomputed", "fields": {}',
+        ),
+    ],
+)
+def test_a_header_that_contradicts_the_arrays_is_refused(name, old, new, tmp_path):
+    model, _ = example(name)
+    path = tmp_path / "model.npz"
+    model.save(path)
+    with np.load(path) as members:
+        arrays = dict(members)
+    text = arrays["header"].tobytes().decode()
+    assert text.count(old) == 1
+    arrays["header"] = np.frombuffer(text.replace(old, new).encode(), np.uint8)
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match="is not an ordinal model file"):
+        ordinal.load(path)
+
+
+# Refusals
+
+X2 = [[0.0], [1.0]]
+SYMMETRIC = np.eye(2)
+
+
+def bad_values(A, B):
+    return np.full((len(A), len(B)), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "error", "message"),
+    [
+        (np.empty((0, 2)), [], {}, ValueError, "X must be 2-dim.*non-empty"),
+        (np.empty((2, 0)), [0, 1], {}, ValueError, "X must be 2-dim.*non-empty"),
+        ([0.0, 1.0], [0, 1], {}, ValueError, "X must be 2-dimensional"),
+        ([[0.0], [np.nan]], [0, 1], {}, ValueError, "first bad row is 1"),
+        ([[np.inf], [0.0]], [0, 1], {}, ValueError, "first bad row is 0"),
+        ([[1j], [0]], [0, 1], {}, TypeError, "X must hold real numbers, got dtype c"),
+        ([[None], [0]], [0, 1], {}, TypeError, "X must hold real.*object"),
+        ([["a"], ["b"]], [0, 1], {}, TypeError, "X must hold real numbers"),
+        ([[0.0], [1.0, 2.0]], [0, 1], {}, ValueError, "X is not an array"),
+        (X2, [4, 4], {}, ValueError, r"at least 2 classes .*, got \[4\]"),
+        (X2, [0, 1, 2], {}, ValueError, r"y has shape \(3,\), expected \(2,\)"),
+        (X2, [[0], [1]], {}, ValueError, "y must be 1-dimensional"),
+        (X2, ["low", "high"], {}, TypeError, r"pass classes=\['high', 'low'\]"),
+        (X2, [0.5, 1.0], {}, ValueError, "0.5 in row 0, not a whole number"),
+        (X2, [0, np.nan], {}, ValueError, "nan in row 1"),
+        (X2, [0, 7], {"classes": [0, 1]}, ValueError, "holds 7 in row 1, .*not among"),
+        (X2, [0, 1], {"classes": [0, 1, 1]}, ValueError, "classes must be distinct"),
+        (X2, [0, 1], {"sample_weight": [1, -1]}, ValueError, "-1.0 in row 1"),
+        (X2, [0, 1], {"sample_weight": [1, np.nan]}, ValueError, "nan in row 1"),
+        (X2, [0, 1], {"sample_weight": [0, 0]}, ValueError, "must not be zero every"),
+        (X2, [0, 1], {"sample_weight": [1]}, ValueError, r"sample_weight has shape"),
+        (X2, [0, 1], {"sample_weight": [1, 0]}, ValueError, r"2 classes .*got \[0\]"),
+        (X2, [0, 1], {"class_weight": {2: 1.0}}, ValueError, "class_weight names 2"),
+        (X2, [0, 1], {"class_weight": {1: -1}}, ValueError, r"class_weight\[1\] must"),
+        (X2, [0, 1], {"class_weight": "even"}, ValueError, "'balanced' or a mapping"),
+        (X2, [0, 1], {"cost": np.ones((2, 2))}, ValueError, "zero on the diagonal"),
+        (X2, [0, 1], {"cost": np.zeros((2, 2))}, ValueError, "positive off the"),
+        (X2, [0, 1], {"cost": np.zeros((3, 3))}, ValueError, r"cost has shape"),
+        (X2, [0, 1], {"kernel": "gaussian"}, ValueError, "kernel must be one of 'rbf'"),
+        (X2, [0, 1], {"kernel": 3}, TypeError, "kernel must be a name or a callable"),
+        (X2, [0, 1], {"kernel": kernels.RBF}, TypeError, "a name or a callable"),
+        (X2, [0, 1], {"kernel": "linear", "gamma": 1.0}, ValueError, "no effect on"),
+        (X2, [0, 1], {"gamma": "wide"}, ValueError, "gamma must be one of 'scale'"),
+        (X2, [0, 1], {"gamma": 0.0}, ValueError, "gamma must be a positive"),
+        (X2, [0, 1], {"solver": "smoo"}, ValueError, "solver must be one of 'smo', "),
+        (X2, [0, 1], {"solver": None}, ValueError, "solver must be one of"),
+        (X2, [0, 1], {"rho": 1.0}, ValueError, "rho: for solver='admm' only"),
+        (X2, [0, 1], {"polish": True, "rank": 1}, ValueError, "polish, rank: for"),
+        (X2, [0, 1], {"solver": "admm", "rho": 0}, ValueError, "rho must be a pos"),
+        (X2, [0, 1], {"solver": "admm", "e_abs": -1}, ValueError, "e_abs must be"),
+        (X2, [0, 1], {"solver": "admm", "e_rel": np.nan}, ValueError, "e_rel must"),
+        (X2, [0, 1], {"solver": "admm", "polish": 1}, ValueError, "polish must be Tr"),
+        (X2, [0, 1], {"solver": "admm", "rank": 0}, ValueError, "rank must be a pos"),
+        (X2, [0, 1], {"solver": "admm", "rank": 1.0}, ValueError, "a count or a res"),
+        (X2, [0, 1], {"solver": "admm", "rank": "1"}, ValueError, "rank must be"),
+        (
+            X2,
+            [0, 1],
+            {"solver": "admm", "rank": 1, "polish": True},
+            ValueError,
+            "polish=True needs the whole kernel",
+        ),
+        (X2, [0, 1], {"normalize": 1}, ValueError, "normalize must be True or False"),
+        (X2, [0, 1], {"callback": 1}, TypeError, "callback must be callable or None"),
+        ([[1.0, 2.0]], [0], PRECOMPUTED, ValueError, "at least 2 classes"),
+        (
+            [[1.0, 2.0, 0.0]] * 2,
+            [0, 1],
+            PRECOMPUTED,
+            ValueError,
+            r"X must be square .*, got shape \(2, 3\)",
+        ),
+        (
+            [[1.0, 2.0], [2.1, 1.0]],
+            [0, 1],
+            PRECOMPUTED,
+            ValueError,
+            "X must be symmetric .*row and column 0 differ by 0.1",
+        ),
+        (
+            [[1.0, np.inf], [np.inf, 1.0]],
+            [0, 1],
+            PRECOMPUTED,
+            ValueError,
+            "must be finite; first bad row is 0",
+        ),
+        (
+            sparse.csr_array(SYMMETRIC),
+            [0, 1],
+            PRECOMPUTED,
+            TypeError,
+            "X must be a dense matrix",
+        ),
+        (
+            sparse.csc_array(SYMMETRIC),
+            [0, 1],
+            {},
+            TypeError,
+            r"X is sparse in 'csc' format: pass X.tocsr\(\)",
+        ),
+        (
+            sparse.csr_array(SYMMETRIC),
+            [0, 1],
+            {"kernel": bad_values},
+            TypeError,
+            "CSR rows go with the linear, polynomial and RBF kernels only",
+        ),
+        (X2, [0, 1], {"kernel": bad_values}, ValueError, "values must be finite"),
+        (
+            X2,
+            [0, 1],
+            {"kernel": lambda A, B: np.ones(len(A))},
+            ValueError,
+            r"kernel returned shape \(2,\), not \(2, 2\)",
+        ),
+        (
+            X2,
+            [0, 1],
+            {"kernel": lambda A, B: 1j * np.ones((len(A), len(B)))},
+            TypeError,
+            "kernel must return real numbers, got dtype complex",
+        ),
+        (
+            X2,
+            [0, 1],
+            {"kernel": lambda A, B: 1 + A + 0 * B.T},
+            ValueError,
+            "kernel must be symmetric",
+        ),
+        (
+            [[1e200], [2e200]],
+            [0, 1],
+            {"kernel": "linear"},
+            ValueError,
+            "kernel values (must be finite|exceed)",
+        ),
+    ],
+)
+def test_unusable_input_is_refused_with_the_reason(X, y, options, error, message):
+    with pytest.raises(error, match=message):
+        fit_npsvor(X, y, **options)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan, "1", 1j, True])
+@pytest.mark.parametrize("name", ["C1", "C2", "epsilon", "tol", "cache_mb", "max_time"])
+def test_unusable_parameters_are_refused(name, bad):
+    with pytest.raises(ValueError, match=rf"^{name} must be a .*, got {bad!r}$"):
+        fit_npsvor(X2, [0, 1], **{name: bad})
+
+
+@pytest.mark.parametrize("name", ["C1", "C2", "tol", "cache_mb", "max_time"])
+def test_zero_is_refused_where_it_leaves_nothing(name):
+    with pytest.raises(ValueError, match=f"^{name} must be a positive finite number"):
+        fit_npsvor(X2, [0, 1], **{name: 0})
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "2", True])
+@pytest.mark.parametrize("name", ["max_iter", "n_threads"])
+def test_unusable_counts_are_refused(name, bad):
+    with pytest.raises(ValueError, match=f"^{name} must be a positive integer, got"):
+        fit_npsvor(X2, [0, 1], **{name: bad})
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "error", "message"),
+    [
+        ([], {}, ValueError, "at least one mapping"),
+        ([1.0], {}, TypeError, "points must hold mappings, got 1.0"),
+        ([{"C": 1.0}], {}, ValueError, r"points know C1, C2 and epsilon, got \['C'\]"),
+        ([{"C1": 1.0}, {"C1": -1.0}], {}, ValueError, "C1 must be a positive"),
+        ([{"epsilon": -0.1}], {}, ValueError, "epsilon must be"),
+        ([{}], {"C1": 1.0, "epsilon": 0.1}, TypeError, "C1, epsilon go into points"),
+        ([{}], {"C3": 1.0}, TypeError, "C3"),
+    ],
+)
+def test_unusable_points_of_a_path_are_refused(points, options, error, message):
+    with pytest.raises(error, match=message):
+        fit_npsvor_path(X2, [0, 1], points, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tol": 0},
+        {"C1": 0},
+        {"cost": np.ones((2, 2))},
+        {"rho": 1.0},
+        {"max_time": -1},
+        {"callback": 1},
+        {"sample_weight": [0, 0]},
+        {"n_threads": 0},
+        {"solver": "admm", "rank": 2.5},
+    ],
+    ids=str,
+)
+def test_refusals_come_before_any_work(options):
+    calls = []
+
+    def kernel(A, B):
+        calls.append(A)
+        return A @ B.T
+
+    with pytest.raises((ValueError, TypeError)):
+        fit_npsvor(X2, [0, 1], kernel=kernel, **options)
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([[0.0, 1.0]], ValueError, "X has 2 features, the model was fitted on 1"),
+        ([0.0], ValueError, "X must be 2-dimensional"),
+        ([[np.nan]], ValueError, "first bad row is 0"),
+        ([[1j]], TypeError, "real numbers"),
+        (np.array([[None]]), TypeError, "real numbers"),
+        (np.empty((0, 1)), ValueError, "non-empty"),
+        (sparse.csr_array([[1.0, 2.0]]), ValueError, "X has 2 features"),
+    ],
+)
+@pytest.mark.parametrize("method", ["predict", "decision_function"])
+def test_predict_checks_the_new_rows(method, X, error, message):
+    model = fit_npsvor(X2, [0, 1])
+    with pytest.raises(error, match=message):
+        getattr(model, method)(X)
+
+
+def test_a_precomputed_model_checks_the_width():
+    model = fit_npsvor(SYMMETRIC, [0, 1], **PRECOMPUTED)
+    with pytest.raises(ValueError, match="X has 3 features, the model was fitted on 2"):
+        model.predict(np.eye(3))
+
+
+def test_a_kernel_that_breaks_at_predict_is_refused():
+    broken = []
+    model = fit_npsvor(
+        X2, [0, 1], kernel=lambda A, B: A @ B.T * (np.nan if broken else 1)
+    )
+    broken.append(True)
+    with pytest.raises(ValueError, match="kernel values must be finite"):
+        model.predict(X2)
+
+
+# The interface
+
+
+def public_callables():
+    for name in ordinal.__all__:
+        thing = getattr(ordinal, name)
+        if inspect.isclass(thing):
+            yield from (
+                (f"{name}.{method}", f)
+                for method, f in vars(thing).items()
+                if inspect.isfunction(f) and not method.startswith("_")
+            )
+        elif inspect.isfunction(thing):
+            yield name, thing
+
+
+@pytest.mark.parametrize(("name", "function"), list(public_callables()))
+def test_the_public_interface_is_annotated_and_documented(name, function):
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        if parameter.name != "self":
+            assert parameter.annotation is not parameter.empty, parameter
+    assert signature.return_annotation is not signature.empty
+    assert function.__doc__
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (importlib.resources.files("ordinal") / "py.typed").is_file()
+
+
+def test_every_option_is_documented():
+    for name in inspect.signature(fit_npsvor).parameters:
+        assert re.search(
+            rf"^    ([\w, ]+, )?{name}(, [\w, ]+)? :", fit_npsvor.__doc__, re.M
+        )

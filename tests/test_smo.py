@@ -1,0 +1,205 @@
+"""`solve` on the general problem (Q): certificates, oracles, other packages."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import qp_gap, qp_optimum, qp_rounding, qp_slopes, qp_value
+from sklearn.svm import SVC, SVR
+from strategies import quadratic_programs, sample
+
+from ordinal import Status, kernels
+from ordinal._fit import Monitor
+from ordinal._gram import Gram
+from ordinal._smo import solve
+
+
+def solved(K, lo, hi, pn, pp, g=None, **options):
+    """`solve` for problems that are the rows of lo, ..., or for a single one."""
+    terms = [np.atleast_2d(a).astype(float) for a in (lo, hi, pn, pp)]
+    options = {"tol": 1e-6, "max_iter": 1_000_000, "n_threads": 1, **options}
+    callback, max_time = options.pop("callback", None), options.pop("max_time", None)
+    monitor = Monitor("solve", options["tol"], callback, max_time)
+    gram = Gram(kernels.Precomputed(), K, 100.0, options["n_threads"], len(K))
+    g = np.zeros(terms[0].shape) if g is None else np.atleast_2d(g).copy()
+    return solve(gram, g, *terms, **options, monitor=monitor)
+
+
+def feasible(lo, hi):
+    """The point that lies at the same part of the way through every box."""
+    width = (hi - lo).sum()
+    return np.clip(lo - (lo.sum() / width if width else 0) * (hi - lo), lo, hi)
+
+
+def assert_optimal(K, lo, hi, pn, pp, s, tol, k=0):
+    """Problem k of the Solution is feasible and meets (KKT) and (GAP)."""
+    g, b = s.g[k], s.b[k]
+    rounding = qp_rounding(K, g, hi - lo)
+    assert np.all((lo <= g) & (g <= hi))
+    assert abs(g.sum()) <= 1e-13 * g.size * (1 + np.abs([lo, hi]).max())
+    R_min, L_max = qp_slopes(K, g, lo, hi, pn, pp)
+    f_rounding = 1e-13 * (1 + (np.abs(K) @ np.abs(g)).max())
+    assert L_max - R_min <= tol + f_rounding
+    assert_allclose(s.G[k], K @ g, atol=f_rounding)
+    assert_allclose(s.violation[k], L_max - R_min, atol=f_rounding)
+    assert_allclose(b, -0.5 * (R_min + L_max), atol=f_rounding)
+    gap = qp_gap(K, g, b, lo, hi, pn, pp)
+    assert -rounding <= gap
+    assert gap <= bound_on_gap(s, lo, hi, k) + rounding
+
+
+def bound_on_gap(s, lo, hi, k=0):
+    return max(s.violation[k], 0) / 2 * (hi - lo).sum()
+
+
+@given(quadratic_programs())
+def test_the_result_is_optimal(qp):
+    K, lo, hi, pn, pp = qp
+    s = solved(K, lo, hi, pn, pp, feasible(lo, hi))
+    assert s.status is Status.CONVERGED
+    assert_optimal(K, lo, hi, pn, pp, s, 1e-6)
+
+
+@given(quadratic_programs(max_n=8, zero_inside=True))
+def test_agrees_with_a_general_purpose_solver(qp):
+    K, lo, hi, pn, pp = qp
+    s = solved(K, lo, hi, pn, pp)
+    expected = qp_optimum(K, lo, hi, pn, pp)
+    gap = bound_on_gap(s, lo, hi)
+    scale = 1 + abs(expected)
+    assert_allclose(qp_value(K, s.g[0], pn, pp), expected, atol=gap + 1e-6 * scale)
+
+
+@given(quadratic_programs(zero_inside=True), st.floats(0, 1))
+def test_the_start_does_not_matter(qp, part):
+    K, lo, hi, pn, pp = qp
+    up = min(hi.sum(), -lo.sum())  # mass that can move from the low to the high ends
+    start = np.zeros(lo.size)
+    if up > 0:
+        start = part * up * (hi / hi.sum() + lo / -lo.sum())
+        start = np.clip(start, lo, hi)
+    a, b = solved(K, lo, hi, pn, pp), solved(K, lo, hi, pn, pp, start)
+    values = [qp_value(K, s.g[0], pn, pp) for s in (a, b)]
+    gaps = bound_on_gap(a, lo, hi) + bound_on_gap(b, lo, hi)
+    drift = abs(start.sum()) * (1 + abs(a.b[0]))  # the start's rounding stays
+    assert_allclose(*values, atol=gaps + drift + qp_rounding(K, a.g[0], hi - lo))
+
+
+@given(quadratic_programs(zero_inside=True), st.integers(1, 20))
+def test_a_step_limit_is_kept_and_leaves_a_certified_point(qp, steps):
+    K, lo, hi, pn, pp = qp
+    s = solved(K, lo, hi, pn, pp, max_iter=steps)
+    assert s.n_iter[0] <= steps
+    assert s.status is (Status.CONVERGED if s.violation[0] <= 1e-6 else Status.MAX_ITER)
+    assert_optimal(K, lo, hi, pn, pp, s, tol=max(s.violation[0], 1e-6))
+
+
+def medium(n=300, r=4, C=30.0, seed=3):
+    """C-SVC problems over one RBF kernel, large enough for several blocks."""
+    X, y = sample(n, r, seed=seed)
+    K = kernels.RBF(0.5)(X, X)
+    Y = np.where(y == np.arange(r)[:, None], 1.0, -1.0)
+    lo, hi = np.minimum(C * Y, 0), np.maximum(C * Y, 0)
+    return K, (lo, hi, -Y, -Y)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
+def test_many_blocks_reach_every_tolerance(tol):
+    K, terms = medium()
+    s = solved(K, *terms, tol=tol)
+    assert s.status is Status.CONVERGED
+    for k in range(len(terms[0])):
+        assert_optimal(K, *(a[k] for a in terms), s, tol, k)
+
+
+def test_the_number_of_threads_does_not_change_a_byte():
+    K, terms = medium(400, 5)
+    solutions = [solved(K, *terms, n_threads=n_threads) for n_threads in (1, 2, 3, 8)]
+    for s in solutions[1:]:
+        for name in ("g", "G", "b", "violation", "n_iter"):
+            got, expected = getattr(s, name), getattr(solutions[0], name)
+            assert got.tobytes() == expected.tobytes(), name
+
+
+@pytest.mark.parametrize("C", [0.013, 1.7, 300.0])
+@pytest.mark.parametrize("gamma", [0.1, 2.0])
+def test_c_svc_is_that_of_sklearn(C, gamma):
+    X, y = sample(120, 2, noise=1.0)
+    K, sign = kernels.RBF(gamma)(X, X), np.where(y == 1, 1.0, -1.0)
+    lo, hi = np.minimum(C * sign, 0), np.maximum(C * sign, 0)
+    s = solved(K, lo, hi, -sign, -sign)
+    svc = SVC(C=C, kernel="precomputed", tol=1e-7).fit(K, y)
+    theirs = np.zeros(120)
+    theirs[svc.support_] = svc.dual_coef_[0]
+    gap = bound_on_gap(s, lo, hi)
+    values = [qp_value(K, g, -sign, -sign) for g in (s.g[0], theirs)]
+    atol = gap + 1e-7 * C * 120
+    assert_allclose(*values, atol=atol)
+    # (Q) is strongly convex in w: the hyperplanes are as near as the values
+    apart = s.g[0] - theirs
+    assert apart @ K @ apart <= 8 * atol
+    assert_allclose(s.G[0] + s.b[0], svc.decision_function(K), atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [0.013, 1.7, 300.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
+def test_eps_svr_is_that_of_sklearn(C, epsilon):
+    X, _ = sample(100, 2)
+    z = np.sin(X[:, 0]) + X[:, 1]
+    K = kernels.RBF(0.5)(X, X)
+    pn, pp, box = -z - epsilon, -z + epsilon, np.full(100, C)
+    s = solved(K, -box, box, pn, pp)
+    svr = SVR(C=C, epsilon=epsilon, kernel="precomputed", tol=1e-7).fit(K, z)
+    theirs = np.zeros(100)
+    theirs[svr.support_] = svr.dual_coef_[0]
+    gap = bound_on_gap(s, -box, box)
+    values = [qp_value(K, g, pn, pp) for g in (s.g[0], theirs)]
+    assert_allclose(*values, atol=gap + 2e-7 * C * 100)
+    assert_optimal(K, -box, box, pn, pp, s, 1e-6)
+
+
+def test_two_variables_in_closed_form():
+    # g = (-t, t), value of (Q) = t^2 / 2 (1 + 4 - 2) - 2 t for t >= 0: t = 2 / 3
+    K = np.array([[1.0, 1.0], [1.0, 4.0]])
+    slopes = [1.0, -1.0]
+    s = solved(K, [-9, -9], [9, 9], slopes, slopes, tol=1e-10)
+    assert_allclose(s.g, [[-2 / 3, 2 / 3]], rtol=1e-10)
+    assert_allclose(s.b, [-1.0], rtol=1e-9)  # L = R = G + slope = 1 at both
+    s = solved(K, [-0.3, -9], [9, 9], slopes, slopes)
+    assert_array_equal(s.g, [[-0.3, 0.3]])  # the bound itself
+
+
+def test_a_kink_holds_variables_at_zero():
+    K = np.eye(3)
+    s = solved(K, [-1] * 3, [1] * 3, [-0.5] * 3, [0.5] * 3)
+    assert_array_equal(s.g, np.zeros((1, 3)))
+    assert_allclose(s.violation, -1.0)  # L = -0.5 and R = 0.5 everywhere
+    assert_array_equal(s.b, [0.0])
+
+
+def test_the_callback_stops_it():
+    K, terms = medium(600, C=1e4)
+    seen = []
+    s = solved(K, *terms, tol=1e-10, callback=lambda state: seen.append(state) or True)
+    assert s.status is Status.STOPPED
+    assert len(seen) == 1
+    for k in range(len(terms[0])):  # what was reached is certified
+        assert_optimal(K, *(a[k] for a in terms), s, s.violation[k], k)
+
+
+@pytest.mark.parametrize("n", [2, 3, 20, 150])
+def test_an_indefinite_matrix_ends_with_an_honest_status(n):
+    rng = np.random.default_rng(n)
+    K = rng.normal(size=(n, n))
+    K += K.T
+    sign = np.where(np.arange(n) % 2, 1.0, -1.0)
+    lo, hi = np.minimum(30 * sign, 0), np.maximum(30 * sign, 0)
+    s = solved(K, lo, hi, -sign, -sign, max_time=60.0)
+    assert s.status is not Status.MAX_TIME
+    R_min, L_max = qp_slopes(K, s.g[0], lo, hi, -sign, -sign)
+    assert_allclose(s.violation[0], L_max - R_min, rtol=1e-9, atol=1e-9)
+    if s.status is Status.CONVERGED:
+        assert s.violation[0] <= 1e-6
+    assert np.all((lo <= s.g[0]) & (s.g[0] <= hi))
+    assert_allclose(s.g[0].sum(), 0, atol=1e-10)

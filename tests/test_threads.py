@@ -1,0 +1,110 @@
+"""How the number of threads is chosen, and what show_config says."""
+
+import os
+import re
+
+import pytest
+
+import ordinal
+from ordinal import _threads
+from ordinal._threads import resolve_n_threads
+
+openmp = pytest.mark.skipif(
+    not ordinal.show_config()["openmp"], reason="this build has one thread only"
+)
+
+
+@openmp
+@pytest.mark.parametrize("n_threads", [1, 2, 7])
+def test_the_argument_comes_first(n_threads, monkeypatch):
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", "3")
+    assert resolve_n_threads(n_threads) == n_threads
+
+
+@openmp
+@pytest.mark.parametrize(("text", "n_threads"), [("1", 1), ("5", 5), (" 2 ", 2)])
+def test_the_environment_comes_second(text, n_threads, monkeypatch):
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", text)
+    assert resolve_n_threads(None) == n_threads
+    assert ordinal.show_config()["n_threads"] == n_threads
+
+
+@openmp
+@pytest.mark.parametrize("value", [None, ""])
+def test_the_default_is_what_this_process_may_use(value, monkeypatch):
+    if value is None:
+        monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("ORDINAL_NUM_THREADS", value)
+    if hasattr(os, "sched_getaffinity"):
+        assert resolve_n_threads(None) == min(256, len(os.sched_getaffinity(0)))
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 4, 5})
+        assert resolve_n_threads(None) == 3
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert resolve_n_threads(None) == 6
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert resolve_n_threads(None) == 1
+
+
+@pytest.mark.parametrize("text", ["0", "-2", "two", "1.5", " ", "1,2"])
+def test_a_bad_environment_is_refused(text, monkeypatch):
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", text)
+    message = f"^ORDINAL_NUM_THREADS must be a positive integer, got {text!r}$"
+    with pytest.raises(ValueError, match=message):
+        resolve_n_threads(None)
+    with pytest.raises(ValueError, match="ORDINAL_NUM_THREADS"):
+        ordinal.fit_npsvor([[0.0], [1.0]], [0, 1])
+    assert resolve_n_threads(1) == 1  # not looked at
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.0, "2", True])
+def test_a_bad_argument_is_refused(bad):
+    with pytest.raises(ValueError, match=r"^n_threads must be a positive integer"):
+        resolve_n_threads(bad)
+
+
+@openmp
+def test_there_is_a_limit(monkeypatch):
+    assert resolve_n_threads(10**6) == 256
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", "100000")
+    assert resolve_n_threads(None) == 256
+
+
+def test_a_forked_child_uses_one(monkeypatch):
+    monkeypatch.setattr(_threads, "_forked", True)
+    assert resolve_n_threads(8) == resolve_n_threads(None) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_is_noticed():
+    child = os.fork()
+    if child == 0:
+        os._exit(resolve_n_threads(8))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 1
+    assert not _threads._forked
+
+
+def test_without_openmp_there_is_one(monkeypatch):
+    monkeypatch.setattr(_threads._config, "OPENMP", False)
+    assert resolve_n_threads(8) == 1
+
+
+def test_show_config():
+    config = ordinal.show_config()
+    assert set(config) == {
+        "version",
+        "openmp",
+        "n_threads",
+        "simd",
+        "simd_levels",
+        "index_checks",
+    }
+    assert config["version"] == ordinal.__version__
+    assert re.match(r"\d+\.\d+", config["version"])
+    assert config["simd"] in config["simd_levels"]
+    assert config["simd_levels"][-1] == "baseline"
+    assert len(set(config["simd_levels"])) == len(config["simd_levels"])
+    assert type(config["openmp"]) is type(config["index_checks"]) is bool
