@@ -21,6 +21,8 @@ class Gram:
     diagonal : (n,) float64
     full : bool
         Every row is held, row i at slot i.
+    concurrent : bool
+        Several threads may ask for rows and blocks.
     """
 
     def __init__(self, kernel, X, cache_mb: float, n_threads: int, least: int):
@@ -29,9 +31,11 @@ class Gram:
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
         others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
         self._values = kernels.Evaluator(kernel, X, others, n_threads)
-        self.diagonal = kernels.diagonal(kernel, X)
+        # as rounded as K, so that equal rows have a distance of exactly 0
+        self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         rows = int(cache_mb * 1e6 / (4 * n))
         self.full = rows >= n
+        self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
         if self.full:
@@ -64,6 +68,16 @@ class Gram:
         self._holder[oldest] = missing
         self._used[oldest] = self._clock
         self.slot[missing] = oldest
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """k(X[index], X[index]) in double and from the kernel itself; the tiles that
+        hold its lower triangle."""
+        out = np.empty((index.size, index.size))
+        for rows in kernels.strips(index.size):
+            for columns in kernels.strips(rows.stop):
+                tile = out[rows, columns]
+                self._values.tile(index[rows], index[columns], tile)
+        return out
 
     def product(self, g: np.ndarray) -> np.ndarray:
         """g K for g (r, n), in double and from the kernel itself."""

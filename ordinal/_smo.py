@@ -32,8 +32,9 @@ _MAX_REFRESH = 30  # times that G may be recomputed without an end
 # A Newton step is due when few variables wait at their bounds to join the free ones,
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 _PATIENCE = 0.5
-_RIDGE = 1e-8  # of the mean diagonal: duplicate rows make a free block singular
+_RIDGE = 1e-10  # of the mean diagonal: duplicate rows make a free block singular
 _CLAMP_ROUNDS = 12
+_CHEAP = 512  # variables for which any step is worth its factorisation
 LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
 
 
@@ -101,7 +102,7 @@ def solve(
             R_min[k], L_max[k] = R.min(), L.max()
         return L_max - R_min
 
-    with Pool(n_threads if gram.full else 1) as pool:  # a cache has one user
+    with Pool(n_threads if gram.concurrent else 1) as pool:
         while True:
             _smo.advance_all(tasks, space, Monitor.SLICE)
             _fetch(gram, tasks)
@@ -130,7 +131,9 @@ def solve(
     if status is not None:  # stopped between two slices
         judge()
     violation = L_max - R_min
-    if any(t.indefinite for t in tasks) or (np.einsum("ij,ij->i", g, G) < 0).any():
+    # g'Kg below what rounding makes of 0
+    floor = -1e-8 * gram.diagonal.max() * np.abs(g).sum(axis=1) ** 2
+    if any(t.indefinite for t in tasks) or (np.einsum("ij,ij->i", g, G) < floor).any():
         status = Status.INDEFINITE
     elif not (violation > tol).any():
         status = Status.CONVERGED
@@ -174,7 +177,7 @@ def _newton(gram: Gram, task, arrays) -> None:
     if size is None:  # not worth trying again soon
         task.newton_done(2 * task.patience, 0)
     else:
-        task.newton_done(_PATIENCE if size > 0.3 else min(64.0, 2 * task.patience), 1)
+        task.newton_done(_PATIENCE, 1)
 
 
 def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:
@@ -188,7 +191,7 @@ def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:
     by one factorisation of M; variables that leave their piece are clamped to its end
     and the bordered system is solved again, until none leaves. An exact line search
     along d ends the step, so (Q) never rises. Updates g and G; returns the length of
-    the step, or None if M is not positive definite or d does not descend.
+    the step, or None if M is not positive definite or d leads nowhere.
     """
     R, L = slopes(g, G, lo, hi, pn, pp)
     mid = 0.5 * (R.min() + L.max())
@@ -204,61 +207,66 @@ def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:
     right = np.where(shrinks[W], at, np.where(kinked & ~up, np.minimum(hi, 0), hi))
     slope = G[W] + np.where(up, pp, pn)
 
-    index = W.astype(np.int32)
-    gram.ensure(index)
-    rows = gram.slot[index]
-    M = np.empty((W.size, W.size))
-    _smo.lower_triangle(gram.K, rows, index, M)
+    M = gram.block(W)
     M[np.diag_indices(W.size)] += _RIDGE * gram.diagonal[W].mean()
     try:
-        d, clamped = _clamped_minimiser(Cholesky(M), slope, left - at, right - at)
+        d, curvature, clamped = _clamped_minimiser(
+            Cholesky(M), slope, left - at, right - at
+        )
     except np.linalg.LinAlgError:
         return None
 
+    descent = d @ slope
+    if not descent < 0 or not curvature > 0:
+        return None
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(d > 0, right - at, left - at) / d
     room[(d == 0) | (clamped != 0)] = np.inf
-    dG = np.zeros(G.size)
-    moved = d != 0
-    _smo.add_rows(gram.K, rows[moved], d[moved], dG)
-    descent, curvature = d @ slope, d @ dG[W]
-    if not descent < 0 or not curvature > 0:
-        return None
     size = min(1.0, room.min(), -descent / curvature)
+    if not size > 0:
+        return None
     new = np.clip(at + size * d, left, right)
     if size == 1.0:  # at a bound means equal to the bound
         new = np.where(clamped < 0, left, np.where(clamped > 0, right, new))
+    index = W[new != at].astype(np.int32)
+    gram.ensure(index)
+    _smo.add_rows(gram.K, gram.slot[index], (new - at)[new != at], G)
     g[W] = new
-    G += size * dG
     return float(size)
 
 
 def _clamped_minimiser(factor: Cholesky, slope, lower, upper):
-    """d of `newton_step`, and which entries are clamped: -1 below, +1 above.
+    """d of `newton_step`, d'Md, and which entries are clamped: -1 below, +1 above.
 
     With N = [1, unit columns of the clamped], the conditions M d + N mu = -slope and
     N'd = t have the solution d = -M^-1 (slope + N mu); every product with M^-1 goes
     through V = L^-1 [N, slope], to which a round appends its new columns.
     """
     n = slope.size
+    most = 0.15 * n
     clamped = np.zeros(n, dtype=np.int8)
     order = np.empty(0, dtype=np.intp)
     V = factor.forward(np.column_stack([slope, np.ones(n)]))
     for _ in range(_CLAMP_ROUNDS):
         target = np.where(clamped[order] < 0, lower[order], upper[order])
         N, s = V[:, 1:], V[:, 0]
-        rhs = -(N.T @ s) - np.concatenate([[0.0], target])
-        mu = np.linalg.solve(N.T @ N, rhs)
+        t = np.concatenate([[0.0], target])
+        mu = np.linalg.solve(N.T @ N, -(N.T @ s) - t)
         d = -factor.backward((s + N @ mu)[:, None])[:, 0]
         d[order] = target
+        free = clamped == 0
+        if free.any():  # a singular M loses some of the sum
+            d[free] -= d.sum() / free.sum()
         if not np.isfinite(d).all():
             raise np.linalg.LinAlgError("singular system")
-        below, above = (d < lower) & (clamped == 0), (d > upper) & (clamped == 0)
+        below, above = (d < lower) & free, (d > upper) & free
         new = np.flatnonzero(below | above)
         if new.size == 0:
             break
-        if order.size + new.size > 0.15 * n:  # far from the active set: SMO is better
-            raise np.linalg.LinAlgError("most variables leave their piece")
+        if order.size + new.size > most:  # far from the active set
+            if n > _CHEAP:
+                raise np.linalg.LinAlgError("most variables leave their piece")
+            break  # as far as the first of them goes, as active-set methods do
         clamped[below], clamped[above] = -1, 1
         order = np.concatenate([order, new])
         units = np.zeros((n, new.size))
@@ -266,4 +274,4 @@ def _clamped_minimiser(factor: Cholesky, slope, lower, upper):
         V = np.concatenate([V, factor.forward(units)], axis=1)
     else:
         clamped[new] = 0
-    return d, clamped
+    return d, -(d @ slope) - t @ mu, clamped

@@ -115,9 +115,10 @@ class CSR:
 
     def sq_norms(self) -> np.ndarray:
         """|x_i|^2 of every row, (n,)."""
-        return np.bincount(
+        sums = np.bincount(
             _row_of_entry(self.indptr), self.data**2, minlength=len(self)
         )
+        return sums.astype(np.float64)  # without entries numpy counts in integers
 
     def mean_and_var(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weighted mean and variance of every column, two (d,) arrays; O(nnz + d).

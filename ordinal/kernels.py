@@ -143,7 +143,9 @@ def _scale(problem: Problem) -> float:
         mean = w @ X
         var = w @ (X - mean) ** 2
     total = float(np.mean(var) + np.var(mean))  # variance of all entries
-    return 1 / (problem.n_features * total) if total > 0 else 1.0
+    # constant features leave a variance of rounding errors, and no scale
+    rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
+    return 1 / (problem.n_features * total) if total > rounding else 1.0
 
 
 def inner_products(A, B) -> np.ndarray:
@@ -166,11 +168,17 @@ def inner_products(A, B) -> np.ndarray:
 
 
 def squared_norms(A) -> np.ndarray:
-    """|a|^2 for every row."""
-    if isinstance(A, CSR):
-        return A.sq_norms()
-    A = np.asarray(A, dtype=np.float64)
-    return np.einsum("ij,ij->i", A, A)
+    """|a|^2 for every row; ValueError where it overflows, for inf - inf is NaN."""
+    with np.errstate(over="ignore"):  # seen by the check
+        if isinstance(A, CSR):
+            norms = A.sq_norms()
+        else:
+            A = np.asarray(A, dtype=np.float64)
+            norms = np.einsum("ij,ij->i", A, A)
+    if not np.isfinite(norms).all():
+        row = int(np.flatnonzero(~np.isfinite(norms))[0])
+        raise ValueError(f"row {row} is too long for its square; scale the features")
+    return norms
 
 
 def take(X, rows):
@@ -221,6 +229,8 @@ class Evaluator:
     def __init__(self, kernel, A, B, n_threads: int = 1):
         self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
         self.shape = len(A), len(B)
+        # a callable of the user's is called from one thread at a time
+        self.concurrent = isinstance(kernel, tuple(NAMED.values()))
         if isinstance(kernel, RBF):
             self._aa = squared_norms(A)
             self._bb = self._aa if B is A else squared_norms(B)
@@ -240,7 +250,7 @@ class Evaluator:
             return out
         with np.errstate(over="ignore"):  # seen by the check
             if isinstance(self.kernel, Precomputed):
-                out[:] = self.A[rows][:, self.B[columns]]
+                out[:] = take(self.A, rows)[:, self.B[columns]]
             else:
                 out[:] = _call(self.kernel, take(self.A, rows), take(self.B, columns))
         if not np.isfinite(out).all():
@@ -282,9 +292,7 @@ class Evaluator:
         self._each(strip, strips(self.shape[0]))
 
     def _each(self, call, arguments) -> None:
-        # a callable of the user's is called from one thread at a time
-        named = isinstance(self.kernel, tuple(NAMED.values()))
-        with Pool(self.n_threads if named else 1) as pool:
+        with Pool(self.n_threads if self.concurrent else 1) as pool:
             pool.run(call, arguments)
 
 

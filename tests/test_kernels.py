@@ -175,14 +175,6 @@ def test_exp_never_rises_above_one_nor_below_zero():
         assert got.min() >= 0
 
 
-def test_exp_for_tests_is_the_exponential_of_the_rows():
-    x = np.linspace(-100, 0, 1001)
-    for dtype in (np.float32, np.float64):
-        out = np.empty(x.size, dtype)
-        _kernel.exp_for_tests(x, out)
-        assert_array_equal(out, exponential(x, dtype))
-
-
 def test_features_whose_squares_overflow_are_refused_or_right():
     with np.errstate(over="ignore", invalid="ignore"):
         try:

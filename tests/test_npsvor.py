@@ -930,7 +930,6 @@ DEPENDENT_ROWS = np.full((14, 3), -1.1416015625)
 DEPENDENT_ROWS[[0, 1, 3, 6], [0, 0, 1, 1]] = -2.0, 0.16809082, 1.0, 0.0
 
 
-@pytest.mark.xfail(strict=True, reason="SMO circles on rounded rows of K to max_iter")
 def test_a_tolerance_below_the_resolution_of_float32_rows_ends_soon():
     y = [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
     options = {"C1": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
@@ -1305,7 +1304,7 @@ def bad_values(A, B):
             [0, 1],
             {"kernel": "linear"},
             ValueError,
-            "kernel values (must be finite|exceed)",
+            "too long for its square",
         ),
     ],
 )

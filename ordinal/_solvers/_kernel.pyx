@@ -76,15 +76,3 @@ def csr_times_dense(
                 b = &B[indices[p], 0]
                 for j in range(m):
                     o[j] += v * b[j]
-
-
-def exp_for_tests(const double[::1] x not None, real[::1] out not None):
-    """exp(x) of x <= 0 as the RBF rows compute it."""
-    cdef double[::1] zero = x.copy()
-    cdef Py_ssize_t j
-    for j in range(x.shape[0]):
-        zero[j] = 0
-    if real is float:
-        simd().rbf_row_f32(&zero[0], 0, &x[0], -1.0, &out[0], x.shape[0])
-    else:
-        simd().rbf_row_f64(&zero[0], 0, &x[0], -1.0, &out[0], x.shape[0])

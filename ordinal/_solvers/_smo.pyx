@@ -35,6 +35,9 @@ cdef double ETA_MIN = 1e-12     # curvature floor: two equal rows give eta = 0
 cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
 cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
 cdef double SETTLED = 0.005     # part of the free variables that may wait to be so
+cdef double UNSETTLED = 40      # times longer SMO is left to it where more wait
+cdef int PROBATION = 200        # blocks that may pass without a smaller violation
+cdef double FLOAT_EPS = 1.2e-7  # relative error of an entry of K, twice over
 cdef double QUANTUM = 4e-3      # seconds that one thread stays with one task
 
 
@@ -45,7 +48,7 @@ cpdef enum Phase:
     NEWTON = 3  # a step on all free variables is due
     DONE = 4    # violation <= tol
     LIMIT = 5   # max_steps pair steps taken
-    STUCK = 6   # no step changes g
+    STUCK = 6   # rounding leaves no progress
 
 
 cdef struct State:             # one problem
@@ -65,6 +68,9 @@ cdef struct State:             # one problem
     int64_t steps, max_steps
     double work                # spent since the last Newton step
     double patience            # times the cost of a Newton step to spend before it
+    double best                # violation, least seen
+    double mark                # objective then, or PROBATION blocks ago
+    int since                  # blocks since `mark`
     int phase
     bint indefinite
     int32_t lock
@@ -142,7 +148,7 @@ cdef void choose(State* p, Work* w) noexcept nogil:
     """
     cdef Py_ssize_t n = p.n, q, i, a, count, half, free, waiting, m = 0
     cdef Py_ssize_t kept = 0, rest = 0
-    cdef double mid = 0.5 * (p.R_min + p.L_max)
+    cdef double mid = 0.5 * (p.R_min + p.L_max), cost
     cdef float R_min, L_max
     if not (-INFINITY < mid < INFINITY):
         mid = 0
@@ -151,7 +157,11 @@ cdef void choose(State* p, Work* w) noexcept nogil:
     if not p.L_max - p.R_min > p.tol:
         p.phase = DONE
         return
-    if waiting <= SETTLED * free and p.work > p.patience * newton_cost(free, n):
+    if not progresses(p):
+        p.phase = STUCK
+        return
+    cost = p.patience * newton_cost(free, n)
+    if p.work > (cost if waiting <= SETTLED * free else UNSETTLED * cost):
         p.phase = NEWTON
         return
 
@@ -187,6 +197,32 @@ cdef void choose(State* p, Work* w) noexcept nogil:
         w.member[p.block[a]] = 0
     p.size = m
     p.phase = READY
+
+
+cdef bint progresses(State* p) noexcept nogil:
+    """False if the violation has not fallen for PROBATION blocks, nor has (Q).
+
+    Rows of K that depend on each other leave directions in which K is nothing but
+    rounding, and SMO may follow one for long: below the violation that such errors
+    explain, a fall of (Q) does not count.
+    """
+    cdef Py_ssize_t i
+    cdef double slope, objective = 0, size = 0, largest = 0, before = p.mark
+    cdef double violation = p.L_max - p.R_min
+    cdef bint better = violation < 0.9 * p.best
+    p.since += 1
+    if not better and p.since < PROBATION:
+        return True
+    for i in range(p.n):
+        slope = 0.5 * p.G[i] + (p.pp[i] if p.g[i] > 0 else p.pn[i])
+        objective += p.g[i] * slope
+        size += fabs(p.g[i] * slope)
+        largest = fmax(largest, fabs(p.g[i]) * p.diag[i])
+    p.mark, p.since = objective, 0
+    if better:
+        p.best = violation
+        return True
+    return violation > FLOAT_EPS * largest and before - objective > 1e-12 * size
 
 
 cdef void sort_block(State* p, Work* w) noexcept nogil:
@@ -394,7 +430,7 @@ cdef class Task:
         p.n, p.q, p.K, p.slot, p.diag = n, block.shape[0], &K[0, 0], &slot[0], &diag[0]
         p.g, p.G, p.lo, p.hi, p.pn, p.pp = &g[0], &G[0], &lo[0], &hi[0], &pn[0], &pp[0]
         p.block, p.L_max, p.tol, p.max_steps = &block[0], INFINITY, tol, max_steps
-        p.patience, p.ops = patience, simd()
+        p.patience, p.best, p.ops = patience, INFINITY, simd()
 
     @property
     def phase(self):
@@ -403,6 +439,8 @@ cdef class Task:
     @phase.setter
     def phase(self, int value):
         self.s.phase = value
+        if value == RUN:       # afresh, from a G without errors
+            self.s.best = INFINITY
 
     @property
     def steps(self):
@@ -466,7 +504,7 @@ cdef class Workspace:
 # For Newton steps
 
 def add_rows(
-    const float[:, :] K not None,
+    const float[:, ::1] K not None,
     const int32_t[::1] rows not None,        # numbers of rows of K
     const double[::1] change not None,
     double[::1] G not None,                  # IN-OUT
@@ -476,8 +514,7 @@ def add_rows(
     cdef const float* some[64]
     cdef const simd_loops* ops = simd()
     cdef Py_ssize_t n = G.shape[0]
-    if not (K.shape[1] == n and rows.shape[0] == change.shape[0]
-            and (n == 1 or K.strides[1] == sizeof(float))):
+    if not (K.shape[1] == n and rows.shape[0] == change.shape[0]):
         raise ValueError("add_rows: inconsistent array shapes")
     with nogil:
         for a in range(0, rows.shape[0], 64):
@@ -485,19 +522,3 @@ def add_rows(
             for i in range(count):
                 some[i] = &K[rows[a + i], 0]
             ops.add_rows(&G[0], some, &change[a], count, n)
-
-
-def lower_triangle(
-    const float[:, :] K not None,
-    const int32_t[::1] rows not None,        # (m,) numbers of rows of K
-    const int32_t[::1] index not None,       # (m,) the same in columns, increasing
-    double[:, ::1] out not None,             # OUT: its lower triangle
-):
-    """out[a, b] = K[rows[a], index[b]] for b <= a."""
-    cdef Py_ssize_t a, b, m = rows.shape[0]
-    if not (index.shape[0] == out.shape[0] == out.shape[1] == m):
-        raise ValueError("lower_triangle: inconsistent array shapes")
-    with nogil:
-        for a in range(m):
-            for b in range(a + 1):
-                out[a, b] = K[rows[a], index[b]]

@@ -148,7 +148,7 @@ static void FN(add_rows)(double *restrict G, const float *const *rows,
 }
 
 /* exp(x) for x <= 0, about 1 ulp: x = n ln 2 + r, |r| <= ln(2) / 2, and a Taylor
- * polynomial whose first dropped term is r^7/7! < 2^-25 relative. Adding and
+ * polynomial whose first dropped term is r^8/8! < 2^-27 relative. Adding and
  * subtracting 1.5 2^23 rounds to the nearest integer and leaves it in the low bits.
  * Below -87 the result would be subnormal; it is 0. */
 static inline float FN(exp_f32)(float x) {
@@ -157,9 +157,10 @@ static inline float FN(exp_f32)(float x) {
   const float shifted = c * 1.44269504f + magic;
   const float n = shifted - magic;
   const float r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.f / 720;
+  float p = 1.f / 5040;
   int32_t bits;
   float scale;
+  p = p * r + 1.f / 720;
   p = p * r + 1.f / 120;
   p = p * r + 1.f / 24;
   p = p * r + 1.f / 6;
