@@ -16,6 +16,7 @@ blocks (`_solvers/_smo.pyx`), Newton steps on all free variables where SMO turns
 and at the end G afresh from the kernel in double, which is what is judged.
 """
 
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +95,9 @@ def solve(
     status, refreshed = None, 0
     R_min, L_max, judged = np.zeros(r), np.full(r, np.inf), np.full(r, np.inf)
 
+    def step(k: int) -> None:
+        _newton(gram, tasks[k], problem(k))
+
     def judge() -> np.ndarray:
         """Violations, from the kernel itself."""
         G[:] = gram.product(g)
@@ -102,20 +106,33 @@ def solve(
             R_min[k], L_max[k] = R.min(), L.max()
         return L_max - R_min
 
-    with Pool(n_threads if gram.concurrent else 1) as pool:
+    n_workers = n_threads if gram.concurrent else 1
+    newton: dict[int, Future] = {}  # steps under way on threads of the pool
+    with Pool(n_workers) as pool:
         while True:
-            _smo.advance_all(tasks, space, Monitor.SLICE)
+            going = any(t.phase <= Phase.READY for t in tasks)
+            if going:
+                seconds = Monitor.SLICE / (4 if newton else 1)
+                threads = max(1, n_threads - len(newton))
+                _smo.advance_all(tasks, space, seconds, threads)
+            elif newton:
+                wait(newton.values(), Monitor.SLICE, FIRST_COMPLETED)
+            for k in [k for k, future in newton.items() if future.done()]:
+                newton.pop(k).result()
             _fetch(gram, tasks)
-            newton = [k for k in range(r) if tasks[k].phase == Phase.NEWTON]
             going = any(t.phase < Phase.NEWTON for t in tasks)
-            if len(newton) >= n_threads or not going:
-                pool.run(lambda k: _newton(gram, tasks[k], problem(k)), newton)
+            for k in range(r):  # one thread stays with SMO while there is SMO to do
+                due = tasks[k].phase == Phase.NEWTON and k not in newton
+                if due and len(newton) < max(1, n_workers - going):
+                    future = pool.submit(step, k)
+                    if future is not None:
+                        newton[k] = future
             status = monitor.stop(
                 sum(t.steps for t in tasks), max(t.violation for t in tasks)
             )
             if status is not None:
                 break
-            if any(t.phase < Phase.DONE for t in tasks):
+            if newton or any(t.phase < Phase.DONE for t in tasks):
                 continue
             violation = judge()
             refreshed += 1
@@ -126,10 +143,12 @@ def solve(
             judged = np.minimum(judged, violation)
             if not again.any() or refreshed == _MAX_REFRESH:
                 break
-            for k in np.flatnonzero(again):
-                tasks[k].phase = Phase.RUN
-    if status is not None:  # stopped between two slices
-        judge()
+            for task, goes_on in zip(tasks, again, strict=True):
+                if goes_on:
+                    task.phase = Phase.RUN
+        if status is not None:  # stopped between two slices
+            wait(newton.values())
+            judge()
     violation = L_max - R_min
     # g'Kg below what rounding makes of 0
     floor = -1e-8 * gram.diagonal.max() * np.abs(g).sum(axis=1) ** 2

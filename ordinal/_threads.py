@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from ._problem import check_count
 from ._solvers import _config
@@ -51,11 +52,7 @@ class Pool:
     """
 
     def __init__(self, n_threads: int):
-        self._executor = None
-        if n_threads > 1:
-            from concurrent.futures import ThreadPoolExecutor  # slow to import
-
-            self._executor = ThreadPoolExecutor(n_threads)
+        self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def __enter__(self) -> "Pool":
         return self
@@ -64,15 +61,18 @@ class Pool:
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
+    def submit(self, call: Callable, argument) -> Future | None:
+        """Begin call(argument) beside what goes on here; None if it is done already."""
+        if self._executor is None:
+            call(argument)
+            return None
+        return self._executor.submit(call, argument)
+
     def run(self, call: Callable, arguments: Iterable) -> None:
         """call(argument) for each; returns when all have."""
-        arguments = list(arguments)
-        if self._executor is None or len(arguments) == 1:
-            for argument in arguments:
-                call(argument)
-            return
-        for future in [self._executor.submit(call, a) for a in arguments]:
-            future.result()
+        for future in [self.submit(call, argument) for argument in arguments]:
+            if future is not None:
+                future.result()
 
 
 def show_config() -> dict[str, object]:

@@ -34,7 +34,7 @@ import numpy as np
 cdef double ETA_MIN = 1e-12     # curvature floor: two equal rows give eta = 0
 cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
 cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
-cdef double SETTLED = 0.005     # part of the free variables that may wait to be so
+cdef double SETTLED = 0.0025     # part of the free variables that may wait to be so
 cdef double UNSETTLED = 40      # times longer SMO is left to it where more wait
 cdef int PROBATION = 200        # blocks that may pass without a smaller violation
 cdef double FLOAT_EPS = 1.2e-7  # relative error of an entry of K, twice over
@@ -372,20 +372,23 @@ cdef void run_turn(State* p, Work* w, double end) noexcept nogil:
     simd_unlock(&p.lock)
 
 
-def advance_all(list tasks not None, Workspace space not None, double seconds):
-    """Improve every task that needs no help, for about `seconds`.
+def advance_all(
+    list tasks not None, Workspace space not None, double seconds, int n_threads,
+):
+    """Improve every task that needs no help, for about `seconds`, on n_threads threads,
+    at most those that `space` has.
 
     Threads take turns of QUANTUM seconds at the tasks, so that a few long ones do not
     leave a thread idle; a task that another thread holds is skipped. Every task that
     can go on does one block at the least.
     """
     cdef Py_ssize_t turn, k, n_turns, r = len(tasks)
-    cdef int n_threads = space.n_threads
     cdef double end = simd_seconds() + seconds
     cdef Task task
     cdef State** states = <State**>PyMem_Malloc(r * sizeof(State*))
     if states == NULL:
         raise MemoryError
+    n_threads = min(n_threads, space.n_threads)
     for k in range(r):
         task = tasks[k]
         states[k] = &task.s
