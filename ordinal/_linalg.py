@@ -87,6 +87,7 @@ class Cholesky:
                 part = left @ A[I.start :, columns]
                 A[I, columns] = part
                 A[columns, I] = part.T
+            A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # to the last bit
         return A
 
     def solve(self, B: np.ndarray) -> np.ndarray:
