@@ -55,6 +55,7 @@ from ._sparse import CSR
 from ._threads import resolve_n_threads
 
 _ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
+_POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path
 _MAX_ITER = {"smo": 10_000_000, "admm": 1000}
 
 
@@ -324,41 +325,25 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
-    unknown = {"C1", "C2", "epsilon"} & set(options)
-    if unknown:
-        raise TypeError(f"{', '.join(sorted(unknown))} go into points, one value each")
+    defaults = fit_npsvor.__kwdefaults__ or {}
+    foreign = [name for name in options if name not in defaults]
+    if foreign:
+        raise TypeError(f"fit_npsvor_path() has no argument {', '.join(foreign)}")
+    own = [name for name in _POINT if name in options]
+    if own:
+        raise TypeError(f"{', '.join(own)} go into points, one value each")
     points = list(points)
     if not points:
         raise ValueError("points must hold at least one mapping")
-    return _fit("fit_npsvor_path", X, y, points, **options)
+    shared = {name: defaults[name] for name in defaults if name not in _POINT}
+    return _fit("fit_npsvor_path", X, y, points, **{**shared, **options})
 
 
 def _fit(
-    name: str,
-    X: Any,
-    y: Any,
-    points: list,
-    *,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
-    solver: str = "smo",
-    tol: float = 1e-3,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    cost: Any = None,
-    classes: Sequence | None = None,
-    normalize: bool = False,
-    rho: float | None = None,
-    e_abs: float | None = None,
-    e_rel: float | None = None,
-    polish: bool | None = None,
-    rank: int | float | None = None,
-    n_threads: int | None = None,
-    cache_mb: float = 1000.0,
-    max_iter: int | None = None,
-    max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
-) -> list[NpsvorModel]:
+    name: str, X: Any, y: Any, points: list, *, kernel, gamma, solver, tol,
+    sample_weight, class_weight, cost, classes, normalize, rho, e_abs, e_rel, polish,
+    rank, n_threads, cache_mb, max_iter, max_time, callback,
+) -> list[NpsvorModel]:  # fmt: skip
     check_choice("solver", solver, ("smo", "admm"))
     check_positive(tol=tol, cache_mb=cache_mb)
     check_flag(normalize=normalize)
@@ -391,7 +376,7 @@ def _point(point: Any) -> tuple[float, float, float]:
     """(C1, C2, epsilon) of one point of a path, checked."""
     if not isinstance(point, Mapping):
         raise TypeError(f"points must hold mappings, got {point!r}")
-    unknown = set(point) - {"C1", "C2", "epsilon"}
+    unknown = set(point) - set(_POINT)
     if unknown:
         raise ValueError(f"points know C1, C2 and epsilon, got {sorted(unknown)}")
     C1, C2 = point.get("C1", 1.0), point.get("C2")
