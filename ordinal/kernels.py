@@ -88,7 +88,7 @@ class RBF:
         check_positive(gamma=self.gamma)
 
     def __call__(self, A, B) -> np.ndarray:
-        out = np.ascontiguousarray(inner_products(A, B))
+        out = inner_products(A, B)
         _kernel.rbf(out, squared_norms(A), squared_norms(B), float(self.gamma), out)
         return out
 
@@ -148,12 +148,14 @@ def _scale(problem: Problem) -> float:
     return 1 / (problem.n_features * total) if total > rounding else 1.0
 
 
-def inner_products(A, B) -> np.ndarray:
-    """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64."""
+def inner_products(A, B, out: np.ndarray | None = None) -> np.ndarray:
+    """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64,
+    C-contiguous. `out`, if given, may be used for the result."""
     if not isinstance(A, CSR) and not isinstance(B, CSR):
-        return np.asarray(A, dtype=np.float64) @ np.asarray(B, dtype=np.float64).T
+        A, B = (np.asarray(M, dtype=np.float64) for M in (A, B))
+        return np.matmul(A, B.T, out=out)
     if not isinstance(A, CSR):
-        return inner_products(B, A).T
+        return np.ascontiguousarray(inner_products(B, A).T)
     out = np.zeros((len(A), len(B)))
     # dense columns of B at a time, few enough that they stay near 32 MB
     step = max(1, min(256, 4_000_000 // max(1, A.shape[1])))
@@ -240,11 +242,17 @@ class Evaluator:
                     "CSR rows go with the linear, polynomial and RBF kernels only"
                 )
 
-    def tile(self, rows, columns, out: np.ndarray) -> np.ndarray:
-        """Fill out, float32 or float64, with k(A[rows], B[columns])."""
+    def tile(self, rows, columns, out: np.ndarray, scratch=None) -> np.ndarray:
+        """Fill out, float32 or float64, with k(A[rows], B[columns]).
+
+        `scratch` is room for as many doubles; a new tile's memory costs more to fetch
+        than its values to compute. It may be that of `out`.
+        """
         if isinstance(self.kernel, RBF):  # in (0, 1]: nothing to check
             A, B = take(self.A, rows), take(self.B, columns)
-            products = np.ascontiguousarray(inner_products(A, B))
+            if scratch is not None:
+                scratch = scratch[: out.size].reshape(out.shape)
+            products = inner_products(A, B, scratch)
             aa, bb = self._aa[rows], self._bb[columns]
             _kernel.rbf(products, aa, bb, float(self.kernel.gamma), out)
             return out
@@ -269,7 +277,7 @@ class Evaluator:
             for columns in strips(self.shape[1]):
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
-                out[rows] += self.tile(rows, columns, tile) @ coef[columns]
+                out[rows] += self.tile(rows, columns, tile, buffer) @ coef[columns]
 
         self._each(strip, strips(self.shape[0]))
         return out
@@ -281,8 +289,9 @@ class Evaluator:
         """
 
         def strip(rows: slice) -> None:
+            scratch = np.empty(_TILE * _TILE)
             for columns in strips(self.shape[1], start=rows.start):
-                tile = self.tile(rows, columns, out[rows, columns])
+                tile = self.tile(rows, columns, out[rows, columns], scratch)
                 if columns.start == rows.start:
                     _check_symmetry(tile)
                 if mirror:
