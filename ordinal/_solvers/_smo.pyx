@@ -26,12 +26,12 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from .simd cimport (
-    SIMD_LANES, simd, simd_loops, simd_seconds, simd_try_lock, simd_unlock,
+    SIMD_LANES, SMO_ETA_MIN, simd, simd_loops, simd_seconds, simd_try_lock,
+    simd_unlock,
 )
 
 import numpy as np
 
-cdef double ETA_MIN = 1e-12     # curvature floor: two equal rows give eta = 0
 cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
 cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
 cdef double SETTLED = 0.0025     # part of the free variables that may wait to be so
@@ -269,7 +269,7 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
     cdef double violation = p.L_max - p.R_min
     cdef float inner_tol = <float>fmax(0.5 * p.tol, INNER_RATIO * violation)
     cdef float R_min = INFINITY, L_max = 0, best
-    cdef double eta, t, to_i, to_j, room_i, room_j, G_i, G_j
+    cdef double scale, eta, t, to_i, to_j, room_i, room_j, G_i, G_j
     cdef int64_t left = 40 * m, steps = 0
     if p.max_steps - p.steps < left:
         left = p.max_steps - p.steps
@@ -295,10 +295,11 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
             break
         j = ops.find(w.gain, best, padded)
         ii, jj = w.idx[i], w.idx[j]
-        eta = p.diag[ii] + p.diag[jj] - 2 * <double>w.KB[i * padded + j]
-        if eta < -1e-6 * (fabs(p.diag[ii]) + fabs(p.diag[jj])):
+        scale = p.diag[ii] + p.diag[jj]
+        eta = scale - 2 * <double>w.KB[i * padded + j]
+        if eta < -1e-6 * scale or scale < 0:
             p.indefinite = True
-        t = (<double>w.LB[j] - R_min) / fmax(eta, ETA_MIN)
+        t = (<double>w.LB[j] - R_min) / fmax(eta, SMO_ETA_MIN * scale + 1e-30)
         # a step ends at the first break point of either variable: a bound or the kink
         to_i = fmin(p.hi[ii], 0) if p.g[ii] < 0 else p.hi[ii]
         to_j = fmax(p.lo[jj], 0) if p.g[jj] > 0 else p.lo[jj]

@@ -3,6 +3,7 @@ from libc.stdint cimport int32_t
 cdef extern from "simd.h" nogil:
     enum:
         SIMD_LANES
+    const float SMO_ETA_MIN
 
     ctypedef struct simd_loops:
         const char* name

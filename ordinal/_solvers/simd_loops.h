@@ -28,10 +28,12 @@ static float FN(smo_gain)(const float *restrict L, const float *restrict Ki,
 #pragma omp simd reduction(max : top, best)
   for (ptrdiff_t k = 0; k < m; k++) {
     const float l = L[k];
-    float eta = Dii + D[k] - 2 * Ki[k];
+    const float scale = Dii + D[k];
+    const float floor = SMO_ETA_MIN * scale + 1e-30f;
+    float eta = scale - 2 * Ki[k];
     float d = l - R_min;
     float value;
-    eta = eta > 1e-12f ? eta : 1e-12f;
+    eta = eta > floor ? eta : floor;
     d = d > 0 ? d : 0;
     value = d * d / eta;
     gain[k] = value;
