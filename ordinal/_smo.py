@@ -29,7 +29,7 @@ from ._solvers._smo import Phase
 from ._threads import Pool
 
 _AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
-_MAX_REFRESH = 30  # times that G may be recomputed without an end
+_IN_VAIN = 6  # times that G is recomputed without a fifth less violation to show
 # A Newton step is due when few variables wait at their bounds to join the free ones,
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 _PATIENCE = 0.5
@@ -92,8 +92,9 @@ def solve(
         for k in range(r)
     ]  # fmt: skip
     space = _smo.Workspace(n, q, n_threads)
-    status, refreshed = None, 0
-    R_min, L_max, judged = np.zeros(r), np.full(r, np.inf), np.full(r, np.inf)
+    status = None
+    R_min, L_max = np.zeros(r), np.full(r, np.inf)
+    judged, vain = L_max.copy(), np.zeros(r, int)  # least violation; refreshes since
 
     def step(k: int) -> None:
         _newton(gram, tasks[k], problem(k))
@@ -135,13 +136,11 @@ def solve(
             if newton or any(t.phase < Phase.DONE for t in tasks):
                 continue
             violation = judge()
-            refreshed += 1
-            again = violation > tol
-            # a refresh that leaves a violation where it was, will do so again
-            again &= (violation <= 0.5 * judged) | (refreshed <= 3)
-            again &= [t.phase != Phase.LIMIT for t in tasks]
+            vain = np.where(violation < 0.8 * judged, 0, vain + 1)
             judged = np.minimum(judged, violation)
-            if not again.any() or refreshed == _MAX_REFRESH:
+            again = (violation > tol) & (vain < _IN_VAIN)
+            again &= [t.phase != Phase.LIMIT for t in tasks]
+            if not again.any():
                 break
             for task, goes_on in zip(tasks, again, strict=True):
                 if goes_on:

@@ -70,6 +70,7 @@ cdef struct State:             # one problem
     double patience            # times the cost of a Newton step to spend before it
     double best                # violation, least seen
     double mark                # objective then, or PROBATION blocks ago
+    double noise               # violation that the errors of K explain
     int since                  # blocks since `mark`
     int phase
     bint indefinite
@@ -200,7 +201,8 @@ cdef void choose(State* p, Work* w) noexcept nogil:
 
 
 cdef bint progresses(State* p) noexcept nogil:
-    """False if the violation has not fallen for PROBATION blocks, nor has (Q).
+    """False if the violation has not fallen for PROBATION blocks, nor has (Q); it is
+    then time to compute G afresh.
 
     Rows of K that depend on each other leave directions in which K is nothing but
     rounding, and SMO may follow one for long: below the violation that such errors
@@ -211,18 +213,18 @@ cdef bint progresses(State* p) noexcept nogil:
     cdef double violation = p.L_max - p.R_min
     cdef bint better = violation < 0.9 * p.best
     p.since += 1
-    if not better and p.since < PROBATION:
+    if not better and p.since < (PROBATION if violation > p.noise else PROBATION // 20):
         return True
     for i in range(p.n):
         slope = 0.5 * p.G[i] + (p.pp[i] if p.g[i] > 0 else p.pn[i])
         objective += p.g[i] * slope
         size += fabs(p.g[i] * slope)
         largest = fmax(largest, fabs(p.g[i]) * p.diag[i])
-    p.mark, p.since = objective, 0
+    p.mark, p.since, p.noise = objective, 0, FLOAT_EPS * largest
     if better:
         p.best = violation
         return True
-    return violation > FLOAT_EPS * largest and before - objective > 1e-12 * size
+    return violation > p.noise and before - objective > 1e-12 * size
 
 
 cdef void sort_block(State* p, Work* w) noexcept nogil:
@@ -299,7 +301,7 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
         eta = scale - 2 * <double>w.KB[i * padded + j]
         if eta < -1e-6 * scale or scale < 0:
             p.indefinite = True
-        t = (<double>w.LB[j] - R_min) / fmax(eta, SMO_ETA_MIN * scale + 1e-30)
+        t = (<double>w.LB[j] - R_min) / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
         # a step ends at the first break point of either variable: a bound or the kink
         to_i = fmin(p.hi[ii], 0) if p.g[ii] < 0 else p.hi[ii]
         to_j = fmax(p.lo[jj], 0) if p.g[jj] > 0 else p.lo[jj]

@@ -14,7 +14,7 @@
 
 /* Least curvature of a pair step, relative to K_ii + K_jj. Along pairs of equal rows K
  * in float is nothing but rounding; a step that trusted it would undo the others. */
-#define SMO_ETA_MIN 1e-6f
+#define SMO_ETA_MIN 1e-5f
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
 

@@ -29,7 +29,7 @@ static float FN(smo_gain)(const float *restrict L, const float *restrict Ki,
   for (ptrdiff_t k = 0; k < m; k++) {
     const float l = L[k];
     const float scale = Dii + D[k];
-    const float floor = SMO_ETA_MIN * scale + 1e-30f;
+    const float floor = SMO_ETA_MIN * (scale < 0 ? -scale : scale) + 1e-30f;
     float eta = scale - 2 * Ki[k];
     float d = l - R_min;
     float value;
