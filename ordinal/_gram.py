@@ -31,7 +31,6 @@ class Gram:
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
         others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
         self._values = kernels.Evaluator(kernel, X, others, n_threads)
-        # as rounded as K, so that equal rows have a distance of exactly 0
         self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         rows = int(cache_mb * 1e6 / (4 * n))
         self.full = rows >= n
@@ -41,6 +40,8 @@ class Gram:
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
             self._values.triangle(self.K, mirror=True)
+            # as rounded as K, so that equal rows have a distance of exactly 0
+            self.diagonal = np.diagonal(self.K).astype(float)
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
             self._holder = np.full(self.capacity, -1)  # which row a slot holds

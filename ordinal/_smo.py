@@ -95,6 +95,7 @@ def solve(
     status = None
     R_min, L_max = np.zeros(r), np.full(r, np.inf)
     judged, vain = L_max.copy(), np.zeros(r, int)  # least violation; refreshes since
+    best = g.copy()  # where it was
 
     def step(k: int) -> None:
         _newton(gram, tasks[k], problem(k))
@@ -137,14 +138,21 @@ def solve(
                 continue
             violation = judge()
             vain = np.where(violation < 0.8 * judged, 0, vain + 1)
-            judged = np.minimum(judged, violation)
+            better = violation < judged
+            best[better], judged[better] = g[better], violation[better]
             again = (violation > tol) & (vain < _IN_VAIN)
             again &= [t.phase != Phase.LIMIT for t in tasks]
             if not again.any():
+                if (violation > judged).any():  # the last steps did harm
+                    g[:] = best
+                    judge()
                 break
-            for task, goes_on in zip(tasks, again, strict=True):
-                if goes_on:
-                    task.phase = Phase.RUN
+            for k in map(int, np.flatnonzero(again)):
+                # what K in float made of a direction without curvature SMO would only
+                # do again; a step on K itself goes along it to the next bound
+                moved = vain[k] > 0 and newton_step(gram, *problem(k)) is not None
+                if not moved:
+                    tasks[k].phase = Phase.RUN
         if status is not None:  # stopped between two slices
             wait(newton.values())
             judge()
@@ -284,7 +292,13 @@ def _clamped_minimiser(factor: Cholesky, slope, lower, upper):
         if order.size + new.size > most:  # far from the active set
             if n > _CHEAP:
                 raise np.linalg.LinAlgError("most variables leave their piece")
-            break  # as far as the first of them goes, as active-set methods do
+            # as active-set methods do: without those that cannot move at all, as far
+            # as the first of the others goes
+            new = new[np.where(below, lower, upper)[new] == 0]
+            if new.size == 0:
+                break
+            below &= lower == 0
+            above &= upper == 0
         clamped[below], clamped[above] = -1, 1
         order = np.concatenate([order, new])
         units = np.zeros((n, new.size))

@@ -940,6 +940,17 @@ def test_a_tolerance_below_the_resolution_of_float32_rows_ends_soon():
     assert c.n_iter.max() < 1_000_000
 
 
+def test_a_direction_without_curvature_does_not_stall_the_fit():
+    """Five free rows in four dimensions: K in float gives the fifth a curvature."""
+    x = [1.5, -1, -1, 2.53125, 2.125, -1.5, 0, 2.125, 2.125]
+    y = [0, 0, 0, 0, 2, 0, 1, 0, 0]
+    kernel = ordinal.kernels.Polynomial(3, 0.42544111612638497)
+    options = {"kernel": kernel, "epsilon": 0.1, "class_weight": "balanced"}
+    c = fit_npsvor(np.array(x)[:, None], y, C1=1e4, **options).convergence
+    assert c.converged
+    assert c.n_iter.max() < 100_000
+
+
 def test_newton_steps_keep_the_sum_at_zero():
     a = 0.03125
     X = [[a, -3.0], [a, 0], [a, a], [0, -1.0], [0, a], [a, -1.0], *[[a, a]] * 5]

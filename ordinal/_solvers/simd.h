@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Least curvature of a pair step, relative to K_ii + K_jj. Along pairs of equal rows K
- * in float is nothing but rounding; a step that trusted it would undo the others. */
-#define SMO_ETA_MIN 1e-5f
+/* Least curvature of a pair step, relative to K_ii + K_jj: equal rows have none. */
+#define SMO_ETA_MIN 1e-8f
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
 
