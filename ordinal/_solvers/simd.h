@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Least curvature of a pair step, relative to K_ii + K_jj: equal rows have none. */
-#define SMO_ETA_MIN 1e-8f
+#define SMO_ETA_MIN 1e-12f
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
 
