@@ -128,13 +128,23 @@ class Monitor:
         self.method, self.tol = method, tol
         self.callback, self.max_time = callback, max_time
         self._start = time.perf_counter()
+        self._ended: Status | None = None
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self._start
 
     def stop(self, n_iter: int, violation: float) -> Status | None:
-        """Report progress; the status to end with, or None to go on."""
+        """Report progress; the status to end with, or None to go on.
+
+        Once a fit is to end, so are all its later parts: the other points of a path,
+        or the polish after ADMM.
+        """
+        if self._ended is None:
+            self._ended = self._ask(n_iter, violation)
+        return self._ended
+
+    def _ask(self, n_iter: int, violation: float) -> Status | None:
         seconds = self.seconds
         if self.callback is not None and self.callback(
             State(self.method, int(n_iter), float(violation), self.tol, seconds)

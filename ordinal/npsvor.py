@@ -516,6 +516,7 @@ class _Job:
         inside = feasible(out.g, lo, hi)
         if polish:
             del factor  # its memory is as large as that of the rows of K
+            self.monitor.tol = self.tol
             return self.smo(_MAX_ITER["smo"], [inside[point] for point in points])
 
         G, G_inside = factor.product(out.g), factor.product(inside)

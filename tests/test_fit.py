@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ordinal import Convergence, ConvergenceWarning, State, Status
+from ordinal import (
+    Convergence,
+    ConvergenceWarning,
+    State,
+    Status,
+    datasets,
+    fit_npsvor,
+    fit_npsvor_path,
+)
 from ordinal._fit import Monitor
 
 
@@ -136,3 +144,38 @@ def test_an_unusable_time_limit_is_refused(bad):
 def test_an_unusable_callback_is_refused():
     with pytest.raises(TypeError, match="callback must be callable or None, got 3"):
         Monitor("fit_it", 0.01, 3)
+
+
+def test_a_stop_holds_for_what_is_left_of_the_fit():
+    answers = iter([False, True, False])
+    monitor = Monitor("fit_test", 1e-3, callback=lambda state: next(answers))
+    assert monitor.stop(1, 1.0) is None
+    assert monitor.stop(2, 1.0) is Status.STOPPED
+    assert monitor.stop(3, 1.0) is Status.STOPPED
+    assert next(answers) is False  # nobody was asked again
+
+
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+def test_a_stop_ends_the_whole_path(solver):
+    X, y = datasets.make_gaussians(rng=0)
+    seen = []
+    with pytest.warns(ConvergenceWarning, match="stopped"):
+        models = fit_npsvor_path(
+            X,
+            y,
+            [{"C1": 1e3}, {"C1": 1e4}],
+            solver=solver,
+            tol=1e-300,  # so that no slice can end it first
+            callback=lambda state: seen.append(state) or True,
+        )
+    assert [m.convergence.status for m in models] == [Status.STOPPED] * 2
+    assert len(seen) == 1
+
+
+def test_a_polish_reports_its_own_tolerance():
+    X, y = datasets.make_gaussians(rng=0)
+    seen = []
+    options = {"solver": "admm", "polish": True, "tol": 1e-4}
+    fit_npsvor(X, y, callback=lambda state: seen.append(state.tol), **options)
+    assert seen[0] == 1.0
+    assert seen[-1] == 1e-4
