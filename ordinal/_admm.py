@@ -98,8 +98,7 @@ class DenseFactor:
 
     def __init__(self, kernel, X, rho: float, n_threads: int):
         n = len(X)
-        others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
-        self._values = kernels.Evaluator(kernel, X, others, n_threads)
+        self._values = kernels.on_itself(kernel, X, n_threads)
         A = np.empty((n, n))
         self._values.triangle(A, mirror=False)
         A[np.diag_indices(n)] += rho
@@ -193,8 +192,7 @@ def incomplete_cholesky(kernel, X, rank: int | float, n_threads: int):
     of pivots, or the part of the trace at which to stop.
     """
     n = len(X)
-    others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
-    values = kernels.Evaluator(kernel, X, others, n_threads)
+    values = kernels.on_itself(kernel, X, n_threads)
     left = kernels.diagonal(kernel, X)  # diagonal of K - L L'
     trace = left.sum()
     most = n if isinstance(rank, float) else min(int(rank), n)

@@ -29,8 +29,7 @@ class Gram:
         """`least` rows are held even if that takes more than `cache_mb`."""
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
-        others = np.arange(n) if isinstance(kernel, kernels.Precomputed) else X
-        self._values = kernels.Evaluator(kernel, X, others, n_threads)
+        self._values = kernels.on_itself(kernel, X, n_threads)
         self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         rows = int(cache_mb * 1e6 / (4 * n))
         self.full = rows >= n

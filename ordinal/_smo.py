@@ -97,8 +97,8 @@ def solve(
     judged, vain = L_max.copy(), np.zeros(r, int)  # least violation; refreshes since
     best = g.copy()  # where it was
 
-    def step(k: int) -> None:
-        _newton(gram, tasks[k], problem(k))
+    def step(k: int) -> bool:
+        return _newton(gram, tasks[k], problem(k))
 
     def judge() -> np.ndarray:
         """Violations, from the kernel itself."""
@@ -150,30 +150,35 @@ def solve(
             for k in map(int, np.flatnonzero(again)):
                 # what K in float made of a direction without curvature SMO would only
                 # do again; a step on K itself goes along it to the next bound
-                moved = vain[k] > 0 and newton_step(gram, *problem(k)) is not None
-                if not moved:
-                    tasks[k].phase = Phase.RUN
+                moved = vain[k] > 0 and step(k)
+                tasks[k].phase = Phase.DONE if moved else Phase.RUN
         if status is not None:  # stopped between two slices
             wait(newton.values())
             judge()
     violation = L_max - R_min
     # g'Kg below what rounding makes of 0
     floor = -1e-8 * gram.diagonal.max() * np.abs(g).sum(axis=1) ** 2
-    if any(t.indefinite for t in tasks) or (np.einsum("ij,ij->i", g, G) < floor).any():
-        status = Status.INDEFINITE
-    elif not (violation > tol).any():
-        status = Status.CONVERGED
-    elif status is None:
-        limit = any(t.phase == Phase.LIMIT for t in tasks)
-        status = Status.MAX_ITER if limit else Status.STALLED
+    curved_down = (np.einsum("ij,ij->i", g, G) < floor).any()
     return Solution(
         g=g,
         G=G,
         b=-0.5 * (R_min + L_max),
         violation=violation,
         n_iter=np.array([t.steps for t in tasks]),
-        status=status,
+        status=_verdict(tasks, curved_down, (violation > tol).any(), status),
     )
+
+
+def _verdict(tasks, curved_down, short_of_tol, stopped: Status | None) -> Status:
+    """Why the fit ended: what K is counts first, then what was reached."""
+    if curved_down or any(t.indefinite for t in tasks):
+        return Status.INDEFINITE
+    if not short_of_tol:
+        return Status.CONVERGED
+    if stopped is not None:
+        return stopped
+    limit = any(t.phase == Phase.LIMIT for t in tasks)
+    return Status.MAX_ITER if limit else Status.STALLED
 
 
 def slopes(g, G, lo, hi, pn, pp) -> tuple[np.ndarray, np.ndarray]:
@@ -197,13 +202,12 @@ def _fetch(gram: Gram, tasks: list) -> None:
         gram.ensure(rows)
 
 
-def _newton(gram: Gram, task, arrays) -> None:
-    """One Newton step of a task that is due for it."""
-    size = newton_step(gram, *arrays)
-    if size is None:  # not worth trying again soon
-        task.newton_done(2 * task.patience, 0)
-    else:
-        task.newton_done(_PATIENCE, 1)
+def _newton(gram: Gram, task, arrays) -> bool:
+    """One Newton step of a task; whether it led anywhere."""
+    moved = newton_step(gram, *arrays) is not None
+    # where it did not, it is not worth trying again soon
+    task.newton_done(_PATIENCE if moved else 2 * task.patience, int(moved))
+    return moved
 
 
 def newton_step(gram: Gram, g, G, lo, hi, pn, pp) -> float | None:

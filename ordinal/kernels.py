@@ -22,8 +22,6 @@ from ._threads import Pool
 
 _TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 
-type_of_kernel = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -104,7 +102,7 @@ class Precomputed:
 NAMED = {cls.__name__: cls for cls in (Linear, Polynomial, RBF, Precomputed)}
 
 
-def make_kernel(kernel, gamma, problem: Problem) -> type_of_kernel:
+def make_kernel(kernel, gamma, problem: Problem) -> Callable:
     """The kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
 
     gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
@@ -303,6 +301,12 @@ class Evaluator:
     def _each(self, call, arguments) -> None:
         with Pool(self.n_threads if self.concurrent else 1) as pool:
             pool.run(call, arguments)
+
+
+def on_itself(kernel, X, n_threads: int) -> Evaluator:
+    """k(X, X) of the training rows X, or of a precomputed matrix X."""
+    columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
+    return Evaluator(kernel, X, columns, n_threads)
 
 
 def _check_symmetry(tile: np.ndarray) -> None:
