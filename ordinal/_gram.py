@@ -8,6 +8,7 @@ and from the kernel itself.
 import numpy as np
 
 from . import kernels
+from ._solvers import _kernel
 
 
 class Gram:
@@ -68,6 +69,13 @@ class Gram:
         self._holder[oldest] = missing
         self._used[oldest] = self._clock
         self.slot[missing] = oldest
+
+    def add_rows(self, rows: np.ndarray, change: np.ndarray, G: np.ndarray) -> None:
+        """G += sum_a change[a] K[rows[a]], where the change is not 0; G is (n,)."""
+        moved = change != 0
+        rows = rows[moved].astype(np.int32)
+        self.ensure(rows)
+        _kernel.add_rows(self.K, self.slot[rows], change[moved], G)
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """k(X[index], X[index]) in double and from the kernel itself; the tiles that

@@ -50,7 +50,8 @@ from ._problem import (
     check_positive,
     frozen,
 )
-from ._smo import LEAST_ROWS, solve
+from ._blocks import LEAST_ROWS
+from ._smo import solve
 from ._sparse import CSR
 from ._threads import resolve_n_threads
 

@@ -76,3 +76,24 @@ def csr_times_dense(
                 b = &B[indices[p], 0]
                 for j in range(m):
                     o[j] += v * b[j]
+
+
+def add_rows(
+    const float[:, ::1] K not None,
+    const int32_t[::1] rows not None,        # numbers of rows of K
+    const double[::1] change not None,
+    double[::1] G not None,                  # IN-OUT
+):
+    """G += sum_a change[a] K[rows[a]]."""
+    cdef Py_ssize_t a, i, count
+    cdef const float* some[64]
+    cdef const simd_loops* ops = simd()
+    cdef Py_ssize_t n = G.shape[0]
+    if not (K.shape[1] == n and rows.shape[0] == change.shape[0]):
+        raise ValueError("add_rows: inconsistent array shapes")
+    with nogil:
+        for a in range(0, rows.shape[0], 64):
+            count = min(64, rows.shape[0] - a)
+            for i in range(count):
+                some[i] = &K[rows[a + i], 0]
+            ops.add_rows(&G[0], some, &change[a], count, 0, n)

@@ -25,6 +25,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from ._blocks cimport admit, block_cost, newton_cost, violators
 from .simd cimport (
     SIMD_LANES, SMO_ETA_MIN, simd, simd_loops, simd_seconds, simd_try_lock,
     simd_unlock,
@@ -97,51 +98,6 @@ cdef struct Work:              # one thread
 
 # Selection
 
-cdef void smallest(
-    int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
-) noexcept nogil:
-    """Move the k indices of least sign * key to the front of idx. Expected O(count)."""
-    cdef Py_ssize_t left = 0, right = count - 1, i, j
-    cdef float pivot
-    while left < right:
-        pivot = sign * key[idx[(left + right) >> 1]]
-        i, j = left, right
-        while i <= j:
-            while sign * key[idx[i]] < pivot:
-                i += 1
-            while sign * key[idx[j]] > pivot:
-                j -= 1
-            if i <= j:
-                idx[i], idx[j] = idx[j], idx[i]
-                i += 1
-                j -= 1
-        if k <= j + 1:
-            right = j
-        elif k > i:
-            left = i
-        else:
-            return
-
-
-cdef Py_ssize_t admit(
-    const int32_t* candidates, Py_ssize_t count, Py_ssize_t room,
-    int32_t* member, int32_t* block, Py_ssize_t m,
-) noexcept nogil:
-    """Append up to `room` candidates that are not yet members; the new block size."""
-    cdef Py_ssize_t a
-    cdef int32_t i
-    for a in range(count):
-        if room == 0:
-            break
-        i = candidates[a]
-        if not member[i]:
-            member[i] = 1
-            block[m] = i
-            m += 1
-            room -= 1
-    return m
-
-
 cdef void choose(State* p, Work* w) noexcept nogil:
     """Fill p.block: half of it new violators, the rest kept from before, free first.
 
@@ -161,7 +117,7 @@ cdef void choose(State* p, Work* w) noexcept nogil:
     if not progresses(p):
         p.phase = STUCK
         return
-    cost = p.patience * newton_cost(free, n)
+    cost = p.patience * newton_cost(free + waiting, n)
     if p.work > (cost if waiting <= SETTLED * free else UNSETTLED * cost):
         p.phase = NEWTON
         return
@@ -180,18 +136,10 @@ cdef void choose(State* p, Work* w) noexcept nogil:
 
     half = (q if p.size == 0 else q // 2) // 2
     R_min, L_max = <float>(p.R_min - mid), <float>(p.L_max - mid)
-    count = 0
-    for i in range(n):
-        w.order[count] = i
-        count += w.R[i] < L_max
-    smallest(w.order, w.R, 1, count, min(half, count))
-    m = admit(w.order, min(half, count), half, w.member, p.block, m)
-    count = 0
-    for i in range(n):
-        w.order[count] = i
-        count += w.L[i] > R_min
-    smallest(w.order, w.L, -1, count, min(half, count))
-    m = admit(w.order, min(half, count), half, w.member, p.block, m)
+    count = violators(w.order, w.R, 1, L_max, n, half)
+    m = admit(w.order, count, half, w.member, p.block, m)
+    count = violators(w.order, w.L, -1, R_min, n, half)
+    m = admit(w.order, count, half, w.member, p.block, m)
     m = admit(w.keep, kept, q - m, w.member, p.block, m)
     m = admit(w.keep + p.q, rest, q - m, w.member, p.block, m)
     for a in range(m):
@@ -325,26 +273,11 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
             w.delta[count] = t
             w.rows[count] = w.rows[a]
             count += 1
-    ops.add_rows(p.G, w.rows, w.delta, count, p.n)
+    ops.add_rows(p.G, w.rows, w.delta, count, 0, p.n)
     if p.steps >= p.max_steps:
         p.phase = LIMIT
     else:
         p.phase = RUN if count else STUCK
-
-
-cdef double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:
-    """Time of one block of SMO: its copy of K, the steps, the sweep over G.
-
-    In nanoseconds of the machine on which the constants were measured, counted and
-    not clocked: what is chosen by it must not depend on the day or the threads.
-    """
-    return m * (1.5 * m + 0.2 * n) + steps * (80 + 0.3 * m)
-
-
-cdef double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:
-    """Time of one Newton step, in the unit of block_cost."""
-    cdef double f = free
-    return f * (f * (f / 130 + 5) + 0.2 * n) + 1e6
 
 
 # Scheduling
@@ -505,26 +438,3 @@ cdef class Workspace:
 
     def __dealloc__(self):
         PyMem_Free(self.work)
-
-
-# For Newton steps
-
-def add_rows(
-    const float[:, ::1] K not None,
-    const int32_t[::1] rows not None,        # numbers of rows of K
-    const double[::1] change not None,
-    double[::1] G not None,                  # IN-OUT
-):
-    """G += sum_a change[a] K[rows[a]]."""
-    cdef Py_ssize_t a, i, count
-    cdef const float* some[64]
-    cdef const simd_loops* ops = simd()
-    cdef Py_ssize_t n = G.shape[0]
-    if not (K.shape[1] == n and rows.shape[0] == change.shape[0]):
-        raise ValueError("add_rows: inconsistent array shapes")
-    with nogil:
-        for a in range(0, rows.shape[0], 64):
-            count = min(64, rows.shape[0] - a)
-            for i in range(count):
-                some[i] = &K[rows[a + i], 0]
-            ops.add_rows(&G[0], some, &change[a], count, n)

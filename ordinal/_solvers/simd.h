@@ -23,6 +23,9 @@ typedef struct {
   /* Pair SMO within a block of m variables, m a multiple of SIMD_LANES. */
   float (*smo_update)(float *R, float *L, const float *Ki, const float *Kj,
                       float t, ptrdiff_t m);
+  void (*threshold_update)(float *R, float *L, const float *Ki, const float *Kj,
+                           float t, const ptrdiff_t *start, ptrdiff_t T, float *R_min,
+                           float *L_max);
   float (*smo_gain)(const float *L, const float *Ki, const float *D, float Dii,
                     float R_min, float *gain, ptrdiff_t m, float *L_max);
   ptrdiff_t (*find)(const float *x, float value, ptrdiff_t m);
@@ -36,7 +39,7 @@ typedef struct {
                    float *R, float *L, ptrdiff_t n, double *R_min, double *L_max,
                         ptrdiff_t *waiting);
   void (*add_rows)(double *G, const float *const *rows, const double *delta,
-                   ptrdiff_t count, ptrdiff_t n);
+                   ptrdiff_t count, ptrdiff_t begin, ptrdiff_t end);
 
   /* K = exp(-gamma max(aa + bb - 2 P, 0)) for one row of inner products. */
   void (*rbf_row_f32)(const double *P, double aa, const double *bb, double gamma,

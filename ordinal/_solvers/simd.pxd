@@ -10,6 +10,10 @@ cdef extern from "simd.h" nogil:
         float (*smo_update)(
             float* R, float* L, const float* Ki, const float* Kj, float t, Py_ssize_t m,
         ) noexcept nogil
+        void (*threshold_update)(
+            float* R, float* L, const float* Ki, const float* Kj, float t,
+            const Py_ssize_t* start, Py_ssize_t T, float* R_min, float* L_max,
+        ) noexcept nogil
         float (*smo_gain)(
             const float* L, const float* Ki, const float* D, float Dii, float R_min,
             float* gain, Py_ssize_t m, float* L_max,
@@ -26,7 +30,7 @@ cdef extern from "simd.h" nogil:
         ) noexcept nogil
         void (*add_rows)(
             double* G, const float** rows, const double* delta, Py_ssize_t count,
-            Py_ssize_t n,
+            Py_ssize_t begin, Py_ssize_t end,
         ) noexcept nogil
         void (*rbf_row_f32)(
             const double* P, double aa, const double* bb, double gamma, float* K,

@@ -20,6 +20,27 @@ static float FN(smo_update)(float *restrict R, float *restrict L,
   return R_min;
 }
 
+/* The same for the segments of a block, one a threshold, with both extremes of each. */
+static void FN(threshold_update)(float *restrict R, float *restrict L,
+                                 const float *restrict Ki, const float *restrict Kj,
+                                 float t, const ptrdiff_t *start, ptrdiff_t T,
+                                 float *restrict R_min, float *restrict L_max) {
+  for (ptrdiff_t s = 0; s < T; s++) {
+    float low = INFINITY, top = -INFINITY;
+#pragma omp simd reduction(min : low) reduction(max : top)
+    for (ptrdiff_t k = start[s]; k < start[s + 1]; k++) {
+      const float d = t * (Ki[k] - Kj[k]);
+      const float r = R[k] + d, l = L[k] + d;
+      R[k] = r;
+      L[k] = l;
+      low = r < low ? r : low;
+      top = l > top ? l : top;
+    }
+    R_min[s] = low;
+    L_max[s] = top;
+  }
+}
+
 /* Decrease of the dual that the best unclipped step of pair (i, k) would bring. */
 static float FN(smo_gain)(const float *restrict L, const float *restrict Ki,
                           const float *restrict D, float Dii, float R_min,
@@ -124,12 +145,14 @@ static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G
   return free;
 }
 
-/* G += sum_a delta[a] rows[a], in double, a strip of G that stays in cache. */
+/* G += sum_a delta[a] rows[a] from begin to end, in double, a strip of G that stays in
+ * cache at a time. */
 static void FN(add_rows)(double *restrict G, const float *const *rows,
-                         const double *delta, ptrdiff_t count, ptrdiff_t n) {
+                         const double *delta, ptrdiff_t count, ptrdiff_t begin,
+                         ptrdiff_t end) {
   enum { STRIP = 1024 };
-  for (ptrdiff_t start = 0; start < n; start += STRIP) {
-    const ptrdiff_t stop = start + STRIP < n ? start + STRIP : n;
+  for (ptrdiff_t start = begin; start < end; start += STRIP) {
+    const ptrdiff_t stop = start + STRIP < end ? start + STRIP : end;
     ptrdiff_t a = 0;
     for (; a + 4 <= count; a += 4) {
       const float *restrict p = rows[a], *restrict q = rows[a + 1];
@@ -253,6 +276,6 @@ static void FN(admm_clip)(const double *restrict g, double *restrict z,
 }
 
 static const simd_loops FN(loops) = {
-  STR(LEVEL), FN(smo_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
+  STR(LEVEL), FN(smo_update), FN(threshold_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
   FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip),
 };

@@ -1,0 +1,155 @@
+"""The loop around solvers that work block by block: `_smo.py`, `_thresholds.py`.
+
+A kernel advances tasks by blocks, with the interpreter's lock released, and returns
+several times a second. Between its turns missing rows of K are computed, Newton steps
+taken where SMO turns slow, and the monitor is asked. What counts in the end is judged
+afresh, from the kernel in double: float32 rows leave errors that add up.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+
+import numpy as np
+
+from ._fit import Monitor, Status
+from ._gram import Gram
+from ._solvers._smo import Phase
+from ._threads import Pool
+
+AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
+# A Newton step is due when few variables wait at their bounds to join the free ones,
+# for then it nearly ends the fit, and SMO has spent this many times its cost
+PATIENCE = 0.5
+LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
+_IN_VAIN = 6  # times that all is recomputed without a fifth less violation to show
+
+
+def block_size(n: int, capacity: int) -> int:
+    """Variables in an SMO block: a larger one reads K less often, but each of its steps
+    costs in proportion. Measured best on 1000 to 8000 rows; no more than the rows of K
+    that are held."""
+    return min(1536, max(64, n // 4 // 64 * 64), max(16, capacity // 16 * 16))
+
+
+def run(
+    tasks: list,
+    points: np.ndarray,
+    advance: Callable[[float, int], None],
+    newton: Callable[[int], bool],
+    judge: Callable[[], np.ndarray],
+    *,
+    gram: Gram,
+    tol: float,
+    n_threads: int,
+    monitor: Monitor,
+) -> tuple[np.ndarray, Status | None]:
+    """Improve every task until its violation is at most tol, or nothing helps.
+
+    Parameters
+    ----------
+    tasks : list of r kernel tasks
+    points : (r, ...) array
+        Their dual points, which the tasks change in place.
+    advance : callable(seconds, n_threads)
+        Blocks of SMO on whatever task is in phase RUN or READY.
+    newton : callable(k)
+        A Newton step of task k; whether it moved.
+    judge : callable()
+        All that follows from `points` afresh, in double; returns the violations, (r,).
+
+    Returns
+    -------
+    violation : (r,) array
+    stopped : Status or None
+        Why the monitor ended it.
+    """
+    everyone = range(len(tasks))
+    judged = np.full(len(tasks), np.inf)  # least violation
+    vain = np.zeros(len(tasks), int)  # times judged since
+    best = points.copy()  # where it was
+    n_workers = n_threads if gram.concurrent else 1
+    under_way: dict[int, Future] = {}  # Newton steps on threads of the pool
+
+    def step(k: int) -> bool:
+        moved = newton(k)
+        # where it did not, it is not worth trying again soon
+        patience = PATIENCE if moved else 2 * tasks[k].patience
+        tasks[k].newton_done(patience, int(moved))
+        return moved
+
+    with Pool(n_workers) as pool:
+        while True:
+            going = any(t.phase <= Phase.READY for t in tasks)
+            if going:
+                seconds = Monitor.SLICE / (4 if under_way else 1)
+                advance(seconds, max(1, n_threads - len(under_way)))
+            elif under_way:
+                wait(under_way.values(), Monitor.SLICE, FIRST_COMPLETED)
+            for k in [k for k, future in under_way.items() if future.done()]:
+                under_way.pop(k).result()
+            _fetch(gram, tasks)
+            going = any(t.phase < Phase.NEWTON for t in tasks)
+            for k in everyone:  # one thread stays with SMO while there is SMO to do
+                due = tasks[k].phase == Phase.NEWTON and k not in under_way
+                if due and len(under_way) < max(1, n_workers - going):
+                    future = pool.submit(step, k)
+                    if future is not None:
+                        under_way[k] = future
+            stopped = monitor.stop(
+                sum(t.steps for t in tasks), max(t.violation for t in tasks)
+            )
+            if stopped is not None:
+                wait(under_way.values())
+                return judge(), stopped
+            if under_way or any(t.phase < Phase.DONE for t in tasks):
+                continue
+            violation = judge()
+            vain = np.where(violation < 0.8 * judged, 0, vain + 1)
+            better = violation < judged
+            best[better], judged[better] = points[better], violation[better]
+            again = (violation > tol) & (vain < _IN_VAIN)
+            again &= [t.phase != Phase.LIMIT for t in tasks]
+            if not again.any():
+                if (violation > judged).any():  # the last steps did harm
+                    points[:] = best
+                    violation = judge()
+                return violation, None
+            for k in map(int, np.flatnonzero(again)):
+                # what K in float made of a direction without curvature SMO would only
+                # do again; a step on K itself goes along it to the next bound
+                moved = vain[k] > 0 and step(k)
+                tasks[k].phase = Phase.DONE if moved else Phase.RUN
+
+
+def verdict(
+    tasks: list, curved_down: bool, short_of_tol: bool, stopped: Status | None
+) -> Status:
+    """Why the fit ended: what K is counts first, then what was reached."""
+    if curved_down or any(t.indefinite for t in tasks):
+        return Status.INDEFINITE
+    if not short_of_tol:
+        return Status.CONVERGED
+    if stopped is not None:
+        return stopped
+    limit = any(t.phase == Phase.LIMIT for t in tasks)
+    return Status.MAX_ITER if limit else Status.STALLED
+
+
+def curves_down(gram: Gram, g: np.ndarray, G: np.ndarray) -> bool:
+    """Whether some g'Kg, of (r, n) g and G = gK, is below what rounding makes of 0."""
+    floor = -1e-8 * gram.diagonal.max() * np.abs(g).sum(axis=1) ** 2
+    return bool((np.einsum("ij,ij->i", g, G) < floor).any())
+
+
+def _fetch(gram: Gram, tasks: list) -> None:
+    """Compute missing rows of K for as many waiting tasks as there is room."""
+    rows = np.empty(0, np.int32)
+    for task in tasks:
+        if task.phase == Phase.WAIT:
+            more = np.union1d(rows, task.needed())
+            if more.size > gram.capacity:
+                break
+            rows = more
+            task.phase = Phase.READY
+    if rows.size:
+        gram.ensure(rows)

@@ -1,0 +1,217 @@
+"""Quadratic programs of parallel hyperplanes: one direction, several thresholds.
+
+    min_g  1/2 beta'K beta + sum_ij slope_ij g_ij [+ 1/2 sum_j z_j^2]                (Q)
+    s.t.   lo_ij <= g_ij <= hi_ij,  and for each threshold j
+
+      sum_i g_ij = 0                            separate thresholds
+      sum_i g_ij = mu_j - mu_{j+1},  mu >= 0    coupled: b_1 <= ... <= b_T; mu_1 = mu_{T+1} = 0
+      sum_i g_ij = -z_j                         priced: 1/2 b_j^2 in the primal, b_j = z_j
+
+with beta_i = sum_j g_ij and f = K beta. The derivative by g_ij is d_ij = f_i +
+slope_ij, so every threshold is a C-SVC that shares f with the others:
+
+    up_j  = min d_ij over the g_ij that can grow, and z_j
+    low_j = max d_ij over the g_ij that can shrink, and z_j
+
+Coupled, what shrinks may also be of a lower threshold, which raises mu between the two,
+or of a higher one as long as the mu between them are positive: low_j is then the
+maximum over all thresholds up to the last that positive mu tie to j, and up_j the
+minimum from the first one on, as in (17) and (18) of Chu and Keerthi. A feasible g is
+optimal iff violation = max_j (low_j - up_j) <= 0, and b_j lies in [low_j, up_j]. (KKT)
+
+`solve` works by SMO in blocks (`_solvers/_thresholds.pyx`), Newton steps on all free
+variables where SMO turns slow, and judges f afresh from the kernel in double.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._blocks import AIM, PATIENCE, block_size, curves_down, run, verdict
+from ._fit import Monitor, Status
+from ._gram import Gram
+from ._newton import step_on_face
+from ._solvers._thresholds import Task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """What defines (Q) beside K. Arrays are (T, n)."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    slope: np.ndarray
+    coupled: bool = False
+    priced: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What `solve` reached."""
+
+    g: np.ndarray  # (T, n)
+    z: np.ndarray  # (T,), zeros unless priced
+    mu: np.ndarray  # (T + 1,), zeros unless coupled
+    f: np.ndarray  # (n,) from the kernel in double
+    low: np.ndarray  # (T,)
+    up: np.ndarray  # (T,)
+    violation: float
+    n_iter: int  # pair steps, plus one for every Newton step
+    status: Status
+
+
+class _Point:
+    """A dual point in one piece of memory, [g, z, mu], and what follows from it."""
+
+    def __init__(self, gram: Gram, terms: Terms, g: np.ndarray):
+        T, n = terms.lo.shape
+        self.gram, self.terms = gram, terms
+        self.whole = np.zeros(T * n + 2 * T + 1)
+        self.entries, self.mu = self.whole[: T * n + T], self.whole[T * n + T :]
+        self.g, self.z = self.entries[: T * n].reshape(T, n), self.entries[T * n :]
+        self.g[:] = g
+        sums = self.g.sum(axis=1)
+        if terms.priced:
+            self.z[:] = -sums
+        if terms.coupled:
+            self.mu[1:-1] = np.maximum(-np.cumsum(sums)[:-1], 0)
+        self.f = np.zeros(n)
+        self.low, self.up = np.zeros(T), np.zeros(T)
+        self.judge()
+
+    def judge(self) -> np.ndarray:
+        """f from the kernel itself, low and up from it; the violation, (1,)."""
+        beta = self.g.sum(axis=0)
+        self.f[:] = self.gram.product(beta[None])[0] if beta.any() else 0.0
+        self._slopes()
+        return np.array([(self.low - self.up).max()])
+
+    def _slopes(self):
+        """d, where it counts for growing and for shrinking; sets low and up."""
+        d = self.f + self.terms.slope
+        R = np.where(self.g < self.terms.hi, d, np.inf)
+        L = np.where(self.g > self.terms.lo, d, -np.inf)
+        self.low[:], self.up[:] = L.max(axis=1), R.min(axis=1)
+        if self.terms.priced:
+            self.low[:] = np.maximum(self.low, self.z)
+            self.up[:] = np.minimum(self.up, self.z)
+        if self.terms.coupled:
+            first, last = self.groups()
+            self.low[:] = np.maximum.accumulate(self.low)[last]
+            self.up[:] = np.minimum.accumulate(self.up[::-1])[::-1][first]
+        return d, R, L
+
+    def groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last threshold that positive mu tie to each, (T,)."""
+        T = self.low.size
+        j, tied = np.arange(T), self.mu[1:-1] > 0
+        first = np.maximum.accumulate(np.where(np.r_[False, tied], 0, j))
+        last = np.minimum.accumulate(np.where(np.r_[tied, False], T - 1, j)[::-1])[::-1]
+        return first, last
+
+    def newton_step(self) -> bool:
+        """Move to the minimiser of (Q) over the variables that are free or want to be.
+
+        Tied thresholds move as one and the others apart, so that as far as mu stays
+        positive the step is one within a face of (Q). Whether anything moved.
+        """
+        gram, terms, (T, n) = self.gram, self.terms, self.g.shape
+        d, R, L = self._slopes()
+        mid = 0.5 * (self.low + self.up)[:, None]
+        inside = (self.g > terms.lo) & (self.g < terms.hi)
+        grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
+        J, I = np.nonzero(inside | grows | shrinks)
+        m, n_priced = I.size, T if terms.priced else 0
+        if not 2 <= m <= gram.capacity:
+            return False
+        at = self.g[J, I]
+        left = np.where(grows[J, I], at, terms.lo[J, I])
+        right = np.where(shrinks[J, I], at, terms.hi[J, I])
+        M = np.eye(m + n_priced)
+        M[:m, :m] = gram.block(I)
+
+        group = self.groups()[0] if terms.coupled else np.arange(T)
+        of = np.concatenate([group[J], np.arange(n_priced)])
+        present, column = np.unique(of, return_inverse=True)
+        E = np.zeros((m + n_priced, present.size))
+        E[np.arange(of.size), column] = 1.0
+        infinite = np.full(n_priced, np.inf)
+        z = self.z[:n_priced]
+
+        def sums(d):
+            return np.bincount(J, d[:m], minlength=T)
+
+        def room(d):
+            """How far until a mu is 0."""
+            fall, mu = np.cumsum(sums(d))[:-1], self.mu[1:-1]
+            falls = (fall > 0) & (mu > 0)
+            return float((mu[falls] / fall[falls]).min(initial=np.inf))
+
+        new = step_on_face(
+            M,
+            np.concatenate([d[J, I], z]),
+            np.concatenate([at, z]),
+            np.concatenate([left, -infinite]),
+            np.concatenate([right, infinite]),
+            E,
+            room if terms.coupled else None,
+        )
+        if new is None:
+            return False
+        self.g[J, I] = new[:m]
+        self.z[:n_priced] = new[m:]
+        if terms.coupled:
+            fall = np.cumsum(sums(new[:m] - at))[:-1]
+            tied = self.mu[1:-1] > 0
+            self.mu[1:-1] = np.where(tied, np.maximum(self.mu[1:-1] - fall, 0), 0)
+        change = np.zeros(n)
+        np.add.at(change, I, new[:m] - at)
+        gram.add_rows(np.arange(n), change, self.f)
+        return True
+
+
+def solve(
+    gram: Gram,
+    terms: Terms,
+    g: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    n_threads: int,
+    monitor: Monitor,
+) -> Solution:
+    """Solve (Q) from the feasible point g, (T, n).
+
+    Stops at violation <= tol or after max_iter steps. The result does not depend on
+    n_threads.
+    """
+    T, n = terms.lo.shape
+    point = _Point(gram, terms, g)
+
+    def by_entry(a: np.ndarray, of_z: float) -> np.ndarray:
+        return np.concatenate([a.ravel(), np.full(T, of_z)])
+
+    box = np.inf if terms.priced else 0.0
+    task = Task(
+        gram.K, gram.slot, gram.diagonal, point.entries, point.mu, point.f,
+        by_entry(terms.lo, -box), by_entry(terms.hi, box), by_entry(terms.slope, 0.0),
+        terms.coupled, terms.priced, block_size(n, gram.capacity), AIM * tol, max_iter,
+        PATIENCE,
+    )  # fmt: skip
+    violation, stopped = run(
+        [task], point.whole[None], task.advance, lambda k: point.newton_step(),
+        point.judge, gram=gram, tol=tol, n_threads=n_threads, monitor=monitor,
+    )  # fmt: skip
+    beta = point.g.sum(axis=0)[None]
+    curved_down = curves_down(gram, beta, point.f[None])
+    return Solution(
+        g=point.g,
+        z=point.z,
+        mu=point.mu,
+        f=point.f,
+        low=point.low,
+        up=point.up,
+        violation=float(violation[0]),
+        n_iter=task.steps,
+        status=verdict([task], curved_down, bool(violation[0] > tol), stopped),
+    )
