@@ -18,23 +18,36 @@ except ImportError as error:
     raise ImportError(_advice) from error
 
 from . import datasets, kernels, metrics, model_selection, preprocessing
-from ._fit import Convergence, ConvergenceWarning, State, Status
+from ._fit import (
+    Convergence,
+    ConvergenceWarning,
+    DisorderedThresholdsWarning,
+    State,
+    Status,
+)
 from ._model import load
 from ._threads import show_config
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
+from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 
 __version__: str = _config.VERSION
 
 __all__ = [
     "Convergence",
     "ConvergenceWarning",
+    "DisorderedThresholdsWarning",
     "NpsvorModel",
     "State",
     "Status",
+    "SvorModel",
     "__version__",
     "datasets",
     "fit_npsvor",
     "fit_npsvor_path",
+    "fit_redsvm",
+    "fit_shashua_levin",
+    "fit_svorex",
+    "fit_svorim",
     "kernels",
     "load",
     "metrics",

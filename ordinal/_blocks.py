@@ -141,6 +141,29 @@ def curves_down(gram: Gram, g: np.ndarray, G: np.ndarray) -> bool:
     return bool((np.einsum("ij,ij->i", g, G) < floor).any())
 
 
+def feasible(
+    g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """The point of each row's box with the given sum that is nearest to that row of g.
+
+    It is clip(g - t, lo, hi) for some t, found by bisection; what rounding leaves of
+    the sum is spread over the room in the box.
+    """
+    total = np.reshape(total, (-1, 1))
+    low = (g - hi).min(axis=1, keepdims=True)
+    high = (g - lo).max(axis=1, keepdims=True)
+    for _ in range(60):
+        t = 0.5 * (low + high)
+        above = np.clip(g - t, lo, hi).sum(axis=1, keepdims=True) > total
+        low, high = np.where(above, t, low), np.where(above, high, t)
+    g = np.clip(g - t, lo, hi)
+    excess = g.sum(axis=1, keepdims=True) - total
+    room = np.where(excess > 0, g - lo, hi - g)
+    all_room = room.sum(axis=1, keepdims=True)
+    part = np.where(all_room > 0, excess / np.where(all_room > 0, all_room, 1), 0)
+    return np.clip(g - part * room, lo, hi)
+
+
 def _fetch(gram: Gram, tasks: list) -> None:
     """Compute missing rows of K for as many waiting tasks as there is room."""
     rows = np.empty(0, np.int32)

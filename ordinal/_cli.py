@@ -23,13 +23,14 @@ import numpy as np
 
 import ordinal
 
-from ._fit import ConvergenceWarning
+from ._fit import ConvergenceWarning, DisorderedThresholdsWarning
 from ._table import Table, read_table
 from .datasets import make_gaussians, make_tlssvor
 from .metrics import mae, mze
 from .model_selection import stratified_holdout
 from .npsvor import fit_npsvor
 from .preprocessing import Binning, StandardizedModel, Standardizer
+from .svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
@@ -38,12 +39,19 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
     "npsvor": (fit_npsvor, {}),
     "npsvor-admm": (fit_npsvor, {"solver": "admm"}),
+    "svorim": (fit_svorim, {}),
+    "svorex": (fit_svorex, {}),
+    "shashua-levin": (fit_shashua_levin, {}),
+    "redsvm": (fit_redsvm, {}),
 }
 
 _BINNING = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
 
 # Arguments that the command line cannot hold, or has an option of its own for.
-_NOT_SETTABLE = {"X", "y", "classes", "sample_weight", "callback"}
+_NOT_SETTABLE = {"X", "y", "classes", "sample_weight", "start", "callback"}
+
+# What a model says of itself: counted, or printed as a line, and not as a warning.
+_REPORTED = (ConvergenceWarning, DisorderedThresholdsWarning)
 
 # An integer target with more values than this is a quantity, not a rank.
 _MAX_RANKS = 50
@@ -369,13 +377,14 @@ class _Scores(NamedTuple):
     mae: np.ndarray
     seconds: np.ndarray  # of the fit alone
     failures: list[str]  # status of each fit that did not converge
+    disordered: int  # number of fits with thresholds out of order
 
 
 def _compare(args: argparse.Namespace) -> None:
     methods = _chosen_methods(args)
     tasks = _tasks(args)
     width = max(len(name) for name in ("method", *methods))
-    unconverged = []
+    unconverged, disordered = [], []
     for data, splits in tasks:
         _print_heading(data, splits, width)
         for name, (fit, params) in methods.items():
@@ -389,9 +398,14 @@ def _compare(args: argparse.Namespace) -> None:
             if scores.failures:
                 why = ", ".join(sorted(set(scores.failures)))
                 unconverged.append(f"{name} on {data.name} ({why})")
+            if scores.disordered:
+                part = f"{scores.disordered}/{len(splits)}"
+                disordered.append(f"{name} on {data.name} ({part})")
         print()
     if unconverged:
         print(f"Not converged in every split: {'; '.join(unconverged)}")
+    if disordered:
+        print(f"Thresholds out of order: {'; '.join(disordered)}")
 
 
 def _chosen_methods(args: argparse.Namespace) -> dict[str, tuple[Fit, dict[str, Any]]]:
@@ -420,17 +434,19 @@ def _print_heading(data: _Data, splits: Splits, width: int) -> None:
 
 
 def _evaluate(fit: Fit, params: dict, data: _Data, splits: Splits) -> _Scores:
-    errors, failures = [], []
+    errors, failures, disordered = [], [], 0
     for train_idx, test_idx in splits:
         standardizer = Standardizer.fit(data.X[train_idx])
         X = standardizer.transform(data.X[train_idx])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+            for category in _REPORTED:
+                warnings.simplefilter("ignore", category)
             start = time.perf_counter()
             model = fit(X, data.y[train_idx], **data.params, **params)
             elapsed = time.perf_counter() - start
         if not model.convergence.converged:
             failures.append(model.convergence.status.value)
+        disordered += bool(getattr(model, "disorder", ()))
         true = data.y[test_idx]
         predicted = model.predict(standardizer.transform(data.X[test_idx]))
         errors.append(
@@ -441,7 +457,7 @@ def _evaluate(fit: Fit, params: dict, data: _Data, splits: Splits) -> _Scores:
             )
         )
     zero_one, absolute, seconds = np.array(errors).T
-    return _Scores(zero_one, absolute, seconds, failures)
+    return _Scores(zero_one, absolute, seconds, failures, disordered)
 
 
 def _mean_sd(values: np.ndarray) -> str:
@@ -457,7 +473,8 @@ def _fit(args: argparse.Namespace) -> None:
     data = _read(args)
     standardizer = Standardizer.fit(data.X)
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+        for category in _REPORTED:
+            warnings.simplefilter("always", category)
         model = fit(standardizer.transform(data.X), data.y, **data.params, **params)
     for warning in caught:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)

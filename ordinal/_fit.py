@@ -15,6 +15,10 @@ class ConvergenceWarning(UserWarning):
     """The returned model is usable but is not the optimum that was asked for."""
 
 
+class DisorderedThresholdsWarning(UserWarning):
+    """Thresholds of the returned model do not increase; its `disorder` lists them."""
+
+
 class Status(enum.Enum):
     """Why a fit ended."""
 
@@ -92,6 +96,12 @@ class Convergence:
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
+
+
+def worse(whole: Convergence, fold: Convergence) -> Convergence:
+    """The record of a fit that also needed one of a fold: its own, unless the fold
+    alone fell short."""
+    return fold if whole.converged and not fold.converged else whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,14 @@ import numpy as np
 
 from . import kernels
 from ._fit import Convergence, Status
+from ._probability import CumulativeLink, SoftmaxLink
 from ._sparse import CSR, frozen
 
 _FORMAT, _VERSION = "ordinal-model", 1
 _ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
-_RECORDS: dict[str, type] = {"CSR": CSR, "Convergence": Convergence}
+_RECORDS: dict[str, type] = {
+    cls.__name__: cls for cls in (CSR, Convergence, CumulativeLink, SoftmaxLink)
+}
 _MODELS: dict[str, type["Model"]] = {}
 
 
@@ -132,6 +135,34 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(
                 f"{path!s} is not an ordinal model file: {reason}"
             ) from error
+
+
+# Support rows
+
+
+def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
+    """What a kernel model keeps of its training rows: for a precomputed kernel their
+    numbers, else the rows."""
+    if isinstance(kernel, kernels.Precomputed):
+        return frozen(rows.astype(np.int64))
+    support = kernels.take(X, rows)
+    return support if isinstance(support, CSR) else frozen(support)
+
+
+def check_support(support: Any, kernel: Any, m: int, n_features: int) -> None:
+    """Raise ValueError unless these are m support rows as `support_rows` makes them."""
+    if isinstance(kernel, kernels.Precomputed):
+        if (
+            isinstance(support, CSR)
+            or support.shape != (m,)
+            or support.dtype.kind != "i"
+            or not ((support >= 0) & (support < n_features)).all()
+        ):
+            raise ValueError("support must number training rows")
+    elif support.shape != (m, n_features) or (
+        not isinstance(support, CSR) and support.dtype != np.float64
+    ):
+        raise ValueError("support must be float64 rows of n_features")
 
 
 def _rebuild(cls: type[Model], fields: dict[str, Any]) -> Model:

@@ -4,11 +4,12 @@
     s.t.   lo_ij <= g_ij <= hi_ij,  and for each threshold j
 
       sum_i g_ij = 0                            separate thresholds
-      sum_i g_ij = mu_j - mu_{j+1},  mu >= 0    coupled: b_1 <= ... <= b_T; mu_1 = mu_{T+1} = 0
-      sum_i g_ij = -z_j                         priced: 1/2 b_j^2 in the primal, b_j = z_j
+      sum_i g_ij = mu_j - mu_{j+1},  mu >= 0    coupled thresholds: b_1 <= ... <= b_T
+      sum_i g_ij = -z_j                         priced: 1/2 b_j^2 in the primal
 
-with beta_i = sum_j g_ij and f = K beta. The derivative by g_ij is d_ij = f_i +
-slope_ij, so every threshold is a C-SVC that shares f with the others:
+with mu_1 = mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta; z_j is b_j at the optimum.
+The derivative by g_ij is d_ij = f_i + slope_ij, so every threshold is a C-SVC that
+shares f with the others:
 
     up_j  = min d_ij over the g_ij that can grow, and z_j
     low_j = max d_ij over the g_ij that can shrink, and z_j

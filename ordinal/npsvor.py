@@ -29,16 +29,24 @@ paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import kernels
 from ._admm import DenseFactor, LowRankFactor, solve_admm
-from ._fit import Convergence, Monitor, State, Status
+from ._blocks import LEAST_ROWS, feasible
+from ._fit import Convergence, Monitor, State, Status, worse
 from ._gram import Gram
-from ._model import Model
+from ._model import Model, check_support, support_rows
+from ._probability import (
+    SoftmaxLink,
+    fold_numbers,
+    out_of_fold,
+    predict_ranks,
+    require_link,
+)
 from ._problem import (
     Problem,
     check_choice,
@@ -49,8 +57,8 @@ from ._problem import (
     check_nonnegative,
     check_positive,
     frozen,
+    resolve_rng,
 )
-from ._blocks import LEAST_ROWS
 from ._smo import solve
 from ._sparse import CSR
 from ._threads import resolve_n_threads
@@ -79,6 +87,10 @@ class NpsvorModel(Model):
         Labels in rank order.
     kernel : callable
     n_features : int
+    cost : (r, r) array
+        That of the fit; 1 off the diagonal unless given.
+    link : SoftmaxLink or None
+        Probabilities from distances; None unless fitted with `probability`.
     convergence : Convergence
         Arrays with one entry a rank.
     """
@@ -91,6 +103,8 @@ class NpsvorModel(Model):
     classes: np.ndarray
     kernel: Callable
     n_features: int
+    cost: np.ndarray
+    link: SoftmaxLink | None
     convergence: Convergence
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -120,19 +134,59 @@ class NpsvorModel(Model):
         f = values.product(self.coef) + self.intercept
         return f / self.norms if self.normalize else f
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The label of the nearest hyperplane, of the lowest rank where two tie.
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks, a softmax link of the distances |f_k(x)|.
+
+        Two ranks with equal offsets in the `link` are more probable the nearer their
+        hyperplane; the offsets are what calibration on rows that the hyperplanes were
+        not fitted to adds to that.
 
         Parameters
         ----------
         X : (n, n_features) array or CSR
-            As for `decision_function`, which says what is raised.
+            As for `decision_function`, which says what else is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `probability`.
+        """
+        return require_link(self.link)(np.abs(self.decision_function(X)))
+
+    def predict(self, X: Any, *, rule: str = "nearest", cost: Any = None) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`.
+        rule : {"nearest", "mode", "median", "cost"}, default "nearest"
+            "nearest" takes the nearest hyperplane, of the lowest rank where two tie.
+            The others use `predict_proba`: its most probable rank, its median, or the
+            rank of least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
+            model.
 
         Returns
         -------
         (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError
+            If a rule on probabilities is asked of a model without them, or `cost` is
+            not as in `fit_npsvor`.
         """
-        return self.classes[np.abs(self.decision_function(X)).argmin(axis=1)]
+        ranks = predict_ranks(self, X, rule, "nearest", cost)
+        if ranks is None:
+            ranks = np.abs(self.decision_function(X)).argmin(axis=1)
+        return self.classes[ranks]
 
     def _check(self) -> None:
         if self.coef.ndim != 2:
@@ -147,19 +201,11 @@ class NpsvorModel(Model):
         ):
             if values.shape != shape or values.dtype != np.float64:
                 raise ValueError("coef, intercept and norms must be float64, r wide")
-        support = self.support
-        if isinstance(self.kernel, kernels.Precomputed):
-            if (
-                isinstance(support, CSR)
-                or support.shape != (m,)
-                or support.dtype.kind != "i"
-                or not ((support >= 0) & (support < self.n_features)).all()
-            ):
-                raise ValueError("support must number training rows")
-        elif support.shape != (m, self.n_features) or (
-            not isinstance(support, CSR) and support.dtype != np.float64
-        ):
-            raise ValueError("support must be float64 rows of n_features")
+        check_support(self.support, self.kernel, m, self.n_features)
+        if self.cost.shape != (r, r) or self.cost.dtype != np.float64:
+            raise ValueError("cost must be float64, r x r")
+        if self.link is not None and self.link.offsets.shape != (r,):
+            raise ValueError("the link must have an offset a rank")
 
 
 def fit_npsvor(
@@ -183,6 +229,8 @@ def fit_npsvor(
     e_rel: float | None = None,
     polish: bool | None = None,
     rank: int | float | None = None,
+    probability: bool = False,
+    rng: int | np.random.Generator = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
     max_iter: int | None = None,
@@ -241,6 +289,11 @@ def fit_npsvor(
     rank : int, or float in (0, 1), optional, ADMM only
         Replace K by a pivoted incomplete Cholesky factor with this many columns, or
         with as many as leave this part of the trace. Memory is then n times the rank.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the distances of five more
+        fits, each of which leaves out a fifth of the rows.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths. Unused without `probability`.
     n_threads : int, optional
         Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
         result does not depend on it.
@@ -285,8 +338,9 @@ def fit_npsvor(
         "fit_npsvor", X, y, [point], kernel=kernel, gamma=gamma, solver=solver,
         tol=tol, sample_weight=sample_weight, class_weight=class_weight, cost=cost,
         classes=classes, normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel,
-        polish=polish, rank=rank, n_threads=n_threads, cache_mb=cache_mb,
-        max_iter=max_iter, max_time=max_time, callback=callback,
+        polish=polish, rank=rank, probability=probability, rng=rng,
+        n_threads=n_threads, cache_mb=cache_mb, max_iter=max_iter, max_time=max_time,
+        callback=callback,
     )[0]  # fmt: skip
 
 
@@ -343,31 +397,36 @@ def fit_npsvor_path(
 def _fit(
     name: str, X: Any, y: Any, points: list, *, kernel, gamma, solver, tol,
     sample_weight, class_weight, cost, classes, normalize, rho, e_abs, e_rel, polish,
-    rank, n_threads, cache_mb, max_iter, max_time, callback,
+    rank, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
 ) -> list[NpsvorModel]:  # fmt: skip
     check_choice("solver", solver, ("smo", "admm"))
     check_positive(tol=tol, cache_mb=cache_mb)
-    check_flag(normalize=normalize)
+    check_flag(normalize=normalize, probability=probability)
     admm = _admm_options(solver, rho, e_abs, e_rel, polish, rank)
     if max_iter is not None:
         check_count(max_iter=max_iter)
     n_threads = resolve_n_threads(n_threads)
+    rng = resolve_rng(rng)
     problem = Problem.from_arrays(
         X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight
     )
     kernel = kernels.make_kernel(kernel, gamma, problem)
     if isinstance(kernel, kernels.Precomputed):
         kernels.check_precomputed(problem.X)
-    if cost is not None:
-        cost = check_cost(cost, problem.n_classes)
-    duals = [_dual(problem, _point(p), cost) for p in points]
+    r = problem.n_classes
+    cost = 1 - np.eye(r) if cost is None else cost
+    cost = check_cost(cost, r)
+    points = [_point(p) for p in points]
+    fold = fold_numbers(problem, rng) if probability else None
     monitor = Monitor(name, 1.0 if solver == "admm" else tol, callback, max_time)
 
-    job = _Job(problem, kernel, duals, normalize, tol, n_threads, cache_mb, monitor)
-    if solver == "smo":
-        models = job.smo(max_iter or _MAX_ITER["smo"])
-    else:
-        models = job.admm(max_iter or _MAX_ITER["admm"], **admm)
+    job = _Job(
+        kernel, points, cost, normalize, solver, admm, max_iter or _MAX_ITER[solver],
+        tol, n_threads, cache_mb, monitor,
+    )  # fmt: skip
+    models = job.fit(problem)
+    if fold is not None:
+        models = job.calibrate(problem, models, fold)
     for model in models:
         model.convergence.warn_unless_converged(name, stacklevel=4)
     return models
@@ -438,13 +497,11 @@ class _Dual:
         return -(0.5 * np.einsum("ij,ij->i", g, G) + phi)
 
 
-def _dual(problem: Problem, point: tuple, cost: np.ndarray | None) -> _Dual:
+def _dual(problem: Problem, point: tuple, cost: np.ndarray) -> _Dual:
     C1, C2, epsilon = point
     ranks = np.flatnonzero(problem.present)[:, None]
     own, above = problem.rank == ranks, problem.rank > ranks
-    other = C2 * problem.weight * np.ones(ranks.shape)
-    if cost is not None:
-        other *= cost[problem.rank, ranks]
+    other = C2 * problem.weight * cost[problem.rank, ranks]
     C = np.where(own, C1 * problem.weight, other)
     outer = np.where(above, -1.0, 1.0)  # slope of phi where y_i != k
     return _Dual(
@@ -457,30 +514,63 @@ def _dual(problem: Problem, point: tuple, cost: np.ndarray | None) -> _Dual:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A checked fit: the same data and options for every point of a path."""
+    """Checked options: the same for every point of a path, and for the folds."""
 
-    problem: Problem
     kernel: Callable
-    duals: list[_Dual]
+    points: list[tuple]
+    cost: np.ndarray
     normalize: bool
+    solver: str
+    admm: dict
+    max_iter: int
     tol: float
     n_threads: int
     cache_mb: float
     monitor: Monitor
 
-    def _gram(self) -> Gram:
-        return Gram(
-            self.kernel, self.problem.X, self.cache_mb, self.n_threads, LEAST_ROWS
-        )
+    def fit(self, problem: Problem) -> list[NpsvorModel]:
+        """A model a point."""
+        duals = [_dual(problem, point, self.cost) for point in self.points]
+        if self.solver == "smo":
+            return self._smo(problem, duals, self.max_iter)
+        return self._admm(problem, duals, **self.admm)
 
-    def smo(self, max_iter: int, starts: list | None = None) -> list[NpsvorModel]:
-        gram = self._gram()
-        models, g = [], np.zeros_like(self.duals[0].lo)
-        for i, dual in enumerate(self.duals):
+    def calibrate(
+        self, problem: Problem, models: list[NpsvorModel], fold: np.ndarray
+    ) -> list[NpsvorModel]:
+        """The models with links fitted to out-of-fold distances."""
+        r = problem.n_classes
+        distance = np.zeros((len(models), problem.n_samples, r))
+        convergence = [model.convergence for model in models]
+        for part, rows, X in out_of_fold(problem, self.kernel, fold):
+            for i, of_fold in enumerate(self.fit(part)):
+                distance[i, rows] = np.abs(of_fold.decision_function(X))
+                convergence[i] = worse(convergence[i], of_fold.convergence)
+        rows = np.flatnonzero(fold >= 0)
+        rank, weight = problem.rank[rows], problem.weight[rows]
+        return [
+            replace(
+                model,
+                link=SoftmaxLink.fit(distance[i, rows], rank, weight, r),
+                convergence=replace(convergence[i], seconds=self.monitor.seconds),
+            )
+            for i, model in enumerate(models)
+        ]
+
+    def _smo(
+        self,
+        problem: Problem,
+        duals: list[_Dual],
+        max_iter: int,
+        starts: list | None = None,
+    ) -> list[NpsvorModel]:
+        gram = Gram(self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS)
+        models, g = [], np.zeros_like(duals[0].lo)
+        for i, dual in enumerate(duals):
             if starts is not None:
                 g = starts[i]
             elif i:  # the last solution, scaled with its box
-                g = feasible(g * _growth(self.duals[i - 1], dual), dual.lo, dual.hi)
+                g = feasible(g * _growth(duals[i - 1], dual), dual.lo, dual.hi)
             s = solve(
                 gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
                 max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
@@ -488,7 +578,7 @@ class _Job:
             rows = np.flatnonzero((s.g != 0).any(axis=0))
             models.append(
                 self._model(
-                    rows, s.g[:, rows].T, s.b, s.g, s.G,
+                    problem, rows, s.g[:, rows].T, s.b, s.g, s.G,
                     primal=dual.primal(s.g, s.G, s.b), dual=dual.dual(s.g, s.G),
                     status=s.status, n_iter=s.n_iter, violation=s.violation,
                     tol=self.tol,
@@ -496,20 +586,22 @@ class _Job:
             )  # fmt: skip
         return models
 
-    def admm(self, max_iter, rho, e_abs, e_rel, polish, rank) -> list[NpsvorModel]:
-        X, n_ranks = self.problem.X, self.duals[0].lo.shape[0]
+    def _admm(
+        self, problem: Problem, duals: list[_Dual], rho, e_abs, e_rel, polish, rank
+    ) -> list[NpsvorModel]:
+        X, n_ranks = problem.X, duals[0].lo.shape[0]
         factor: DenseFactor | LowRankFactor
         if rank is None:
             factor = DenseFactor(self.kernel, X, rho, self.n_threads)
         else:
             factor = LowRankFactor(self.kernel, X, rho, rank, self.n_threads)
         lo, hi, pn, pp = (
-            np.concatenate([getattr(dual, name) for dual in self.duals])
+            np.concatenate([getattr(dual, name) for dual in duals])
             for name in ("lo", "hi", "pn", "pp")
         )
         out = solve_admm(
             factor, lo, hi, pn, pp, rho=rho, e_abs=e_abs, e_rel=e_rel,
-            max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
+            max_iter=self.max_iter, n_threads=self.n_threads, monitor=self.monitor,
         )  # fmt: skip
         points = [slice(i, i + n_ranks) for i in range(0, len(lo), n_ranks)]
         # the model is ADMM's g, whose sum is 0; the certificate's lower end is at the
@@ -518,17 +610,18 @@ class _Job:
         if polish:
             del factor  # its memory is as large as that of the rows of K
             self.monitor.tol = self.tol
-            return self.smo(_MAX_ITER["smo"], [inside[point] for point in points])
+            starts = [inside[point] for point in points]
+            return self._smo(problem, duals, _MAX_ITER["smo"], starts)
 
         G, G_inside = factor.product(out.g), factor.product(inside)
         rows, coef = factor.support, factor.coefficients(out.g)
         models = []
-        for dual, point in zip(self.duals, points, strict=True):
+        for dual, point in zip(duals, points, strict=True):
             ratio = out.ratio[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
             models.append(
                 self._model(
-                    rows, coef[:, point], out.b[point], out.g[point], G[point],
+                    problem, rows, coef[:, point], out.b[point], out.g[point], G[point],
                     primal=dual.primal(out.g[point], G[point], out.b[point]),
                     dual=dual.dual(inside[point], G_inside[point]),
                     status=status, n_iter=out.n_iter[point], violation=ratio, tol=1.0,
@@ -537,10 +630,11 @@ class _Job:
         return models
 
     def _model(
-        self, rows, coef, b, g, G, *, status, n_iter, violation, tol, primal, dual
-    ) -> NpsvorModel:
+        self, problem: Problem, rows, coef, b, g, G,
+        *, status, n_iter, violation, tol, primal, dual,
+    ) -> NpsvorModel:  # fmt: skip
         """A model of the given support rows, every array with a column a class."""
-        problem, present = self.problem, self.problem.present
+        present = problem.present
 
         def by_class(values, absent, dtype=np.float64):
             out = np.full((*values.shape[:-1], problem.n_classes), absent, dtype)
@@ -548,13 +642,8 @@ class _Job:
             return frozen(out)
 
         norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", g, G), 0))
-        if isinstance(self.kernel, kernels.Precomputed):
-            support: np.ndarray | CSR = frozen(rows.astype(np.int64))
-        else:
-            support = kernels.take(problem.X, rows)
-            support = support if isinstance(support, CSR) else frozen(support)
         return NpsvorModel(
-            support=support,
+            support=support_rows(self.kernel, problem.X, rows),
             coef=by_class(coef, 0.0),
             intercept=by_class(b, np.inf),
             norms=by_class(np.where(norms > 0, norms, 1.0), 1.0),
@@ -562,6 +651,8 @@ class _Job:
             classes=frozen(problem.classes),
             kernel=self.kernel,
             n_features=problem.n_features,
+            cost=self.cost,
+            link=None,
             convergence=Convergence(
                 status=status,
                 n_iter=by_class(n_iter, 0, np.int64),
@@ -578,23 +669,3 @@ def _growth(old: _Dual, new: _Dual) -> np.ndarray:
     """How much wider each variable's box became; 1 where it has no width."""
     before, after = old.hi - old.lo, new.hi - new.lo
     return np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
-
-
-def feasible(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """The point of each row's box with sum 0 that is nearest to that row of g.
-
-    It is clip(g - t, lo, hi) for some t, found by bisection; what rounding leaves of
-    the sum is spread over the room in the box.
-    """
-    low = (g - hi).min(axis=1, keepdims=True)
-    high = (g - lo).max(axis=1, keepdims=True)
-    for _ in range(60):
-        t = 0.5 * (low + high)
-        above = np.clip(g - t, lo, hi).sum(axis=1, keepdims=True) > 0
-        low, high = np.where(above, t, low), np.where(above, high, t)
-    g = np.clip(g - t, lo, hi)
-    excess = g.sum(axis=1, keepdims=True)
-    room = np.where(excess > 0, g - lo, hi - g)
-    total = room.sum(axis=1, keepdims=True)
-    part = np.where(total > 0, excess / np.where(total > 0, total, 1), 0)
-    return np.clip(g - part * room, lo, hi)

@@ -43,10 +43,10 @@ cdef int DONE = Phase.DONE
 cdef int LIMIT = Phase.LIMIT
 cdef int STUCK = Phase.STUCK
 
-cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
+cdef double INNER_RATIO = 0.2   # a block is solved to this part of the violation
 cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
 cdef double SETTLED = 0.0025     # part of the free variables that may wait to be so
-cdef double UNSETTLED = 40      # times longer SMO is left to it where more wait
+cdef double UNSETTLED = 15      # times longer SMO is left to it where more wait
 cdef int PROBATION = 200        # blocks that may pass without a smaller violation
 cdef double FLOAT_EPS = 1.2e-7  # relative error of an entry of K, twice over
 cdef Py_ssize_t STRIP = 2048    # entries of f that one thread updates
@@ -372,8 +372,8 @@ cdef Py_ssize_t partner(
 cdef void solve_block(State* p, int n_threads) noexcept nogil:
     """SMO on p.block, then f += K (change of beta). Sets the next phase."""
     cdef const simd_loops* ops = p.ops
-    cdef Py_ssize_t m, a, i, j, k, l, ei, ej, of_i, of_j, count
-    cdef double scale, eta, t, room_i, room_j, d_i, d_j, violation, ease
+    cdef Py_ssize_t m, a, i, j, k, ei, ej, of_i, of_j, count
+    cdef double scale, eta, t, room_i, room_j, d_i, d_j, violation
     cdef double inner_tol = fmax(0.5 * p.tol, INNER_RATIO * p.violation)
     cdef int64_t left = 40 * p.size, steps = 0
     if p.max_steps - p.steps < left:
@@ -399,12 +399,12 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
         t = (d_j - d_i) / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
         room_i, room_j = p.hi[ei] - p.g[ei], p.g[ej] - p.lo[ej]
         t = fmin(t, fmin(room_i, room_j))
-        for l in range(of_i + 1, of_j + 1):   # these mu fall
-            t = fmin(t, p.mu[l])
-        for l in range(of_i + 1, of_j + 1):
-            p.mu[l] = 0 if p.mu[l] == t else p.mu[l] - t
-        for l in range(of_j + 1, of_i + 1):   # these rise
-            p.mu[l] += t
+        for k in range(of_i + 1, of_j + 1):   # these mu fall
+            t = fmin(t, p.mu[k])
+        for k in range(of_i + 1, of_j + 1):
+            p.mu[k] = 0 if p.mu[k] == t else p.mu[k] - t
+        for k in range(of_j + 1, of_i + 1):   # these rise
+            p.mu[k] += t
         p.g[ei] = p.hi[ei] if t == room_i else p.g[ei] + t
         p.g[ej] = p.lo[ej] if t == room_j else p.g[ej] - t
         place(p, i, d_i, p.mid[of_i])

@@ -1,0 +1,758 @@
+"""Support vector ordinal regression: one direction, a threshold between any two ranks.
+
+With s_ij = +1 where y_i > j and -1 elsewhere, f_i = <w, phi(x_i)>, and a weight C_ij of
+row i at threshold j,
+
+    min_{w,b}  1/2 |w|^2 + sum_ij C_ij max(0, 1 - s_ij (f_i - b_j))                  (P)
+
+    max_a  sum_ij a_ij - 1/2 beta'K beta,   beta_i = sum_j s_ij a_ij                 (D)
+    s.t.   0 <= a_ij <= C_ij  and, for each j,  sum_i s_ij a_ij = 0
+
+The weights come from a cost matrix, C_ij = C v_i |cost[y_i, j+1] - cost[y_i, j]| for a
+row of weight v_i:
+
+    SVORIM          |k - j|, so that every row has a margin at every threshold
+    Shashua-Levin   1 off the diagonal: at the two thresholds next to the row's rank
+    SVOREX          the same, with b_1 <= ... <= b_{r-1} as constraints of (P); the sums
+                    of (D) are then mu_j - mu_{j+1} with mu >= 0
+    REDSVM          |k - j|, with 1/2 sum_j b_j^2 added to (P); in (D) the sums are
+                    then free at a price of 1/2 sum_j (sum_i s_ij a_ij)^2. With a cost
+                    of one's own it is SVM-EBC
+
+Where the rows of the cost are convex, as those of |k - j| are, the thresholds come out
+in order without being told to; with others, as with Shashua-Levin's, they may not. The
+thresholds of a model minimise (P) for its f exactly, so that this holds to the last
+bit (SVOREX: they are the middle of (17)). The value of (P) less that of (D) is the
+duality gap, and with the violation of `_thresholds` (KKT)
+
+    gap <= violation / 2 * sum_ij C_ij                                             (GAP)
+
+W. Chu, S. S. Keerthi, "Support vector ordinal regression", Neural Computation
+19(3):792-815, 2007: (11)-(12), (17)-(19), (24)-(25), Lemma 1, Appendix A. A. Shashua,
+A. Levin, NIPS 15, 2003. L. Li, H.-T. Lin, "Ordinal regression by extended binary
+classification", NIPS 19, 2007. Lemma 1 is said to hold for any costs; its proof needs
+the weight of a threshold not to fall with the distance from the rank: convex rows.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from ._blocks import LEAST_ROWS, feasible
+from ._fit import Convergence, DisorderedThresholdsWarning, Monitor, State, worse
+from ._gram import Gram
+from ._model import Model, check_support, support_rows
+from ._probability import (
+    CumulativeLink,
+    fold_numbers,
+    out_of_fold,
+    predict_ranks,
+    require_link,
+)
+from ._problem import (
+    Problem,
+    check_cost,
+    check_count,
+    check_features,
+    check_flag,
+    check_positive,
+    frozen,
+    resolve_rng,
+)
+from ._sparse import CSR
+from ._threads import resolve_n_threads
+from ._thresholds import Solution, Terms, solve
+
+_MAX_ITER = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SvorModel(Model):
+    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
+
+    Attributes
+    ----------
+    method : str
+        "svorim", "svorex", "shashua_levin" or "redsvm".
+    support : (m, n_features) array or CSR
+        The training rows with a dual other than 0; for a precomputed kernel the (m,)
+        numbers of those rows.
+    coef : (m,) array
+    dual : (m, r - 1) array
+        s_ij a_ij of (D), whose sum over the thresholds is `coef`. A threshold beside a
+        rank without training rows has its share in the next lower column.
+    thresholds : (r - 1,) array
+        In the unit of the margin. -inf and +inf where no training rows lie beyond, and
+        equal on both sides of a rank between that has none: it is never predicted.
+    C : float
+    cost : (r, r) array
+        From which the weights of (P) came.
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    link : CumulativeLink or None
+        Probabilities from scores; None unless fitted with `probability`.
+    convergence : Convergence
+    """
+
+    method: str
+    support: np.ndarray | CSR
+    coef: np.ndarray
+    dual: np.ndarray
+    thresholds: np.ndarray
+    C: float
+    cost: np.ndarray
+    classes: np.ndarray
+    kernel: Callable
+    n_features: int
+    link: CumulativeLink | None
+    convergence: Convergence
+
+    @property
+    def threshold_names(self) -> tuple[str, ...]:
+        """The two labels on the sides of each threshold, such as "low|mid"."""
+        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
+
+    @property
+    def disorder(self) -> tuple[str, ...]:
+        """What thresholds are out of order, a line for each such pair of neighbours.
+
+        Empty for an ordered model, which `fit_svorex` always gives, and the others
+        wherever the rows of their cost are convex.
+        """
+        named = zip(self.threshold_names, self.thresholds.tolist(), strict=True)
+        return tuple(
+            f"{lower} at {a:.4f} is above {higher} at {b:.4f}"
+            for (lower, a), (higher, b) in pairwise(named)
+            if a > b
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The latent score f(x), which increases with the rank.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n,) array
+            In the unit of the margin: up to slack, training rows lie 1 or more from
+            the thresholds.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns.
+        """
+        X = check_features(X, self.n_features)
+        values = kernels.Evaluator(
+            self.kernel, X, self.support, resolve_n_threads(None)
+        )
+        return values.product(self.coef[:, None])[:, 0]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks, a cumulative logistic link of the score.
+
+        P(y <= j) falls as the score rises and passes 1/2 at the score offsets[j] /
+        slope of the `link`: the threshold as the probabilities see it. It is near
+        `thresholds[j]`, but calibrated on rows that the score was not fitted to.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`, which says what else is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `probability`.
+        """
+        return require_link(self.link)(self.decision_function(X))
+
+    def predict(
+        self, X: Any, *, rule: str = "threshold", cost: Any = None
+    ) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`.
+        rule : {"threshold", "mode", "median", "cost"}, default "threshold"
+            "threshold" counts the `thresholds` that the score reaches; a score on a
+            threshold goes up. The others use `predict_proba`: its most probable rank,
+            its median (again a threshold rule, at offsets / slope of the `link`), or
+            the rank of least expected cost. Threshold, median and mode never fall as
+            the score rises.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
+            model.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError
+            If a rule on probabilities is asked of a model without them, or `cost` is
+            not as in `fit_svorim`.
+        """
+        ranks = predict_ranks(self, X, rule, "threshold", cost)
+        if ranks is None:
+            f = self.decision_function(X)
+            ranks = np.searchsorted(np.sort(self.thresholds), f, side="right")
+        return self.classes[ranks]
+
+    def _check(self) -> None:
+        m, r = len(self.support), self.classes.size
+        arrays = self.coef, self.dual, self.thresholds, self.cost
+        shapes = (m,), (m, r - 1), (r - 1,), (r, r)
+        for values, shape in zip(arrays, shapes, strict=True):
+            if values.shape != shape or values.dtype != np.float64:
+                raise ValueError("coef, dual, thresholds, cost: float64 of m and r")
+        if np.isnan(self.thresholds).any():
+            raise ValueError("thresholds must not be NaN")
+        check_support(self.support, self.kernel, m, self.n_features)
+        if self.link is not None and self.link.offsets.shape != (r - 1,):
+            raise ValueError("the link must have an offset a threshold")
+
+
+def fit_svorim(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    tol: float = 1e-3,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    cost: Any = None,
+    classes: Sequence | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: int | np.random.Generator = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> SvorModel:
+    """Fit SVORIM: every row has a margin at every threshold.
+
+    The module's docstring states (P), (D) and (GAP).
+
+    Parameters
+    ----------
+    X : (n, d) array-like or CSR matrix
+        Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
+        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks. The paper searches 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels; half of the paper's kappa. "scale" is 1 / (d
+        * variance of X), 1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; the paper's tau, and its value.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice.
+    class_weight : mapping of labels to weights, or "balanced", optional
+    cost : (r, r) array-like, optional
+        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
+        from it. Default |j - k|. The thresholds come out in order if its rows are
+        convex; if not, and they do not, a `DisorderedThresholdsWarning` says so.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    start : SvorModel, optional
+        Begin at the duals of this model: of another C (they are scaled by the ratio),
+        or of fewer rows (a row is known by its features, by its number if the kernel is
+        precomputed). Changes the time a fit takes, and the result within `tol`.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths. Unused without `probability`.
+    n_threads : int, optional
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
+        result does not depend on it.
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows.
+    max_iter : int, default 10^7
+        Pair steps.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second once K is there.
+    callback : callable, optional
+        Called with an `ordinal.State` several times a second; a true value stops.
+
+    Returns
+    -------
+    SvorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit, or one of those for `probability`, ended short of the tolerance; the
+        message says why and what helps.
+    DisorderedThresholdsWarning
+        The thresholds are out of order: `disorder` of the model lists them.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svorim(X, y, C=10.0, probability=True)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.threshold_names
+    ('1|2', '2|3')
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    """
+    return _fit("svorim", **locals())
+
+
+def fit_svorex(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    tol: float = 1e-3,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    cost: Any = None,
+    classes: Sequence | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: int | np.random.Generator = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> SvorModel:
+    """Fit SVOREX: margins at the neighbouring thresholds, whose order is imposed.
+
+    Twice as many margins as rows whatever the number of ranks, where SVORIM has r - 1
+    times as many. Where a constraint on the order is active, two thresholds are equal
+    and the rank between them is never predicted by them.
+
+    Parameters
+    ----------
+    cost : (r, r) array-like, optional
+        As in `fit_svorim`; default 1 off the diagonal. The order holds for any.
+    X, y, and the others : as for `fit_svorim`
+
+    Returns
+    -------
+    SvorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_svorim`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit_svorim`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svorex(X, y, C=10.0)
+    >>> model.disorder
+    ()
+    """
+    return _fit("svorex", **locals())
+
+
+def fit_shashua_levin(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    tol: float = 1e-3,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    cost: Any = None,
+    classes: Sequence | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: int | np.random.Generator = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> SvorModel:
+    """Fit the sum-of-margins formulation of Shashua and Levin.
+
+    SVOREX without the constraints: the thresholds may come out in disorder, which the
+    model's `disorder` and a warning report. `predict` then still counts the thresholds
+    that a score reaches. `fit_svorim` with the cost 1 off the diagonal is the same.
+
+    Parameters
+    ----------
+    cost : (r, r) array-like, optional
+        As in `fit_svorim`; default 1 off the diagonal.
+    X, y, and the others : as for `fit_svorim`
+
+    Returns
+    -------
+    SvorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_svorim`.
+
+    Warns
+    -----
+    ConvergenceWarning, DisorderedThresholdsWarning
+        As `fit_svorim`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
+    ()
+    """
+    return _fit("shashua_levin", **locals())
+
+
+def fit_redsvm(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    tol: float = 1e-3,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    cost: Any = None,
+    classes: Sequence | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: int | np.random.Generator = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> SvorModel:
+    """Fit REDSVM: SVORIM with the thresholds regularised as well.
+
+    The reduction of Li and Lin to one SVM on pairs (row, threshold), whose kernel is
+    k(x, x') + [j = j']. With a cost of one's own it is SVM-EBC. The thresholds are
+    unique, and in order where the rows of the cost are convex.
+
+    Parameters
+    ----------
+    cost : (r, r) array-like, optional
+        As in `fit_svorim`; default |j - k|.
+    X, y, and the others : as for `fit_svorim`
+
+    Returns
+    -------
+    SvorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_svorim`.
+
+    Warns
+    -----
+    ConvergenceWarning, DisorderedThresholdsWarning
+        As `fit_svorim`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
+    True
+    """
+    return _fit("redsvm", **locals())
+
+
+def _fit(
+    method: str, X, y, C, kernel, gamma, tol, sample_weight, class_weight, cost,
+    classes, start, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
+) -> SvorModel:  # fmt: skip
+    name = f"fit_{method}"
+    check_positive(C=C, tol=tol, cache_mb=cache_mb)
+    check_flag(probability=probability)
+    if max_iter is not None:
+        check_count(max_iter=max_iter)
+    n_threads = resolve_n_threads(n_threads)
+    rng = resolve_rng(rng)
+    problem = Problem.from_arrays(
+        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight
+    )
+    kernel = kernels.make_kernel(kernel, gamma, problem)
+    if isinstance(kernel, kernels.Precomputed):
+        kernels.check_precomputed(problem.X)
+    if cost is None:
+        cost = _default_cost(method, problem.n_classes)
+    cost = check_cost(cost, problem.n_classes)
+    if start is not None:
+        _check_start(start, problem, kernel)
+    fold = fold_numbers(problem, rng) if probability else None
+    monitor = Monitor(name, tol, callback, max_time)
+
+    job = _Job(
+        method, kernel, float(C), cost, tol, n_threads, cache_mb,
+        max_iter or _MAX_ITER, monitor,
+    )  # fmt: skip
+    model = job.fit(problem, start)
+    if fold is not None:
+        model = job.calibrate(problem, model, fold)
+    model.convergence.warn_unless_converged(name, stacklevel=4)
+    if model.disorder:
+        warnings.warn(
+            f"{name}: thresholds out of order: {'; '.join(model.disorder)}",
+            DisorderedThresholdsWarning,
+            stacklevel=3,
+        )
+    return model
+
+
+def _default_cost(method: str, r: int) -> np.ndarray:
+    distance = np.abs(np.subtract.outer(np.arange(r), np.arange(r)))
+    absolute = method in ("svorim", "redsvm")
+    return distance if absolute else np.minimum(distance, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Checked options, the same for the fit of all rows and those of the folds."""
+
+    method: str
+    kernel: Callable
+    C: float
+    cost: np.ndarray
+    tol: float
+    n_threads: int
+    cache_mb: float
+    max_iter: int
+    monitor: Monitor
+
+    def fit(self, problem: Problem, start: SvorModel | None) -> SvorModel:
+        terms = self._terms(problem)
+        if start is None:
+            g = np.zeros_like(terms.lo)
+        else:
+            g = _start(start, problem, terms, self.C)
+        gram = Gram(self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS)
+        s = solve(
+            gram, terms, g, tol=self.tol, max_iter=self.max_iter,
+            n_threads=self.n_threads, monitor=self.monitor,
+        )  # fmt: skip
+        return self._model(problem, terms, s)
+
+    def calibrate(
+        self, problem: Problem, model: SvorModel, fold: np.ndarray
+    ) -> SvorModel:
+        """The model with a link fitted to out-of-fold scores.
+
+        A fold's scores are moved by what its thresholds lie lower than the model's:
+        only the distance to them means the same in both.
+        """
+        score = np.full(problem.n_samples, np.nan)
+        inner = np.isfinite(model.thresholds)
+        convergence = model.convergence
+        for part, rows, X in out_of_fold(problem, self.kernel, fold):
+            of_fold = self.fit(part, model)
+            shift = (model.thresholds - of_fold.thresholds)[inner].mean()
+            score[rows] = of_fold.decision_function(X) + shift
+            convergence = worse(convergence, of_fold.convergence)
+        rows = np.flatnonzero(fold >= 0)
+        link = CumulativeLink.fit(
+            score[rows], problem.rank[rows], problem.weight[rows], problem.n_classes
+        )
+        convergence = replace(convergence, seconds=self.monitor.seconds)
+        return replace(model, link=link, convergence=convergence)
+
+    def _terms(self, problem: Problem) -> Terms:
+        """Boxes and slopes of (D), one row a threshold between ranks that have rows."""
+        present = np.flatnonzero(problem.present)
+        rank = np.searchsorted(present, problem.rank)
+        # a row of a rank without weight has no box, whichever of its neighbours it is
+        rank = np.minimum(rank, present.size - 1)
+        step = np.abs(np.diff(self.cost[np.ix_(present, present)], axis=1))
+        above = rank > np.arange(present.size - 1)[:, None]
+        width = self.C * problem.weight * step[rank].T
+        return Terms(
+            lo=np.where(above, 0.0, -width),
+            hi=np.where(above, width, 0.0),
+            slope=np.where(above, -1.0, 1.0),
+            coupled=self.method == "svorex",
+            priced=self.method == "redsvm",
+        )
+
+    def _model(self, problem: Problem, terms: Terms, s: Solution) -> SvorModel:
+        present = np.flatnonzero(problem.present)
+        beta = s.g.sum(axis=0)
+        rows = np.flatnonzero((s.g != 0).any(axis=0))
+        b = _thresholds(terms, s)
+        r = problem.n_classes
+        dual = np.zeros((rows.size, r - 1))
+        dual[:, present[:-1]] = s.g[:, rows].T
+        thresholds = np.full(r - 1, np.inf)
+        thresholds[: present[0]] = -np.inf
+        for t, value in enumerate(b):
+            thresholds[present[t] : present[t + 1]] = value
+
+        half = 0.5 * float(beta @ s.f)
+        width = terms.hi - terms.lo
+        slack = np.maximum(1 + terms.slope * (s.f - b[:, None]), 0)
+        primal = half + float((width * slack).sum())
+        dual_value = -half - float((terms.slope * s.g).sum())
+        if terms.priced:
+            primal += 0.5 * float(b @ b)
+            dual_value -= 0.5 * float(s.z @ s.z)
+        return SvorModel(
+            method=self.method,
+            support=support_rows(self.kernel, problem.X, rows),
+            coef=frozen(dual.sum(axis=1)),
+            dual=frozen(dual),
+            thresholds=frozen(thresholds),
+            C=self.C,
+            cost=self.cost,
+            classes=frozen(problem.classes),
+            kernel=self.kernel,
+            n_features=problem.n_features,
+            link=None,
+            convergence=Convergence(
+                status=s.status,
+                n_iter=s.n_iter,
+                violation=s.violation,
+                tol=self.tol,
+                primal=primal,
+                dual=dual_value,
+                seconds=self.monitor.seconds,
+            ),
+        )
+
+
+def _thresholds(terms: Terms, s: Solution) -> np.ndarray:
+    """b that minimises (P) for the scores f; the middle, if an interval does.
+
+    The slope of (P) by b_j is (b_j if priced) + the widths of all f_i + slope_ij <=
+    b_j, less the widths of the rows below the threshold.
+    """
+    if terms.coupled:
+        return 0.5 * (s.low + s.up)
+    b = np.empty(len(terms.lo))
+    for j in range(b.size):
+        width = terms.hi[j] - terms.lo[j]
+        v = s.f + terms.slope[j]
+        order = np.argsort(v, kind="stable")
+        v, sums = v[order], np.cumsum(width[order])
+        below = -terms.lo[j].sum()
+        if terms.priced:
+            rises = np.append(v + sums >= below, True)
+            k = int(rises.argmax())  # the slope is >= 0 right of v[k], but not v[k - 1]
+            before = sums[k - 1] if k else 0.0
+            b[j] = min(below - before, v[k]) if k < v.size else below - before
+        else:
+            rounding = 1e-12 * sums[-1]
+            first = np.searchsorted(sums, below - rounding)
+            last = np.searchsorted(sums, below + rounding)
+            b[j] = 0.5 * (v[first] + v[min(last, v.size - 1)])
+    return b
+
+
+# Warm start
+
+
+def _check_start(start: Any, problem: Problem, kernel: Callable) -> None:
+    if not isinstance(start, SvorModel):
+        raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
+    if not np.array_equal(start.classes, problem.classes):
+        raise ValueError(
+            f"start has the classes {start.classes.tolist()}, the data "
+            f"{problem.classes.tolist()}"
+        )
+    by_number = isinstance(kernel, kernels.Precomputed)
+    if isinstance(start.kernel, kernels.Precomputed) != by_number:
+        raise ValueError("start and the fit must both be of a precomputed kernel")
+    if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
+        raise ValueError("start and X must both be dense or both be CSR")
+    if not by_number and start.n_features != problem.n_features:
+        raise ValueError(
+            f"start has {start.n_features} features, X has {problem.n_features}"
+        )
+
+
+def _start(start: SvorModel, problem: Problem, terms: Terms, C: float) -> np.ndarray:
+    """A feasible dual point near that of a model, whose rows are found among X."""
+    present = np.flatnonzero(problem.present)
+    old = np.add.reduceat(start.dual, present[:-1], axis=1) * (C / start.C)
+    where: dict[bytes | int, list[int]] = {}
+    for i, key in enumerate(_keys(problem.X, start.support)):
+        where.setdefault(key, []).append(i)
+    g = np.zeros_like(terms.lo)
+    for values, key in zip(old, _keys(start.support, start.support), strict=True):
+        # of equal rows, one whose rank gives the duals these signs
+        for i in where.get(key, ()):
+            lo, hi = terms.lo[:, i], terms.hi[:, i]
+            if not ((values < 0) & (lo == 0) | (values > 0) & (hi == 0)).any():
+                g[:, i] = values
+                where[key].remove(i)
+                break
+    g = np.clip(g, terms.lo, terms.hi)
+    if terms.priced:
+        return g
+    total = np.zeros(len(g))
+    if terms.coupled:
+        mu = np.maximum(-np.cumsum(g.sum(axis=1)), 0)
+        mu[-1] = 0
+        wanted = np.diff(-mu, prepend=0.0)
+        if ((terms.lo.sum(axis=1) < wanted) & (wanted < terms.hi.sum(axis=1))).all():
+            total = wanted
+    return feasible(g, terms.lo, terms.hi, total)
+
+
+def _keys(X, support) -> list:
+    """What a row is known by: its number for a precomputed kernel, else its bytes."""
+    if not isinstance(support, CSR) and support.ndim == 1:
+        return support.tolist() if X is support else list(range(len(X)))
+    if isinstance(X, CSR):
+        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        return [
+            X.indices[a:b].tobytes() + (X.data[a:b] + 0.0).tobytes() for a, b in spans
+        ]
+    return [row.tobytes() for row in X + 0.0]  # -0.0 is 0.0
