@@ -123,14 +123,14 @@ class SvorModel(Model):
     def disorder(self) -> tuple[str, ...]:
         """What thresholds are out of order, a line for each such pair of neighbours.
 
-        Empty for an ordered model, which `fit_svorex` always gives, and the others
-        wherever the rows of their cost are convex.
+        By more than `tol`, to which they are known. Empty for an ordered model, which
+        `fit_svorex` always gives, and the others where the rows of the cost are convex.
         """
         named = zip(self.threshold_names, self.thresholds.tolist(), strict=True)
         return tuple(
             f"{lower} at {a:.4f} is above {higher} at {b:.4f}"
             for (lower, a), (higher, b) in pairwise(named)
-            if a > b
+            if a - b > self.convergence.tol
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
