@@ -154,7 +154,7 @@ def test_compare_without_data_uses_the_embedded_sets(run):
     assert "gaussians: 300 rows, 2 features, 3 ranks" in out
     assert "tlssvor: 300 rows, 5 features, 4 ranks" in out
     assert out.count("npsvor-admm") == 2
-    assert out.count("1/1") == 2 * len(METHODS)
+    assert out.count("1/1") == 2 * len(_cli.METHODS)
 
 
 # compare with a file of splits
