@@ -4,10 +4,14 @@ import argparse
 import gzip
 import os
 import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
+
+import ordinal
 
 
 def parser(doc: str) -> argparse.ArgumentParser:
@@ -20,6 +24,7 @@ def parser(doc: str) -> argparse.ArgumentParser:
         help="folder of the data tables (default: the environment's ORDINAL_DATA)",
     )
     out.add_argument("--repeat", type=int, default=3, help="the least time counts")
+    out.add_argument("--peak", nargs=2, help="(used by the memory part)")
     return out
 
 
@@ -66,6 +71,43 @@ def best_time(repeat: int, call, *args, **kwargs):
     return best
 
 
-def header(*modules) -> str:
-    versions = ", ".join(f"{m.__name__} {m.__version__}" for m in (np, *modules))
-    return f"# {versions}, Python {platform.python_version()}, {platform.machine()}"
+def in_a_process_of_its_own(script: str, args, *of_peak: str) -> None:
+    """Run the script for its peak memory, which no fit before it may have raised."""
+    command = [sys.executable, script, "--peak", *of_peak, "--data", args.data]
+    subprocess.run(command, check=True)
+
+
+def peak(fit, args, gamma: float, C: float) -> None:
+    """Print this process's peak memory over a fit, less what it held before."""
+    n, cache_mb = int(args.peak[0]), float(args.peak[1])
+    X, y, *_ = california(args.data, n)
+    fit(X[:200], y[:200], gamma, C)
+    before = resident("VmRSS")
+    c = fit(X, y, gamma, C, cache_mb=cache_mb).convergence
+    print(
+        f"n {n}, cache_mb {cache_mb:g}: {resident('VmHWM') - before:.0f} MB above "
+        f"{before:.0f} MB at the start; {c.status.value}, "
+        f"violation {np.max(c.violation):.1e}, {c.seconds:.2f} s"
+    )
+
+
+def resident(field: str) -> float:
+    """VmRSS or VmHWM, its peak, of this process in 10^6 bytes; Linux."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise SystemExit("peak memory is read from /proc/self/status")
+
+
+def header(*versions) -> str:
+    """Modules, or words, and the machine's settings, as a comment."""
+    names = (
+        v if isinstance(v, str) else f"{v.__name__} {v.__version__}"
+        for v in (np, *versions)
+    )
+    blas = os.environ.get("OPENBLAS_NUM_THREADS")
+    return (
+        f"# {', '.join(names)}, Python {platform.python_version()}, "
+        f"{platform.machine()} {ordinal.show_config()['simd']}, "
+        f"OPENBLAS_NUM_THREADS={blas}"
+    )

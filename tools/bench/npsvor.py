@@ -12,14 +12,17 @@ Violation and gap are recomputed in double from the kernel itself, so a row is o
 worth its time if they are small: the gap is relative, the largest of the ranks.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import sklearn
-from _common import best_time, california, header, parser
+from _common import (
+    best_time,
+    california,
+    header,
+    in_a_process_of_its_own,
+    parser,
+    peak,
+    resident,
+)
 from sklearn.svm import SVC
 
 import ordinal
@@ -93,32 +96,10 @@ def prediction(args) -> None:
         print(f"{name}: MZE {mze:.4f}  MAE {mae:.4f}")
 
 
-def peak(n: int, cache_mb: float, data: str) -> None:
-    """Print this process's peak memory over a fit, less what it held before."""
-    X, y, *_ = california(data, n)
-    fit(X[:200], y[:200], 0.5, 100.0)
-    before = resident("VmRSS")
-    c = fit(X, y, 0.5, 100.0, cache_mb=cache_mb).convergence
-    print(
-        f"n {n}, cache_mb {cache_mb:g}: {resident('VmHWM') - before:.0f} MB above "
-        f"{before:.0f} MB at the start; {c.status.value}, "
-        f"violation {c.violation.max():.1e}, {c.seconds:.2f} s"
-    )
-
-
-def resident(field: str) -> float:
-    """VmRSS or VmHWM, its peak, of this process in 10^6 bytes; Linux."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024 / 1e6
-    raise SystemExit("peak memory is read from /proc/self/status")
-
-
 def memory(args) -> None:
     print("\n## Peak memory, C 100, gamma 0.5; float32 K of 8000 rows is 256 MB")
     for cache_mb in ("1000", "64"):
-        command = [sys.executable, __file__, "--peak", "8000", cache_mb]
-        subprocess.run([*command, "--data", args.data], check=True)
+        in_a_process_of_its_own(__file__, args, "8000", cache_mb)
 
 
 def admm(args) -> None:
@@ -151,14 +132,11 @@ def low_rank(args) -> None:
 
 def main() -> None:
     arguments = parser(__doc__)
-    arguments.add_argument("--peak", nargs=2, help="(used by the memory part)")
     arguments.add_argument("--only", choices=list(PARTS), help="one part")
     args = arguments.parse_args()
     if args.peak:
-        return peak(int(args.peak[0]), float(args.peak[1]), args.data)
-    print(header(ordinal, sklearn), ordinal.show_config()["simd"])
-    blas = os.environ.get("OPENBLAS_NUM_THREADS")
-    print(f"# OPENBLAS_NUM_THREADS={blas}", flush=True)
+        return peak(fit, args, 0.5, 100.0)
+    print(header(ordinal, sklearn))
     for name, part in PARTS.items():
         if args.only in (None, name):
             part(args)
