@@ -13,7 +13,7 @@ import numpy as np
 
 from ._fit import Monitor, Status
 from ._gram import Gram
-from ._solvers._smo import Phase
+from ._solvers._blocks import Phase
 from ._threads import Pool
 
 AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol

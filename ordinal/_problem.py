@@ -2,15 +2,18 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
+import inspect
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ._sparse import CSR, frozen
+
+F = TypeVar("F", bound=Callable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -394,6 +397,28 @@ def check_flag(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def all_options(
+    name: str, like: Callable, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every keyword argument of `like`: those given to the function `name`, and the
+    defaults of the others."""
+    defaults = inspect.getfullargspec(like).kwonlydefaults or {}
+    foreign = [option for option in options if option not in defaults]
+    if foreign:
+        raise TypeError(f"{name}() has no argument {', '.join(foreign)}")
+    return {**defaults, **options}
+
+
+def takes_options_of(like: Callable) -> Callable[[F], F]:
+    """Show the arguments of `like` as those of a function of (X, y, **options)."""
+
+    def show(function: F) -> F:
+        function.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
+        return function
+
+    return show
 
 
 def resolve_rng(rng: Any) -> np.random.Generator:

@@ -28,6 +28,8 @@ Transactions on Cybernetics 47(10):3306-3317, 2017. (4), (8), (10), Algorithm 2.
 paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 """
 
+from __future__ import annotations  # numpy.random is slow to import
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -49,6 +51,7 @@ from ._probability import (
 )
 from ._problem import (
     Problem,
+    all_options,
     check_choice,
     check_cost,
     check_count,
@@ -380,18 +383,15 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
-    defaults = fit_npsvor.__kwdefaults__ or {}
-    foreign = [name for name in options if name not in defaults]
-    if foreign:
-        raise TypeError(f"fit_npsvor_path() has no argument {', '.join(foreign)}")
+    every = all_options("fit_npsvor_path", fit_npsvor, options)
     own = [name for name in _POINT if name in options]
     if own:
         raise TypeError(f"{', '.join(own)} go into points, one value each")
     points = list(points)
     if not points:
         raise ValueError("points must hold at least one mapping")
-    shared = {name: defaults[name] for name in defaults if name not in _POINT}
-    return _fit("fit_npsvor_path", X, y, points, **{**shared, **options})
+    shared = {name: value for name, value in every.items() if name not in _POINT}
+    return _fit("fit_npsvor_path", X, y, points, **shared)
 
 
 def _fit(

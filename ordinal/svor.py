@@ -34,6 +34,8 @@ classification", NIPS 19, 2007. Lemma 1 is said to hold for any costs; its proof
 the weight of a threshold not to fall with the distance from the rank: convex rows.
 """
 
+from __future__ import annotations  # numpy.random is slow to import
+
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +58,7 @@ from ._probability import (
 )
 from ._problem import (
     Problem,
+    all_options,
     check_cost,
     check_count,
     check_features,
@@ -63,6 +66,7 @@ from ._problem import (
     check_positive,
     frozen,
     resolve_rng,
+    takes_options_of,
 )
 from ._sparse import CSR
 from ._threads import resolve_n_threads
@@ -335,27 +339,8 @@ def fit_svorim(
     return _fit("svorim", **locals())
 
 
-def fit_svorex(
-    X: Any,
-    y: Any,
-    *,
-    C: float = 1.0,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
-    tol: float = 1e-3,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    cost: Any = None,
-    classes: Sequence | None = None,
-    start: SvorModel | None = None,
-    probability: bool = False,
-    rng: int | np.random.Generator = 0,
-    n_threads: int | None = None,
-    cache_mb: float = 1000.0,
-    max_iter: int | None = None,
-    max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
-) -> SvorModel:
+@takes_options_of(fit_svorim)
+def fit_svorex(X: Any, y: Any, **options: Any) -> SvorModel:
     """Fit SVOREX: margins at the neighbouring thresholds, whose order is imposed.
 
     Twice as many margins as rows whatever the number of ranks, where SVORIM has r - 1
@@ -390,30 +375,11 @@ def fit_svorex(
     >>> model.disorder
     ()
     """
-    return _fit("svorex", **locals())
+    return _fit("svorex", X, y, **_arguments("svorex", options))
 
 
-def fit_shashua_levin(
-    X: Any,
-    y: Any,
-    *,
-    C: float = 1.0,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
-    tol: float = 1e-3,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    cost: Any = None,
-    classes: Sequence | None = None,
-    start: SvorModel | None = None,
-    probability: bool = False,
-    rng: int | np.random.Generator = 0,
-    n_threads: int | None = None,
-    cache_mb: float = 1000.0,
-    max_iter: int | None = None,
-    max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
-) -> SvorModel:
+@takes_options_of(fit_svorim)
+def fit_shashua_levin(X: Any, y: Any, **options: Any) -> SvorModel:
     """Fit the sum-of-margins formulation of Shashua and Levin.
 
     SVOREX without the constraints: the thresholds may come out in disorder, which the
@@ -447,30 +413,11 @@ def fit_shashua_levin(
     >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
-    return _fit("shashua_levin", **locals())
+    return _fit("shashua_levin", X, y, **_arguments("shashua_levin", options))
 
 
-def fit_redsvm(
-    X: Any,
-    y: Any,
-    *,
-    C: float = 1.0,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
-    tol: float = 1e-3,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    cost: Any = None,
-    classes: Sequence | None = None,
-    start: SvorModel | None = None,
-    probability: bool = False,
-    rng: int | np.random.Generator = 0,
-    n_threads: int | None = None,
-    cache_mb: float = 1000.0,
-    max_iter: int | None = None,
-    max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
-) -> SvorModel:
+@takes_options_of(fit_svorim)
+def fit_redsvm(X: Any, y: Any, **options: Any) -> SvorModel:
     """Fit REDSVM: SVORIM with the thresholds regularised as well.
 
     The reduction of Li and Lin to one SVM on pairs (row, threshold), whose kernel is
@@ -504,7 +451,11 @@ def fit_redsvm(
     >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
-    return _fit("redsvm", **locals())
+    return _fit("redsvm", X, y, **_arguments("redsvm", options))
+
+
+def _arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    return all_options(f"fit_{method}", fit_svorim, options)
 
 
 def _fit(

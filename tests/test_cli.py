@@ -11,7 +11,7 @@ import pytest
 
 import ordinal
 from ordinal import _cli
-from ordinal.datasets import make_gaussians
+from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import mae, mze
 from ordinal.model_selection import stratified_holdout
 from ordinal.preprocessing import Binning, Standardizer
@@ -154,7 +154,27 @@ def test_compare_without_data_uses_the_embedded_sets(run):
     assert "gaussians: 300 rows, 2 features, 3 ranks" in out
     assert "tlssvor: 300 rows, 5 features, 4 ranks" in out
     assert out.count("npsvor-admm") == 2
-    assert out.count("1/1") == 2 * len(_cli.METHODS)
+    assert out.count("1/1\n") == 2 * len(_cli.METHODS)
+
+
+def test_compare_counts_thresholds_out_of_order(run, tmp_path):
+    out = run("compare", "--splits", 2, "--methods", "svorex", "shashua-levin")
+    assert out.endswith("Thresholds out of order: shashua-levin on tlssvor (2/2)\n")
+    assert "2/2" not in run("compare", "--splits", 1, "--methods", "svorim")
+
+
+def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
+    X, y = make_tlssvor()
+    data = write(tmp_path / "table.csv", X, y, header="a,b,c,d,e,grade")
+    out = tmp_path / "model.npz"
+    argv = ["fit", data, "--method", "shashua-levin", "--out", str(out)]
+    assert _cli.main(argv) == 0
+    printed, err = capsys.readouterr()
+    assert "converged" in printed
+    assert err.startswith(
+        "ordinal: warning: fit_shashua_levin: thresholds out of order"
+    )
+    assert ordinal.load(out).model.disorder
 
 
 # compare with a file of splits

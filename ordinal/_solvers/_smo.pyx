@@ -25,7 +25,10 @@ from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from ._blocks cimport admit, block_cost, newton_cost, violators
+from ._blocks cimport (
+    DONE, LIMIT, NEWTON, READY, RUN, SMALL_BLOCK, STUCK, WAIT, BlockTask, Progress,
+    admit, block_cost, falls, free_first, newton_is_due, on_probation, violators,
+)
 from .simd cimport (
     SIMD_LANES, SMO_ETA_MIN, simd, simd_loops, simd_seconds, simd_try_lock,
     simd_unlock,
@@ -34,22 +37,8 @@ from .simd cimport (
 import numpy as np
 
 cdef double INNER_RATIO = 0.1   # a block is solved to this part of the violation
-cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
-cdef double SETTLED = 0.0025     # part of the free variables that may wait to be so
 cdef double UNSETTLED = 40      # times longer SMO is left to it where more wait
-cdef int PROBATION = 200        # blocks that may pass without a smaller violation
-cdef double FLOAT_EPS = 1.2e-7  # relative error of an entry of K, twice over
 cdef double QUANTUM = 4e-3      # seconds that one thread stays with one task
-
-
-cpdef enum Phase:
-    RUN = 0     # choose a block next
-    READY = 1   # block chosen, not yet solved
-    WAIT = 2    # block chosen, some of its rows of K are missing
-    NEWTON = 3  # a step on all free variables is due
-    DONE = 4    # violation <= tol
-    LIMIT = 5   # max_steps pair steps taken
-    STUCK = 6   # rounding leaves no progress
 
 
 cdef struct State:             # one problem
@@ -65,16 +54,8 @@ cdef struct State:             # one problem
     const double* pp
     int32_t* block             # (q,) the last block, most recent entries first
     Py_ssize_t size
-    double R_min, L_max, tol
-    int64_t steps, max_steps
-    double work                # spent since the last Newton step
-    double patience            # times the cost of a Newton step to spend before it
-    double best                # violation, least seen
-    double mark                # objective then, or PROBATION blocks ago
-    double noise               # violation that the errors of K explain
-    int since                  # blocks since `mark`
-    int phase
-    bint indefinite
+    double R_min, L_max
+    Progress* at
     int32_t lock
     const simd_loops* ops
 
@@ -83,7 +64,7 @@ cdef struct Work:              # one thread
     float* R                   # (n,) scan results
     float* L                   # (n,)
     int32_t* order             # (n,) candidates
-    int32_t* keep              # (2 q,) from the last block: free ones, others
+    int32_t* keep              # (q,) the last block, free ones first
     int32_t* member            # (n,) zeros; 1 where in the block
     int32_t* idx               # (q,) the block by increasing index
     const float** rows         # (q,) their rows of K
@@ -103,76 +84,53 @@ cdef void choose(State* p, Work* w) noexcept nogil:
 
     Sets R_min, L_max, and phase READY, or DONE at violation <= tol, or NEWTON. O(n).
     """
-    cdef Py_ssize_t n = p.n, q, i, a, count, half, free, waiting, m = 0
-    cdef Py_ssize_t kept = 0, rest = 0
-    cdef double mid = 0.5 * (p.R_min + p.L_max), cost
+    cdef Py_ssize_t n = p.n, q, a, count, half, free, waiting, m = 0
+    cdef double mid = 0.5 * (p.R_min + p.L_max)
     cdef float R_min, L_max
     if not (-INFINITY < mid < INFINITY):
         mid = 0
     free = p.ops.smo_scan(p.g, p.G, p.lo, p.hi, p.pn, p.pp, mid, w.R, w.L, n,
                           &p.R_min, &p.L_max, &waiting)
-    if not p.L_max - p.R_min > p.tol:
-        p.phase = DONE
+    p.at.violation = p.L_max - p.R_min
+    if not p.at.violation > p.at.tol:
+        p.at.phase = DONE
         return
     if not progresses(p):
-        p.phase = STUCK
+        p.at.phase = STUCK
         return
-    cost = p.patience * newton_cost(free + waiting, n)
-    if p.work > (cost if waiting <= SETTLED * free else UNSETTLED * cost):
-        p.phase = NEWTON
+    if newton_is_due(p.at, free, waiting, UNSETTLED, n):
+        p.at.phase = NEWTON
         return
 
     # a block wider than the face that it moves on is read for little
     q = min(p.q, max(SMALL_BLOCK, 2 * free // SIMD_LANES * SIMD_LANES))
 
-    for a in range(p.size):
-        i = p.block[a]
-        if p.lo[i] < p.g[i] < p.hi[i]:
-            w.keep[kept] = i
-            kept += 1
-        else:
-            w.keep[p.q + rest] = i
-            rest += 1
-
+    free_first(p.block, p.size, p.g, p.lo, p.hi, w.keep)
     half = (q if p.size == 0 else q // 2) // 2
     R_min, L_max = <float>(p.R_min - mid), <float>(p.L_max - mid)
     count = violators(w.order, w.R, 1, L_max, n, half)
     m = admit(w.order, count, half, w.member, p.block, m)
     count = violators(w.order, w.L, -1, R_min, n, half)
     m = admit(w.order, count, half, w.member, p.block, m)
-    m = admit(w.keep, kept, q - m, w.member, p.block, m)
-    m = admit(w.keep + p.q, rest, q - m, w.member, p.block, m)
+    m = admit(w.keep, p.size, q - m, w.member, p.block, m)
     for a in range(m):
         w.member[p.block[a]] = 0
     p.size = m
-    p.phase = READY
+    p.at.phase = READY
 
 
 cdef bint progresses(State* p) noexcept nogil:
-    """False if the violation has not fallen for PROBATION blocks, nor has (Q); it is
-    then time to compute G afresh.
-
-    Rows of K that depend on each other leave directions in which K is nothing but
-    rounding, and SMO may follow one for long: below the violation that such errors
-    explain, a fall of (Q) does not count.
-    """
+    """Whether it is worth going on from this G; the objective is of (Q)."""
     cdef Py_ssize_t i
-    cdef double slope, objective = 0, size = 0, largest = 0, before = p.mark
-    cdef double violation = p.L_max - p.R_min
-    cdef bint better = violation < 0.9 * p.best
-    p.since += 1
-    if not better and p.since < (PROBATION if violation > p.noise else PROBATION // 20):
+    cdef double slope, objective = 0, size = 0, largest = 0
+    if on_probation(p.at):
         return True
     for i in range(p.n):
         slope = 0.5 * p.G[i] + (p.pp[i] if p.g[i] > 0 else p.pn[i])
         objective += p.g[i] * slope
         size += fabs(p.g[i] * slope)
         largest = fmax(largest, fabs(p.g[i]) * p.diag[i])
-    p.mark, p.since, p.noise = objective, 0, FLOAT_EPS * largest
-    if better:
-        p.best = violation
-        return True
-    return violation > p.noise and before - objective > 1e-12 * size
+    return falls(p.at, objective, size, largest)
 
 
 cdef void sort_block(State* p, Work* w) noexcept nogil:
@@ -216,13 +174,12 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
     cdef Py_ssize_t m = p.size, a, i, j, ii, jj, count
     cdef Py_ssize_t padded = (m + SIMD_LANES - 1) // SIMD_LANES * SIMD_LANES
     cdef double mid = 0.5 * (p.R_min + p.L_max)
-    cdef double violation = p.L_max - p.R_min
-    cdef float inner_tol = <float>fmax(0.5 * p.tol, INNER_RATIO * violation)
+    cdef float inner_tol = <float>fmax(0.5 * p.at.tol, INNER_RATIO * p.at.violation)
     cdef float R_min = INFINITY, L_max = 0, best
     cdef double scale, eta, t, to_i, to_j, room_i, room_j, G_i, G_j
     cdef int64_t left = 40 * m, steps = 0
-    if p.max_steps - p.steps < left:
-        left = p.max_steps - p.steps
+    if p.at.max_steps - p.at.steps < left:
+        left = p.at.max_steps - p.at.steps
 
     sort_block(p, w)
     ops.gather_block(w.rows, w.idx, m, w.KB, padded)
@@ -248,7 +205,7 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
         scale = p.diag[ii] + p.diag[jj]
         eta = scale - 2 * <double>w.KB[i * padded + j]
         if eta < -1e-6 * scale or scale < 0:
-            p.indefinite = True
+            p.at.indefinite = True
         t = (<double>w.LB[j] - R_min) / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
         # a step ends at the first break point of either variable: a bound or the kink
         to_i = fmin(p.hi[ii], 0) if p.g[ii] < 0 else p.hi[ii]
@@ -263,8 +220,8 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
         R_min = ops.smo_update(w.RB, w.LB, w.KB + i * padded, w.KB + j * padded,
                                <float>t, padded)
         steps += 1
-    p.steps += steps
-    p.work += block_cost(m, p.n, steps)
+    p.at.steps += steps
+    p.at.work += block_cost(m, p.n, steps)
 
     count = 0
     for a in range(m):
@@ -274,10 +231,10 @@ cdef void solve_block(State* p, Work* w) noexcept nogil:
             w.rows[count] = w.rows[a]
             count += 1
     ops.add_rows(p.G, w.rows, w.delta, count, 0, p.n)
-    if p.steps >= p.max_steps:
-        p.phase = LIMIT
+    if p.at.steps >= p.at.max_steps:
+        p.at.phase = LIMIT
     else:
-        p.phase = RUN if count else STUCK
+        p.at.phase = RUN if count else STUCK
 
 
 # Scheduling
@@ -293,16 +250,16 @@ cdef bint rows_held(State* p) noexcept nogil:
 cdef void run_turn(State* p, Work* w, double end) noexcept nogil:
     """Blocks of one problem until it ends, needs the interpreter, or time is up."""
     cdef double now = simd_seconds(), until = fmin(end, now + QUANTUM)
-    if now > end or p.phase > READY or not simd_try_lock(&p.lock):
+    if now > end or p.at.phase > READY or not simd_try_lock(&p.lock):
         return
-    while p.phase <= READY:
-        if p.phase == RUN:
+    while p.at.phase <= READY:
+        if p.at.phase == RUN:
             choose(p, w)
-        if p.phase == READY:
+        if p.at.phase == READY:
             if rows_held(p):
                 solve_block(p, w)
             else:
-                p.phase = WAIT
+                p.at.phase = WAIT
         if simd_seconds() > until:
             break
     simd_unlock(&p.lock)
@@ -336,7 +293,7 @@ def advance_all(
     PyMem_Free(states)
 
 
-cdef class Task:
+cdef class Task(BlockTask):
     """One problem: the caller's arrays, and how far it has come."""
 
     cdef State s
@@ -358,6 +315,7 @@ cdef class Task:
         int64_t max_steps,
         double patience,
     ):
+        super().__init__(tol, max_steps, patience)
         cdef State* p = &self.s
         cdef Py_ssize_t n = g.shape[0]
         if not (K.shape[1] == slot.shape[0] == diag.shape[0] == G.shape[0] == n
@@ -368,45 +326,11 @@ cdef class Task:
         memset(p, 0, sizeof(State))
         p.n, p.q, p.K, p.slot, p.diag = n, block.shape[0], &K[0, 0], &slot[0], &diag[0]
         p.g, p.G, p.lo, p.hi, p.pn, p.pp = &g[0], &G[0], &lo[0], &hi[0], &pn[0], &pp[0]
-        p.block, p.L_max, p.tol, p.max_steps = &block[0], INFINITY, tol, max_steps
-        p.patience, p.best, p.ops = patience, INFINITY, simd()
-
-    @property
-    def phase(self):
-        return self.s.phase
-
-    @phase.setter
-    def phase(self, int value):
-        self.s.phase = value
-        if value == RUN:       # afresh, from a G without errors
-            self.s.best = INFINITY
-
-    @property
-    def steps(self):
-        return self.s.steps
-
-    @property
-    def patience(self):
-        return self.s.patience
-
-    @property
-    def indefinite(self):
-        """A pair of rows was met along which (Q) curves down."""
-        return bool(self.s.indefinite)
-
-    @property
-    def violation(self):
-        """As it was when the last block was chosen."""
-        return self.s.L_max - self.s.R_min
+        p.block, p.L_max, p.at, p.ops = &block[0], INFINITY, &self.at, simd()
 
     def needed(self):
         """Row numbers of the block that is chosen."""
         return np.asarray(self.arrays[9])[: self.s.size]
-
-    def newton_done(self, double patience, int steps):
-        """Go on after a Newton step, or after it failed."""
-        self.s.phase, self.s.work, self.s.patience = RUN, 0, patience
-        self.s.steps += steps
 
 
 cdef class Workspace:
@@ -420,7 +344,7 @@ cdef class Workspace:
         cdef Py_ssize_t k
         cdef float[:, ::1] f = np.empty((n_threads, 2 * n + q * q + 4 * q), np.float32)
         cdef double[:, ::1] d = np.empty((n_threads, 2 * q))
-        cdef int32_t[:, ::1] i = np.zeros((n_threads, 2 * n + 3 * q), np.int32)
+        cdef int32_t[:, ::1] i = np.zeros((n_threads, 2 * n + 2 * q), np.int32)
         cdef size_t[:, ::1] pointers = np.empty((n_threads, q), np.uintp)
         cdef Work* w
         self.work = <Work*>PyMem_Malloc(n_threads * sizeof(Work))
@@ -434,7 +358,7 @@ cdef class Workspace:
             w.LB, w.DB, w.gain = w.RB + q, w.RB + 2 * q, w.RB + 3 * q
             w.before, w.delta = &d[k, 0], &d[k, q]
             w.member, w.order, w.keep = &i[k, 0], &i[k, n], &i[k, 2 * n]
-            w.idx, w.rows = w.keep + 2 * q, <const float**>&pointers[k, 0]
+            w.idx, w.rows = w.keep + q, <const float**>&pointers[k, 0]
 
     def __dealloc__(self):
         PyMem_Free(self.work)

@@ -28,27 +28,16 @@ from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from ._blocks cimport admit, block_cost, newton_cost, violators
+from ._blocks cimport (
+    DONE, LIMIT, NEWTON, READY, RUN, SMALL_BLOCK, STUCK, WAIT, BlockTask, Progress,
+    admit, block_cost, falls, free_first, newton_is_due, on_probation, violators,
+)
 from .simd cimport SIMD_LANES, SMO_ETA_MIN, simd, simd_loops, simd_seconds
 
 import numpy as np
 
-from ._smo import Phase
-
-cdef int RUN = Phase.RUN
-cdef int READY = Phase.READY
-cdef int WAIT = Phase.WAIT
-cdef int NEWTON = Phase.NEWTON
-cdef int DONE = Phase.DONE
-cdef int LIMIT = Phase.LIMIT
-cdef int STUCK = Phase.STUCK
-
 cdef double INNER_RATIO = 0.2   # a block is solved to this part of the violation
-cdef Py_ssize_t SMALL_BLOCK = 512  # where few variables are free
-cdef double SETTLED = 0.0025     # part of the free variables that may wait to be so
 cdef double UNSETTLED = 15      # times longer SMO is left to it where more wait
-cdef int PROBATION = 200        # blocks that may pass without a smaller violation
-cdef double FLOAT_EPS = 1.2e-7  # relative error of an entry of K, twice over
 cdef Py_ssize_t STRIP = 2048    # entries of f that one thread updates
 
 
@@ -74,16 +63,7 @@ cdef struct State:
     double* mid                # to which the floats R and L are relative
     Py_ssize_t* free
     Py_ssize_t* waiting
-    double violation, tol
-    int64_t steps, max_steps
-    double work                # spent since the last Newton step
-    double patience            # times the cost of a Newton step to spend before it
-    double best                # violation, least seen
-    double mark                # objective then, or PROBATION blocks ago
-    double noise               # violation that the errors of K explain
-    int since                  # blocks since `mark`
-    int phase
-    bint indefinite
+    Progress* at
     const simd_loops* ops
     # scratch
     float* R                   # (T n,) scan results
@@ -91,7 +71,7 @@ cdef struct State:
     int32_t* order             # (T n,)
     int32_t* picks             # (T, 2, q) violators of each threshold: R, L
     Py_ssize_t* picked         # (T, 2)
-    int32_t* keep              # (2 q,) from the last block: free ones, others
+    int32_t* keep              # (q,) the last block, free ones first
     int32_t* member            # (T n + T,) zeros; 1 where in the block
     Py_ssize_t* start          # (T + 1,) segments of the padded block
     int32_t* entry             # (room,) by padded position; -1 for padding
@@ -129,7 +109,7 @@ cdef void settle(State* p) noexcept nogil:
     """low, up and the violation from R_min and L_max."""
     cdef Py_ssize_t j, k
     cdef double low, up
-    p.violation = -INFINITY
+    p.at.violation = -INFINITY
     for j in range(p.T):
         low, up = p.L_max[j], p.R_min[j]
         if p.coupled:
@@ -138,7 +118,7 @@ cdef void settle(State* p) noexcept nogil:
             for k in range(group_start(p, j), p.T):
                 up = fmin(up, p.R_min[k])
         p.low[j], p.up[j] = low, up
-        p.violation = fmax(p.violation, low - up)
+        p.at.violation = fmax(p.at.violation, low - up)
 
 
 cdef void scan(State* p, Py_ssize_t j) noexcept nogil:
@@ -162,7 +142,7 @@ cdef void pick(State* p, Py_ssize_t j, Py_ssize_t half) noexcept nogil:
     for side in range(2):
         out = p.picks + (2 * j + side) * p.q
         p.picked[2 * j + side] = 0
-        if p.low[j] - p.up[j] > p.tol:
+        if p.low[j] - p.up[j] > p.at.tol:
             end = <float>((p.up[j] if side else p.low[j]) - p.mid[j])
             p.picked[2 * j + side] = violators(
                 p.order + e, p.L + e if side else p.R + e, -1 if side else 1, end,
@@ -176,70 +156,48 @@ cdef void choose(State* p, int n_threads) noexcept nogil:
 
     Sets the violation, and phase READY, or DONE at violation <= tol, or NEWTON.
     """
-    cdef Py_ssize_t n = p.n, T = p.T, q, j, a, half, m = 0, kept = 0, rest = 0
+    cdef Py_ssize_t n = p.n, T = p.T, q, j, a, half, m = 0
     cdef Py_ssize_t active = 0, free = 0, waiting = 0
-    cdef int32_t e
-    cdef double cost
     for j in prange(T, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
         scan(p, j)
     settle(p)
-    if not p.violation > p.tol:
-        p.phase = DONE
+    if not p.at.violation > p.at.tol:
+        p.at.phase = DONE
         return
     if not progresses(p):
-        p.phase = STUCK
+        p.at.phase = STUCK
         return
     for j in range(T):
         free += p.free[j]
         waiting += p.waiting[j]
-        active += p.low[j] - p.up[j] > p.tol
-    cost = p.patience * newton_cost(free + waiting, n)
-    if p.work > (cost if waiting <= SETTLED * free else UNSETTLED * cost):
-        p.phase = NEWTON
+        active += p.low[j] - p.up[j] > p.at.tol
+    if newton_is_due(p.at, free, waiting, UNSETTLED, n):
+        p.at.phase = NEWTON
         return
 
     # a block wider than the face that it moves on is read for little
     q = min(p.q, max(SMALL_BLOCK, 2 * free // SIMD_LANES * SIMD_LANES))
 
-    for a in range(p.size):
-        e = p.block[a]
-        if p.lo[e] < p.g[e] < p.hi[e]:
-            p.keep[kept] = e
-            kept += 1
-        else:
-            p.keep[p.q + rest] = e
-            rest += 1
-
+    free_first(p.block, p.size, p.g, p.lo, p.hi, p.keep)
     half = max(1, (q if p.size == 0 else q // 2) // (2 * active))
     for j in prange(T, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
         pick(p, j, half)
     for j in range(2 * T):
         m = admit(p.picks + j * p.q, p.picked[j], q - m, p.member, p.block, m)
-    m = admit(p.keep, kept, q - m, p.member, p.block, m)
-    m = admit(p.keep + p.q, rest, q - m, p.member, p.block, m)
+    m = admit(p.keep, p.size, q - m, p.member, p.block, m)
     for a in range(m):
         p.member[p.block[a]] = 0
     p.size = m
-    p.phase = READY
+    p.at.phase = READY
 
 
 cdef bint progresses(State* p) noexcept nogil:
-    """False if the violation has not fallen for PROBATION blocks, nor has (Q); it is
-    then time to compute f afresh.
-
-    Rows of K that depend on each other leave directions in which K is nothing but
-    rounding, and SMO may follow one for long: below the violation that such errors
-    explain, a fall of (Q) does not count.
-    """
+    """Whether it is worth going on from this f; the objective is of (Q)."""
     cdef Py_ssize_t i, j, e
-    cdef double term, objective = 0, size = 0, largest = 0, before = p.mark
-    cdef bint better = p.violation < 0.9 * p.best
-    p.since += 1
-    if not better and p.since < (
-        PROBATION if p.violation > p.noise else PROBATION // 20
-    ):
+    cdef double term, objective = 0, size = 0, largest = 0
+    if on_probation(p.at):
         return True
     for j in range(p.T):
         for i in range(p.n):
@@ -251,11 +209,7 @@ cdef bint progresses(State* p) noexcept nogil:
         term = 0.5 * p.g[p.T * p.n + j] ** 2
         objective += term
         size += term
-    p.mark, p.since, p.noise = objective, 0, FLOAT_EPS * largest
-    if better:
-        p.best = p.violation
-        return True
-    return p.violation > p.noise and before - objective > 1e-12 * size
+    return falls(p.at, objective, size, largest)
 
 
 cdef Py_ssize_t lay_out(State* p) noexcept nogil:
@@ -374,10 +328,10 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
     cdef const simd_loops* ops = p.ops
     cdef Py_ssize_t m, a, i, j, k, ei, ej, of_i, of_j, count
     cdef double scale, eta, t, room_i, room_j, d_i, d_j, violation
-    cdef double inner_tol = fmax(0.5 * p.tol, INNER_RATIO * p.violation)
+    cdef double inner_tol = fmax(0.5 * p.at.tol, INNER_RATIO * p.at.violation)
     cdef int64_t left = 40 * p.size, steps = 0
-    if p.max_steps - p.steps < left:
-        left = p.max_steps - p.steps
+    if p.at.max_steps - p.at.steps < left:
+        left = p.at.max_steps - p.at.steps
 
     m = lay_out(p)
     set_up(p, m)
@@ -394,7 +348,7 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
         scale = <double>p.DB[i] + p.DB[j]
         eta = scale - 2 * <double>p.KB[i * m + j]
         if eta < -1e-6 * scale or scale < 0:
-            p.indefinite = True
+            p.at.indefinite = True
         d_i, d_j = read(p, i, p.mid[of_i]), read(p, j, p.mid[of_j])
         t = (d_j - d_i) / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
         room_i, room_j = p.hi[ei] - p.g[ei], p.g[ej] - p.lo[ej]
@@ -412,8 +366,8 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
         ops.threshold_update(p.RB, p.LB, p.KB + i * m, p.KB + j * m, <float>t,
                              p.start, p.T, p.RS, p.LS)
         steps += 1
-    p.steps += steps
-    p.work += block_cost(m, p.n, steps)
+    p.at.steps += steps
+    p.at.work += block_cost(m, p.n, steps)
 
     count = 0
     k = 0
@@ -428,10 +382,10 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
                     num_threads=n_threads, use_threads_if=n_threads > 1):
         ops.add_rows(p.f, p.rows, p.delta, count, a * STRIP,
                      min(p.n, (a + 1) * STRIP))
-    if p.steps >= p.max_steps:
-        p.phase = LIMIT
+    if p.at.steps >= p.at.max_steps:
+        p.at.phase = LIMIT
     else:
-        p.phase = RUN if k else STUCK
+        p.at.phase = RUN if k else STUCK
 
 
 cdef bint rows_held(State* p) noexcept nogil:
@@ -445,19 +399,19 @@ cdef bint rows_held(State* p) noexcept nogil:
 cdef void run(State* p, double seconds, int n_threads) noexcept nogil:
     """Blocks until the problem ends, needs the interpreter, or time is up."""
     cdef double end = simd_seconds() + seconds
-    while p.phase <= READY:
-        if p.phase == RUN:
+    while p.at.phase <= READY:
+        if p.at.phase == RUN:
             choose(p, n_threads)
-        if p.phase == READY:
+        if p.at.phase == READY:
             if rows_held(p):
                 solve_block(p, n_threads)
             else:
-                p.phase = WAIT
+                p.at.phase = WAIT
         if simd_seconds() > end:
             break
 
 
-cdef class Task:
+cdef class Task(BlockTask):
     """The problem: the caller's arrays, and how far it has come."""
 
     cdef State s
@@ -482,6 +436,7 @@ cdef class Task:
         int64_t max_steps,
         double patience,
     ):
+        super().__init__(tol, max_steps, patience)
         cdef State* p = &self.s
         cdef Py_ssize_t n = f.shape[0], T = mu.shape[0] - 1
         cdef Py_ssize_t room = (q + T) + SIMD_LANES * T
@@ -490,7 +445,7 @@ cdef class Task:
                 and lo.shape[0] == hi.shape[0] == slope.shape[0] == g.shape[0]):
             raise ValueError("Task: inconsistent array shapes")
         cdef int32_t[::1] i32 = np.zeros(
-            T * n + 2 * T * q + 2 * q + g.shape[0] + 2 * room, np.int32)
+            T * n + 2 * T * q + q + g.shape[0] + 2 * room, np.int32)
         cdef int32_t[::1] block = np.zeros(q, np.int32)
         cdef double[::1] d = np.zeros(5 * T + 2 * room)
         cdef Py_ssize_t[::1] c = np.zeros(5 * T + 1, np.intp)
@@ -504,15 +459,14 @@ cdef class Task:
         p.K, p.slot, p.diag, p.g, p.mu, p.f = (
             &K[0, 0], &slot[0], &diag[0], &g[0], &mu[0], &f[0])
         p.lo, p.hi, p.slope, p.block = &lo[0], &hi[0], &slope[0], &block[0]
-        p.tol, p.max_steps, p.patience = tol, max_steps, patience
-        p.violation, p.best, p.ops = INFINITY, INFINITY, simd()
+        p.at, p.ops = &self.at, simd()
         p.R_min, p.L_max, p.low, p.up, p.mid = (
             &d[0], &d[T], &d[2 * T], &d[3 * T], &d[4 * T])
         p.before, p.delta = &d[5 * T], &d[5 * T + room]
         p.free, p.waiting, p.picked, p.start = &c[0], &c[T], &c[2 * T], &c[4 * T]
         p.order, p.picks = &i32[0], &i32[T * n]
         p.keep = p.picks + 2 * T * q
-        p.member = p.keep + 2 * q
+        p.member = p.keep + q
         p.entry = p.member + g.shape[0]
         p.column = p.entry + room
         p.R, p.L, p.KB = &s[0], &s[T * n], &s[2 * T * n]
@@ -526,39 +480,6 @@ cdef class Task:
         with nogil:
             run(&self.s, seconds, n_threads)
 
-    @property
-    def phase(self):
-        return self.s.phase
-
-    @phase.setter
-    def phase(self, int value):
-        self.s.phase = value
-        if value == RUN:       # afresh, from an f without errors
-            self.s.best = INFINITY
-
-    @property
-    def steps(self):
-        return self.s.steps
-
-    @property
-    def patience(self):
-        return self.s.patience
-
-    @property
-    def indefinite(self):
-        """A pair of entries was met along which (Q) curves down."""
-        return bool(self.s.indefinite)
-
-    @property
-    def violation(self):
-        """As it was when the last block was chosen."""
-        return self.s.violation
-
     def needed(self):
         """Row numbers of the block that is chosen."""
         return np.unique(np.asarray(self.block)[: self.s.size] % self.s.n)
-
-    def newton_done(self, double patience, int steps):
-        """Go on after a Newton step, or after it failed."""
-        self.s.phase, self.s.work, self.s.patience = RUN, 0, patience
-        self.s.steps += steps
