@@ -171,6 +171,12 @@ def _parser() -> argparse.ArgumentParser:
     predict = commands.add_parser("predict", help="predict with a saved model")
     predict.add_argument("model", metavar="MODEL.npz")
     predict.add_argument("data", metavar="NEW", help="CSV or CSV.gz")
+    predict.add_argument(
+        "--proba",
+        action="store_true",
+        help="a column with the probability of each rank besides; the model must have "
+        "been fitted with --set probability=True",
+    )
     predict.add_argument("--out", metavar="FILE", help="default: standard output")
     predict.set_defaults(run=_predict)
 
@@ -501,16 +507,21 @@ def _predict(args: argparse.Namespace) -> None:
     # wider one is taken for another of the training kind, with its target.
     if features is None or (not table.has_header and len(table.names) == len(features)):
         features = table.names
-    labels = model.predict(table.numbers(features)).tolist()
+    X = table.numbers(features)
+    names, rows = ["prediction"], [[label] for label in model.predict(X).tolist()]
+    if args.proba:
+        names += [f"P({label})" for label in model.classes.tolist()]
+        columns = model.predict_proba(X).tolist()
+        rows = [a + b for a, b in zip(rows, columns, strict=True)]
     with (
         open(args.out, "w", encoding="utf-8", newline="")
         if args.out
         else nullcontext(sys.stdout)
     ) as file:
         write = csv.writer(file, lineterminator="\n").writerow
-        write(["prediction"])
-        for label in labels:
-            write([label])
+        write(names)
+        for row in rows:
+            write(row)
 
 
 def _config(args: argparse.Namespace) -> None:

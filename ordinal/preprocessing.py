@@ -161,9 +161,14 @@ class StandardizedModel(Model):
         """The record of the fit."""
         return self.model.convergence
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """(n,) labels for the rows of raw `X`; errors as for `Standardizer`."""
-        return self.model.predict(self.standardizer.transform(X))
+    def predict(self, X: ArrayLike, **rule: Any) -> np.ndarray:
+        """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
+        given; errors as for `Standardizer` and of the model."""
+        return self.model.predict(self.standardizer.transform(X), **rule)
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """What `model.predict_proba` gives for the rows of raw `X`."""
+        return self.model.predict_proba(self.standardizer.transform(X))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """What `model.decision_function` gives for the rows of raw `X`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import ordinal
 from ordinal import _cli
@@ -160,7 +161,7 @@ def test_compare_without_data_uses_the_embedded_sets(run):
 def test_compare_counts_thresholds_out_of_order(run, tmp_path):
     out = run("compare", "--splits", 2, "--methods", "svorex", "shashua-levin")
     assert out.endswith("Thresholds out of order: shashua-levin on tlssvor (2/2)\n")
-    assert "2/2" not in run("compare", "--splits", 1, "--methods", "svorim")
+    assert "order" not in run("compare", "--splits", 1, "--methods", "svorim")
 
 
 def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
@@ -333,6 +334,24 @@ def test_fit_warns_in_one_line(capsys, tmp_path, data):
     assert "max_iter in" in out
     assert err.startswith("ordinal: warning: fit_npsvor: max_iter after")
     assert err.count("\n") == 1
+
+
+def test_predict_gives_probabilities(run, tmp_path, text_data, rows):
+    path = tmp_path / "model.npz"
+    classes = ["--classes", ",".join(NAMES.values())]
+    fit = ["fit", text_data, "--method", "svorim", "--out", path, *classes]
+    run(*fit)
+    assert "probability=True" in run("predict", path, text_data, "--proba", code=2)
+    run(*fit, "--set", "probability=True")
+    header, *lines = run("predict", path, text_data, "--proba").splitlines()
+    assert header == "prediction," + ",".join(f"P({name})" for name in NAMES.values())
+    table = [line.split(",") for line in lines]
+    model = ordinal.load(path)
+    assert [row[0] for row in table] == model.predict(rows[0]).tolist()
+    P = np.array([row[1:] for row in table], dtype=float)
+    assert_array_equal(P, model.predict_proba(rows[0]))
+    by_mode = np.array(list(NAMES.values()))[P.argmax(axis=1)]
+    assert_array_equal(model.predict(rows[0], rule="mode"), by_mode)
 
 
 def test_config(run):
