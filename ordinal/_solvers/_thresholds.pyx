@@ -282,20 +282,31 @@ cdef void set_up(State* p, Py_ssize_t m) noexcept nogil:
 
 cdef Py_ssize_t worst(State* p, double* violation) noexcept nogil:
     """The threshold whose growing entry is in the most violating pair."""
-    cdef Py_ssize_t j, k, out = 0
-    cdef double v, low
+    cdef Py_ssize_t j, stop = 0, k = 0, out = 0
+    cdef double v, low = -INFINITY
     violation[0] = -INFINITY
     for j in range(p.T):
         v = p.LS[j] - p.RS[j]
         if p.coupled:
-            low = -INFINITY
-            for k in range(group_stop(p, j)):
+            if j == stop:
+                stop = group_stop(p, j)
+            while k < stop:
                 low = fmax(low, p.LS[k] + p.mid[k])
+                k += 1
             v = low - (p.RS[j] + p.mid[j])
         if v > violation[0]:
             violation[0] = v
             out = j
     return out
+
+
+cdef inline Py_ssize_t find(
+    State* p, const float* x, float value, Py_ssize_t j,
+) noexcept nogil:
+    """The first position of threshold j where x is the value, or -1."""
+    cdef Py_ssize_t a = p.start[j]
+    cdef Py_ssize_t i = p.ops.find(x + a, value, p.start[j + 1] - a)
+    return a + i if i >= 0 else -1
 
 
 cdef Py_ssize_t partner(
@@ -319,8 +330,7 @@ cdef Py_ssize_t partner(
     of[0] = best_of
     if best_of < 0:
         return -1
-    a = p.start[best_of]
-    return a + p.ops.find(p.gain + a, best, p.start[best_of + 1] - a)
+    return find(p, p.gain, best, best_of)
 
 
 cdef void solve_block(State* p, int n_threads) noexcept nogil:
@@ -339,9 +349,8 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
         of_i = worst(p, &violation)
         if not violation > inner_tol:
             break
-        a = p.start[of_i]
-        i = a + ops.find(p.RB + a, p.RS[of_i], p.start[of_i + 1] - a)
-        j = partner(p, i, of_i, m, &of_j)
+        i = find(p, p.RB, p.RS[of_i], of_i)
+        j = partner(p, i, of_i, m, &of_j) if i >= 0 else -1
         if j < 0:
             break
         ei, ej = p.entry[i], p.entry[j]
