@@ -141,6 +141,37 @@ def curves_down(gram: Gram, g: np.ndarray, G: np.ndarray) -> bool:
     return bool((np.einsum("ij,ij->i", g, G) < floor).any())
 
 
+def snap(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """g in its box, with what is at an end of it up to rounding at just that end.
+
+    A variable that is hair's breadth inside would have to be moved back by SMO, one at
+    a time.
+    """
+    near = 1e-12 * (hi - lo)
+    return np.where(g <= lo + near, lo, np.where(g >= hi - near, hi, g))
+
+
+def mend(
+    g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
+) -> np.ndarray:
+    """A point of each row's box with the given sum, near g: a start for SMO.
+
+    What lies at an end of its box stays there, if the others can make up the sum.
+    """
+    g = snap(g, lo, hi)
+    excess = g.sum(axis=1) - total
+    inside = (lo < g) & (g < hi)
+    room = np.where(inside, np.where(excess[:, None] > 0, g - lo, hi - g), 0.0)
+    all_room = room.sum(axis=1)
+    enough = all_room > np.abs(excess)
+    part = np.where(enough, excess / np.where(enough, all_room, 1), 0)
+    mended = np.clip(g - part[:, None] * room, lo, hi)
+    whole = np.broadcast_to(total, excess.shape)
+    poor = ~enough & (excess != 0)
+    mended[poor] = feasible(g[poor], lo[poor], hi[poor], whole[poor])
+    return mended
+
+
 def feasible(
     g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
 ) -> np.ndarray:

@@ -174,9 +174,9 @@ def _frozen_within(value: Any) -> Any:
     """The same value with its arrays read-only; models and CSR see to their own."""
     if isinstance(value, np.ndarray):
         return frozen(value)
-    if isinstance(value, Convergence):
+    if isinstance(value, Convergence | CumulativeLink | SoftmaxLink):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return Convergence(**{k: _frozen_within(v) for k, v in fields.items()})
+        return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
     if type(value) in (list, tuple):
         return type(value)(_frozen_within(item) for item in value)
     return value

@@ -69,8 +69,8 @@ class CumulativeLink:
         n_in = weight @ event
         n_out = weight.sum() - n_in
         target = np.where(event, (n_in + 1) / (n_in + 2), 1 / (n_out + 2))
-        scale = _spread(score, weight)
-        x = (score - score.mean()) / scale
+        centre, scale = _spread(score, weight)
+        x = (score - centre) / scale
         T = present.size - 1
         W = weight[:, None]
 
@@ -87,14 +87,14 @@ class CumulativeLink:
             return gradient, H
 
         level = np.log(n_in + 1) - np.log(n_out + 1)
-        p = _newton(loss, derivatives, np.concatenate([[1.0], level]))
+        p = _newton(loss, derivatives, np.concatenate([[0.0], level]))
         if p[0] <= 0:  # the scores tell nothing: the shares of the ranks
             p = np.concatenate([[0.0], level])
         slope = p[0] / scale
         offsets = np.full(r - 1, np.inf)
         offsets[: present[0]] = -np.inf
         for t in range(T):
-            offsets[present[t] : present[t + 1]] = p[1 + t] + slope * score.mean()
+            offsets[present[t] : present[t + 1]] = p[1 + t] + slope * centre
         return cls(float(slope), frozen(offsets))
 
 
@@ -131,8 +131,8 @@ class SoftmaxLink:
         rest = 1 - target.sum(axis=1, keepdims=True)
         target += np.where(own, 0.0, rest / max(1, present.size - 1))
         x = distance[:, present]
-        scale = _spread(x.ravel(), np.repeat(weight, present.size))
-        x = (x - x.mean()) / scale
+        centre, scale = _spread(x.ravel(), np.repeat(weight, present.size))
+        x = (x - centre) / scale
         W = weight[:, None]
 
         def loss(p):
@@ -156,7 +156,7 @@ class SoftmaxLink:
             return gradient, H
 
         level = np.log(N + 1) - np.log(N + 1).mean()
-        p = _newton(loss, derivatives, np.concatenate([[1.0], level]))
+        p = _newton(loss, derivatives, np.concatenate([[0.0], level]))
         if p[0] <= 0:
             p = np.concatenate([[0.0], level])
         offsets = np.full(r, -np.inf)
@@ -211,8 +211,9 @@ def require_link(link: Any) -> Any:
 def fold_numbers(problem: Problem, rng: np.random.Generator) -> np.ndarray:
     """The fold that scores each row, (n,), or -1 for rows that are only trained on.
 
-    Folds hold every rank in its share. The only row of a rank is never left out, and
-    rows without weight have nothing to tell.
+    Folds hold every rank in its share. The only row of a rank is never left out, lest
+    the rank have none: the model of all rows must score it. Rows without weight have
+    nothing to tell.
     """
     fold = np.full(problem.n_samples, -1)
     dealt = 0
@@ -279,8 +280,8 @@ def _softmax(z: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=1, keepdims=True)
 
 
-def _spread(x: np.ndarray, weight: np.ndarray) -> float:
-    """Weighted deviation of x, by which a slope is made free of its unit."""
-    mean = np.average(x, weights=weight)
+def _spread(x: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Weighted mean and deviation of x; inf if there is none, which makes x 0."""
+    mean = float(np.average(x, weights=weight))
     sd = float(np.sqrt(np.average((x - mean) ** 2, weights=weight)))
-    return sd if sd > 1e-12 * (1 + abs(float(mean))) else 1.0
+    return mean, sd if sd > 1e-12 * (1 + abs(mean)) else np.inf

@@ -1,18 +1,17 @@
 """Quadratic programs of parallel hyperplanes: one direction, several thresholds.
 
-    min_g  1/2 beta'K beta + sum_ij slope_ij g_ij [+ 1/2 sum_j z_j^2]                (Q)
+    min_g  1/2 beta'K beta + sum_ij slope_ij g_ij [+ 1/2 sum_j z_j^2 / price_j]      (Q)
     s.t.   lo_ij <= g_ij <= hi_ij,  and for each threshold j
 
       sum_i g_ij = 0                            separate thresholds
       sum_i g_ij = mu_j - mu_{j+1},  mu >= 0    coupled thresholds: b_1 <= ... <= b_T
-      sum_i g_ij = -z_j                         priced: 1/2 b_j^2 in the primal
+      sum_i g_ij = -z_j                         priced: price_j b_j^2 / 2 in the primal
 
-with mu_1 = mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta; z_j is b_j at the optimum.
-The derivative by g_ij is d_ij = f_i + slope_ij, so every threshold is a C-SVC that
-shares f with the others:
+with mu_1 = mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta. The derivative by g_ij is
+d_ij = f_i + slope_ij, so every threshold is a C-SVC that shares f with the others:
 
-    up_j  = min d_ij over the g_ij that can grow, and z_j
-    low_j = max d_ij over the g_ij that can shrink, and z_j
+    up_j  = min d_ij over the g_ij that can grow, and z_j / price_j
+    low_j = max d_ij over the g_ij that can shrink, and z_j / price_j
 
 Coupled, what shrinks may also be of a lower threshold, which raises mu between the two,
 or of a higher one as long as the mu between them are positive: low_j is then the
@@ -28,7 +27,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._blocks import AIM, PATIENCE, block_size, curves_down, run, verdict
+from ._blocks import (
+    AIM,
+    LEAST_ROWS,
+    PATIENCE,
+    block_size,
+    curves_down,
+    run,
+    verdict,
+)
 from ._fit import Monitor, Status
 from ._gram import Gram
 from ._newton import step_on_face
@@ -43,7 +50,7 @@ class Terms:
     hi: np.ndarray
     slope: np.ndarray
     coupled: bool = False
-    priced: bool = False
+    price: np.ndarray | None = None  # (T,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +79,9 @@ class _Point:
         self.g, self.z = self.entries[: T * n].reshape(T, n), self.entries[T * n :]
         self.g[:] = g
         sums = self.g.sum(axis=1)
-        if terms.priced:
-            self.z[:] = -sums
+        self.curvature = np.zeros(T)  # of (Q) by z
+        if terms.price is not None:
+            self.z[:], self.curvature[:] = -sums, 1 / terms.price
         if terms.coupled:
             self.mu[1:-1] = np.maximum(-np.cumsum(sums)[:-1], 0)
         self.f = np.zeros(n)
@@ -93,9 +101,10 @@ class _Point:
         R = np.where(self.g < self.terms.hi, d, np.inf)
         L = np.where(self.g > self.terms.lo, d, -np.inf)
         self.low[:], self.up[:] = L.max(axis=1), R.min(axis=1)
-        if self.terms.priced:
-            self.low[:] = np.maximum(self.low, self.z)
-            self.up[:] = np.minimum(self.up, self.z)
+        if self.terms.price is not None:
+            b = self.z * self.curvature
+            self.low[:] = np.maximum(self.low, b)
+            self.up[:] = np.minimum(self.up, b)
         if self.terms.coupled:
             first, last = self.groups()
             self.low[:] = np.maximum.accumulate(self.low)[last]
@@ -122,14 +131,16 @@ class _Point:
         inside = (self.g > terms.lo) & (self.g < terms.hi)
         grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
         J, I = np.nonzero(inside | grows | shrinks)
-        m, n_priced = I.size, T if terms.priced else 0
+        m, n_priced = I.size, 0 if terms.price is None else T
+        curvature = self.curvature[:n_priced]
         if not 2 <= m <= gram.capacity:
             return False
         at = self.g[J, I]
         left = np.where(grows[J, I], at, terms.lo[J, I])
         right = np.where(shrinks[J, I], at, terms.hi[J, I])
-        M = np.eye(m + n_priced)
+        M = np.zeros((m + n_priced,) * 2)
         M[:m, :m] = gram.block(I)
+        M[np.arange(m, m + n_priced), np.arange(m, m + n_priced)] = curvature
 
         group = self.groups()[0] if terms.coupled else np.arange(T)
         of = np.concatenate([group[J], np.arange(n_priced)])
@@ -150,7 +161,7 @@ class _Point:
 
         new = step_on_face(
             M,
-            np.concatenate([d[J, I], z]),
+            np.concatenate([d[J, I], z * curvature]),
             np.concatenate([at, z]),
             np.concatenate([left, -infinite]),
             np.concatenate([right, infinite]),
@@ -171,6 +182,17 @@ class _Point:
         return True
 
 
+def least_rows(T: int) -> int:
+    """Rows of K that must be held: two entries a side of every threshold may be in the
+    block, lest it miss the worst pair."""
+    return max(LEAST_ROWS, 4 * T)
+
+
+def _block_size(gram: Gram, T: int) -> int:
+    n = len(gram.diagonal)
+    return max(4 * T, block_size(n, n if gram.full else gram.capacity))
+
+
 def solve(
     gram: Gram,
     terms: Terms,
@@ -186,17 +208,17 @@ def solve(
     Stops at violation <= tol or after max_iter steps. The result does not depend on
     n_threads.
     """
-    T, n = terms.lo.shape
+    T = len(terms.lo)
     point = _Point(gram, terms, g)
 
     def by_entry(a: np.ndarray, of_z: float) -> np.ndarray:
         return np.concatenate([a.ravel(), np.full(T, of_z)])
 
-    box = np.inf if terms.priced else 0.0
+    box = 0.0 if terms.price is None else np.inf
     task = Task(
         gram.K, gram.slot, gram.diagonal, point.entries, point.mu, point.f,
         by_entry(terms.lo, -box), by_entry(terms.hi, box), by_entry(terms.slope, 0.0),
-        terms.coupled, terms.priced, block_size(n, gram.capacity), AIM * tol, max_iter,
+        point.curvature, terms.coupled, _block_size(gram, T), AIM * tol, max_iter,
         PATIENCE,
     )  # fmt: skip
     violation, stopped = run(

@@ -38,7 +38,7 @@ import numpy as np
 
 from . import kernels
 from ._admm import DenseFactor, LowRankFactor, solve_admm
-from ._blocks import LEAST_ROWS, feasible
+from ._blocks import LEAST_ROWS, feasible, mend
 from ._fit import Convergence, Monitor, State, Status, worse
 from ._gram import Gram
 from ._model import Model, check_support, support_rows
@@ -540,18 +540,20 @@ class _Job:
     ) -> list[NpsvorModel]:
         """The models with links fitted to out-of-fold distances."""
         r = problem.n_classes
+        single = np.flatnonzero((fold < 0) & (problem.weight > 0))
         distance = np.zeros((len(models), problem.n_samples, r))
+        for i, model in enumerate(models if single.size else []):
+            f = model.decision_function(kernels.take(problem.X, single))
+            distance[i, single] = np.abs(f)
         convergence = [model.convergence for model in models]
         for part, rows, X in out_of_fold(problem, self.kernel, fold):
             for i, of_fold in enumerate(self.fit(part)):
                 distance[i, rows] = np.abs(of_fold.decision_function(X))
                 convergence[i] = worse(convergence[i], of_fold.convergence)
-        rows = np.flatnonzero(fold >= 0)
-        rank, weight = problem.rank[rows], problem.weight[rows]
         return [
             replace(
                 model,
-                link=SoftmaxLink.fit(distance[i, rows], rank, weight, r),
+                link=SoftmaxLink.fit(distance[i], problem.rank, problem.weight, r),
                 convergence=replace(convergence[i], seconds=self.monitor.seconds),
             )
             for i, model in enumerate(models)
@@ -570,7 +572,7 @@ class _Job:
             if starts is not None:
                 g = starts[i]
             elif i:  # the last solution, scaled with its box
-                g = feasible(g * _growth(duals[i - 1], dual), dual.lo, dual.hi)
+                g = mend(g * _growth(duals[i - 1], dual), dual.lo, dual.hi)
             s = solve(
                 gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
                 max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,

@@ -23,9 +23,11 @@ Where the rows of the cost are convex, as those of |k - j| are, the thresholds c
 in order without being told to; with others, as with Shashua-Levin's, they may not. The
 thresholds of a model minimise (P) for its f exactly, so that this holds to the last
 bit (SVOREX: they are the middle of (17)). The value of (P) less that of (D) is the
-duality gap, and with the violation of `_thresholds` (KKT)
+duality gap, and with the violation v of `_thresholds` (KKT)
 
-    gap <= violation / 2 * sum_ij C_ij                                             (GAP)
+    gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)
+
+A rank without rows has its two thresholds in one, with both their weights and prices.
 
 W. Chu, S. S. Keerthi, "Support vector ordinal regression", Neural Computation
 19(3):792-815, 2007: (11)-(12), (17)-(19), (24)-(25), Lemma 1, Appendix A. A. Shashua,
@@ -45,7 +47,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._blocks import LEAST_ROWS, feasible
+from ._blocks import mend, snap
 from ._fit import Convergence, DisorderedThresholdsWarning, Monitor, State, worse
 from ._gram import Gram
 from ._model import Model, check_support, support_rows
@@ -70,7 +72,7 @@ from ._problem import (
 )
 from ._sparse import CSR
 from ._threads import resolve_n_threads
-from ._thresholds import Solution, Terms, solve
+from ._thresholds import Solution, Terms, least_rows, solve
 
 _MAX_ITER = 10_000_000
 
@@ -88,8 +90,8 @@ class SvorModel(Model):
         numbers of those rows.
     coef : (m,) array
     dual : (m, r - 1) array
-        s_ij a_ij of (D), whose sum over the thresholds is `coef`. A threshold beside a
-        rank without training rows has its share in the next lower column.
+        s_ij a_ij of (D), whose sum over the thresholds is `coef`. The thresholds around
+        ranks without training rows are one, whose duals are in the first column.
     thresholds : (r - 1,) array
         In the unit of the margin. -inf and +inf where no training rows lie beyond, and
         equal on both sides of a rank between that has none: it is never predicted.
@@ -217,8 +219,11 @@ class SvorModel(Model):
         """
         ranks = predict_ranks(self, X, rule, "threshold", cost)
         if ranks is None:
-            f = self.decision_function(X)
-            ranks = np.searchsorted(np.sort(self.thresholds), f, side="right")
+            # in disorder, too, a rank between equal thresholds is never predicted
+            b, f = self.thresholds, self.decision_function(X)
+            last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
+            reached = np.searchsorted(np.sort(b[last]), f, side="right")
+            ranks = np.append(0, last + 1)[reached]
         return self.classes[ranks]
 
     def _check(self) -> None:
@@ -228,6 +233,8 @@ class SvorModel(Model):
         for values, shape in zip(arrays, shapes, strict=True):
             if values.shape != shape or values.dtype != np.float64:
                 raise ValueError("coef, dual, thresholds, cost: float64 of m and r")
+        if self.classes.ndim != 1:
+            raise ValueError("classes must be a vector")
         if np.isnan(self.thresholds).any():
             raise ValueError("thresholds must not be NaN")
         check_support(self.support, self.kernel, m, self.n_features)
@@ -526,7 +533,8 @@ class _Job:
             g = np.zeros_like(terms.lo)
         else:
             g = _start(start, problem, terms, self.C)
-        gram = Gram(self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS)
+        least = least_rows(len(terms.lo))
+        gram = Gram(self.kernel, problem.X, self.cache_mb, self.n_threads, least)
         s = solve(
             gram, terms, g, tol=self.tol, max_iter=self.max_iter,
             n_threads=self.n_threads, monitor=self.monitor,
@@ -541,17 +549,19 @@ class _Job:
         A fold's scores are moved by what its thresholds lie lower than the model's:
         only the distance to them means the same in both.
         """
-        score = np.full(problem.n_samples, np.nan)
+        single = np.flatnonzero((fold < 0) & (problem.weight > 0))
+        score = np.zeros(problem.n_samples)
+        if single.size:
+            score[single] = model.decision_function(kernels.take(problem.X, single))
         inner = np.isfinite(model.thresholds)
         convergence = model.convergence
         for part, rows, X in out_of_fold(problem, self.kernel, fold):
             of_fold = self.fit(part, model)
-            shift = (model.thresholds - of_fold.thresholds)[inner].mean()
+            shift = (model.thresholds[inner] - of_fold.thresholds[inner]).mean()
             score[rows] = of_fold.decision_function(X) + shift
             convergence = worse(convergence, of_fold.convergence)
-        rows = np.flatnonzero(fold >= 0)
         link = CumulativeLink.fit(
-            score[rows], problem.rank[rows], problem.weight[rows], problem.n_classes
+            score, problem.rank, problem.weight, problem.n_classes
         )
         convergence = replace(convergence, seconds=self.monitor.seconds)
         return replace(model, link=link, convergence=convergence)
@@ -570,7 +580,7 @@ class _Job:
             hi=np.where(above, width, 0.0),
             slope=np.where(above, -1.0, 1.0),
             coupled=self.method == "svorex",
-            priced=self.method == "redsvm",
+            price=np.diff(present).astype(float) if self.method == "redsvm" else None,
         )
 
     def _model(self, problem: Problem, terms: Terms, s: Solution) -> SvorModel:
@@ -591,9 +601,9 @@ class _Job:
         slack = np.maximum(1 + terms.slope * (s.f - b[:, None]), 0)
         primal = half + float((width * slack).sum())
         dual_value = -half - float((terms.slope * s.g).sum())
-        if terms.priced:
-            primal += 0.5 * float(b @ b)
-            dual_value -= 0.5 * float(s.z @ s.z)
+        if terms.price is not None:
+            primal += 0.5 * float(terms.price @ b**2)
+            dual_value -= 0.5 * float((s.z**2 / terms.price).sum())
         return SvorModel(
             method=self.method,
             support=support_rows(self.kernel, problem.X, rows),
@@ -621,8 +631,8 @@ class _Job:
 def _thresholds(terms: Terms, s: Solution) -> np.ndarray:
     """b that minimises (P) for the scores f; the middle, if an interval does.
 
-    The slope of (P) by b_j is (b_j if priced) + the widths of all f_i + slope_ij <=
-    b_j, less the widths of the rows below the threshold.
+    The slope of (P) by b_j is price_j b_j + the widths of all f_i + slope_ij <= b_j,
+    less the widths of the rows below the threshold.
     """
     if terms.coupled:
         return 0.5 * (s.low + s.up)
@@ -633,11 +643,11 @@ def _thresholds(terms: Terms, s: Solution) -> np.ndarray:
         order = np.argsort(v, kind="stable")
         v, sums = v[order], np.cumsum(width[order])
         below = -terms.lo[j].sum()
-        if terms.priced:
-            rises = np.append(v + sums >= below, True)
+        if terms.price is not None:
+            rises = np.append(terms.price[j] * v + sums >= below, True)
             k = int(rises.argmax())  # the slope is >= 0 right of v[k], but not v[k - 1]
-            before = sums[k - 1] if k else 0.0
-            b[j] = min(below - before, v[k]) if k < v.size else below - before
+            zero = (below - (sums[k - 1] if k else 0.0)) / terms.price[j]
+            b[j] = min(zero, v[k]) if k < v.size else zero
         else:
             rounding = 1e-12 * sums[-1]
             first = np.searchsorted(sums, below - rounding)
@@ -684,8 +694,8 @@ def _start(start: SvorModel, problem: Problem, terms: Terms, C: float) -> np.nda
                 g[:, i] = values
                 where[key].remove(i)
                 break
-    g = np.clip(g, terms.lo, terms.hi)
-    if terms.priced:
+    g = snap(g, terms.lo, terms.hi)
+    if terms.price is not None:
         return g
     total = np.zeros(len(g))
     if terms.coupled:
@@ -694,7 +704,7 @@ def _start(start: SvorModel, problem: Problem, terms: Terms, C: float) -> np.nda
         wanted = np.diff(-mu, prepend=0.0)
         if ((terms.lo.sum(axis=1) < wanted) & (wanted < terms.hi.sum(axis=1))).all():
             total = wanted
-    return feasible(g, terms.lo, terms.hi, total)
+    return mend(g, terms.lo, terms.hi, total)
 
 
 def _keys(X, support) -> list:

@@ -1,14 +1,15 @@
 """Pair SMO in two levels for r - 1 thresholds; problem: ordinal/_thresholds.py.
 
-    min_g  1/2 beta'K beta + sum_ij slope_ij g_ij [+ 1/2 sum_j z_j^2],   lo <= g <= hi
+    min_g  1/2 beta'K beta + sum_ij slope_ij g_ij [+ 1/2 sum_j z_j^2 / price_j]
+    s.t.   lo <= g <= hi  and, for each j,
 
-      sum_i g_ij = 0                  for each j   (separate thresholds)
-      sum_i g_ij = mu_j - mu_(j+1),  mu >= 0       (coupled: ordered thresholds)
-      sum_i g_ij + z_j = 0                         (priced: 1/2 b_j^2 in the primal)
+      sum_i g_ij = 0                            separate thresholds
+      sum_i g_ij = mu_j - mu_(j+1),  mu >= 0    coupled: ordered thresholds
+      sum_i g_ij + z_j = 0                      priced: price_j b_j^2 / 2 in the primal
 
 beta_i = sum_j g_ij, f = K beta. An entry e = j n + i is a variable g_ij; e = T n + j is
-z_j, which has a row of K of its own, 1 at itself and 0 elsewhere. With d = f_i + slope,
-or z_j,
+z_j, which has a row of K of its own, 1 / price_j at itself and 0 elsewhere. With d =
+f_i + slope_ij, or z_j / price_j,
 
     R_e = d where g_e < hi_e, else +inf      (growing g_e costs R_e)
     L_e = d where g_e > lo_e, else -inf      (shrinking it gains L_e)
@@ -51,6 +52,7 @@ cdef struct State:
     const double* lo
     const double* hi
     const double* slope
+    const double* curvature    # (T,) 1 / price
     double* mu                 # (T + 1,) mu[j] ties threshold j - 1 to j
     double* f                  # (n,)
     int32_t* block             # (q,) the last block, most recent entries first
@@ -124,14 +126,14 @@ cdef void settle(State* p) noexcept nogil:
 cdef void scan(State* p, Py_ssize_t j) noexcept nogil:
     """R, L, their extremes and the counts of threshold j."""
     cdef Py_ssize_t n = p.n, e = j * n
-    cdef double z = p.g[p.T * n + j], mid = 0.5 * (p.low[j] + p.up[j])
+    cdef double d = p.g[p.T * n + j] * p.curvature[j], mid = 0.5 * (p.low[j] + p.up[j])
     p.mid[j] = mid if -INFINITY < mid < INFINITY else 0
     p.free[j] = p.ops.smo_scan(
         p.g + e, p.f, p.lo + e, p.hi + e, p.slope + e, p.slope + e, p.mid[j],
         p.R + e, p.L + e, n, &p.R_min[j], &p.L_max[j], &p.waiting[j],
     )
     if p.priced:
-        p.R_min[j], p.L_max[j] = fmin(p.R_min[j], z), fmax(p.L_max[j], z)
+        p.R_min[j], p.L_max[j] = fmin(p.R_min[j], d), fmax(p.L_max[j], d)
 
 
 cdef void pick(State* p, Py_ssize_t j, Py_ssize_t half) noexcept nogil:
@@ -206,7 +208,7 @@ cdef bint progresses(State* p) noexcept nogil:
             objective += term
             size += fabs(term)
             largest = fmax(largest, fabs(p.g[e]) * p.diag[i])
-        term = 0.5 * p.g[p.T * p.n + j] ** 2
+        term = 0.5 * p.g[p.T * p.n + j] ** 2 * p.curvature[j]
         objective += term
         size += term
     return falls(p.at, objective, size, largest)
@@ -274,8 +276,8 @@ cdef void set_up(State* p, Py_ssize_t m) noexcept nogil:
             else:
                 for b in range(m):
                     p.KB[a * m + b] = p.KB[b * m + a] = 0
-                p.DB[a] = p.KB[a * m + a] = 1
-                place(p, a, p.g[e], p.mid[j])
+                p.DB[a] = p.KB[a * m + a] = <float>p.curvature[j]
+                place(p, a, p.g[e] * p.curvature[j], p.mid[j])
             p.before[a] = p.g[e]
             p.RS[j], p.LS[j] = min(p.RS[j], p.RB[a]), max(p.LS[j], p.LB[a])
 
@@ -438,8 +440,8 @@ cdef class Task(BlockTask):
         const double[::1] lo not None,       # as g
         const double[::1] hi not None,
         const double[::1] slope not None,
+        const double[::1] curvature not None,  # (T,) 1 / price, or zeros: not priced
         bint coupled,
-        bint priced,
         Py_ssize_t q,
         double tol,
         int64_t max_steps,
@@ -451,7 +453,8 @@ cdef class Task(BlockTask):
         cdef Py_ssize_t room = (q + T) + SIMD_LANES * T
         if not (K.shape[1] == slot.shape[0] == diag.shape[0] == n
                 and g.shape[0] == T * n + T and g.shape[0] < 2**31
-                and lo.shape[0] == hi.shape[0] == slope.shape[0] == g.shape[0]):
+                and lo.shape[0] == hi.shape[0] == slope.shape[0] == g.shape[0]
+                and curvature.shape[0] == T):
             raise ValueError("Task: inconsistent array shapes")
         cdef int32_t[::1] i32 = np.zeros(
             T * n + 2 * T * q + q + g.shape[0] + 2 * room, np.int32)
@@ -461,13 +464,15 @@ cdef class Task(BlockTask):
         cdef float[::1] s = np.empty(
             2 * T * n + room * room + 4 * room + 2 * T, np.float32)
         cdef size_t[::1] pointers = np.empty(room, np.uintp)
-        self.arrays = (K, slot, diag, g, mu, f, lo, hi, slope, i32, d, c, s, pointers)
+        self.arrays = (
+            K, slot, diag, g, mu, f, lo, hi, slope, curvature, i32, d, c, s, pointers)
         self.block = block
         memset(p, 0, sizeof(State))
-        p.n, p.T, p.q, p.coupled, p.priced = n, T, q, coupled, priced
+        p.n, p.T, p.q, p.coupled, p.priced = n, T, q, coupled, curvature[0] > 0
         p.K, p.slot, p.diag, p.g, p.mu, p.f = (
             &K[0, 0], &slot[0], &diag[0], &g[0], &mu[0], &f[0])
         p.lo, p.hi, p.slope, p.block = &lo[0], &hi[0], &slope[0], &block[0]
+        p.curvature = &curvature[0]
         p.at, p.ops = &self.at, simd()
         p.R_min, p.L_max, p.low, p.up, p.mid = (
             &d[0], &d[T], &d[2 * T], &d[3 * T], &d[4 * T])
