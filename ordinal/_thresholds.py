@@ -127,7 +127,8 @@ class _Point:
         """
         gram, terms, (T, n) = self.gram, self.terms, self.g.shape
         d, R, L = self._slopes()
-        mid = 0.5 * (self.low + self.up)[:, None]
+        with np.errstate(invalid="ignore"):  # a threshold may have nothing to move
+            mid = 0.5 * (self.low + self.up)[:, None]
         inside = (self.g > terms.lo) & (self.g < terms.hi)
         grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
         J, I = np.nonzero(inside | grows | shrinks)

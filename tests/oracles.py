@@ -171,3 +171,119 @@ def qp_optimum(K, lo, hi, pn, pp):
     # 8: no descent left to be found, the usual end on a flat optimum
     assert out.success or out.status == 8, out.message
     return out.fun
+
+
+# SVOR: (P), (D), (KKT) are those of ordinal/svor.py and ordinal/_thresholds.py; arrays
+# over (threshold, row) have shape (T, n)
+
+
+def svor_terms(y, C, weight, cost):
+    """s_ij and C_ij of (P), for the T thresholds between ranks that have rows.
+
+    Of ranks without weight nothing is left but what the step over them costs.
+    """
+    held = sorted({k for k, v in zip(y, weight, strict=True) if v > 0})
+    s, width = [], []
+    for t, above in enumerate(held[1:]):
+        below = held[t]
+        s.append([1.0 if k >= above else -1.0 for k in y])
+        step = [abs(cost[k][above] - cost[k][below]) for k in y]
+        width.append([C * v * a for v, a in zip(weight, step, strict=True)])
+    return np.array(s), np.array(width)
+
+
+def svor_primal(f, w_squared, b, s, width, price):
+    """(P) at the scores f of the training rows, with price_j / 2 b_j^2, (T,)."""
+    total = 0.5 * w_squared
+    for j, threshold in enumerate(b):
+        total += 0.5 * price[j] * threshold**2
+        for value, sign, C in zip(f, s[j], width[j], strict=True):
+            total += C * max(0.0, 1.0 - sign * (value - threshold))
+    return total
+
+
+def svor_dual(K, g, s, price):
+    """The value of (D) at g_ij = s_ij a_ij."""
+    beta = g.sum(axis=0)
+    total = -0.5 * beta @ K @ beta
+    for signs, values, p in zip(s, g, price, strict=True):
+        total += signs @ values
+        if p > 0:
+            total -= 0.5 * values.sum() ** 2 / p
+    return total
+
+
+def svor_interval(K, g, s, width, price, tied=None):
+    """low and up of (KKT), (T,); tied, (T - 1,), is where mu > 0 if coupled."""
+    f = K @ g.sum(axis=0)
+    low, up = [], []
+    for signs, C, values, p in zip(s, width, g, price, strict=True):
+        low.append(-values.sum() / p if p > 0 else -math.inf)
+        up.append(-values.sum() / p if p > 0 else math.inf)
+        for i, value in enumerate(values):
+            if value < max(0.0, signs[i] * C[i]):
+                up[-1] = min(up[-1], f[i] - signs[i])
+            if value > min(0.0, signs[i] * C[i]):
+                low[-1] = max(low[-1], f[i] - signs[i])
+    if tied is None:
+        return np.array(low), np.array(up)
+    all_low, all_up = [], []
+    for j in range(len(g)):
+        first = last = j
+        while first > 0 and tied[first - 1]:
+            first -= 1
+        while last < len(g) - 1 and tied[last]:
+            last += 1
+        all_low.append(max(low[: last + 1]))
+        all_up.append(min(up[first:]))
+    return np.array(all_low), np.array(all_up)
+
+
+def svor_optimum(K, s, width, price, method):
+    """Value of (D) by a general-purpose solver, over a.
+
+    What it finds is feasible, so that its value can be too low, never too high.
+    """
+    T, n = s.shape
+    signs = s.ravel()
+    sums = np.kron(np.eye(T), np.ones(n)) * signs  # (T, T n): sum_i s_ij a_ij
+
+    def value(a):
+        beta, total = (signs * a).reshape(T, n).sum(axis=0), sums @ a
+        f = K @ beta
+        out, slope = 0.5 * beta @ f - a.sum(), (s * f).ravel() - 1
+        if method == "redsvm":
+            z = -total / price
+            out, slope = out + 0.5 * price @ z**2, slope - sums.T @ z
+        return out, slope
+
+    def linear(kind, A):
+        return {"type": kind, "fun": lambda a: A @ a, "jac": lambda a: A}
+
+    below = np.cumsum(sums, axis=0)  # of these, -mu
+    constraints = {
+        "svorim": [linear("eq", sums)],
+        "shashua_levin": [linear("eq", sums)],
+        "svorex": [linear("ineq", -below[:-1]), linear("eq", below[-1:])],
+        "redsvm": [],
+    }[method]
+    out = optimize.minimize(
+        value,
+        np.zeros(T * n),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, C) for C in width.ravel()],
+        constraints=constraints,
+        options={"ftol": 1e-12, "maxiter": 1000},
+    )
+    # 8: no descent left to be found, the usual end on a flat optimum
+    assert out.success or out.status == 8, out.message
+    return -out.fun
+
+
+def svor_rounding(K, g, width, b):
+    """What double precision leaves of the sums of (P) and (D)."""
+    beta = np.abs(g).sum(axis=0)
+    f = np.abs(K) @ beta
+    largest = 1 + f.max() + np.abs(b).max()
+    return 1e-13 * (beta @ f + width.sum() * largest + b @ b)

@@ -134,3 +134,93 @@ def sample(n, r=5, d=3, seed=0, noise=0.5):
     X = rng.normal(size=(n, d))
     score = X.sum(axis=1) + noise * rng.normal(size=n)
     return X, np.argsort(np.argsort(score)) * r // n
+
+
+class SvorCase(NamedTuple):
+    """A training set, one of the methods of `ordinal.svor`, and its arguments."""
+
+    method: str
+    X: np.ndarray
+    y: np.ndarray  # ranks 0..r-1
+    r: int
+    kernel: object
+    C: float
+    weight: np.ndarray
+    cost: np.ndarray | None
+
+    @property
+    def options(self):
+        return {
+            "classes": range(self.r),
+            "kernel": self.kernel,
+            "C": self.C,
+            "sample_weight": self.weight,
+            "cost": self.cost,
+        }
+
+    @property
+    def full_cost(self):
+        """The cost matrix, also where it is the default of the method."""
+        if self.cost is not None:
+            return self.cost
+        distance = [[abs(j - k) for k in range(self.r)] for j in range(self.r)]
+        absolute = self.method in ("svorim", "redsvm")
+        return np.array(distance, dtype=float).clip(max=None if absolute else 1)
+
+    @property
+    def terms(self):
+        """The same for the oracles: C, weight, cost."""
+        return self.C, self.weight, self.full_cost
+
+    @property
+    def price(self):
+        """Of 1/2 b_j^2, for the thresholds between ranks that have rows."""
+        return np.full(self.held.size - 1, float(self.method == "redsvm"))
+
+    @property
+    def held(self):
+        """Ranks with a row of positive weight: thresholds lie between these."""
+        return np.unique(self.y[self.weight > 0])
+
+
+SVOR_METHODS = ["svorim", "svorex", "shashua_levin", "redsvm"]
+
+
+@st.composite
+def convex_costs(draw, r):
+    """Rows that rise from the diagonal in steps that grow; dyadic, so exactly."""
+    cost = np.zeros((r, r))
+    for i in range(r):
+        for side in (-1, 1):
+            step, total, j = draw(st.sampled_from([0.25, 1.0, 2.5])), 0.0, i + side
+            while 0 <= j < r:
+                total += step
+                cost[i, j] = total
+                step += draw(st.sampled_from([0.0, 0.25, 3.0]))
+                j += side
+    return cost
+
+
+@st.composite
+def svor_cases(
+    draw, max_n=14, C=costs_of_slack, weighted=True, kernel=named_kernels, cost=None
+):
+    """`cost` is a function of r that gives a strategy, default None or any matrix."""
+    X, y, r = draw(datasets(max_n))
+    weight = np.ones(y.size)
+    if weighted and draw(st.booleans()):
+        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
+        drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
+        if np.unique(y[drawn > 0]).size >= 2:
+            weight = drawn
+    any_cost = st.none() | convex_costs(r) | cost_matrices(r)
+    return SvorCase(
+        method=draw(st.sampled_from(SVOR_METHODS)),
+        X=X,
+        y=y,
+        r=r,
+        kernel=draw(kernel),
+        C=draw(C),
+        weight=weight,
+        cost=draw(any_cost if cost is None else cost(r)),
+    )

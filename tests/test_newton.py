@@ -1,0 +1,136 @@
+"""`step_on_face`: the minimiser where no bound is met, feasible and no worse always."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ordinal._newton import step_on_face
+
+
+def minimiser(M, slope, E):
+    """d of min 1/2 d'Md + slope'd with E'd = 0, from its optimality conditions."""
+    m, p = E.shape
+    A = np.block([[M, E], [E.T, np.zeros((p, p))]])
+    return np.linalg.solve(A, np.concatenate([-slope, np.zeros(p)]))[:m]
+
+
+def step(M, slope, at, left, right, E, room=None):
+    return step_on_face(M.copy(), slope, at, left, right, E, room)
+
+
+def columns(of):
+    """E whose row i has its 1 in column of[i]."""
+    return (np.asarray(of)[:, None] == np.unique(of)) * 1.0
+
+
+def well_posed(m, p, seed=0):
+    """M with eigenvalues of 1 and more, slopes and E, of which p columns share rows."""
+    rng = np.random.default_rng(seed)
+    B = rng.normal(size=(m, m)) / np.sqrt(m)
+    return B @ B.T + np.eye(m), rng.normal(size=m), columns(np.arange(m) % p)
+
+
+@pytest.mark.parametrize(("m", "p"), [(2, 1), (7, 3), (60, 1), (60, 4), (300, 2)])
+def test_without_bounds_it_is_the_minimiser(m, p):
+    M, slope, E = well_posed(m, p)
+    at, infinite = np.linspace(-1, 1, m), np.full(m, np.inf)
+    new = step(M, slope, at, -infinite, infinite, E)
+    # the ridge of 1e-10 mean diagonals, against eigenvalues of 1 and more
+    assert_allclose(new - at, minimiser(M, slope, E), atol=1e-9)
+
+
+def test_an_equality_can_lack_a_variable():
+    M, slope, E = well_posed(9, 2)
+    E[::3] = 0.0
+    infinite = np.full(9, np.inf)
+    new = step(M, slope, np.zeros(9), -infinite, infinite, E)
+    assert_allclose(new, minimiser(M, slope, E), atol=1e-9)
+
+
+@st.composite
+def faces(draw):
+    """M of any rank with repeated rows, a point in a box, some of it without width."""
+    m = draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    B = rng.normal(size=(m, draw(st.integers(1, m))))[rng.integers(m, size=m)]
+    M = B @ B.T + draw(st.sampled_from([0.0, 1e-6, 1.0])) * np.eye(m)
+    slope = rng.normal(size=m) * draw(st.sampled_from([1e-3, 1.0, 100.0]))
+    at = rng.normal(size=m)
+    room = rng.exponential(draw(st.sampled_from([0.1, 3.0, 1e3])), size=(2, m))
+    room *= rng.random(size=(2, m)) < draw(st.sampled_from([0.3, 0.9, 1.0]))
+    E = columns(rng.integers(draw(st.integers(1, 3)), size=m))
+    return M, slope, at, at - room[0], at + room[1], E
+
+
+@given(faces())
+def test_a_step_is_feasible_and_lowers_the_objective(face):
+    M, slope, at, left, right, E = face
+    new = step(*face)
+    if new is None:
+        return
+    assert np.all((left <= new) & (new <= right))
+    d = new - at
+    size = 1 + np.abs(at).max() + np.abs(d).max()
+    # all m of them may round, at their size
+    assert_allclose(d @ E, 0, atol=4e-16 * at.size * size)
+    change = 0.5 * d @ M @ d + slope @ d
+    terms = 0.5 * np.abs(d) @ np.abs(M) @ np.abs(d) + np.abs(slope) @ np.abs(d)
+    assert change <= 1e-13 * terms
+
+
+def test_what_leaves_the_box_ends_on_it_and_the_rest_at_their_best():
+    m = 40
+    M, best, E = well_posed(m, 2)
+    best -= E @ (best @ E / E.sum(axis=0))
+    clamped = np.array([best.argmax(), best.argmin()])
+    # the optimum is known: these multipliers push the clamped ones out of their box
+    push = np.zeros(m)
+    push[clamped] = 0.5, -0.5
+    slope = -(M @ best) + E @ [0.3, -2.0] - push
+    left, right = np.full(m, -9.0), np.full(m, 9.0)
+    right[clamped[0]], left[clamped[1]] = best[clamped]
+    new = step(M, slope, np.zeros(m), left, right, E)
+    assert_array_equal(new[clamped], best[clamped])
+    assert_allclose(new, best, atol=1e-9)
+
+
+def test_room_limits_the_step():
+    M, slope, E = well_posed(20, 2)
+    at, box = np.zeros(20), np.full(20, 50.0)
+    seen = []
+
+    def room(d):
+        seen.append(d)
+        return 0.25
+
+    full = step(M, slope, at, -box, box, E)
+    short = step(M, slope, at, -box, box, E, room)
+    assert_allclose(seen, [full])
+    assert_allclose(short, 0.25 * full)
+    assert_array_equal(step(M, slope, at, -box, box, E, lambda d: np.inf), full)
+    assert step(M, slope, at, -box, box, E, lambda d: 0.0) is None
+
+
+def test_an_indefinite_matrix_has_no_step():
+    M, slope, E = well_posed(20, 1)
+    box = np.full(20, 9.0)
+    M[4, 4] = -0.1
+    assert step(M, slope, np.zeros(20), -box, box, E) is None
+
+
+def test_where_nothing_can_be_gained_there_is_no_step():
+    M, slope, E = well_posed(20, 2)
+    zero, box = np.zeros(20), np.full(20, 9.0)
+    assert step(M, zero, zero, -box, box, E) is None
+    assert step(M, slope, zero, zero, zero, E) is None
+
+
+def test_a_large_step_that_most_variables_cut_short_is_not_worth_it():
+    # of 513 variables half want to be 9 higher and half 9 lower
+    for m, moves in [(512, True), (513, False)]:
+        slope = np.where(np.arange(m) % 2, 9.0, -9.0)
+        box = np.full(m, 0.5)
+        new = step(np.eye(m), slope, np.zeros(m), -box, box, np.ones((m, 1)))
+        assert (new is not None) == moves

@@ -1,0 +1,926 @@
+"""Probabilities: links against their formulas, rules by brute force, honest folds."""
+
+import dataclasses
+import functools
+import math
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import optimize, sparse
+from scipy.special import expit
+from strategies import cost_matrices, sample
+
+import ordinal
+from ordinal import (
+    ConvergenceWarning,
+    DisorderedThresholdsWarning,
+    Status,
+    fit_npsvor,
+    fit_npsvor_path,
+    fit_redsvm,
+    fit_shashua_levin,
+    fit_svorex,
+    fit_svorim,
+    kernels,
+    npsvor,
+    svor,
+)
+from ordinal._fit import Monitor
+from ordinal._probability import (
+    N_FOLDS,
+    CumulativeLink,
+    SoftmaxLink,
+    decide,
+    fold_numbers,
+    out_of_fold,
+)
+from ordinal._problem import Problem
+
+# Links: what they compute
+
+
+class Scored(NamedTuple):
+    """Rows with a score, or with a distance to every rank."""
+
+    score: np.ndarray
+    rank: np.ndarray
+    weight: np.ndarray
+    r: int
+
+    def fit(self, link):
+        return link.fit(*self)
+
+    @property
+    def present(self):
+        return np.flatnonzero(np.bincount(self.rank, self.weight, self.r) > 0)
+
+
+@st.composite
+def scored(draw, distances=False, weights=(0.0, 0.3, 1.0, 2.0)):
+    """Scores that tell much, little or the contrary; ranks and rows may be absent."""
+    n, r = draw(st.integers(4, 40)), draw(st.integers(2, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    among = draw(st.lists(st.integers(0, r - 1), min_size=2, unique=True))
+    rank = rng.choice(among, n)
+    slope = draw(st.sampled_from([-1.0, 0.0, 0.3, 3.0, 100.0]))
+    score = slope * rank + rng.normal(size=n)
+    if distances:
+        score = np.abs(slope * (rank[:, None] - np.arange(r)) + rng.normal(size=(n, r)))
+    if draw(st.booleans()):
+        score = score.round()  # ties
+    score = score * draw(st.sampled_from([1e-4, 1.0, 1e5]))
+    weight = rng.choice(draw(st.lists(st.sampled_from(weights), min_size=1)), n)
+    case = Scored(score, rank, weight, r)
+    assume(case.present.size >= 2)
+    shown = score[weight > 0]
+    assume(np.ptp(shown[:, case.present] if distances else shown) > 0)
+    return case
+
+
+@st.composite
+def cumulative_links(draw):
+    """(link, ranks with probability): offsets that may be near, infinite or equal."""
+    steps = draw(st.lists(st.sampled_from([1e-6, 0.1, 1.0, 30.0]), max_size=4))
+    inner = draw(st.floats(-9, 9)) + np.cumsum([0.0, *steps])
+    below, above = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+    twice = draw(st.integers(0, inner.size - 1))  # no rank between these two
+    inner = np.insert(inner, twice, inner[twice])
+    offsets = np.concatenate([[-np.inf] * below, inner, [np.inf] * above])
+    has = np.ones(offsets.size + 1, bool)
+    has[:below], has[has.size - above :], has[below + twice + 1] = False, False, False
+    return CumulativeLink(draw(st.sampled_from([0.0, 1e-3, 1.0, 7.0])), offsets), has
+
+
+far = st.floats(-1e6, 1e6)
+
+
+@given(cumulative_links(), st.lists(far, min_size=1, max_size=9))
+def test_cumulative_probabilities_keep_their_digits_in_both_tails(case, scores):
+    link, has = case
+    scores = np.array(scores)
+    P = link(scores)
+    assert np.all(P >= 0)
+    assert_allclose(P.sum(axis=1), 1, atol=4e-16 * P.shape[1])
+    assert_array_equal(P[:, ~has], 0)
+    z = np.unique(link.offsets[np.isfinite(link.offsets)])
+    z = z - link.slope * scores[:, None]
+    low, high = np.full(scores.shape, -np.inf), np.full(scores.shape, np.inf)
+    z = np.column_stack([low, z, high])
+    a, b = z[:, :-1], z[:, 1:]
+    # s(b) - s(a) = s(b) s(-a) (1 - exp(a - b)), of which no factor cancels
+    with np.errstate(over="ignore"):
+        log_P = -np.logaddexp(0, -b) - np.logaddexp(0, a) + np.log(-np.expm1(a - b))
+    # z rounds at its size, and a difference of neighbours at theirs
+    ends = np.abs(np.where(np.isfinite(z), z, 0)).max(axis=1, keepdims=True)
+    rtol = 1e-15 * (2 + ends) / -np.expm1(a - b)
+    P, exact = P[:, has], np.exp(log_P)
+    assert np.all(np.abs(P - exact) <= rtol * exact + 1e-300)
+
+
+@given(cumulative_links(), st.lists(far, min_size=2, max_size=9))
+def test_cumulative_probabilities_fall_as_the_score_rises(case, scores):
+    link, _ = case
+    below = np.cumsum(link(np.sort(scores)), axis=1)
+    assert np.all(np.diff(below, axis=0) <= 1e-15 * below.shape[1])
+    expected = expit(link.offsets - link.slope * np.sort(scores)[:, None])
+    assert_allclose(below[:, :-1], expected, atol=1e-15 * below.shape[1])
+
+
+@given(
+    hnp.arrays(np.float64, (6, 4), elements=st.floats(0, 1e6)),
+    st.lists(st.floats(-9, 9) | st.just(-np.inf), min_size=4, max_size=4),
+    st.sampled_from([0.0, 1e-3, 2.0]),
+)
+def test_softmax_probabilities_are_those_of_the_formula(distance, offsets, slope):
+    offsets = np.array(offsets)
+    has = np.isfinite(offsets)
+    assume(has.any())
+    distance[:, ~has] = np.inf  # of a rank that has no hyperplane
+    P = SoftmaxLink(slope, offsets)(distance)
+    assert np.all(P >= 0)
+    assert_allclose(P.sum(axis=1), 1, atol=4e-16 * P.shape[1])
+    assert_array_equal(P[:, ~has], 0)
+    for row, d in zip(P[:, has], distance[:, has], strict=True):
+        z = offsets[has] - slope * d
+        exact = np.exp(z - np.logaddexp.reduce(z))
+        # exp of a sum that rounds at the size of its terms
+        rtol = 1e-15 * (9 + np.abs(z).max())
+        assert np.all(np.abs(row - exact) <= rtol * exact + 1e-300)
+
+
+# Links: what they are fitted to
+
+
+def targets(case):
+    """Platt's for the events y <= j of the present ranks but the last: [row][j]."""
+    out = []
+    for k in case.rank:
+        row = []
+        for j in case.present[:-1]:
+            n_in = sum(w for l, w in zip(case.rank, case.weight, strict=True) if l <= j)
+            n_out = sum(w for l, w in zip(case.rank, case.weight, strict=True) if l > j)
+            row.append((n_in + 1) / (n_in + 2) if k <= j else 1 / (n_out + 2))
+        out.append(row)
+    return np.array(out)
+
+
+def cumulative_loss(case, wanted, slope, offsets):
+    """The sum of the log losses of these events; offsets are those between ranks."""
+    total = 0.0
+    for s, w, row in zip(case.score, case.weight, wanted, strict=True):
+        for t, offset in zip(row, offsets, strict=True):
+            z = offset - slope * s
+            total += w * (t * np.logaddexp(0, -z) + (1 - t) * np.logaddexp(0, z))
+    return total
+
+
+def softmax_targets(case):
+    """(N + 1) / (N + 2) for the row's own rank and the rest for the others alike."""
+    out, count = [], np.bincount(case.rank, case.weight, case.r)
+    for k in case.rank:
+        own = (count[k] + 1) / (count[k] + 2)
+        other = (1 - own) / (case.present.size - 1)
+        out.append([own if l == k else other for l in case.present])
+    return np.array(out)
+
+
+def softmax_loss(case, wanted, slope, offsets):
+    """Cross entropy of the present ranks."""
+    total = 0.0
+    scores = case.score[:, case.present]
+    for d, w, row in zip(scores, case.weight, wanted, strict=True):
+        z = offsets - slope * d
+        total += w * (row @ (np.logaddexp.reduce(z) - z))
+    return total
+
+
+class Objective:
+    """A link's loss by its parameters in the unit of the scores' deviation."""
+
+    def __init__(self, case, softmax=False):
+        self.case = case
+        self.loss = softmax_loss if softmax else cumulative_loss
+        self.targets = (softmax_targets if softmax else targets)(case)
+        shown = case.score[case.weight > 0]
+        if softmax:
+            shown = shown[:, case.present]
+        self.mean, self.sd = shown.mean(), shown.std()
+        self.softmax = softmax
+        self.n_offsets = case.present.size - (not softmax)
+        W = case.weight.sum()
+        # second derivatives: a variance of [0, 1] or of the row's scores in units of sd
+        self.curvature = np.full(1 + self.n_offsets, W / 4)
+        if softmax:
+            spread = np.ptp(case.score[:, case.present], axis=1) / self.sd
+            self.curvature[0] = case.weight @ spread**2 / 4
+            self.curvature[1:] += W / self.n_offsets  # the fit pins the sum of offsets
+        else:
+            x = (case.score - self.mean) / self.sd
+            self.curvature[0] = case.weight @ x**2 / 4 * self.n_offsets
+
+    def parameters(self, link):
+        if self.softmax:
+            return np.array([link.slope * self.sd, *link.offsets[self.case.present]])
+        offsets = link.offsets[self.case.present[:-1]] - link.slope * self.mean
+        return np.array([link.slope * self.sd, *offsets])
+
+    def __call__(self, p):
+        slope = p[0] / self.sd
+        offsets = p[1:] + (0 if self.softmax else slope * self.mean)
+        return self.loss(self.case, self.targets, slope, offsets)
+
+    def gradient(self, p):
+        """Central differences, in error by the fourth power of the step."""
+        out, h = np.empty(p.size), 1e-3
+        for i, unit in enumerate(h * np.eye(p.size)):
+            a, b, c, d = (self(p + k * unit) for k in (-2, -1, 1, 2))
+            out[i] = (a - 8 * b + 8 * c - d) / (12 * h)
+        return out
+
+    def slack(self, p):
+        """Of the gradient where Newton's decrement is 1e-12 of the loss, as it ends."""
+        size = 1 + abs(self(p))
+        return np.sqrt(1e-12 * size * self.curvature) + 1e-12 * size + 1e-9
+
+
+kinds = pytest.mark.parametrize("softmax", [False, True])
+LINKS = {False: CumulativeLink, True: SoftmaxLink}
+
+
+@kinds
+@given(data=st.data())
+def test_a_link_minimises_its_loss(softmax, data):
+    case = data.draw(scored(softmax))
+    link = case.fit(LINKS[softmax])
+    objective = Objective(case, softmax)
+    p = objective.parameters(link)
+    assert link.slope >= 0
+    N = np.bincount(case.rank, case.weight, case.r)[case.present]
+    if link.slope > 0:
+        assert np.all(np.abs(objective.gradient(p)) <= objective.slack(p))
+    else:  # the shares, and a slope below 0 would have been better
+        if softmax:
+            P, shares = link(case.score)[:, case.present], (N + 1) / (N + 1).sum()
+        else:
+            P = np.cumsum(link(case.score), axis=1)[:, case.present[:-1]]
+            shares = (np.cumsum(N)[:-1] + 1) / (N.sum() + 2)
+        assert_allclose(P, np.broadcast_to(shares, P.shape), rtol=1e-14)
+
+        def profile(offsets):
+            return objective(np.array([0.0, *offsets]))
+
+        best = optimize.minimize(profile, p[1:], method="BFGS", options={"gtol": 1e-7})
+        p = np.array([0.0, *best.x])
+        slope = objective.gradient(p)[0]
+        # its offsets are as good as BFGS makes them
+        assert slope >= -objective.slack(p)[0] - 1e-5 * (1 + case.weight.sum())
+
+
+@kinds
+def test_a_general_purpose_optimiser_finds_the_same_link(softmax):
+    X, y = sample(60, 4, noise=1.0)
+    score = X.sum(axis=1)
+    if softmax:
+        score = np.abs(score[:, None] - np.linspace(-2, 2, 4))
+    case = Scored(score, y, np.ones(60), 4)
+    objective = Objective(case, softmax)
+    p = objective.parameters(case.fit(LINKS[softmax]))
+    best = optimize.minimize(objective, np.zeros(p.size), method="BFGS")
+    x = best.x
+    if softmax:
+        x[1:] -= x[1:].mean()  # a shift of all offsets changes nothing
+    assert_allclose(p, x, atol=1e-4)  # gradient 1e-5 over a curvature of 1 at the least
+    assert objective(p) <= best.fun + 1e-11 * (1 + best.fun)
+
+
+@given(scored())
+def test_events_are_as_probable_as_they_are_frequent(case):
+    """The mean probability of y <= j is the mean target; the offsets increase."""
+    link = case.fit(CumulativeLink)
+    offsets = link.offsets[case.present[:-1]]
+    assert np.all(np.diff(offsets) > 0)
+    assume(link.slope > 0)
+    below = np.cumsum(link(case.score), axis=1)[:, case.present[:-1]]
+    W = case.weight.sum()
+    objective = Objective(case)
+    slack = objective.slack(objective.parameters(link))[1:] / W
+    mean = case.weight @ below / W
+    assert np.all(np.abs(mean - case.weight @ targets(case) / W) <= slack)
+
+
+def test_a_fit_is_not_upset_by_rows_of_little_weight():
+    """They are many and far away, but the link is of the others."""
+    score = np.r_[np.linspace(-0.1, 0.1, 200), 20 + np.linspace(-0.1, 0.1, 40)]
+    rank = np.r_[np.zeros(200, int), 1 + np.arange(40) % 2]
+    weight = np.r_[np.full(200, 1e-6), np.ones(40)]
+    case = Scored(score, rank, weight, 3)
+    assert_allclose(case.fit(CumulativeLink)(score[200:]).mean(axis=0)[2], 0.5)
+
+
+@kinds
+@given(data=st.data())
+def test_ranks_without_weight_have_no_probability(softmax, data):
+    case = data.draw(scored(softmax))
+    P = case.fit(LINKS[softmax])(case.score)
+    absent = np.setdiff1d(np.arange(case.r), case.present)
+    assert_array_equal(P[:, absent], 0)
+    assert np.all(P[case.weight > 0][:, case.present].max(axis=0) > 0)
+
+
+def as_good(objective, a, b):
+    """Two links that both minimise it, as far as Newton's method goes."""
+    p, q = (objective.parameters(link) for link in (a, b))
+    if (p[0] > 0) != (q[0] > 0):  # where a slope is 0 but for rounding
+        return max(p[0], q[0]) <= 1e-5
+    values = objective(p), objective(q)
+    return abs(values[0] - values[1]) <= 4e-12 * (1 + values[0])
+
+
+@kinds
+@given(data=st.data())
+def test_weight_two_is_the_row_written_twice(softmax, data):
+    case = data.draw(scored(softmax, weights=(0.0, 1.0, 2.0, 3.0)))
+    times = case.weight.astype(int)
+    score, rank = (np.repeat(a, times, axis=0) for a in (case.score, case.rank))
+    repeated = Scored(score, rank, np.ones(rank.size), case.r).fit(LINKS[softmax])
+    link = case.fit(LINKS[softmax])
+    assert as_good(Objective(case, softmax), link, repeated)
+
+
+@kinds
+@given(data=st.data())
+def test_the_unit_of_the_scores_does_not_matter(softmax, data):
+    case = data.draw(scored(softmax))
+    link = case.fit(LINKS[softmax])
+    scaled = case._replace(score=case.score / 4).fit(LINKS[softmax])
+    assert scaled.slope == 4 * link.slope  # division by 4 does not round
+    assert_array_equal(scaled.offsets, link.offsets)
+    sd = case.score.std()
+    shifted = case._replace(score=case.score + 3 * sd).fit(LINKS[softmax])
+    if softmax:
+        same = shifted
+    else:
+        same = CumulativeLink(shifted.slope, shifted.offsets - shifted.slope * 3 * sd)
+    assert as_good(Objective(case, softmax), link, same)
+
+
+@given(scored())
+def test_reversed_ranks_mirror_the_link(case):
+    link = case.fit(CumulativeLink)
+    mirror = case._replace(score=-case.score, rank=case.r - 1 - case.rank)
+    mirrored = mirror.fit(CumulativeLink)
+    back = CumulativeLink(mirrored.slope, -mirrored.offsets[::-1])
+    assert as_good(Objective(case), link, back)
+
+
+@kinds
+@given(data=st.data())
+def test_scores_that_say_the_contrary_are_not_used(softmax, data):
+    case = data.draw(scored(softmax))
+    centre = case.present.mean()
+    if softmax:
+        score = -np.abs(case.rank[:, None] - np.arange(case.r, dtype=float))
+    else:
+        score = centre - case.rank
+    assert case._replace(score=score).fit(LINKS[softmax]).slope == 0
+
+
+@kinds
+@pytest.mark.parametrize("value", [0.0, 0.1, -7.0])
+def test_a_constant_score_is_not_used(softmax, value):
+    """Nor are scores that it did not meet: nothing is known of them."""
+    rank = np.array([0, 0, 1, 2, 2, 2])
+    score = np.full((6, 3) if softmax else 6, value)
+    link = LINKS[softmax].fit(score, rank, np.ones(6), 3)
+    other = np.random.default_rng(0).normal(size=score.shape)
+    assert link.slope == 0
+    assert_array_equal(link(other), link(score))
+
+
+@kinds
+@pytest.mark.parametrize("n", [4, 100, 10_000])
+def test_separable_scores_have_a_finite_slope(softmax, n):
+    rank = np.arange(n) % 2
+    score = rank - 0.5
+    if softmax:
+        score = np.column_stack([rank, 1 - rank]) * 1.0
+    link = LINKS[softmax].fit(score, rank, np.ones(n), 2)
+    assert 0 < link.slope < np.inf
+    # in closed form: the probability of each row's own rank is its target
+    own = link(score)[np.arange(n), rank]
+    assert_allclose(own, (n / 2 + 1) / (n / 2 + 2), rtol=1e-6)
+
+
+# Rules
+
+
+@st.composite
+def probabilities(draw):
+    """(n, r) multiples of 1/64, which add up without rounding and often tie."""
+    r = draw(st.integers(2, 5))
+    cuts = hnp.arrays(np.int64, (7, r - 1), elements=st.integers(0, 64))
+    edges = np.sort(draw(cuts), axis=1)
+    return np.diff(edges, axis=1, prepend=0, append=64) / 64
+
+
+@given(probabilities(), st.data())
+def test_rules_by_brute_force(P, data):
+    r = P.shape[1]
+    cost = np.round(data.draw(cost_matrices(r)) * 8)
+    for row, mode, median, cheapest in zip(
+        P, decide(P, "mode"), decide(P, "median"), decide(P, "cost", cost), strict=True
+    ):
+        assert mode == min(k for k in range(r) if row[k] == max(row))
+        assert median == min(k for k in range(r) if sum(row[: k + 1]) >= 0.5)
+        expected = [sum(row[j] * cost[j, k] for j in range(r)) for k in range(r)]
+        assert cheapest == min(k for k in range(r) if expected[k] == min(expected))
+
+
+@given(probabilities())
+def test_rules_of_the_usual_costs(P):
+    absolute = np.abs(np.subtract.outer(range(P.shape[1]), range(P.shape[1]))) * 1.0
+    assert_array_equal(decide(P, "cost", absolute), decide(P, "median"))
+    assert_array_equal(decide(P, "cost", np.minimum(absolute, 1)), decide(P, "mode"))
+
+
+# Folds
+
+
+@st.composite
+def labelled(draw):
+    """A Problem of some ranks, few rows each, some without weight."""
+    r = draw(st.integers(2, 4))
+    y = draw(st.lists(st.integers(0, r - 1), min_size=2, max_size=40))
+    values = st.sampled_from([0.0, 1.0, 0.3])
+    weight = np.array(draw(st.lists(values, min_size=len(y), max_size=len(y))))
+    y = np.array(y)
+    assume(np.unique(y[weight > 0]).size >= 2)
+    X = np.arange(2.0 * y.size).reshape(-1, 2)
+    return Problem.from_arrays(X, y, classes=range(r), sample_weight=weight)
+
+
+@given(labelled(), st.integers(0, 99))
+def test_folds_hold_every_rank_in_its_share(problem, seed):
+    counts = np.bincount(problem.rank[problem.weight > 0], minlength=problem.n_classes)
+    if counts.max() < 2:
+        with pytest.raises(ValueError, match="probability=True needs a class with 2"):
+            fold_numbers(problem, np.random.default_rng(seed))
+        return
+    fold = fold_numbers(problem, np.random.default_rng(seed))
+    scored = (problem.weight > 0) & (counts[problem.rank] >= 2)
+    assert_array_equal(fold >= 0, scored)
+    assert_array_equal(fold[~scored], -1)
+    for rows in [scored] + [scored & (problem.rank == k) for k in range(counts.size)]:
+        sizes = np.bincount(fold[rows], minlength=N_FOLDS)
+        assert sizes.size == N_FOLDS
+        assert np.ptp(sizes) <= 1
+    for k in range(N_FOLDS):  # no training part loses a rank
+        left = problem.rank[(fold != k) & (problem.weight > 0)]
+        assert_array_equal(np.unique(left), np.flatnonzero(counts))
+    again = fold_numbers(problem, np.random.default_rng(seed))
+    assert_array_equal(fold, again)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
+def test_a_part_and_the_rows_left_out_are_the_whole(form):
+    X, y = sample(30, 3)
+    weight = np.where(np.arange(30) % 7, 1.5, 0.0)
+    kernel = kernels.Precomputed() if form == "precomputed" else kernels.Linear()
+    data = {"dense": X, "csr": sparse.csr_matrix(X), "precomputed": X @ X.T}[form]
+    problem = Problem.from_arrays(data, y, sample_weight=weight)
+    fold = fold_numbers(problem, np.random.default_rng(0))
+    seen = []
+    for k, (part, rows, features) in enumerate(out_of_fold(problem, kernel, fold)):
+        train = np.flatnonzero(fold != k)
+        assert_array_equal(rows, np.flatnonzero(fold == k))
+        assert not set(train) & set(rows)
+        for name in ("rank", "weight", "sample_weight"):
+            assert_array_equal(getattr(part, name), getattr(problem, name)[train])
+        if form == "csr":
+            parts = [M.dense(0, len(M)) for M in (part.X, features)]
+        else:
+            parts = [part.X, features]
+        whole = X if form != "precomputed" else (X @ X.T)[:, train]
+        assert_array_equal(parts[0], whole[train])
+        assert_array_equal(parts[1], whole[rows])
+        seen.extend(rows)
+    assert_array_equal(np.sort(seen), np.flatnonzero(fold >= 0))
+
+
+# Models
+
+SVOR = {
+    "svorim": functools.partial(fit_svorim, C=3.0, n_threads=1),
+    "svorex": functools.partial(fit_svorex, C=3.0, n_threads=1),
+    "shashua_levin": functools.partial(fit_shashua_levin, C=3.0, n_threads=1),
+    "redsvm": functools.partial(fit_redsvm, C=3.0, n_threads=1),
+}
+FITS = {
+    **SVOR,
+    "npsvor": functools.partial(fit_npsvor, C1=3.0, n_threads=1),
+}
+FITS["admm"] = functools.partial(FITS["npsvor"], solver="admm")
+FITS["low_rank"] = functools.partial(FITS["admm"], rank=30)
+# fits that end near the optimum, so that rounding, as from another form of the data,
+# does not show; that of low rank may have other pivots then
+TIGHT = {
+    **{name: {"tol": 1e-9} for name in (*SVOR, "npsvor")},
+    "admm": {"e_abs": 1e-8, "e_rel": 1e-8, "max_iter": 20_000},
+}
+every_fit = pytest.mark.parametrize("name", FITS)
+every_tight_fit = pytest.mark.parametrize("name", TIGHT)
+every_svor = pytest.mark.parametrize("name", SVOR)
+
+
+@functools.cache
+def fitted(name, **options):
+    X, y = sample(120, 4, noise=1.0)
+    options = {"probability": True, "gamma": 0.3, **options}
+    return FITS[name](X, y + 10, **options)
+
+
+def new_rows(n=300):
+    return 1.5 * sample(n, 4, seed=9)[0]
+
+
+@every_fit
+def test_models_predict_by_their_probabilities(name):
+    model, X = fitted(name), new_rows()
+    P = model.predict_proba(X)
+    assert P.shape == (len(X), 4)
+    assert np.all(P >= 0)
+    assert_allclose(P.sum(axis=1), 1, atol=1e-15)
+    assert_array_equal(model.predict(X, rule="mode"), 10 + P.argmax(axis=1))
+    below = np.cumsum(P, axis=1)
+    assert_array_equal(model.predict(X, rule="median"), 10 + (below < 0.5).sum(axis=1))
+    cost = np.array([[0, 1, 1, 9], [2, 0, 1, 9], [3, 3, 0, 1], [9, 1, 1, 0.0]])
+    for given_cost, used in [(None, model.cost), (cost, cost)]:
+        expected = [min(range(4), key=lambda k: p @ used[:, k]) for p in P]
+        got = model.predict(X, rule="cost", cost=given_cost)
+        assert_array_equal(got, 10 + np.array(expected))
+    if name in SVOR:
+        assert_array_equal(P, model.link(model.decision_function(X)))
+    else:
+        assert_array_equal(P, model.link(np.abs(model.decision_function(X))))
+
+
+@every_svor
+def test_predictions_do_not_fall_as_the_score_rises(name):
+    model, X = fitted(name), new_rows()
+    f = model.decision_function(X)
+    X, f = X[np.argsort(f)], np.sort(f)
+    for rule in ("threshold", "mode", "median"):
+        ranks = model.predict(X, rule=rule)
+        assert np.all(np.diff(ranks) >= 0)
+        assert set(ranks) == {10, 11, 12, 13}
+    # the median counts the thresholds of the link
+    counted = np.searchsorted(model.link.offsets / model.link.slope, f)
+    assert_array_equal(model.predict(X, rule="median"), 10 + counted)
+
+
+@every_fit
+def test_the_link_is_an_addition_to_the_model(name):
+    model, plain = fitted(name), fitted(name, probability=False)
+    assert plain.link is None
+    for field in dataclasses.fields(model):
+        if field.name not in ("link", "convergence", "kernel"):
+            a, b = (getattr(m, field.name) for m in (model, plain))
+            assert_array_equal(a, b)
+    for attribute in ("violation", "n_iter", "primal", "dual"):
+        a, b = (getattr(m.convergence, attribute) for m in (model, plain))
+        assert_array_equal(a, b)
+
+
+@every_fit
+def test_without_a_link_the_cure_is_named(name):
+    model, X = fitted(name, probability=False), new_rows(3)
+    with pytest.raises(ValueError, match="probability=True"):
+        model.predict_proba(X)
+    for rule in ("mode", "median", "cost"):
+        with pytest.raises(ValueError, match="probability=True"):
+            model.predict(X, rule=rule)
+    model.predict(X)
+
+
+@every_fit
+def test_rules_and_costs_that_make_no_sense_are_refused(name):
+    model, X = fitted(name), new_rows(3)
+    plain = "threshold" if name in SVOR else "nearest"
+    other = "nearest" if name in SVOR else "threshold"
+    choices = f"'{plain}', 'mode', 'median', 'cost'"
+    for rule in (other, "mean", None, 3, ["mode"]):
+        with pytest.raises(ValueError, match=f"rule must be one of {choices}"):
+            model.predict(X, rule=rule)
+    cost = np.ones((4, 4)) - np.eye(4)
+    for rule in (plain, "mode", "median"):
+        with pytest.raises(ValueError, match="for rule='cost' only"):
+            model.predict(X, rule=rule, cost=cost)
+    with pytest.raises(ValueError, match="zero on the diagonal"):
+        model.predict(X, rule="cost", cost=cost + 1)
+    with pytest.raises(ValueError, match=r"expected \(4, 4\)"):
+        model.predict(X, rule="cost", cost=cost[:3, :3])
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_probability_is_a_flag(value):
+    X, y = sample(20, 2)
+    for fit in (fit_svorim, fit_npsvor):
+        with pytest.raises(ValueError, match="probability must be True or False"):
+            fit(X, y, probability=value)
+
+
+@every_fit
+def test_the_links_scores_are_of_fits_on_the_other_folds(name):
+    """The same link from five fits of one's own; nothing of a row is in its score."""
+    X, y = sample(120, 4, noise=1.0)
+    tight = TIGHT.get(name, {})
+    model = fitted(name, rng=3, **tight)
+    problem = Problem.from_arrays(X, y + 10)
+    fold = fold_numbers(problem, np.random.default_rng(3))
+    score = np.zeros((120, 4) if name not in SVOR else 120)
+    for k in range(N_FOLDS):
+        train, test = fold != k, fold == k
+        part = FITS[name](X[train], y[train], gamma=0.3, **tight)
+        score[test] = part.decision_function(X[test])
+        if name in SVOR:  # from one zero point to the other
+            score[test] += (model.thresholds - part.thresholds).mean()
+    if name not in SVOR:
+        score = np.abs(score)
+    link = LINKS[name not in SVOR].fit(score, y, np.ones(120), 4)
+    # tol is of f; where f is this well known, so are slope and offsets
+    assert_allclose(model.link.slope, link.slope, rtol=1e-4)
+    assert_allclose(model.link.offsets, link.offsets, atol=1e-4 * (1 + link.slope))
+
+
+@every_fit
+def test_rows_are_absent_from_the_fit_that_scores_them(name, monkeypatch):
+    module = svor if name in SVOR else npsvor
+    parts = []
+
+    def spy(problem, kernel, fold):
+        for part, rows, features in out_of_fold(problem, kernel, fold):
+            parts.append((part.X.copy(), part.rank, features.copy()))
+            yield part, rows, features
+
+    monkeypatch.setattr(module, "out_of_fold", spy)
+    X, y = sample(60, 3)
+    FITS[name](X, y, probability=True)
+    assert len(parts) == N_FOLDS
+    for train, rank, scored_rows in parts:
+        together = {row.tobytes() for row in train} | {r.tobytes() for r in scored_rows}
+        assert len(together) == 60 == len(train) + len(scored_rows)
+        assert_array_equal(np.unique(rank), [0, 1, 2])
+    every = np.concatenate([scored_rows for _, _, scored_rows in parts])
+    assert_array_equal(np.sort(every[:, 0]), np.sort(X[:, 0]))
+
+
+@every_fit
+def test_a_kernel_that_only_remembers_tells_nothing(name):
+    """Under the identity a row's own label is all that its score knows: were a row in
+    the fit that scores it, labels without any sense would look certain."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(100, 2)), np.arange(100) % 4
+    model = FITS[name](X, y, kernel=kernels.RBF(1e6), probability=True)
+    P = model.predict_proba(rng.normal(size=(9, 2)))
+    assert_allclose(P, 0.25, atol=0.05)
+
+
+def truth(n, seed):
+    """Rows whose ranks follow a cumulative logit model in the first feature."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    below = expit(np.array([-2.0, 0.0, 1.5]) - 2.5 * X[:, :1])
+    return X, (rng.random((n, 1)) > below).sum(axis=1)
+
+
+@every_fit
+def test_probabilities_are_calibrated(name):
+    X, y = truth(400, 0)
+    X_new, y_new = truth(10_000, 1)
+    kernel = "linear" if name in SVOR else "rbf"
+    C = {"C": 1.0} if name in SVOR else {"C1": 1.0}
+    model = FITS[name](X, y, kernel=kernel, probability=True, **C)
+    P = model.predict_proba(X_new)
+    share = np.bincount(y, minlength=4) / y.size
+    loss = -np.log(P[np.arange(y_new.size), y_new]).mean()
+    of_shares = -np.log(share[y_new]).mean()
+    exact = np.diff(
+        expit(np.array([-np.inf, -2.0, 0.0, 1.5, np.inf]) - 2.5 * X_new[:, :1])
+    )
+    best = -np.log(exact[np.arange(y_new.size), y_new]).mean()
+    assert best < loss + 3 * np.log(4) / 100  # no better than the truth, but for chance
+    assert loss < (best + of_shares) / 2
+    assert name not in SVOR or loss < best + 0.03  # the model is the true one
+    actual = np.bincount(y_new, minlength=4) / y_new.size
+    error = np.sqrt(actual * (1 - actual) * (1 / y.size + 1 / y_new.size))
+    assert np.all(np.abs(P.mean(axis=0) - actual) <= 3 * error)
+
+
+@every_fit
+def test_neither_threads_nor_the_form_of_the_seed_change_a_byte(name):
+    X, seen = new_rows(20), []
+    for options in (
+        {"n_threads": 2},
+        {"n_threads": 3},
+        {"rng": 0},
+        {"rng": np.random.default_rng(0)},
+        {"rng": np.int64(0)},
+    ):
+        seen.append(fitted.__wrapped__(name, **options).predict_proba(X).tobytes())
+    assert set(seen) == {fitted(name).predict_proba(X).tobytes()}
+    other = fitted(name, rng=1)
+    assert other.predict_proba(X).tobytes() != seen[0]
+    # only the folds are drawn: the rest of the model is the same
+    assert_array_equal(other.decision_function(X), fitted(name).decision_function(X))
+    assert not fitted.__wrapped__(name, rng=None).link.slope < 0
+
+
+@every_tight_fit
+@pytest.mark.parametrize("form", ["precomputed", "csr"])
+def test_the_form_of_the_data_does_not_matter(name, form):
+    X, y = sample(120, 4, noise=1.0)
+    new, kernel = new_rows(30), kernels.RBF(0.3)
+    if form == "csr":
+        data, new_data = sparse.csr_matrix(X), sparse.csr_matrix(new)
+    else:
+        data, new_data, kernel = kernel(X, X), kernel(new, X), "precomputed"
+    options = {"kernel": kernel, "probability": True, **TIGHT[name]}
+    other = FITS[name](data, y + 10, **options)
+    P = fitted(name, **TIGHT[name]).predict_proba(new)
+    assert_allclose(other.predict_proba(new_data), P, atol=1e-6)
+
+
+@every_tight_fit
+def test_rows_without_weight_do_not_matter(name):
+    X, y = sample(120, 4, noise=1.0)
+    rng = np.random.default_rng(5)
+    more = np.concatenate([X, 9 * rng.normal(size=(30, 3))])
+    labels = np.concatenate([y, rng.integers(0, 4, 30)]) + 10
+    weight = np.repeat([1.0, 0.0], [120, 30])
+    options = {"gamma": 0.3, "probability": True, **TIGHT[name]}
+    other = FITS[name](more, labels, sample_weight=weight, **options)
+    X = new_rows(30)
+    P = fitted(name, **TIGHT[name]).predict_proba(X)
+    assert_allclose(other.predict_proba(X), P, atol=1e-6)
+
+
+@every_fit
+def test_a_rank_of_one_row_is_possible(name):
+    """It is in every training part and scored by none, but it has a row."""
+    X, y = sample(60, 3)
+    y = np.where(np.arange(60) == 17, 3, y)
+    model = FITS[name](X, y, probability=True)
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1, atol=1e-15)
+    assert np.all(P[:, :3].max(axis=0) > 0)
+    assert P[:, 3].max() > 0
+
+
+@every_fit
+def test_a_rank_without_rows_has_no_probability(name):
+    X, y = sample(60, 3)
+    options = {"probability": True, "gamma": 0.3}
+    plain = FITS[name](X, y, **options)
+    if name == "svorim":
+        options["C"] = 1.5  # for the ranks are now 2 apart
+    model = FITS[name](X, 2 * y + 1, classes=range(7), **options)
+    P = model.predict_proba(X)
+    assert_array_equal(P[:, ::2], 0)
+    assert np.all(P[:, 1::2].max(axis=0) > 0)
+    if name != "redsvm":  # in which a threshold has two prices now
+        assert_allclose(P[:, 1::2], plain.predict_proba(X), rtol=1e-12)
+
+
+@every_fit
+def test_labels_come_back_in_the_callers_type(name):
+    X, y = sample(60, 3)
+    labels = np.array(["low", "mid", "high"])
+    model = FITS[name](X, labels[y], classes=labels, probability=True)
+    for rule in ("mode", "median", "cost"):
+        assert set(model.predict(X, rule=rule)) == set(labels)
+
+
+@every_fit
+def test_a_fit_cut_short_says_so(name):
+    X, y = sample(60, 3)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model = FITS[name](X, y, probability=True, max_iter=1)
+    kinds = {warning.category for warning in seen}
+    assert ConvergenceWarning in kinds
+    assert kinds <= {ConvergenceWarning, DisorderedThresholdsWarning}
+    assert model.convergence.status is Status.MAX_ITER
+    assert np.max(model.convergence.violation) > model.convergence.tol
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-15)
+
+
+def counted_folds(module, monkeypatch):
+    """A list that grows as the folds of a fit are reached."""
+    reached = []
+
+    def spy(*arguments):
+        for i, part in enumerate(out_of_fold(*arguments)):
+            reached.append(i)
+            yield part
+
+    monkeypatch.setattr(module, "out_of_fold", spy)
+    return reached
+
+
+def assert_short_of(model, name, status, X, y):
+    """The model's own fit ended well, that of a fold with this status."""
+    c = model.convergence
+    assert c.status is status
+    assert np.max(c.violation) > c.tol
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-15)
+    plain = FITS[name](X, y)
+    assert plain.convergence.converged
+    assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+@every_fit
+def test_a_fold_cut_short_says_so(name, monkeypatch):
+    module = svor if name in SVOR else npsvor
+    solver = "solve_admm" if name in ("admm", "low_rank") else "solve"
+    whole, reached = getattr(module, solver), counted_folds(module, monkeypatch)
+
+    def limited(*arguments, **options):
+        if len(reached) == 2:
+            options["max_iter"] = 1
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(module, solver, limited)
+    X, y = sample(60, 3)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = FITS[name](X, y, probability=True)
+    assert len(reached) == N_FOLDS
+    monkeypatch.undo()
+    assert_short_of(model, name, Status.MAX_ITER, X, y)
+
+
+@pytest.mark.parametrize("name", [*SVOR, "admm"])
+def test_a_fit_stopped_in_the_folds_says_so(name, monkeypatch):
+    reached = counted_folds(svor if name in SVOR else npsvor, monkeypatch)
+    monkeypatch.setattr(Monitor, "SLICE", 1e-9)  # the callback sees every block
+    X, y = sample(300, 3, noise=1.0)
+    with pytest.warns(ConvergenceWarning, match="stopped"):
+        model = FITS[name](
+            X, y, probability=True, callback=lambda state: len(reached) >= 2
+        )
+    monkeypatch.undo()
+    assert_short_of(model, name, Status.STOPPED, X, y)
+
+
+@every_fit
+def test_the_seconds_are_those_of_all_fits(name):
+    seen = []
+    X, y = sample(60, 3)
+    model = FITS[name](
+        X, y, probability=True, callback=lambda state: seen.append(state.seconds)
+    )
+    assert model.convergence.seconds >= max(seen)
+    assert len(seen) >= 1 + N_FOLDS
+
+
+@every_fit
+def test_a_saved_model_keeps_its_link(name, tmp_path):
+    model, X = fitted(name), new_rows(20)
+    model.save(tmp_path / "model")
+    loaded = ordinal.load(tmp_path / "model")
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert type(loaded.link) is type(model.link)
+    with pytest.raises(ValueError, match="read-only"):
+        loaded.link.offsets[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        model.link.offsets[0] = 0
+
+
+@pytest.mark.parametrize("solver", ["smo", "admm"])
+def test_every_point_of_a_path_has_the_link_of_its_own_fit(solver):
+    X, y = sample(90, 3, noise=1.0)
+    tol = {"tol": 1e-9} if solver == "smo" else {}
+    options = {"solver": solver, "probability": True, "gamma": 0.3, **tol}
+    points = [{"C1": 0.3}, {"C1": 3.0, "epsilon": 0.1}]
+    new = new_rows(30)
+    for model, point in zip(
+        fit_npsvor_path(X, y, points, **options), points, strict=True
+    ):
+        alone = fit_npsvor(X, y, **point, **options)
+        assert_allclose(model.predict_proba(new), alone.predict_proba(new), atol=1e-6)
+
+
+def test_a_median_is_where_the_link_passes_one_half():
+    model = fitted("svorim")
+    link = CumulativeLink(2.0, np.array([-1.0, 0.5, np.inf]))
+    P = link(np.array([-0.5, 0.25, 1e9]))
+    assert_allclose(np.cumsum(P, axis=1)[[0, 1], [0, 1]], 0.5)
+    assert math.isinf(link.offsets[-1])
+    assert P[2, 3] == 0 == P[2, 0]
+    assert_array_equal(P[2], [0, 0, 1, 0])
+    assert np.all(np.diff(model.link.offsets) > 0)

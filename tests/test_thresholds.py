@@ -1,0 +1,640 @@
+"""`solve` on the general problem (Q) of `_thresholds`: certificates, oracles."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import optimize
+from strategies import moderate, sample
+
+from ordinal import Status, _smo, kernels
+from ordinal._fit import Monitor
+from ordinal._gram import Gram
+from ordinal._thresholds import Terms, _Point, least_rows, solve
+
+KINDS = ("separate", "coupled", "priced")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def of_kind(kind, price):
+    """The terms that make thresholds what they are."""
+    return {"coupled": kind == "coupled", "price": price if kind == "priced" else None}
+
+
+class Program(NamedTuple):
+    """(Q): K and the terms, arrays of (T, n)."""
+
+    K: np.ndarray
+    terms: Terms
+
+    @property
+    def price(self):
+        return (
+            np.ones(len(self.terms.lo))
+            if self.terms.price is None
+            else self.terms.price
+        )
+
+    @property
+    def priced(self):
+        return self.terms.price is not None
+
+    @property
+    def width(self):
+        return self.terms.hi - self.terms.lo
+
+    def changed(self, **terms):
+        given = {name: getattr(self.terms, name) for name in Terms.__slots__}
+        return self._replace(terms=Terms(**{**given, **terms}))
+
+
+@st.composite
+def programs(draw, max_n=9, max_T=4, kinds=KINDS):
+    """Random (Q): rows of K repeat, ranks are short, boxes hold 0 and may be points."""
+    n, T = draw(st.integers(2, max_n)), draw(st.integers(1, max_T))
+    m = draw(st.integers(1, n + 1))
+    reals = st.floats(-2, 2, width=16)
+    B = draw(hnp.arrays(np.float64, (n, m), elements=reals))
+    if draw(st.booleans()):
+        B = B[draw(hnp.arrays(np.intp, n, elements=st.integers(0, n - 1)))]
+    ends = draw(hnp.arrays(np.float64, (2, T, n), elements=reals)) * draw(moderate)
+    ends *= draw(hnp.arrays(np.float64, (2, T, n), elements=st.sampled_from([0, 1])))
+    slope = draw(hnp.arrays(np.float64, (T, n), elements=reals))
+    price = draw(hnp.arrays(np.float64, T, elements=st.sampled_from([0.3, 1, 7.0])))
+    kind = of_kind(draw(st.sampled_from(kinds)), price)
+    lo, hi = ends.min(axis=0).clip(max=0), ends.max(axis=0).clip(min=0)
+    return Program(B @ B.T, Terms(lo, hi, slope, **kind))
+
+
+def gram(K, n_threads=1):
+    return Gram(kernels.Precomputed(), K, 100.0, n_threads, len(K))
+
+
+def solved(p, g=None, *, rows=None, callback=None, max_time=None, **options):
+    options = {"tol": 1e-6, "max_iter": 10_000_000, "n_threads": 1, **options}
+    monitor = Monitor("solve", options["tol"], callback, max_time)
+    rows = gram(p.K, options["n_threads"]) if rows is None else rows
+    g = np.zeros(p.terms.lo.shape) if g is None else g
+    return solve(rows, p.terms, g, **options, monitor=monitor)
+
+
+# (Q), (KKT) and the gap from their formulas
+
+
+def value(p, s):
+    beta = s.g.sum(axis=0)
+    return (
+        0.5 * beta @ p.K @ beta
+        + (p.terms.slope * s.g).sum()
+        + 0.5 * s.z @ (s.z / p.price)
+    )
+
+
+def may_give(p, s, k, j):
+    """Whether an entry of threshold k may shrink for one of threshold j to grow."""
+    return k == j or (p.terms.coupled and (k < j or all(s.mu[j + 1 : k + 1] > 0)))
+
+
+def low_up_violation(p, s):
+    """(KKT) entry by entry and pair by pair."""
+    lo, hi, slope = p.terms.lo, p.terms.hi, p.terms.slope
+    T, n = lo.shape
+    f = p.K @ s.g.sum(axis=0)
+    shrinks, grows = [[] for _ in range(T)], [[] for _ in range(T)]
+    for j in range(T):
+        for i in range(n):
+            if s.g[j, i] > lo[j, i]:
+                shrinks[j].append(f[i] + slope[j, i])
+            if s.g[j, i] < hi[j, i]:
+                grows[j].append(f[i] + slope[j, i])
+        if p.priced:
+            shrinks[j].append(s.z[j] / p.price[j])
+            grows[j].append(s.z[j] / p.price[j])
+    low, up, violation = np.full(T, -np.inf), np.full(T, np.inf), -math.inf
+    for k in range(T):
+        for j in range(T):
+            if may_give(p, s, k, j):
+                gives, takes = (
+                    max(shrinks[k], default=-np.inf),
+                    min(grows[j], default=np.inf),
+                )
+                low[j], up[k] = max(low[j], gives), min(up[k], takes)
+                violation = max(violation, gives - takes)
+    return low, up, violation
+
+
+def multipliers(s):
+    """The middle of [low, up], of which an end may be infinite."""
+    ends = np.concatenate([s.low, s.up])
+    B = 1 + np.abs(ends[np.isfinite(ends)]).max(initial=0)
+    return 0.5 * (s.low.clip(min=-B) + s.up.clip(max=B))
+
+
+def gap(p, s):
+    """What the value can be above the optimum, as convexity and b show it."""
+    b = multipliers(s)
+    slope = s.f + p.terms.slope - b[:, None]
+    falls = np.maximum(slope * (s.g - p.terms.lo), slope * (s.g - p.terms.hi)).sum()
+    return falls + (0.5 * p.price @ (s.z / p.price - b) ** 2 if p.priced else 0)
+
+
+def bound_on_gap(p, s):
+    v = max(s.violation, 0)
+    return v / 2 * p.width.sum() + (p.price.sum() * v**2 / 8 if p.priced else 0)
+
+
+def rounding(p, s):
+    """Of a derivative, of a sum over a threshold after all those steps, of a value."""
+    size = np.abs(s.g).sum(axis=0)
+    of_f = 1e-13 * (1 + (np.abs(p.K) @ size).max() + np.abs(p.terms.slope).max())
+    of_sum = 1e-15 * (99 + s.n_iter) * (1 + p.width.sum(axis=1).max())
+    b = np.abs(multipliers(s)).max()
+    of_value = (1 + p.width.sum()) * of_f + len(s.z) * (b + 1) * of_sum
+    return of_f, of_sum, of_value
+
+
+def assert_feasible(p, s, of_sum):
+    assert np.all((p.terms.lo <= s.g) & (s.g <= p.terms.hi))
+    assert np.all(s.mu >= 0)
+    assert s.mu[0] == s.mu[-1] == 0
+    assert p.terms.coupled or not s.mu.any()
+    assert p.priced or not s.z.any()
+    assert_allclose(s.g.sum(axis=1), s.mu[:-1] - s.mu[1:] - s.z, atol=of_sum)
+
+
+def assert_certified(p, s, tol):
+    """Feasible; low, up, violation and f are what they are said to be; the gap."""
+    of_f, of_sum, of_value = rounding(p, s)
+    assert_feasible(p, s, of_sum)
+    assert_allclose(s.f, p.K @ s.g.sum(axis=0), atol=of_f)
+    low, up, violation = low_up_violation(p, s)
+    assert_allclose(s.low, low, atol=of_f)
+    assert_allclose(s.up, up, atol=of_f)
+    assert_allclose(s.violation, violation, atol=of_f)
+    assert s.violation <= tol
+    assert np.all(np.diff(multipliers(s)) >= 0) or not p.terms.coupled
+    assert -of_value <= gap(p, s) <= bound_on_gap(p, s) + of_value
+
+
+def optimum(p):
+    """The value of (Q) by a general-purpose solver; mu and z follow from the sums.
+
+    What it finds is feasible, so that its value can be too high, never too low.
+    """
+    T, n = p.terms.lo.shape
+    J, I = np.nonzero(p.width)  # it stumbles over variables that cannot move
+    if not I.size:
+        return 0.0
+    sums = (J == np.arange(T)[:, None]) * 1.0
+
+    def objective(x):
+        f = p.K @ np.bincount(I, x, n)
+        slope = f[I] + p.terms.slope[J, I]
+        total = 0.5 * f[I] @ x + p.terms.slope[J, I] @ x
+        if p.priced:
+            b = sums @ x / p.price
+            total, slope = total + 0.5 * p.price @ b**2, slope + b[J]
+        return total, slope
+
+    def linear(kind, A):
+        A = A[A.any(axis=1)]
+        linear = {"type": kind, "fun": lambda x: A @ x, "jac": lambda x: A}
+        return [linear] if A.size else []
+
+    if p.terms.coupled:
+        mu = -np.cumsum(sums, axis=0)
+        constraints = linear("eq", mu[-1:]) + linear("ineq", mu[:-1])
+    else:
+        constraints = [] if p.priced else linear("eq", sums)
+    out = optimize.minimize(
+        objective, np.zeros(I.size), jac=True, method="SLSQP", constraints=constraints,
+        bounds=list(zip(p.terms.lo[J, I], p.terms.hi[J, I], strict=True)),
+        options={"ftol": 1e-13, "maxiter": 1000},
+    )  # fmt: skip
+    # 8: no descent left to be found, the usual end on a flat optimum
+    assert out.success or out.status == 8, out.message
+    return out.fun
+
+
+# Random programs
+
+
+@given(programs())
+def test_the_result_is_optimal(p):
+    s = solved(p)
+    assert s.status is Status.CONVERGED
+    assert_certified(p, s, 1e-6)
+
+
+@given(programs(max_n=6, max_T=3))
+def test_agrees_with_a_general_purpose_solver(p):
+    s = solved(p)
+    _, _, of_value = rounding(p, s)
+    expected = optimum(p)
+    # ours is the lower one but for its gap; theirs is good to 1e-6 at the worst
+    excess = value(p, s) - expected
+    assert excess <= bound_on_gap(p, s) + of_value + 1e-9 * (1 + abs(expected))
+    assert excess >= -1e-6 * (1 + abs(expected))
+
+
+@st.composite
+def starts(draw, p):
+    """A feasible point: mass moves between thresholds, upwards or within one."""
+    lo, hi = p.terms.lo, p.terms.hi
+    T = len(lo)
+    part = draw(hnp.arrays(np.float64, (T, T), elements=st.floats(0, 1)))
+    if p.priced:
+        return part[0, 0] * lo + part[-1, -1] * hi
+    g = np.zeros(lo.shape)
+    down, up = -lo.sum(axis=1), hi.sum(axis=1)
+    for j in range(T):
+        for k in range(j, T if p.terms.coupled else j + 1):
+            amount = part[j, k] * min(down[j], up[k]) / T
+            if amount > 0:
+                g[j] += amount * lo[j] / down[j]
+                g[k] += amount * hi[k] / up[k]
+    return g.clip(lo, hi)
+
+
+@given(st.data(), programs())
+def test_the_start_does_not_matter(data, p):
+    start = data.draw(starts(p))
+    a, b = solved(p), solved(p, start.copy())
+    assert b.status is Status.CONVERGED
+    assert_certified(p, b, 1e-6)
+    slack = bound_on_gap(p, a) + bound_on_gap(p, b)
+    atol = slack + rounding(p, a)[2] + rounding(p, b)[2]
+    assert_allclose(value(p, a), value(p, b), atol=atol)
+
+
+@given(programs(kinds=["separate", "priced"]))
+def test_a_start_at_the_optimum_is_left_alone(p):
+    s = solved(p)
+    again = solved(p, s.g, tol=1e-5)
+    assert again.n_iter == 0
+    assert_array_equal(again.g, s.g)
+
+
+@given(st.data(), programs(), st.integers(1, 20))
+def test_a_step_limit_is_kept_and_leaves_a_certified_point(data, p, steps):
+    s = solved(p, data.draw(starts(p)), max_iter=steps)
+    assert s.n_iter <= steps
+    assert s.status is (Status.CONVERGED if s.violation <= 1e-6 else Status.MAX_ITER)
+    assert_certified(p, s, max(s.violation, 1e-6))
+
+
+@given(programs(max_T=1, kinds=["separate", "coupled"]))
+def test_one_threshold_is_the_problem_of_smo(p):
+    assume(p.terms.lo.any() and p.terms.hi.any())  # else it has no intercept
+    terms = p.terms.lo, p.terms.hi, p.terms.slope, p.terms.slope
+    other = _smo.solve(
+        gram(p.K), np.zeros(p.terms.lo.shape), *terms, tol=1e-6, max_iter=10**6,
+        n_threads=1, monitor=Monitor("solve", 1e-6),
+    )  # fmt: skip
+    s = solved(p)
+    beta = other.g[0]
+    theirs = 0.5 * beta @ p.K @ beta + (p.terms.slope * other.g).sum()
+    gaps = bound_on_gap(p, s) + max(other.violation[0], 0) / 2 * p.width.sum()
+    assert_allclose(value(p, s), theirs, atol=gaps + rounding(p, s)[2])
+
+
+@given(programs())
+def test_turned_round_it_is_the_same_problem(p):
+    """g -> -g swaps low and up, and the order of the thresholds."""
+    lo, hi, slope = (a[::-1] for a in (-p.terms.hi, -p.terms.lo, -p.terms.slope))
+    price = p.terms.price if p.terms.price is None else p.price[::-1]
+    mirrored = p.changed(lo=lo, hi=hi, slope=slope, price=price)
+    a, b = solved(p), solved(mirrored)
+    atol = bound_on_gap(p, a) + bound_on_gap(p, b) + rounding(p, a)[2]
+    assert_allclose(value(p, a), value(mirrored, b), atol=atol)
+
+
+@given(programs(kinds=["separate"]))
+def test_ordered_thresholds_need_no_coupling(p):
+    s = solved(p)
+    coupled = p.changed(coupled=True)
+    c = solved(coupled)
+    atol = bound_on_gap(p, s) + bound_on_gap(p, c) + rounding(p, s)[2]
+    # the coupled sums are free to be 0, so that its optimum is the lower one
+    assert value(coupled, c) <= value(p, s) + atol
+    if np.all(np.maximum.accumulate(s.low)[:-1] <= s.up[1:]):
+        assert_allclose(value(coupled, c), value(p, s), atol=atol)
+
+
+# Larger ones, of several blocks
+
+
+def ranks(kind, n=400, T=4, C=30.0, noise=4.0):
+    """SVORIM, SVOREX or REDSVM with weights, on ranks that the noise sets at odds."""
+    X, y = sample(n, T + 1, seed=1, noise=noise)
+    j = np.arange(T)[:, None]
+    width = C * np.random.default_rng(1).uniform(0.2, 1, (T, n))
+    if kind == "coupled":
+        width *= (y == j) | (y == j + 1)
+    lo, hi = np.where(y > j, 0.0, -width), np.where(y > j, width, 0.0)
+    price = np.linspace(0.5, 2, T)
+    terms = Terms(lo, hi, np.where(y > j, -1.0, 1.0), **of_kind(kind, price))
+    return Program(kernels.RBF(0.5)(X, X), terms)
+
+
+@every_kind
+@pytest.mark.parametrize("tol", [10.0**-e for e in range(1, 9)])
+def test_every_tolerance_is_reached(kind, tol):
+    p = ranks(kind)
+    s = solved(p, tol=tol)
+    assert s.status is Status.CONVERGED
+    assert_certified(p, s, tol)
+    assert s.mu.any() == p.terms.coupled  # the order of SVOREX does bind here
+
+
+@every_kind
+@pytest.mark.parametrize(("n", "held"), [(400, 400), (120, 20)])
+def test_the_number_of_threads_does_not_change_a_byte(kind, n, held):
+    p = ranks(kind, n=n)
+
+    def solution(n_threads):
+        rows = Gram(kernels.Precomputed(), p.K, 1e-9, n_threads, held)
+        assert rows.capacity == held
+        return solved(p, rows=rows, tol=1e-2, n_threads=n_threads)
+
+    a = solution(1)
+    for n_threads in (2, 3, 8):
+        b = solution(n_threads)
+        for name in ("g", "z", "mu", "f", "low", "up"):
+            assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+        assert (a.violation, a.n_iter) == (b.violation, b.n_iter)
+    assert a.status is Status.CONVERGED
+    assert_certified(p, a, 1e-2)
+
+
+@every_kind
+@pytest.mark.parametrize(("n", "T"), [(60, 30), (300, 60)])
+def test_many_thresholds(kind, n, T):
+    p = ranks(kind, n=n, T=T)
+    few = Gram(kernels.Precomputed(), p.K, 1e-9, 1, least_rows(T))
+    for rows in (gram(p.K), few):
+        s = solved(p, rows=rows)
+        assert s.status is Status.CONVERGED
+        assert_certified(p, s, 1e-6)
+        assert not p.terms.coupled or np.count_nonzero(s.mu) > 2
+
+
+@every_kind
+@pytest.mark.parametrize("n", [400, 2049])  # a strip of f is 2048
+def test_f_follows_every_change_of_g(kind, n, monkeypatch):
+    """What the blocks and Newton steps add to f are float32 rows of K, and no more."""
+    p = ranks(kind, n=n, C=1.0)
+    judge, seen = _Point.judge, []
+
+    def spy(self):
+        f, beta = self.f.copy(), self.g.sum(axis=0)
+        violation = judge(self)
+        before = seen[-1] if seen else np.zeros(n)
+        change = np.abs(beta - before).sum()
+        assert_allclose(f, self.f, atol=6e-8 * change + 1e-12 * np.abs(beta).sum())
+        seen.append(beta)
+        return violation
+
+    monkeypatch.setattr(_Point, "judge", spy)
+    solved(p, tol=1e-3, n_threads=2)
+    assert len(seen) > 1
+
+
+@every_kind
+def test_rows_written_twice(kind):
+    p = ranks(kind, n=100)
+    twice = np.repeat(np.arange(100), 2)
+    lo, hi, slope = (a[:, twice] for a in (p.terms.lo, p.terms.hi, p.terms.slope))
+    doubled = p.changed(lo=lo / 2, hi=hi / 2, slope=slope)
+    doubled = doubled._replace(K=p.K[np.ix_(twice, twice)])
+    a, b = solved(p), solved(doubled)
+    assert b.status is Status.CONVERGED
+    assert_certified(doubled, b, 1e-6)
+    atol = bound_on_gap(p, a) + bound_on_gap(doubled, b) + rounding(p, a)[2]
+    assert_allclose(value(p, a), value(doubled, b), atol=atol)
+
+
+# Newton steps
+
+
+@every_kind
+@pytest.mark.parametrize(("C", "noise"), [(30.0, 4.0), (1e4, 0.3)])
+def test_newton_steps_keep_to_the_constraints(kind, C, noise, monkeypatch):
+    p = ranks(kind, C=C, noise=noise)
+    step, moves = _Point.newton_step, []
+
+    def spy(self):
+        before = value(p, self), self.g.copy()
+        moved = step(self)
+        moves.append(moved)
+        assert moved == (self.g != before[1]).any()
+        assert_feasible(p, self, of_sum=1e-15 * 1e6 * C)
+        # the step is judged by f, of which float32 rows of K leave 6e-8 of the change
+        change = np.abs(self.g - before[1]).sum()
+        slack = 6e-8 * change * np.abs(self.g.sum(axis=0)).sum() + 1e-12 * abs(
+            before[0]
+        )
+        assert value(p, self) <= before[0] + slack
+        return moved
+
+    monkeypatch.setattr(_Point, "newton_step", spy)
+    s = solved(p, tol=1e-7)
+    assert any(moves)
+    assert s.status is Status.CONVERGED
+    assert_certified(p, s, 1e-7)
+
+
+@given(st.data(), programs())
+def test_a_newton_step_from_anywhere_is_feasible_and_no_worse(data, p):
+    point = _Point(gram(p.K), p.terms, data.draw(starts(p)))
+    before, g, mu = value(p, point), point.g.copy(), point.mu.copy()
+    of_sum = 1e-13 * (1 + p.width.sum(axis=1).max())
+    moved = point.newton_step()
+    assert_feasible(p, point, of_sum)
+    assert not point.mu[mu == 0].any()
+    rounding = (1 + p.width.sum()) * np.abs(p.K).max() * 1e-13
+    assert value(p, point) <= before + rounding
+    if not moved:
+        assert_array_equal(point.g, g)
+
+
+def newton_case(kind, sums, b, start):
+    """(p, point, optimum): nearly orthogonal rows, four at each of three thresholds;
+    the optimum is chosen, is inside the boxes, and `start` is at their ends."""
+    of, sign = np.arange(12) % 3, np.where(np.arange(12) // 3 % 2, -1.0, 1.0)
+    X = 2.0 * np.arange(12)[:, None]
+    K = kernels.RBF(0.5)(X, X)
+    best = np.where(of == np.arange(3)[:, None], sign, 0.0)
+    best[[0, 1, 2], [0, 1, 2]] += sums
+    price = np.array([0.5, 1.0, 2.0])
+    b = np.array(b) if kind != "priced" else -np.array(sums) / price
+    slope = b[:, None] - K @ best.sum(axis=0)
+    lo, hi = np.where(best < 0, -1e6, 0.0), np.where(best > 0, 1e6, 0.0)
+    p = Program(K, Terms(lo, hi, slope, **of_kind(kind, price)))
+    return p, _Point(gram(K), p.terms, np.array(start)), best
+
+
+@pytest.mark.parametrize(
+    ("kind", "sums", "b", "mass"),
+    [
+        ("separate", (0, 0, 0), (0.5, -0.2, 0.1), 0),
+        ("priced", (0.5, 0.3, -0.4), None, 0),
+        ("coupled", (0, 0, 0), (-0.2, 0.1, 0.5), 0),  # apart, in order
+        ("coupled", (-0.5, -0.2, 0.7), (0.1, 0.1, 0.1), 1),  # all tied
+    ],
+)
+def test_one_newton_step_ends_it_where_no_other_bound_is_met(kind, sums, b, mass):
+    start = np.zeros((3, 12))
+    start[0, 3], start[2, 2] = -mass, mass  # from the lowest threshold to the highest
+    p, point, best = newton_case(kind, sums, b, start)
+    assert point.newton_step()
+    # a ridge of 1e-10, against eigenvalues of 0.7 and more
+    assert_allclose(point.g, best, atol=1e-8)
+    assert point.judge() < 1e-8
+    assert_feasible(p, point, of_sum=1e-14)
+    assert_allclose(point.mu, -np.cumsum([0, *sums]) * p.terms.coupled, atol=1e-8)
+
+
+def test_a_newton_step_ends_where_a_tie_does():
+    start = np.zeros((3, 12))
+    start[0, 3], start[2, 2] = -0.2, 0.2
+    # were they tied at the optimum, mass would have to move down
+    p, point, _ = newton_case("coupled", (0.5, 0.2, -0.7), (0.1, 0.1, 0.1), start)
+    before = value(p, point)
+    assert point.newton_step()
+    assert_feasible(p, point, of_sum=1e-14)
+    assert_allclose(point.mu.sum(), 0.2 + point.mu.min(), atol=0.2)
+    assert min(point.mu[1:-1]) <= 1e-15
+    assert value(p, point) < before
+
+
+# Exact cases
+
+
+def test_coupled_thresholds_that_cross_are_tied():
+    # g = (-mu, mu), value mu^2 - (s_1 - s_2) mu: mu = 1 and both f + slope are 0
+    lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
+    slope = np.array([[1.0, 0], [0, -1]])
+    p = Program(np.eye(2), Terms(lo, hi, slope, coupled=True))
+    s = solved(p, tol=1e-10)
+    assert_allclose(s.g, [[-1, 0], [0, 1]], rtol=1e-9)
+    assert_allclose(s.mu, [0, 1, 0], rtol=1e-9)
+    assert_allclose([s.low, s.up], 0, atol=1e-9)
+    # and those in order are not: then mass could only move down
+    s = solved(p.changed(lo=-hi[:, ::-1], hi=-lo[:, ::-1]))
+    assert_array_equal(s.g, np.zeros((2, 2)))
+    assert_array_equal(s.mu, np.zeros(3))
+    assert s.status is Status.CONVERGED
+
+
+def test_a_tie_is_given_up_where_it_does_not_pay():
+    # the same slopes on thresholds in order: the start's mu is all to be undone
+    lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
+    slope = np.array([[-1.0, 0], [0, 1]])
+    p = Program(np.eye(2), Terms(lo, hi, slope, coupled=True))
+    s = solved(p, np.array([[-0.7, 0], [0, 0.7]]))
+    assert_array_equal(s.g, np.zeros((2, 2)))
+    assert_array_equal(s.mu, np.zeros(3))
+
+
+def test_a_price_in_closed_form():
+    # value (K + 1 / price) g^2 / 2 + slope g and z = -g
+    K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])
+    price = np.array([2.0])
+    p = Program(K, Terms(-hi, hi, np.array([[-1.0, 0]]), price=price))
+    s = solved(p, tol=1e-10)
+    assert_allclose(s.g, [[0.25, 0]], rtol=1e-9)
+    assert_allclose(s.z, [-0.25], rtol=1e-9)
+    assert_allclose([s.low, s.up], -0.125, rtol=1e-8)
+    s = solved(p.changed(hi=hi / 90))
+    assert_array_equal(s.g, [[0.1, 0]])  # the bound itself
+    assert_array_equal(s.z, [-0.1])
+    # z could shrink and cost more, but nothing grow
+    assert_allclose([s.low, s.up], -0.05)
+
+
+def test_nothing_to_move():
+    box = np.zeros((2, 3))
+    for kind in KINDS:
+        terms = Terms(box, box, box + 1, **of_kind(kind, np.ones(2)))
+        s = solved(Program(np.eye(3), terms))
+        assert s.status is Status.CONVERGED
+        assert s.n_iter == 0
+        assert not s.g.any()
+
+
+@every_kind
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_a_threshold_without_rows_changes_nothing(kind, at):
+    p = ranks(kind)
+    terms = {name: getattr(p.terms, name) for name in ("lo", "hi", "slope")}
+    wider = {k: np.insert(a, at, 0.0, axis=0) for k, a in terms.items()}
+    price = np.insert(p.price, at, 3.0) if p.priced else None
+    wider = p.changed(**wider, price=price)
+    a, b = solved(p), solved(wider)
+    assert b.status is Status.CONVERGED
+    assert_certified(wider, b, 1e-6)
+    atol = bound_on_gap(p, a) + bound_on_gap(wider, b) + rounding(p, a)[2]
+    assert_allclose(value(p, a), value(wider, b), atol=atol)
+
+
+# How it ends
+
+
+@every_kind
+def test_the_callback_stops_it(kind):
+    p = ranks(kind)
+    seen = []
+    # a tolerance that nothing reaches: the first call comes before the end
+    s = solved(p, tol=1e-30, callback=lambda state: seen.append(state) or True)
+    assert s.status is Status.STOPPED
+    assert len(seen) == 1
+    assert 0 < seen[0].n_iter == s.n_iter
+    assert_certified(p, s, s.violation)
+
+
+@every_kind
+def test_time_stops_it(kind):
+    p = ranks(kind)
+    s = solved(p, tol=1e-30, max_time=1e-9)
+    assert s.status is Status.MAX_TIME
+    assert_certified(p, s, s.violation)
+
+
+@every_kind
+def test_where_rounding_stops_it_the_best_point_is_kept(kind, monkeypatch):
+    judge, seen = _Point.judge, []
+
+    def spy(self):
+        seen.append(judge(self)[0])
+        return np.array(seen[-1:])
+
+    monkeypatch.setattr(_Point, "judge", spy)
+    p = ranks(kind)
+    s = solved(p, tol=1e-30)
+    assert s.status is Status.STALLED
+    assert s.violation == min(seen)
+    assert_certified(p, s, s.violation)
+
+
+@every_kind
+@pytest.mark.parametrize("n", [2, 3, 20, 150])
+def test_an_indefinite_matrix_ends_with_an_honest_status(kind, n):
+    rng = np.random.default_rng(n)
+    K = rng.normal(size=(n, n))
+    K += K.T
+    p = ranks(kind, n=n, T=min(3, n - 1))._replace(K=K)
+    s = solved(p, max_time=60.0)
+    assert s.status is not Status.MAX_TIME
+    of_f, of_sum, _ = rounding(p, s)
+    assert_feasible(p, s, of_sum)
+    assert_allclose(s.violation, low_up_violation(p, s)[2], atol=of_f)
+    assert s.status is not Status.CONVERGED or s.violation <= 1e-6
+    beta = s.g.sum(axis=0)
+    if beta @ K @ beta < -1e-6 * np.abs(K).max() * np.abs(beta).sum() ** 2:
+        assert s.status is Status.INDEFINITE
