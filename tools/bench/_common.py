@@ -85,8 +85,8 @@ def peak(fit, args, gamma: float, C: float) -> None:
     before = resident("VmRSS")
     c = fit(X, y, gamma, C, cache_mb=cache_mb).convergence
     print(
-        f"n {n}, cache_mb {cache_mb:g}: {resident('VmHWM') - before:.0f} MB above "
-        f"{before:.0f} MB at the start; {c.status.value}, "
+        f"n {n}, cache_mb {cache_mb:g}: {resident('VmHWM'):.0f} MB in all, "
+        f"{before:.0f} MB of them before the fit; {c.status.value}, "
         f"violation {np.max(c.violation):.1e}, {c.seconds:.2f} s"
     )
 

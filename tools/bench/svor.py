@@ -29,7 +29,6 @@ from _common import (
     parser,
     peak,
 )
-from skordinal.classifiers import REDSVM, SVOR
 
 import ordinal
 
@@ -127,7 +126,9 @@ def peers(args) -> None:
 
 
 def _peer(method, X, y, C):
-    """(CPU seconds of fit, coefficients of the rows, thresholds, score's intercept)."""
+    """(CPU seconds of the fit, (scores, coefficients of the rows, thresholds))."""
+    from skordinal.classifiers import REDSVM, SVOR  # not in the memory of our own fits
+
     if method == "redsvm":
         peer = REDSVM(C=C, gamma=0.5, cache_size=1000)
     else:
