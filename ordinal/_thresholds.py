@@ -41,6 +41,8 @@ from ._gram import Gram
 from ._newton import step_on_face
 from ._solvers._thresholds import Task
 
+_MODEST = 512  # variables of a Newton step that may be more than there are rows
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
@@ -134,7 +136,7 @@ class _Point:
         J, I = np.nonzero(inside | grows | shrinks)
         m, n_priced = I.size, 0 if terms.price is None else T
         curvature = self.curvature[:n_priced]
-        if not 2 <= m <= gram.capacity:
+        if not 2 <= m <= max(n, _MODEST) or np.unique(I).size > gram.capacity:
             return False
         at = self.g[J, I]
         left = np.where(grows[J, I], at, terms.lo[J, I])

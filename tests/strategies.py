@@ -174,8 +174,9 @@ class SvorCase(NamedTuple):
 
     @property
     def price(self):
-        """Of 1/2 b_j^2, for the thresholds between ranks that have rows."""
-        return np.full(self.held.size - 1, float(self.method == "redsvm"))
+        """Of 1/2 b_j^2, for the thresholds between ranks that have rows: one for each
+        of the thresholds that ranks without rows put together."""
+        return np.diff(self.held) * float(self.method == "redsvm")
 
     @property
     def held(self):
