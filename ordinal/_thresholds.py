@@ -193,7 +193,9 @@ def least_rows(T: int) -> int:
 
 def _block_size(gram: Gram, T: int) -> int:
     n = len(gram.diagonal)
-    return max(4 * T, block_size(n, n if gram.full else gram.capacity))
+    # where memory is short, the block's own part of K should not be large
+    rows = n if gram.full else max(LEAST_ROWS, gram.capacity // 4)
+    return max(4 * T, block_size(n, rows))
 
 
 def solve(
