@@ -194,8 +194,11 @@ def least_rows(T: int) -> int:
 def _block_size(gram: Gram, T: int) -> int:
     n = len(gram.diagonal)
     # where memory is short, the block's own part of K should not be large
-    rows = n if gram.full else max(LEAST_ROWS, gram.capacity // 4)
-    return max(4 * T, block_size(n, rows))
+    rows = n if gram.full else max(min(LEAST_ROWS, gram.capacity), gram.capacity // 4)
+    q = max(4 * T, block_size(n, rows))
+    if min(q, n) > gram.capacity:
+        raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
+    return q
 
 
 def solve(
