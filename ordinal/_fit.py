@@ -31,8 +31,8 @@ class Status(enum.Enum):
 
 
 _REMEDY = {
-    Status.MAX_ITER: "raise max_iter or tol, or lower C",
-    Status.MAX_TIME: "raise max_time or tol, or lower C",
+    Status.MAX_ITER: "raise max_iter or tol",
+    Status.MAX_TIME: "raise max_time or tol",
     Status.STOPPED: "the callback returned a true value",
     Status.STALLED: "rounding hides smaller violations; raise tol or scale the data",
     Status.INDEFINITE: (
@@ -57,9 +57,12 @@ class Convergence:
     violation : float or (r,) array
         The optimality measure that `tol` limits, in the unit the docstring names.
     tol : float
-    primal, dual : float or (r,) array
-        Objectives at the returned point; `gap`, their difference, is >= 0 and bounds
-        the distance of either from the optimum.
+    primal : float or (r,) array
+        The objective at the returned point.
+    dual : float or (r,) array, or None
+        That of the dual problem; `gap`, their difference, is >= 0 and bounds the
+        distance of either from the optimum. None for the methods that have no dual,
+        whose optimum may be a local one.
     seconds : float
         Wall time of the whole fit.
     """
@@ -69,7 +72,7 @@ class Convergence:
     violation: float | np.ndarray
     tol: float
     primal: float | np.ndarray
-    dual: float | np.ndarray
+    dual: float | np.ndarray | None
     seconds: float
 
     @property
@@ -78,21 +81,27 @@ class Convergence:
 
     @property
     def gap(self) -> float | np.ndarray:
-        return self.primal - self.dual
+        return np.nan if self.dual is None else self.primal - self.dual
 
     @property
     def rel_gap(self) -> float | np.ndarray:
+        if self.dual is None:
+            return np.nan
         scale = np.maximum(np.maximum(np.abs(self.primal), np.abs(self.dual)), 1.0)
         return self.gap / scale
 
     def warn_unless_converged(self, solver: str, stacklevel: int = 3) -> None:
         """Warn at the caller of the `fit_*` function: what was missed, and the cure."""
         if not self.converged:
+            limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
+            gap, lower_C = "", ""
+            if self.dual is not None:
+                gap = f", relative duality gap {np.max(self.rel_gap):.2e}"
+                lower_C = ", or lower C" if limited else ""
             warnings.warn(
                 f"{solver}: {self.status.value} after {np.sum(self.n_iter)} steps, "
-                f"violation {np.max(self.violation):.2e} against tol {self.tol:.2e}, "
-                f"relative duality gap {np.max(self.rel_gap):.2e}; "
-                f"{_REMEDY[self.status]}",
+                f"violation {np.max(self.violation):.2e} against tol {self.tol:.2e}"
+                f"{gap}; {_REMEDY[self.status]}{lower_C}",
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )

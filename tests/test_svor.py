@@ -1145,6 +1145,18 @@ def test_a_negative_kernel_is_called_indefinite(method):
             FITS[method](-(X @ X.T), y, **PRECOMPUTED)
 
 
+@every_method
+def test_a_pair_along_which_the_objective_curves_down_is_enough(method):
+    """Rows 0 and 1 are such a pair; rows 2 and 3 keep beta'K beta above 0."""
+    K = np.diag([1.0, 1.0, 10.0, 10.0])
+    K[0, 1] = K[1, 0] = 3.0
+    with pytest.warns(ConvergenceWarning, match="indefinite"):
+        model = FITS[method](K, [0, 1, 0, 1], C=0.05, **PRECOMPUTED)
+    beta = np.zeros(4)
+    beta[model.support] = model.coef
+    assert beta @ K @ beta > 0
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_ctrl_c_is_heard_in_the_middle_of_a_fit(n_threads):
