@@ -4,7 +4,7 @@ The inverse Hessian is that of the last `memory` steps (two-loop recursion), a s
 where the weak Wolfe conditions hold, or near the optimum, where values differ by their
 rounding only, the approximate ones of Hager and Zhang, which look at slopes.
 
-J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 7.4 and 7.5.
+J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 7.4, 7.5.
 W. W. Hager, H. Zhang, SIAM J. Optim. 16:170-192, 2005, (4).
 """
 

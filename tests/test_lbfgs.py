@@ -1,5 +1,7 @@
 """The limited-memory quasi-Newton method by itself."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -84,8 +86,8 @@ def test_no_step_is_uphill_nor_longer_than_asked(seed):
     accepted = [seen[end - 1] for end in ends]
     values = [value for _, value in accepted]
     # the last trial of a line is the point taken
-    assert all(b <= a * (1 + 1e-9) for a, b in zip(values, values[1:], strict=False))
-    for (a, _), (b, _) in zip(accepted, accepted[1:], strict=False):
+    assert all(b <= a * (1 + 1e-9) for a, b in pairwise(values))
+    for (a, _), (b, _) in pairwise(accepted):
         assert np.linalg.norm(b - a) <= 0.3 * (1 + 1e-9)
     assert minimum.n_eval == len(seen)
 
