@@ -27,6 +27,7 @@ from ._fit import (
 )
 from ._model import load
 from ._threads import show_config
+from .gpor import GporModel, fit_gpor
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 
@@ -36,12 +37,14 @@ __all__ = [
     "Convergence",
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
+    "GporModel",
     "NpsvorModel",
     "State",
     "Status",
     "SvorModel",
     "__version__",
     "datasets",
+    "fit_gpor",
     "fit_npsvor",
     "fit_npsvor_path",
     "fit_redsvm",

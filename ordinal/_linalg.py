@@ -73,15 +73,32 @@ class Cholesky:
             B[J] = self.A[J, J].T @ B[J]
         return B
 
-    def inverse(self) -> np.ndarray:
-        """A^-1, in the memory of A; the factor is spent. O(2/3 n^3)."""
+    @property
+    def log_det(self) -> float:
+        """ln |A|."""
+        return -2 * float(
+            sum(np.log(np.diagonal(self.A[J, J])).sum() for J in self.blocks)
+        )
+
+    def invert_factor(self) -> np.ndarray:
+        """X = L^-1 in the lower triangle of A; what is above stays. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
-        for i, I in enumerate(blocks):  # X = L^-1 below the diagonal, row by row
+        for i, I in enumerate(blocks):  # below the diagonal, row by row
             for J in blocks[:i]:
                 span = slice(J.start, I.start)
                 # what is right of J in this row of L is still needed, left of it not
                 A[I, J] = -A[I, I] @ (A[I, span] @ A[span, J])
-        for I in blocks:  # X'X, from the top: rows above I are no longer needed
+        return A
+
+    def inverse(self) -> np.ndarray:
+        """A^-1, in the memory of A; the factor is spent. O(2/3 n^3)."""
+        self.invert_factor()
+        return self.inverse_from_factor()
+
+    def inverse_from_factor(self) -> np.ndarray:
+        """A^-1 = X'X after `invert_factor`. O(n^3 / 3)."""
+        A, blocks = self.A, self.blocks
+        for I in blocks:  # from the top: rows above I are no longer needed
             left = np.ascontiguousarray(A[I.start :, I].T)
             for columns in _strips(0, I.stop):
                 part = left @ A[I.start :, columns]

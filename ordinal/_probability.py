@@ -178,24 +178,34 @@ def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarr
     return (P @ cost).argmin(axis=1)
 
 
+def cost_of_rule(
+    rule: str, rules: tuple[str, ...], cost: Any, default: Any, r: int
+) -> np.ndarray | None:
+    """The cost matrix that a rule among `rules` uses, None if it uses none.
+
+    Raises ValueError for an unknown rule, or a cost that is missing, that nothing asks
+    for, or that is not one of r ranks.
+    """
+    check_choice("rule", rule, rules)
+    if rule != "cost":
+        if cost is not None:
+            raise ValueError(f"cost: for rule='cost' only, got rule={rule!r}")
+        return None
+    if cost is None and default is None:
+        raise ValueError("rule='cost' needs a cost")
+    return default if cost is None else check_cost(cost, r)
+
+
 def predict_ranks(
     model: Any, X: Any, rule: str, plain: str, cost: Any
 ) -> np.ndarray | None:
     """Ranks by a rule on the model's probabilities, None for its `plain` rule.
 
-    Raises ValueError for an unknown rule, a cost matrix that nothing asks for, or
-    probabilities that the model lacks.
+    Raises ValueError as `cost_of_rule`, or for probabilities that the model lacks.
     """
-    check_choice("rule", rule, (plain, "mode", "median", "cost"))
-    if cost is not None and rule != "cost":
-        raise ValueError(f"cost: for rule='cost' only, got rule={rule!r}")
-    if rule == plain:
-        return None
-    r = model.classes.size
-    table = None
-    if rule == "cost":
-        table = model.cost if cost is None else check_cost(cost, r)
-    return decide(model.predict_proba(X), rule, table)
+    rules = plain, "mode", "median", "cost"
+    table = cost_of_rule(rule, rules, cost, model.cost, model.classes.size)
+    return None if rule == plain else decide(model.predict_proba(X), rule, table)
 
 
 def require_link(link: Any) -> Any:

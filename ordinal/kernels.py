@@ -17,7 +17,7 @@ from ._problem import (
     check_positive,
 )
 from ._solvers import _kernel
-from ._sparse import CSR
+from ._sparse import CSR, frozen
 from ._threads import Pool
 
 _TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
@@ -91,6 +91,58 @@ class RBF:
         return out
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ARD:
+    """k(a, b) = exp(-sum_j gamma_j (a_j - b_j)^2): RBF with a relevance a feature.
+
+    Parameters
+    ----------
+    gamma : (d,) array-like > 0
+        Half of Chu and Ghahramani's kappa, (19). Dense rows only.
+
+    Examples
+    --------
+    >>> from ordinal.kernels import ARD
+    >>> round(float(ARD([0.5, 9.0])([[0.0, 1.0]], [[1.0, 1.0]])[0, 0]), 6)
+    0.606531
+    """
+
+    gamma: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", _relevances(self.gamma))
+
+    def __call__(self, A, B) -> np.ndarray:
+        root = np.sqrt(self.gamma)
+        return RBF(1.0)(_times_columns(A, root), _times_columns(B, root))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearARD:
+    """k(a, b) = sum_j gamma_j a_j b_j.
+
+    Parameters
+    ----------
+    gamma : (d,) array-like > 0
+        Chu and Ghahramani's kappa of their gene experiment. Dense rows only.
+
+    Examples
+    --------
+    >>> from ordinal.kernels import LinearARD
+    >>> float(LinearARD([0.5, 2.0])([[1.0, 2.0]], [[3.0, 4.0]])[0, 0])
+    17.5
+    """
+
+    gamma: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", _relevances(self.gamma))
+
+    def __call__(self, A, B) -> np.ndarray:
+        root = np.sqrt(self.gamma)
+        return inner_products(_times_columns(A, root), _times_columns(B, root))
+
+
 @dataclass(frozen=True, slots=True)
 class Precomputed:
     """The values themselves: X is k(rows, training rows), at fit a symmetric matrix."""
@@ -99,7 +151,34 @@ class Precomputed:
         raise TypeError("a Precomputed kernel holds no rule for new rows; pass values")
 
 
-NAMED = {cls.__name__: cls for cls in (Linear, Polynomial, RBF, Precomputed)}
+NAMED = {
+    cls.__name__: cls for cls in (Linear, Polynomial, RBF, ARD, LinearARD, Precomputed)
+}
+
+
+def _relevances(gamma) -> np.ndarray:
+    values = np.array(gamma, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"gamma must be a vector, got shape {values.shape}")
+    bad = np.flatnonzero(~((values > 0) & (values < np.inf)))
+    if bad.size:
+        raise ValueError(
+            f"gamma must be positive and finite, got {values[bad[0]]} for feature "
+            f"{bad[0]}"
+        )
+    return frozen(values)
+
+
+def _times_columns(A, factor: np.ndarray) -> np.ndarray:
+    """A scaled by column, checked: broadcasting would hide a wrong width."""
+    if isinstance(A, CSR):
+        raise TypeError("the ARD kernels take dense rows")
+    A = np.asarray(A, dtype=np.float64)
+    if A.ndim != 2 or A.shape[1] != factor.size:
+        raise ValueError(
+            f"rows of shape {A.shape} do not have the {factor.size} features of gamma"
+        )
+    return A * factor
 
 
 def make_kernel(kernel, gamma, problem: Problem) -> Callable:
@@ -127,13 +206,14 @@ def make_kernel(kernel, gamma, problem: Problem) -> Callable:
             return Linear() if kernel == "linear" else Precomputed()
         return kernel
     if gamma == "scale":
-        gamma = _scale(problem)
+        gamma = scale(problem)
     elif gamma == "auto":
         gamma = 1 / problem.n_features
     return RBF(float(gamma)) if kernel == "rbf" else Polynomial(gamma=float(gamma))
 
 
-def _scale(problem: Problem) -> float:
+def scale(problem: Problem) -> float:
+    """gamma="scale" of the features of a problem."""
     X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
     if isinstance(X, CSR):
         mean, var = X.mean_and_var(w)
@@ -191,7 +271,7 @@ def diagonal(kernel, X) -> np.ndarray:
     n = len(X)
     if isinstance(kernel, Precomputed):
         return np.diagonal(X).copy()
-    if isinstance(kernel, RBF):
+    if isinstance(kernel, RBF | ARD):
         return np.ones(n)
     if isinstance(kernel, Linear):
         return squared_norms(X)
@@ -202,6 +282,32 @@ def diagonal(kernel, X) -> np.ndarray:
         rows = slice(start, min(start + 64, n))
         out[rows] = np.diagonal(_call(kernel, X[rows], X[rows]))
     return out
+
+
+def slopes(kernel, A, B, K: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """How <G, k(A, B)> changes with ln gamma, (p,), where K = k(A, B).
+
+    One entry a gamma; none for a kernel that has none to be learned. O(n m d).
+    """
+    if isinstance(kernel, RBF):
+        change = np.log(np.maximum(K, np.finfo(float).tiny))
+        change *= K
+        return np.array([np.vdot(change, G)])
+    if isinstance(kernel, ARD):
+        centre = A.mean(axis=0)  # far from 0, squares would cancel
+        A, B, N = A - centre, B - centre, G * K
+        squares = N.sum(axis=1) @ A**2 + N.sum(axis=0) @ B**2
+        return kernel.gamma * (2 * np.einsum("ij,ij->j", A, N @ B) - squares)
+    if isinstance(kernel, LinearARD):
+        return kernel.gamma * np.einsum("ij,ij->j", A, G @ B)
+    return np.empty(0)
+
+
+def diagonal_slopes(kernel, X, c: np.ndarray) -> np.ndarray:
+    """The same of sum_i c_i k(x_i, x_i)."""
+    if isinstance(kernel, LinearARD):
+        return kernel.gamma * (c @ X**2)
+    return np.zeros(np.size(kernel.gamma) if isinstance(kernel, RBF | ARD) else 0)
 
 
 def _call(kernel, A, B) -> np.ndarray:

@@ -1,0 +1,23 @@
+"""The matrix B of ordinal/_covariance.py."""
+from cython.parallel cimport prange
+
+
+def scaled(
+    const double[:, ::1] Sigma not None,
+    const double[::1] root not None,     # of W
+    double[:, ::1] B not None,           # OUT
+    int n_threads,
+):
+    """B = I + root Sigma root, its lower triangle, and zeros above."""
+    cdef Py_ssize_t i, j, n = root.shape[0]
+    cdef double r
+    if not (Sigma.shape[0] == Sigma.shape[1] == B.shape[0] == B.shape[1] == n):
+        raise ValueError("scaled: inconsistent array shapes")
+    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        r = root[i]
+        for j in range(i + 1):
+            B[i, j] = r * Sigma[i, j] * root[j]
+        B[i, i] = B[i, i] + 1
+        for j in range(i + 1, n):
+            B[i, j] = 0

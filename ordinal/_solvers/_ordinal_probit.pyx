@@ -1,0 +1,290 @@
+"""The ordinal probit likelihood, its derivatives, and the sites of EP made from it.
+
+A row of rank k with latent value h and noise of variance v has, with s = sqrt(v),
+
+    P = Phi(z1) - Phi(z2),   z1 = (b_k - h) / s,   z2 = (b_{k-1} - h) / s             (5)
+
+the mass of a standard normal t on [z2, z1]. All derivatives of log P are moments of t
+truncated to that interval, and N(z1) / P, N(z2) / P with N the density: with m the mean,
+V the variance, K the third central moment,
+
+    d log P / dh = m / s    -d2 log P / dh2 = (1 - V) / v    d3 log P / dh3 = K / s^3
+
+which are (6), (7) and what Appendix A needs of the third order. Of 1 - V only sums of
+positive terms are taken, 1 - V = N(z1)/P (z1 - m) + N(z2)/P (m - z2), and the moments
+are Gauss-Legendre sums over the part of [z2, z1] that has any mass, relative to the
+density at its end nearest 0: no difference of two numbers near 1 or 0 is formed, and
+nothing overflows, however far the interval lies from 0 or however narrow it is.
+
+A width of an interval comes beside its ends, which know it to their own rounding only.
+"""
+from cython.parallel cimport prange
+from libc.math cimport INFINITY, cos, erfc, exp, fabs, fmax, fmin, log, log1p, M_PI, sqrt
+from libc.stdint cimport int32_t
+
+cdef enum:
+    NODES = 48                           # exact for polynomials of degree 95
+
+cdef double node[NODES]                  # of Gauss and Legendre on [0, 1]
+cdef double share[NODES]
+
+
+cdef void find_nodes() noexcept nogil:
+    """Zeros of the Legendre polynomial by Newton's method, and their weights."""
+    cdef int i, j, step
+    cdef double x, p, q, r, slope = 0
+    for i in range(NODES):
+        x = cos(M_PI * (i + 0.75) / (NODES + 0.5))
+        for step in range(20):
+            p, q = 1, 0
+            for j in range(NODES):
+                r = q
+                q = p
+                p = ((2 * j + 1) * x * q - j * r) / (j + 1)
+            slope = NODES * (x * p - q) / (x * x - 1)
+            x -= p / slope
+        node[i] = 0.5 * (1 - x)
+        share[i] = 1 / ((1 - x * x) * slope * slope)
+
+
+find_nodes()
+
+cdef double REACH2 = 80                  # exp(-REACH2 / 2) of the mass is left out
+cdef double HALF_LOG_2PI = 0.91893853320467274178
+
+
+cdef struct Interval:                    # a standard normal t on [z2, z1]
+    double z2, z1
+    double log_mass
+    double mean, variance, third         # third central moment
+    double upper, lower                  # density at z1, z2 over the mass
+    double above, below                  # z1 - mean, mean - z2
+    double shortfall                     # 1 - variance
+
+
+cdef inline double product(double weight, double length) noexcept nogil:
+    """weight * length, 0 where no weight meets an infinite length."""
+    return weight * length if weight > 0 else 0.0
+
+
+cdef Interval interval(double z2, double z1, double width) noexcept nogil:
+    """width = z1 - z2, which may be known better than either."""
+    cdef Interval t, r
+    cdef double lo, hi, start, length, beyond, x, w, total, mean, second, third, outside
+    cdef double weight[NODES]
+    cdef int i
+    cdef bint flip = z1 < -z2            # let it lean to the right
+    lo = -z1 if flip else z2
+    hi = -z2 if flip else z1
+
+    start = fmax(lo, -sqrt(REACH2))
+    beyond = width if lo == start else hi - start
+    if start > 0:
+        length = REACH2 / (start + sqrt(start * start + REACH2))
+    else:
+        length = sqrt(REACH2) - start
+    length = fmin(length, beyond)
+    total = mean = 0
+    for i in range(NODES):
+        x = length * node[i]
+        weight[i] = share[i] * exp(-x * (start + 0.5 * x))
+        total = total + weight[i]
+        mean = mean + weight[i] * x
+    mean = mean / total
+    second = third = 0
+    for i in range(NODES):
+        x = length * node[i] - mean
+        w = weight[i] * x * x
+        second = second + w
+        third = third + w * x
+    total = total * length               # mass over the density at `start`
+    r.variance = second * length / total
+    r.lower = exp(0.5 * (start - lo) * (start + lo)) / total
+    r.upper = exp(-beyond * (start + 0.5 * beyond)) / total
+    r.above = beyond - mean
+    outside = 1
+    if lo < 0:
+        outside = 0.5 * (erfc(hi * sqrt(0.5)) + erfc(-lo * sqrt(0.5)))
+    if outside < 0.5:
+        r.log_mass = log1p(-outside)
+    else:
+        r.log_mass = log(total) - 0.5 * start * start - HALF_LOG_2PI
+    if lo < -1 and hi > 1:               # nearly all of t: its differences from 0, 1, 0
+        r.mean = r.lower - r.upper
+        r.below = r.mean - lo
+        r.third = (product(r.lower, r.below * r.below - r.variance)
+                   - product(r.upper, r.above * r.above - r.variance))
+    else:
+        r.mean = start + mean
+        r.below = mean + (start - lo)
+        r.third = third * length / total
+    r.shortfall = product(r.upper, r.above) + product(r.lower, r.below)
+    r.z2, r.z1 = z2, z1
+    if not flip:
+        return r
+    t = r
+    t.mean, t.third = -r.mean, -r.third
+    t.upper, t.lower = r.lower, r.upper
+    t.above, t.below = r.below, r.above
+    return t
+
+
+cdef inline Interval of_row(
+    double h, double s, int32_t k, const double* b, const double* gap, Py_ssize_t r,
+) noexcept nogil:
+    """The interval of rank k, seen from h in units of s."""
+    cdef double z1 = (b[k] - h) / s if k < r - 1 else INFINITY
+    cdef double z2 = (b[k - 1] - h) / s if k > 0 else -INFINITY
+    return interval(z2, z1, gap[k] / s)
+
+
+cdef int check(
+    const int32_t[::1] rank, const double[::1] b, const double[::1] gap,
+    const double[::1] h, const double[::1] v, double[:, ::1] out, Py_ssize_t rows,
+) except -1:
+    cdef Py_ssize_t i, n = rank.shape[0], r = gap.shape[0]
+    if not (h.shape[0] == v.shape[0] == n and b.shape[0] == r - 1
+            and out.shape[0] == rows and out.shape[1] == n):
+        raise ValueError("ordinal probit: inconsistent array shapes")
+    for i in range(n):
+        if not 0 <= rank[i] < r:
+            raise ValueError("ordinal probit: no such rank")
+    return 0
+
+
+def loss(
+    const double[::1] h not None,        # (n,) latent values
+    const double[::1] v not None,        # (n,) noise variances
+    const int32_t[::1] rank not None,    # (n,) 0..r-1
+    const double[::1] b not None,        # (r-1,) thresholds
+    const double[::1] gap not None,      # (r,) widths of the ranks, inf at both ends
+    double[:, ::1] out not None,         # OUT (3, n)
+    int n_threads,
+):
+    """Rows: log P, d log P / dh, -d2 log P / dh2."""
+    cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
+    cdef double s
+    cdef Interval t
+    check(rank, b, gap, h, v, out, 3)
+    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        s = sqrt(v[i])
+        t = of_row(h[i], s, rank[i], &b[0], &gap[0], r)
+        out[0, i] = t.log_mass
+        out[1, i] = t.mean / s
+        out[2, i] = t.shortfall / v[i]
+
+
+def derivatives(
+    const double[::1] h not None,
+    const double[::1] v not None,
+    const int32_t[::1] rank not None,
+    const double[::1] b not None,
+    const double[::1] gap not None,
+    double[:, ::1] out not None,         # OUT (7, n)
+    int n_threads,
+):
+    """Rows: how log P, g = d log P / dh and w = -dg / dh change.
+
+    0, 1 log P by the upper threshold, by v;  2, 3 g by them;  4, 5, 6 w by h, by them.
+    The lower threshold moves them by what is left of a shift of all, h included.
+    """
+    cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
+    cdef double s, u, l, by_log_s
+    cdef Interval t
+    check(rank, b, gap, h, v, out, 7)
+    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        s = sqrt(v[i])
+        t = of_row(h[i], s, rank[i], &b[0], &gap[0], r)
+        out[0, i] = t.upper / s
+        out[1, i] = (t.mean * t.mean - t.shortfall) / (2 * v[i])
+        # g and w are homogeneous in (b - h, s), of degrees -1 and -2
+        u = product(t.upper, t.above)
+        l = product(t.lower, t.below)
+        out[2, i] = u / v[i]
+        by_log_s = -(t.mean + product(u, t.z1) + product(l, t.z2)) / s
+        out[3, i] = by_log_s / (2 * v[i])
+        u = -product(t.upper, t.above * t.above - t.variance)
+        l = product(t.lower, t.below * t.below - t.variance)
+        out[4, i] = -t.third / (v[i] * s)
+        out[5, i] = u / (v[i] * s)
+        by_log_s = -2 * t.shortfall / v[i]
+        if t.upper > 0:
+            by_log_s = by_log_s - u * t.z1 / v[i]
+        if t.lower > 0:
+            by_log_s = by_log_s - l * t.z2 / v[i]
+        out[6, i] = by_log_s / (2 * v[i])
+
+
+def sites(
+    const double[::1] h not None,        # (n,) posterior means
+    const double[::1] A not None,        # (n,) posterior variances
+    const double[::1] q not None,        # (n,) 1 - A p, known without cancellation
+    const double[::1] a not None,        # (n,) p (m - h), likewise
+    const double[::1] v not None,        # (n,) noise variances
+    const int32_t[::1] rank not None,
+    const double[::1] b not None,
+    const double[::1] gap not None,
+    double[:, ::1] site not None,        # IN-OUT (2, n): p and p m
+    double[:, ::1] out not None,         # OUT (5, n)
+    double step,                         # 1: take the new sites; less: damp
+    int n_threads,
+):
+    """One parallel sweep of EP: a new site for every row, Appendix B.
+
+    Rows of out, all of the cavity and the old site: log Z_i - log of the integral of
+    the site without its amplitude; d log Z_i by h, by the upper threshold, by v; the
+    distance of the posterior's mean and variance from those of the cavity times P, in
+    units of the posterior's.
+    """
+    cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
+    cdef double lam, mean, s2, s, p, e, rest, x
+    cdef Interval t
+    check(rank, b, gap, h, v, out, 5)
+    if not (A.shape[0] == q.shape[0] == a.shape[0] == site.shape[1] == n
+            and site.shape[0] == 2):
+        raise ValueError("sites: inconsistent array shapes")
+    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        lam = A[i] / q[i]
+        mean = h[i] - lam * a[i]
+        s2 = v[i] + lam
+        s = sqrt(s2)
+        t = of_row(mean, s, rank[i], &b[0], &gap[0], r)
+        p, e = site[0, i], site[1, i]
+        x = (e * (2 * mean + lam * e) - p * mean * mean) / (1 + lam * p)
+        out[0, i] = t.log_mass + 0.5 * (log1p(lam * p) - x)
+        out[1, i] = t.mean / s
+        out[2, i] = t.upper / s
+        out[3, i] = (t.mean * t.mean - t.shortfall) / (2 * s2)
+        # of the tilted distribution: mean + lam t.mean / s, lam rest / s2
+        rest = v[i] + lam * t.variance
+        out[4, i] = fmax(fabs(mean + lam * t.mean / s - h[i]) / sqrt(A[i]),
+                         fabs(lam * rest / s2 / A[i] - 1))
+        x = t.shortfall / rest
+        site[0, i] = p + step * (x - p)
+        site[1, i] = e + step * (x * mean + t.mean * s / rest - e)
+
+
+def log_probability(
+    const double[::1] mean not None,     # (n,)
+    const double[::1] v not None,        # (n,) noise and latent variance
+    const double[::1] b not None,
+    const double[::1] gap not None,
+    double[:, ::1] out not None,         # OUT (n, r)
+    int n_threads,
+):
+    """out[i, k] = log (Phi((b_k - mean_i) / s_i) - Phi((b_{k-1} - mean_i) / s_i)): (18)."""
+    cdef Py_ssize_t i, n = mean.shape[0], r = gap.shape[0]
+    cdef int32_t k
+    cdef double s
+    cdef Interval t
+    if not (v.shape[0] == out.shape[0] == n and out.shape[1] == r == b.shape[0] + 1):
+        raise ValueError("log_probability: inconsistent array shapes")
+    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        s = sqrt(v[i])
+        for k in range(<int32_t>r):
+            t = of_row(mean[i], s, k, &b[0], &gap[0], r)
+            out[i, k] = t.log_mass
