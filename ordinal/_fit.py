@@ -25,6 +25,8 @@ class Status(enum.Enum):
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
     MAX_TIME = "max_time"
+    N_EPOCHS = "n_epochs"  # the passes of a stochastic method are over
+    HELD_OUT = "held_out"  # rows held out were predicted best here, as was asked for
     STOPPED = "stopped"  # the callback asked for it
     STALLED = "stalled"  # rounding leaves no step that improves
     INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
@@ -33,6 +35,7 @@ class Status(enum.Enum):
 _REMEDY = {
     Status.MAX_ITER: "raise max_iter or tol",
     Status.MAX_TIME: "raise max_time or tol",
+    Status.N_EPOCHS: "raise n_epochs or tol, or use another solver",
     Status.STOPPED: "the callback returned a true value",
     Status.STALLED: "rounding hides smaller violations; raise tol or scale the data",
     Status.INDEFINITE: (
@@ -92,7 +95,7 @@ class Convergence:
 
     def warn_unless_converged(self, solver: str, stacklevel: int = 3) -> None:
         """Warn at the caller of the `fit_*` function: what was missed, and the cure."""
-        if not self.converged:
+        if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
             gap, lower_C = "", ""
             if self.dual is not None:

@@ -16,6 +16,7 @@
 #define SMO_ETA_MIN 1e-12f
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
+enum { XOFM_LANES = 4 };  /* rows of XOFM's tables are padded to it */
 
 typedef struct {
   const char *name;
@@ -51,6 +52,22 @@ typedef struct {
   void (*admm_clip)(const double *g, double *z, double *u, const double *shift,
                     const double *width, const double *lo, const double *hi,
                     ptrdiff_t n, double *sums);
+
+  /* XOFM's scores of n rows of d features, and their gradient. */
+  void (*xofm_scores)(const int32_t *node, const double *t, ptrdiff_t n, ptrdiff_t d,
+                      const double *table, ptrdiff_t m, double *S, double *U);
+  void (*xofm_scatter)(const int32_t *node, const double *t, ptrdiff_t n, ptrdiff_t d,
+                       const double *table, ptrdiff_t m, const double *S,
+                       const double *slope, double *G);
+
+  /* XOFM's nodes from its pieces, and back for gradients; a step of SGD. */
+  void (*xofm_spread)(const int32_t *first, const int8_t *kind, ptrdiff_t d, ptrdiff_t m,
+                      const double *W, double *table);
+  void (*xofm_gather)(const int32_t *first, const int8_t *kind, ptrdiff_t d, ptrdiff_t m,
+                      const double *G, double *dW);
+  void (*xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *dW, double step,
+                       const double *keep, const double *floor, const uint8_t *squared,
+                       double *W);
 } simd_loops;
 
 /* The level in use, chosen at the first call: the one that ORDINAL_SIMD names, or

@@ -1,8 +1,9 @@
-from libc.stdint cimport int32_t
+from libc.stdint cimport int8_t, int32_t, uint8_t
 
 cdef extern from "simd.h" nogil:
     enum:
         SIMD_LANES
+        XOFM_LANES
     const float SMO_ETA_MIN
 
     ctypedef struct simd_loops:
@@ -44,6 +45,27 @@ cdef extern from "simd.h" nogil:
             const double* g, double* z, double* u, const double* shift,
             const double* width, const double* lo, const double* hi, Py_ssize_t n,
             double* sums,
+        ) noexcept nogil
+        void (*xofm_scores)(
+            const int32_t* node, const double* t, Py_ssize_t n, Py_ssize_t d,
+            const double* table, Py_ssize_t m, double* S, double* U,
+        ) noexcept nogil
+        void (*xofm_scatter)(
+            const int32_t* node, const double* t, Py_ssize_t n, Py_ssize_t d,
+            const double* table, Py_ssize_t m, const double* S, const double* slope,
+            double* G,
+        ) noexcept nogil
+        void (*xofm_spread)(
+            const int32_t* first, const int8_t* kind, Py_ssize_t d, Py_ssize_t m,
+            const double* W, double* table,
+        ) noexcept nogil
+        void (*xofm_gather)(
+            const int32_t* first, const int8_t* kind, Py_ssize_t d, Py_ssize_t m,
+            const double* G, double* dW,
+        ) noexcept nogil
+        void (*xofm_descend)(
+            Py_ssize_t P, Py_ssize_t m, const double* dW, double step,
+            const double* keep, const double* floor, const uint8_t* squared, double* W,
         ) noexcept nogil
 
     const simd_loops* simd()

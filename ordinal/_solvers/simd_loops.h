@@ -275,7 +275,140 @@ static void FN(admm_clip)(const double *restrict g, double *restrict z,
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3, sums[4] = s4;
 }
 
+/* XOFM: e_j = a + t (b - a) between the two nodes next to a row's value of feature j, rows
+ * of `table`; S = sum_j e_j and U = S_0 + 1/2 sum_{f >= 1} (S_f^2 - sum_j e_jf^2). Rows of
+ * the table and of S are m doubles, m a multiple of XOFM_LANES. */
+static void FN(xofm_scores)(const int32_t *restrict node, const double *restrict t,
+                            ptrdiff_t n, ptrdiff_t d, const double *restrict table,
+                            ptrdiff_t m, double *restrict S, double *restrict U) {
+  for (ptrdiff_t i = 0; i < n; i++, node += d, t += d, S += m) {
+    double total = 0;
+    for (ptrdiff_t c = 0; c < m; c += XOFM_LANES) {
+      double s[XOFM_LANES] = {0}, q[XOFM_LANES] = {0};
+      for (ptrdiff_t j = 0; j < d; j++) {
+        const double *a = table + node[j] * m + c, *b = a + m;
+        const double share = t[j];
+#pragma omp simd
+        for (int f = 0; f < XOFM_LANES; f++) {
+          const double e = a[f] + share * (b[f] - a[f]);
+          s[f] += e;
+          q[f] += e * e;
+        }
+      }
+      for (int f = 0; f < XOFM_LANES; f++) {
+        total += c + f ? 0.5 * (s[f] * s[f] - q[f]) : s[f];
+        S[c + f] = s[f];
+      }
+    }
+    U[i] = total;
+  }
+}
+
+/* G += the gradient of sum_i slope_i U_i by the table, from the S of xofm_scores. */
+static void FN(xofm_scatter)(const int32_t *restrict node, const double *restrict t,
+                             ptrdiff_t n, ptrdiff_t d, const double *restrict table,
+                             ptrdiff_t m, const double *restrict S,
+                             const double *restrict slope, double *restrict G) {
+  for (ptrdiff_t i = 0; i < n; i++, node += d, t += d, S += m) {
+    if (slope[i] == 0) continue;
+    for (ptrdiff_t c = 0; c < m; c += XOFM_LANES) {
+      double s[XOFM_LANES], own[XOFM_LANES]; /* U is linear in column 0 */
+      for (int f = 0; f < XOFM_LANES; f++) {
+        s[f] = c + f ? slope[i] * S[c + f] : slope[i];
+        own[f] = c + f ? slope[i] : 0;
+      }
+      for (ptrdiff_t j = 0; j < d; j++) {
+        const ptrdiff_t at = node[j] * m + c;
+        const double *a = table + at, *b = a + m;
+        double *Ga = G + at, *Gb = Ga + m;
+        const double share = t[j];
+#pragma omp simd
+        for (int f = 0; f < XOFM_LANES; f++) {
+          const double g = s[f] - own[f] * (a[f] + share * (b[f] - a[f]));
+          Ga[f] += g - share * g;
+          Gb[f] += share * g;
+        }
+      }
+    }
+  }
+}
+
+/* Values of XOFM's nodes from its pieces W: sums from below where kind is 1, from above
+ * where it is -1, else their own. The last piece of a feature is its own node always. */
+static void FN(xofm_spread)(const int32_t *restrict first, const int8_t *restrict kind,
+                            ptrdiff_t d, ptrdiff_t m, const double *restrict W,
+                            double *restrict table) {
+  for (ptrdiff_t j = 0; j < d; j++) {
+    const ptrdiff_t pieces = first[j + 1] - first[j] - 1, knots = pieces + (kind[j] != 0);
+    for (ptrdiff_t c = 0; c < m; c += XOFM_LANES) {
+      double sum[XOFM_LANES] = {0};
+      for (ptrdiff_t k = 0; k < knots; k++) {
+        const ptrdiff_t at = kind[j] < 0 ? pieces - k : k;
+        const double *w = W + (kind[j] > 0 ? at - 1 : at) * m + c;
+        double *to = table + at * m + c;
+        if (kind[j] && k == 0) {
+          memset(to, 0, sizeof sum);
+          continue;
+        }
+#pragma omp simd
+        for (int f = 0; f < XOFM_LANES; f++) {
+          sum[f] = kind[j] ? sum[f] + w[f] : w[f];
+          to[f] = sum[f];
+        }
+      }
+      memcpy(table + knots * m + c, W + pieces * m + c, sizeof sum);
+    }
+    W += (pieces + 1) * m;
+    table += (knots + 1) * m;
+  }
+  memset(table, 0, (size_t)m * sizeof *table);
+}
+
+/* The transpose: dW, the gradient by pieces, from G, that by nodes. */
+static void FN(xofm_gather)(const int32_t *restrict first, const int8_t *restrict kind,
+                            ptrdiff_t d, ptrdiff_t m, const double *restrict G,
+                            double *restrict dW) {
+  for (ptrdiff_t j = 0; j < d; j++) {
+    const ptrdiff_t pieces = first[j + 1] - first[j] - 1, knots = pieces + (kind[j] != 0);
+    for (ptrdiff_t c = 0; c < m; c += XOFM_LANES) {
+      double sum[XOFM_LANES] = {0};
+      for (ptrdiff_t k = 0; k < pieces; k++) {
+        const ptrdiff_t at = kind[j] > 0 ? pieces - 1 - k : k;
+        const double *g = G + (kind[j] > 0 ? at + 1 : at) * m + c;
+        double *to = dW + at * m + c;
+#pragma omp simd
+        for (int f = 0; f < XOFM_LANES; f++) {
+          sum[f] = kind[j] ? sum[f] + g[f] : g[f];
+          to[f] = sum[f];
+        }
+      }
+      memcpy(dW + pieces * m + c, G + knots * m + c, sizeof sum);
+    }
+    dW += (pieces + 1) * m;
+    G += (knots + 1) * m;
+  }
+}
+
+/* W = max(keep W - step dW, floor), all three a column; where `squared`, column 0 is the
+ * square of what descends, whose slope is twice the root times its own. */
+static void FN(xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *restrict dW,
+                             double step, const double *restrict keep,
+                             const double *restrict floor,
+                             const uint8_t *restrict squared, double *restrict W) {
+  for (ptrdiff_t a = 0; a < P; a++, W += m, dW += m) {
+    const double root = 1 - 2 * (step * dW[0] + (1 - keep[0]) * W[0]);
+    const double square = W[0] * root * root;
+#pragma omp simd
+    for (ptrdiff_t f = 0; f < m; f++) {
+      const double w = keep[f] * W[f] - step * dW[f];
+      W[f] = w > floor[f] ? w : floor[f];
+    }
+    W[0] = squared[a] ? square : W[0];
+  }
+}
+
 static const simd_loops FN(loops) = {
   STR(LEVEL), FN(smo_update), FN(threshold_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
-  FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip),
+  FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip), FN(xofm_scores), FN(xofm_scatter),
+  FN(xofm_spread), FN(xofm_gather), FN(xofm_descend),
 };

@@ -1,0 +1,384 @@
+"""Scores, the pairwise hinge and its gradient, and SGD; notation: ordinal/xofm.py.
+
+Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, the factors
+in the next, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the node
+at or below its value and the share of the way to the next.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memset
+
+from .simd cimport XOFM_LANES, simd, simd_loops, simd_seconds
+
+import numpy as np
+
+LANES = XOFM_LANES
+
+cdef enum:
+    CHUNK = 1024       # least rows of a chunk
+    CHUNKS = 32        # most chunks: as many tables hold their gradients
+    PAIRS = 32         # of a mini-batch, in one chunk
+    WORTHWHILE = 8     # chunks that are worth waking threads for
+    GLANCE = 256       # mini-batches between looks at the clock
+
+
+# Pieces and nodes
+
+cdef struct Layout:
+    Py_ssize_t d
+    Py_ssize_t P                   # pieces
+    Py_ssize_t N                   # nodes, and one that nothing but a share of 0 reaches
+    const int32_t* first           # (d + 1,) piece of a feature; its last is for NaN
+    const int8_t* kind             # (d,) 1: sums from below, -1: from above, 0: category
+
+
+cdef Layout layout(const int32_t[::1] first, const int8_t[::1] kind) except *:
+    cdef Layout s
+    cdef Py_ssize_t j
+    s.d = kind.shape[0]
+    if not (s.d > 0 and first.shape[0] == s.d + 1):
+        raise ValueError("layout: inconsistent array shapes")
+    s.P, s.first, s.kind = first[s.d], &first[0], &kind[0]
+    s.N = s.P + 1
+    for j in range(s.d):
+        s.N += kind[j] != 0
+    return s
+
+
+def n_nodes(const int32_t[::1] first not None, const int8_t[::1] kind not None):
+    """Rows that a table of nodes must have."""
+    return layout(first, kind).N
+
+
+def spread(
+    const double[:, ::1] W not None,     # (P, m)
+    const int32_t[::1] first not None,
+    const int8_t[::1] kind not None,
+    double[:, ::1] table not None,       # OUT (N, m)
+):
+    """table = the values at the nodes."""
+    cdef Layout s = layout(first, kind)
+    cdef Py_ssize_t m = W.shape[1]
+    if not (W.shape[0] == s.P and table.shape[0] == s.N and table.shape[1] == m
+            and m % XOFM_LANES == 0):
+        raise ValueError("spread: inconsistent array shapes")
+    with nogil:
+        simd().xofm_spread(s.first, s.kind, s.d, m, &W[0, 0], &table[0, 0])
+
+
+def gather(
+    const double[:, ::1] G not None,     # (N, m)
+    const int32_t[::1] first not None,
+    const int8_t[::1] kind not None,
+    double[:, ::1] dW not None,          # OUT (P, m)
+):
+    """dW = the transpose of `spread`, applied to G."""
+    cdef Layout s = layout(first, kind)
+    cdef Py_ssize_t m = G.shape[1]
+    if not (dW.shape[0] == s.P and G.shape[0] == s.N and dW.shape[1] == m
+            and m % XOFM_LANES == 0):
+        raise ValueError("gather: inconsistent array shapes")
+    with nogil:
+        simd().xofm_gather(s.first, s.kind, s.d, m, &G[0, 0], &dW[0, 0])
+
+
+# Scores and their gradient
+
+def chunk_rows(Py_ssize_t n):
+    """Rows of each chunk but the last: a matter of n alone, not of threads."""
+    return max(CHUNK, (n + CHUNKS - 1) // CHUNKS)
+
+
+cdef bint fits(
+    const int32_t[:, ::1] node, const double[:, ::1] share, const double[:, ::1] table,
+) noexcept:
+    return (node.shape[0] == share.shape[0] and node.shape[1] == share.shape[1]
+            and table.shape[1] % XOFM_LANES == 0)
+
+
+def scores(
+    const int32_t[:, ::1] node not None,     # (n, d)
+    const double[:, ::1] share not None,
+    const double[:, ::1] table not None,     # (N, m)
+    double[:, ::1] S not None,               # OUT (n, m)
+    double[::1] U not None,                  # OUT (n,)
+    int n_threads,
+):
+    """S and U of every row. O(n d m)."""
+    cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
+    cdef Py_ssize_t rows = CHUNK
+    cdef const simd_loops* ops = simd()
+    if not (fits(node, share, table) and U.shape[0] == S.shape[0] == n
+            and S.shape[1] == m):
+        raise ValueError("scores: inconsistent array shapes")
+    for c in prange((n + rows - 1) // rows, nogil=True, schedule="static",
+                    num_threads=n_threads, use_threads_if=n_threads > 1):
+        ops.xofm_scores(&node[c * rows, 0], &share[c * rows, 0], min(rows, n - c * rows),
+                        d, &table[0, 0], m, &S[c * rows, 0], &U[c * rows])
+
+
+def scatter(
+    const int32_t[:, ::1] node not None,     # (n, d)
+    const double[:, ::1] share not None,
+    const double[:, ::1] table not None,     # (N, m)
+    const double[:, ::1] S not None,         # (n, m)
+    const double[::1] slope not None,        # (n,)
+    Py_ssize_t rows,                         # of a chunk
+    double[:, :, ::1] G not None,            # IN-OUT (chunks, N, m)
+    int n_threads,
+):
+    """G[c] += the gradient of sum_i slope_i U_i over the c-th `rows` rows."""
+    cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
+    cdef const simd_loops* ops = simd()
+    if not (fits(node, share, table) and slope.shape[0] == S.shape[0] == n
+            and S.shape[1] == G.shape[2] == m and G.shape[1] == table.shape[0]
+            and (n + rows - 1) // rows <= G.shape[0]):
+        raise ValueError("scatter: inconsistent array shapes")
+    for c in prange((n + rows - 1) // rows, nogil=True, schedule="static",
+                    num_threads=n_threads, use_threads_if=n_threads > 1):
+        ops.xofm_scatter(&node[c * rows, 0], &share[c * rows, 0],
+                         min(rows, n - c * rows), d, &table[0, 0], m, &S[c * rows, 0],
+                         &slope[c * rows], &G[c, 0, 0])
+
+
+# The pairwise squared hinge
+
+cdef inline void put(double* tree, Py_ssize_t r, Py_ssize_t k, double w, double x) noexcept nogil:
+    """Add (w, x) to rank k < r of a Fenwick tree of pairs."""
+    k += 1
+    while k <= r:
+        tree[2 * k] += w
+        tree[2 * k + 1] += x
+        k += k & -k
+
+
+cdef inline void below(
+    const double* tree, Py_ssize_t k, double* w, double* x,
+) noexcept nogil:
+    """Sums over the ranks < k."""
+    w[0] = x[0] = 0
+    while k > 0:
+        w[0] += tree[2 * k]
+        x[0] += tree[2 * k + 1]
+        k -= k & -k
+
+
+def hinge(
+    const double[::1] U not None,            # (n,) scores
+    const int64_t[::1] order not None,       # (n,) rows by increasing score
+    const int32_t[::1] rank not None,        # (n,) 0..r-1
+    const double[::1] weight not None,
+    Py_ssize_t r,
+    double tau,
+    double[::1] slope not None,              # OUT (n,)
+    double[:, ::1] sorted not None,          # scratch (3, n)
+    double[::1] tree not None,               # scratch (2 r + 2,)
+):
+    """sum over y_i > y_j of w_i w_j / 2 max(0, tau - U_i + U_j)^2, and its slope by U.
+
+    With the scores sorted, the rows j that row i must clear are those from some place
+    on: sweeps down and up keep their weights and weighted scores a rank. O(n log r).
+    """
+    cdef Py_ssize_t n = U.shape[0], i, p, k
+    cdef double w, x, s, centre, total = 0, loss = 0
+    cdef double* u
+    cdef double* v
+    cdef double* c
+    cdef const int64_t* row
+    if not (order.shape[0] == rank.shape[0] == weight.shape[0] == slope.shape[0] == n
+            and sorted.shape[0] == 3 and sorted.shape[1] == n
+            and tree.shape[0] == 2 * r + 2 and n > 0):
+        raise ValueError("hinge: inconsistent array shapes")
+    with nogil:
+        u, v, c, row = &sorted[0, 0], &sorted[1, 0], &sorted[2, 0], &order[0]
+        # U - U' is all that counts; near 0 its sums keep their digits
+        centre = 0.5 * (U[row[0]] + U[row[n - 1]])
+        for i in range(n):
+            u[i], v[i] = U[row[i]] - centre, weight[row[i]]
+
+        memset(&tree[0], 0, (2 * r + 2) * sizeof(double))
+        p = n - 1
+        for i in range(n - 1, -1, -1):       # row i as the higher
+            while p >= 0 and u[p] + tau > u[i]:
+                put(&tree[0], r, rank[row[p]], v[p], v[p] * u[p])
+                p -= 1
+            below(&tree[0], rank[row[i]], &w, &x)
+            s = v[i] * (x + (tau - u[i]) * w)
+            c[i] = -s
+            total += s
+
+        memset(&tree[0], 0, (2 * r + 2) * sizeof(double))
+        p = 0
+        for i in range(n):                   # row i as the lower
+            while p < n and u[i] + tau > u[p]:
+                put(&tree[0], r, r - 1 - rank[row[p]], v[p], v[p] * u[p])
+                p += 1
+            below(&tree[0], r - 1 - rank[row[i]], &w, &x)
+            c[i] += v[i] * ((u[i] + tau) * w - x)
+            # the sum of (tau - U_i + U_j)^2 is that of tau and of U times the slope
+            loss += c[i] * u[i]
+            slope[row[i]] = c[i]
+    return 0.5 * (loss + tau * total)
+
+
+# Stochastic gradient descent
+
+cdef inline uint64_t mix(uint64_t x) noexcept nogil:
+    """The finaliser of splitmix64."""
+    x = (x ^ (x >> 30)) * <uint64_t>0xbf58476d1ce4e5b9
+    x = (x ^ (x >> 27)) * <uint64_t>0x94d049bb133111eb
+    return x ^ (x >> 31)
+
+
+cdef inline uint64_t permuted(uint64_t x, uint64_t size, int bits, uint64_t key) noexcept nogil:
+    """Place x of a random order of 0..size-1, size <= 2^bits: four Feistel rounds, again
+    while the outcome lies beyond."""
+    cdef int low = bits // 2, high = bits - low, k
+    cdef uint64_t left, right, narrow = (<uint64_t>1 << low) - 1
+    cdef uint64_t wide = (<uint64_t>1 << high) - 1
+    while True:
+        for k in range(2):
+            left, right = x >> low, x & narrow
+            left ^= mix(right + key + 2 * k) & wide
+            right ^= mix(left + key + 2 * k + 1) & narrow
+            x = left << low | right
+        if x < size:
+            return x
+
+
+cdef struct Sgd:
+    Layout at
+    Py_ssize_t m
+    const int32_t* node            # rows by rank
+    const double* share
+    const double* weight
+    const int64_t* start           # (r + 1,) first row of a rank
+    const int64_t* before          # (r + 1,) pairs whose higher row is of a lower rank
+    int64_t size                   # all pairs
+    int bits                       # of their numbers
+    uint64_t key
+    double tau
+    double scale                   # of a pair's slope: pairs over their weight
+    double* W                      # (P, m)
+    double* table                  # (N, m)
+    double* G                      # (chunks, N, m)
+    double* S                      # (chunks, 2, m)
+    const simd_loops* ops
+
+
+cdef void pair_of(const Sgd* p, int64_t number, int64_t* pair) noexcept nogil:
+    """The two rows, the higher rank first."""
+    cdef Py_ssize_t k = 1
+    while number >= p.before[k + 1]:
+        k += 1
+    number -= p.before[k]
+    pair[0] = p.start[k] + number // p.start[k]
+    pair[1] = number % p.start[k]
+
+
+cdef void add_pairs(
+    const Sgd* p, Py_ssize_t chunk, int64_t first, int64_t stop,
+) noexcept nogil:
+    """G[chunk] = the gradient of the pairs first..stop-1 of the random order."""
+    cdef Py_ssize_t d = p.at.d, m = p.m
+    cdef int64_t number, epoch
+    cdef int64_t pair[2]
+    cdef double U[2]
+    cdef double slope[2]
+    cdef double short
+    cdef double* S = p.S + chunk * 2 * m
+    cdef double* G = p.G + chunk * p.at.N * m
+    cdef int e
+    memset(G, 0, p.at.N * m * sizeof(double))
+    for number in range(first, stop):
+        epoch = number // p.size
+        pair_of(p, <int64_t>permuted(
+            <uint64_t>(number - epoch * p.size), <uint64_t>p.size, p.bits,
+            mix(p.key + <uint64_t>epoch)), pair)
+        for e in range(2):
+            p.ops.xofm_scores(p.node + pair[e] * d, p.share + pair[e] * d, 1, d, p.table,
+                              m, S + e * m, &U[e])
+        short = p.tau - U[0] + U[1]
+        if short > 0:
+            slope[1] = p.scale * p.weight[pair[0]] * p.weight[pair[1]] * short
+            slope[0] = -slope[1]
+            for e in range(2):
+                p.ops.xofm_scatter(p.node + pair[e] * d, p.share + pair[e] * d, 1, d,
+                                   p.table, m, S + e * m, &slope[e], G)
+
+
+def sgd(
+    const int32_t[:, ::1] node not None,     # (n, d), rows by rank
+    const double[:, ::1] share not None,
+    const double[::1] weight not None,       # (n,)
+    const int64_t[::1] start not None,       # (r + 1,) every rank has rows
+    const int32_t[::1] first not None,
+    const int8_t[::1] kind not None,
+    double tau,
+    double scale,
+    const double[::1] decay not None,        # (m,) slope of the penalty over W
+    const double[::1] floor not None,        # (m,) of W
+    const uint8_t[::1] squared not None,     # (P,) where column 0 is a square
+    double[:, ::1] W not None,               # IN-OUT (P, m)
+    double rate,                             # at the first pair; 0 after the last
+    Py_ssize_t batch,
+    uint64_t key,
+    int64_t done,                            # pairs
+    int64_t stop,
+    int64_t last,                            # pairs of the whole run
+    double seconds,
+    int n_threads,
+):
+    """Mini-batches of Algorithm 1 from pair `done` on; returns how far it came.
+
+    To `stop`, or less if time is up. Pairs are shuffled anew for every pass over them.
+    The gradient of a batch is summed in chunks of PAIRS pairs, whatever the threads.
+    """
+    cdef Sgd p
+    cdef Py_ssize_t chunks = (batch + PAIRS - 1) // PAIRS, r = start.shape[0] - 1, m, c, a
+    cdef int64_t count, batches = 0
+    cdef double now, end = simd_seconds() + seconds
+    p.at, p.ops, p.m, m = layout(first, kind), simd(), W.shape[1], W.shape[1]
+    if not (fits(node, share, W) and node.shape[1] == p.at.d and W.shape[0] == p.at.P
+            and weight.shape[0] == node.shape[0] == start[r] and r > 1
+            and decay.shape[0] == floor.shape[0] == m and squared.shape[0] == p.at.P):
+        raise ValueError("sgd: inconsistent array shapes")
+    cdef double[::1] d = np.empty(
+        (chunks + 1) * p.at.N * m + p.at.P * m + chunks * 2 * m + m)
+    cdef int64_t[::1] before = np.zeros(r + 1, np.int64)
+    for c in range(1, r):
+        before[c + 1] = before[c] + (start[c + 1] - start[c]) * start[c]
+    p.size, p.bits = before[r], 2
+    while (<int64_t>1) << p.bits < p.size:
+        p.bits += 1
+    p.node, p.share, p.weight = &node[0, 0], &share[0, 0], &weight[0]
+    p.start, p.before, p.key, p.tau, p.scale = &start[0], &before[0], key, tau, scale
+    p.W, p.table = &W[0, 0], &d[0]
+    p.G = p.table + p.at.N * m
+    p.S = p.G + chunks * p.at.N * m
+    cdef double* dW = p.S + chunks * 2 * m
+    cdef double* keep = dW + p.at.P * m
+    with nogil:
+        p.ops.xofm_spread(p.at.first, p.at.kind, p.at.d, m, p.W, p.table)
+        while done < stop:
+            count = min(batch, stop - done)
+            chunks = (count + PAIRS - 1) // PAIRS
+            for c in prange(chunks, schedule="static", num_threads=n_threads,
+                            use_threads_if=n_threads > 1 and chunks >= WORTHWHILE):
+                add_pairs(&p, c, done + c * PAIRS,
+                          min(done + (c + 1) * PAIRS, done + count))
+            for c in range(1, chunks):
+                for a in range(p.at.N * m):
+                    p.G[a] += p.G[c * p.at.N * m + a]
+            now = rate * (1 - <double>done / last)
+            for a in range(m):
+                keep[a] = 1 - now * decay[a]
+            p.ops.xofm_gather(p.at.first, p.at.kind, p.at.d, m, p.G, dW)
+            p.ops.xofm_descend(p.at.P, m, dW, now / count, keep, &floor[0], &squared[0],
+                               p.W)
+            p.ops.xofm_spread(p.at.first, p.at.kind, p.at.d, m, p.W, p.table)
+            done += count
+            batches += 1
+            if batches % GLANCE == 0 and simd_seconds() > end:
+                break
+    return done

@@ -1,0 +1,943 @@
+"""Explainable ordinal factorization: a score in pieces, learned from pairs of rows.
+
+The range of each feature is cut in pieces. Phi(x) has an entry a piece: 1 for those
+below x, the share of the piece that holds x, 0 for those above. With a main effect u_a
+and a vector v_a of factors a piece, and j(a) the feature of piece a,
+
+    U(x) = sum_a u_a Phi_a + sum_{a<b, j(a) != j(b)} <v_a, v_b> Phi_a Phi_b          (U)
+
+    min_{u,V}  1/(2 M) sum_{y_i > y_j} w_i w_j max(0, tau - U(x_i) + U(x_j))^2
+               + lambda_main |u|^2 + lambda_pair |V|^2                               (P)
+
+where M is the sum of the w_i w_j, so that a penalty means the same for any number of
+rows. With e_j = sum_{a of j} (u_a, v_a) Phi_a, the value of feature j's piecewise linear
+curve at x, and S = sum_j e_j,
+
+    U = S_u + 1/2 (|S_v|^2 - sum_j |e_jv|^2)                                         (F)
+
+which costs O(d k) for k factors, whatever the number of pieces: `table` holds the curves
+at their knots. Its gradient is scattered on the knots and summed over the pieces below.
+With the scores sorted, the sum over pairs takes O(n log n); see `_solvers/_xofm.pyx`.
+
+A missing value, or a category, is a piece of its own: Phi is 1 there, and 0 elsewhere.
+A piece that no training row has stands for the mean row.
+
+Monotone features: u_a >= 0 as the square of a free number, for a falling feature with
+Phi the pieces above x; and V >= 0 for all features, lest another's factors turn the
+slope around. By default none is. (P) is not convex unless k = 0 and nothing is monotone:
+a local optimum is what the solvers find. At V = 0 the slope by V is 0, so V starts at
+random.
+
+M. Guo, Z. Xu, Q. Zhang, X. Liao, J. Liu, "Explainable ordinal factorization model",
+ECAI 2020: Definitions 1 to 5, (4), (9), (14)-(17), Algorithm 1. There the sum over pairs
+of pieces has those of one feature too, which would be main effects that its curve does
+not show; (1), which it is to restate, has pairs of different features alone. The paper
+calls (P) convex and holds Proposition 1, L <= R, for rows in any order; see `fit_xofm`.
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._columns import Columns, column_number
+from ._fit import Convergence, Monitor, State, Status
+from ._lbfgs import minimize
+from ._model import Model
+from ._pieces import Layout, make_knots
+from ._probability import predict_ranks
+from ._problem import (
+    Problem,
+    check_choice,
+    check_count,
+    check_nonnegative,
+    check_positive,
+    frozen,
+    resolve_rng,
+)
+from ._solvers import _xofm
+from ._threads import resolve_n_threads
+from .model_selection import stratified_holdout
+
+_STRIP = 1 << 21  # entries of X in one call of a kernel: some hundredths of a second
+_PATIENCE = 10  # looks at the held-out rows without a better one
+_LOOKS = 50  # of the stochastic solver at the whole objective
+_DEFAULT_PAIRS = 2_000_000  # that the stochastic solver sees, at least one pass
+
+
+class ScoreFunction(NamedTuple):
+    """The main effect of one feature, centred: its mean over the training rows is 0.
+
+    Attributes
+    ----------
+    name : str
+    at : (g + 1,) array
+        Breakpoints in the unit of the feature, with lines between; or the categories.
+    score : (g + 1,) array
+        In the unit of U, of which `tau` is the margin.
+    missing : float
+        Of a missing value.
+    """
+
+    name: str
+    at: np.ndarray
+    score: np.ndarray
+    missing: float
+
+
+class Interaction(NamedTuple):
+    """The effect of two features beside their score functions.
+
+    Attributes
+    ----------
+    names : (str, str)
+    at : (array, array)
+        Breakpoints or categories of both.
+    values : array, a row a piece of the first, a column a piece of the second
+        <v_a, v_b>: what U gains where both values have passed their pieces.
+    strength : float
+        Range of <e_a, e_b>, the part of U that both have together, over all values.
+    """
+
+    names: tuple[str, str]
+    at: tuple[np.ndarray, np.ndarray]
+    values: np.ndarray
+    strength: float
+
+
+class Named(NamedTuple):
+    """Values, a name for each along the last axis."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class XofmModel(Model):
+    """A score U(x), and the scores of the training rows that it is held against.
+
+    Attributes
+    ----------
+    u : (P,) array
+        Main effects of the pieces, feature after feature; the last piece of a feature
+        is that of missing values.
+    V : (P, n_factors) array
+        Factors of the pieces.
+    first : (d + 1,) array
+        The first piece of each feature.
+    breakpoints : tuple of (d,) arrays
+        In the unit of the feature; empty for one of categories.
+    categories : tuple of (d,) arrays or None
+    names : tuple of (d,) str
+        Columns of the training data frame, else x1..xd.
+    monotone : (d,) array of -1, 0, 1
+    tau : float
+        The margin, in the unit of U.
+    scores : (m,) array
+        U of the training rows of positive weight by rank, increasing within each.
+    mass : (m,) array
+        Their weights, summed up within each rank.
+    start : (r + 1,) array
+        The first of `scores` of each rank.
+    centre : (d,) array
+        Weighted mean of each main effect over the training rows.
+    classes : (r,) array
+        Labels in rank order.
+    convergence : Convergence
+        `primal` is the value of (P), `violation` its largest slope (see `tol`).
+    """
+
+    u: np.ndarray
+    V: np.ndarray
+    first: np.ndarray
+    breakpoints: tuple[np.ndarray, ...]
+    categories: tuple[np.ndarray | None, ...]
+    names: tuple[str, ...]
+    monotone: np.ndarray
+    tau: float
+    scores: np.ndarray
+    mass: np.ndarray
+    start: np.ndarray
+    centre: np.ndarray
+    classes: np.ndarray
+    convergence: Convergence
+
+    @property
+    def n_features(self) -> int:
+        return len(self.names)
+
+    @property
+    def cost(self) -> np.ndarray:
+        """|j - k|, that of the rule "cost" unless another is given."""
+        k = np.arange(self.classes.size)
+        return np.abs(np.subtract.outer(k, k)).astype(float)
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout.of(self.breakpoints, self.categories, self.monotone < 0)
+
+    def _curves(self) -> list[np.ndarray]:
+        """Of each feature the main effect and the factors at its nodes, (nodes, 1 + k);
+        the last node is that of missing values."""
+        layout = self._layout
+        table = layout.table(_padded(self.u, self.V))[:, : 1 + self.V.shape[1]]
+        return np.split(table[:-1], layout.node[1:-1])
+
+    def _rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        return self._layout.locate(Columns(self.names, self.categories).read(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score U(x), which increases with the rank.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            A number beyond the training range counts as its end, an unknown category as
+            missing. Columns of a data frame are found by the names of the training one.
+
+        Returns
+        -------
+        (n,) array
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X lacks columns, or holds anything but finite numbers, NaN and, in
+            columns of categories, labels.
+        """
+        node, share = self._rows(X)
+        table = self._layout.table(_padded(self.u, self.V))
+        return _scores(node, share, table, resolve_n_threads(None))[0]
+
+    def predict_interval(self, X: Any) -> np.ndarray:
+        """The labels [L, R] between which each row lies, by Definition 4.
+
+        L is the highest rank with a training row that scores no more, R the lowest with
+        one that scores no less; the ends of the scale where there is none. L <= R is
+        certain only if all training rows score in the order of their ranks: where it
+        fails, the row lies among rows of the ranks R to L, and this is the interval.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        (n, 2) array of labels, of the type of `classes`
+        """
+        return self.classes[self._interval(self.decision_function(X))]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Shares of the ranks in the interval, by Definition 5.
+
+        kappa_h is the share of the training rows of other ranks that rank h agrees
+        with: lower ones that score more than tau less, and higher ones that score more
+        than tau more. Over the interval it is normalised to 1; the ranks are alike if
+        no training row is that far away. Elsewhere it is 0, and so it is for ranks
+        without training rows.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+        """
+        kappa, inside = self._kappa(self.decision_function(X))
+        total = kappa.sum(axis=1, keepdims=True)
+        alike = inside / inside.sum(axis=1, keepdims=True)
+        return np.where(total > 0, kappa / np.where(total > 0, total, 1), alike)
+
+    def predict(self, X: Any, *, rule: str = "mode", cost: Any = None) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`.
+        rule : {"mode", "median", "cost"}, default "mode"
+            "mode" is the paper's: the rank of the interval with the largest kappa, the
+            lower one of two alike. The median of `predict_proba`, or the rank of least
+            expected cost by it.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, and for a rule or cost that is not as above.
+        """
+        ranks = predict_ranks(self, X, rule, "mode", cost)
+        if ranks is None:
+            kappa, inside = self._kappa(self.decision_function(X))
+            ranks = np.where(inside, kappa, -1.0).argmax(axis=1)
+        return self.classes[ranks]
+
+    def _interval(self, U: np.ndarray) -> np.ndarray:
+        """Ranks of the ends of the interval of each score, (n, 2)."""
+        held = np.flatnonzero(np.diff(self.start))
+        least = self.scores[self.start[held]]
+        most = self.scores[self.start[held + 1] - 1]
+        L = np.where(U[:, None] >= least, held, held[0]).max(axis=1)
+        R = np.where(U[:, None] <= most, held, held[-1]).min(axis=1)
+        return np.column_stack([np.minimum(L, R), np.maximum(L, R)])
+
+    def _kappa(self, U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """kappa (n, r), 0 outside the interval, and which ranks are within."""
+        n, r = U.size, self.classes.size
+        below, above, total = np.zeros((n, r)), np.zeros((n, r)), np.zeros(r)
+        for h, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
+            mass = np.append(0.0, self.mass[a:b])
+            below[:, h] = mass[np.searchsorted(self.scores[a:b], U - self.tau)]
+            far = np.searchsorted(self.scores[a:b], U + self.tau, side="right")
+            total[h] = mass[-1]
+            above[:, h] = total[h] - mass[far]
+        lower = np.cumsum(below, axis=1) - below
+        higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
+        ends = self._interval(U)
+        rank = np.arange(r)
+        inside = (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (total > 0)
+        others = total.sum() - total
+        return np.where(inside, (lower + higher) / others, 0.0), inside
+
+    # Explanations
+
+    def score_functions(self) -> tuple[ScoreFunction, ...]:
+        """The main effect of every feature, in the order of the columns.
+
+        Returns
+        -------
+        tuple of (d,) ScoreFunction
+        """
+        return tuple(
+            ScoreFunction(name, self._at(j), E[:-1, 0] - c, float(E[-1, 0] - c))
+            for j, (name, E, c) in enumerate(
+                zip(self.names, self._curves(), self.centre, strict=True)
+            )
+        )
+
+    def importance(self) -> Named:
+        """The range of every score function, missing values aside.
+
+        Returns
+        -------
+        Named
+            `names` of the features and `values` (d,), in the unit of U.
+        """
+        return Named(
+            self.names,
+            np.array([np.ptp(E[:-1, 0]) if len(E) > 1 else 0 for E in self._curves()]),
+        )
+
+    def interaction(self, a: str | int, b: str | int) -> Interaction:
+        """How two features act together.
+
+        Parameters
+        ----------
+        a, b : names or numbers of two columns
+
+        Returns
+        -------
+        Interaction
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or it is the same twice.
+        """
+        i, j = (column_number(c, self.names, n) for c, n in ((a, "a"), (b, "b")))
+        if i == j:
+            raise ValueError(f"a and b must be two features, got {self.names[i]!r} twice")
+        return self._interaction(i, j, self._curves())
+
+    def interactions(self, top: int | None = None) -> tuple[Interaction, ...]:
+        """The interactions of all pairs of features, or the `top` strongest.
+
+        Parameters
+        ----------
+        top : int, optional
+
+        Returns
+        -------
+        tuple of Interaction, the strongest first
+
+        Raises
+        ------
+        ValueError
+            If `top` is not a positive integer.
+        """
+        if top is not None:
+            check_count(top=top)
+        curves = self._curves()
+        found = [
+            self._interaction(i, j, curves)
+            for j in range(self.n_features)
+            for i in range(j)
+        ]
+        return tuple(sorted(found, key=lambda pair: -pair.strength)[:top])
+
+    def _interaction(self, i: int, j: int, curves: list[np.ndarray]) -> Interaction:
+        pieces = [self.V[self.first[f] : self.first[f + 1] - 1] for f in (i, j)]
+        together = curves[i][:-1, 1:] @ curves[j][:-1, 1:].T
+        return Interaction(
+            (self.names[i], self.names[j]),
+            (self._at(i), self._at(j)),
+            pieces[0] @ pieces[1].T,
+            float(np.ptp(together)) if together.size else 0.0,
+        )
+
+    def contributions(self, X: Any) -> Named:
+        """What the score of each row is made of.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        Named
+            `values` (n, 1 + d + d (d - 1) / 2), rows that add up to U: a base that all
+            rows have, the score functions, and the pairs of features. `names` are
+            "base", those of the features, and "a:b" for a pair.
+        """
+        node, share = self._rows(X)
+        k = self.V.shape[1]
+        table = self._layout.table(_padded(self.u, self.V))[:, : 1 + k]
+        E = table[node] + share[:, :, None] * (table[node + 1] - table[node])
+        a, b = np.triu_indices(self.n_features, 1)
+        pairs = [(E[:, i, 1:] * E[:, j, 1:]).sum(axis=1) for i, j in zip(a, b, strict=True)]
+        base = np.full(len(E), self.centre.sum())
+        names = [f"{self.names[i]}:{self.names[j]}" for i, j in zip(a, b, strict=True)]
+        return Named(
+            ("base", *self.names, *names),
+            np.column_stack([base, E[:, :, 0] - self.centre, *pairs]),
+        )
+
+    def _at(self, j: int) -> np.ndarray:
+        labels = self.categories[j]
+        return self.breakpoints[j] if labels is None else labels
+
+    def _check(self) -> None:
+        d, r, P = len(self.names), self.classes.size, self.u.size
+        shapes = {
+            "V": (P, self.V.shape[-1]), "first": (d + 1,), "monotone": (d,),
+            "scores": (int(self.start[-1]),), "mass": (int(self.start[-1]),),
+            "start": (r + 1,), "centre": (d,), "u": (P,),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} must have shape {shape}")
+        if not len(self.breakpoints) == len(self.categories) == d:
+            raise ValueError("breakpoints and categories: one a feature")
+        if not np.array_equal(self._layout.first, self.first) or self.first[-1] != P:
+            raise ValueError("first must count the pieces")
+        if np.any(np.diff(self.start) < 0) or self.start[0] != 0:
+            raise ValueError("start must not fall")
+
+
+def fit_xofm(
+    X: Any,
+    y: Any,
+    *,
+    n_intervals: int | Sequence[int] = 4,
+    breakpoints: str = "equal",
+    n_factors: int = 4,
+    tau: float = 1.0,
+    lambda_main: float = 1e-3,
+    lambda_pair: float = 1e-3,
+    early_stopping: float | None = None,
+    monotone: Mapping[str, int] | Sequence[int] | None = None,
+    categorical: Sequence[str | int] = (),
+    solver: str = "lbfgs",
+    learning_rate: float | None = None,
+    n_epochs: float | None = None,
+    batch_size: int | None = None,
+    init_scale: float = 0.1,
+    sample_weight: Any = None,
+    classes: Sequence | None = None,
+    rng: int | np.random.Generator = 0,
+    n_threads: int | None = None,
+    tol: float | None = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> XofmModel:
+    """Fit an explainable ordinal factorization model."""
+    check_choice("breakpoints", breakpoints, ("equal", "quantile"))
+    check_positive(tau=tau, init_scale=init_scale)
+    check_nonnegative(
+        n_factors=n_factors, lambda_main=lambda_main, lambda_pair=lambda_pair
+    )
+    if n_factors:
+        check_count(n_factors=n_factors)
+    if early_stopping is not None and not (
+        isinstance(early_stopping, float) and 0 < early_stopping < 1
+    ):
+        raise ValueError(
+            f"early_stopping must be a share between 0 and 1, or None, got "
+            f"{early_stopping!r}"
+        )
+    n_threads = resolve_n_threads(n_threads)
+    options = _options(
+        solver, learning_rate, n_epochs, batch_size, tol, max_iter, n_threads
+    )
+    rng = resolve_rng(rng)
+    columns = Columns.of(X, categorical)
+    problem = Problem.from_arrays(
+        columns.read(X), y, classes=classes, sample_weight=sample_weight, missing=True
+    )
+    intervals = _intervals(n_intervals, problem.n_features)
+    sign = _signs(monotone, columns)
+
+    order = np.argsort(problem.rank, kind="stable")
+    order = order[problem.weight[order] > 0]
+    Z, rank, weight = problem.X[order], problem.rank[order], problem.weight[order]
+    is_number = [labels is None for labels in columns.categories]
+    knots = make_knots(Z, weight, is_number, intervals, breakpoints)
+    layout = Layout.of(knots, columns.categories, sign < 0)
+    rows = _Rows(*layout.locate(Z), rank, weight)
+    part, held = _hold_out(rows, early_stopping, rng)
+    monitor = _Watched(
+        layout,
+        None if held is None else _Loss(held, tau, n_threads),
+        options.tol,
+        callback,
+        max_time,
+    )
+    bounds = _Bounds.of(layout, sign)
+    W = _initial(layout, part, bounds, int(n_factors), init_scale, rng)
+    penalty = np.full(W.shape[1], float(lambda_pair))
+    penalty[0] = lambda_main
+    objective = _Objective(layout, _Loss(part, tau, n_threads), bounds, penalty)
+    solve = _sgd if solver == "sgd" else _lbfgs
+    s = solve(objective, W, options, monitor, rng)
+
+    W, U, centre = _finished(s.W, layout, part, rows, n_threads)
+    order = np.lexsort((U, rank))
+    start = np.searchsorted(rank, np.arange(problem.n_classes + 1))
+    mass = [np.cumsum(w) for w in np.split(weight[order], start[1:-1])]
+    model = XofmModel(
+        u=frozen(W[:, 0].copy()),
+        V=frozen(W[:, 1 : 1 + int(n_factors)].copy()),
+        first=frozen(layout.first),
+        breakpoints=layout.knots,
+        categories=columns.categories,
+        names=columns.names,
+        monotone=frozen(sign),
+        tau=float(tau),
+        scores=frozen(U[order]),
+        mass=frozen(np.concatenate(mass)),
+        start=frozen(start),
+        centre=frozen(centre.copy()),
+        classes=problem.classes,
+        convergence=Convergence(
+            status=s.status,
+            n_iter=s.n_iter,
+            violation=s.violation,
+            tol=options.tol,
+            primal=s.value,
+            dual=None,
+            seconds=monitor.seconds,
+        ),
+    )
+    model.convergence.warn_unless_converged("fit_xofm")
+    return model
+
+
+# What (P) is made of; tables are (pieces, m): u, V and zeros to a multiple of LANES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Rows of positive weight, by rank: where their values lie (n, d), rank, weight."""
+
+    node: np.ndarray
+    share: np.ndarray
+    rank: np.ndarray
+    weight: np.ndarray
+
+    def take(self, which: np.ndarray) -> _Rows:
+        return _Rows(
+            self.node[which], self.share[which], self.rank[which], self.weight[which]
+        )
+
+    def mass(self, layout: Layout) -> np.ndarray:
+        """Weight of the rows at each node; one between two is shared by them."""
+        mass = np.zeros(int(layout.node[-1]) + 1)
+        for j in range(self.node.shape[1]):
+            far = self.weight * self.share[:, j]
+            mass += np.bincount(self.node[:, j], self.weight - far, mass.size)
+            mass += np.bincount(self.node[:, j] + 1, far, mass.size)
+        return mass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bounds:
+    """Which entries may not be negative, and are squares of what is sought."""
+
+    squared: np.ndarray  # (P,) uint8, of u
+    factors: bool
+
+    @classmethod
+    def of(cls, layout: Layout, sign: np.ndarray) -> _Bounds:
+        squared = np.repeat(sign != 0, np.diff(layout.first))
+        squared[layout.first[1:] - 1] = False  # no order has missing values in it
+        return cls(squared.astype(np.uint8), bool((sign != 0).any()))
+
+    def mask(self, W: np.ndarray) -> np.ndarray:
+        mask = np.full(W.shape, self.factors)
+        mask[:, 0] = self.squared
+        return mask
+
+
+class _Loss:
+    """The mean over the pairs of some rows, without penalties."""
+
+    def __init__(self, rows: _Rows, tau: float, n_threads: int):
+        self.rows, self.tau, self.n_threads = rows, tau, n_threads
+        present, rank = np.unique(rows.rank, return_inverse=True)
+        self._rank, self._r = rank.astype(np.int32), present.size
+        held = np.bincount(rank, rows.weight)
+        self.weight = float((held[1:] * np.cumsum(held)[:-1]).sum())
+        count = np.bincount(rank)
+        self.n_pairs = int((count[1:] * np.cumsum(count)[:-1]).sum())
+        self.start = np.append(0, np.cumsum(count))
+        self._slope = np.empty(rank.size)
+        self._sorted = np.empty((3, rank.size))
+        self._tree = np.empty(2 * self._r + 2)
+
+    def value(self, table: np.ndarray) -> float:
+        """The loss; infinite where scores overflow. O(n (d m + log n))."""
+        rows = self.rows
+        U, self._S = _scores(rows.node, rows.share, table, self.n_threads)
+        if not np.isfinite(U).all():
+            return np.inf
+        loss = _xofm.hinge(
+            U, np.argsort(U), self._rank, rows.weight, self._r, self.tau, self._slope,
+            self._sorted, self._tree,
+        )  # fmt: skip
+        return loss / self.weight
+
+    def gradient(self, table: np.ndarray) -> np.ndarray:
+        """By the table of the last `value`."""
+        rows, n = self.rows, self._slope.size
+        step = _xofm.chunk_rows(n)
+        G = np.zeros((-(-n // step), *table.shape))
+        chunks = max(1, _STRIP // (step * rows.node.shape[1]))
+        for c in range(0, len(G), chunks):
+            some = slice(c * step, (c + chunks) * step)
+            _xofm.scatter(
+                rows.node[some], rows.share[some], table, self._S[some],
+                self._slope[some], step, G[c : c + chunks], self.n_threads,
+            )  # fmt: skip
+        return G.sum(axis=0) / self.weight
+
+
+def _scores(node, share, table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """U (n,) and S (n, m) of (F)."""
+    n, d = node.shape
+    U, S = np.empty(n), np.empty((n, table.shape[1]))
+    step = max(1, _STRIP // d)
+    for i in range(0, n, step):
+        some = slice(i, i + step)
+        _xofm.scores(node[some], share[some], table, S[some], U[some], n_threads)
+    return U, S
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Objective:
+    """(P) as a function of the pieces W, and of roots where W is bounded."""
+
+    layout: Layout
+    loss: _Loss
+    bounds: _Bounds
+    penalty: np.ndarray  # (m,) lambda of each column
+
+    def at(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient by W, which must be finite."""
+        table = self.layout.table(W)
+        value = self.loss.value(table)
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(W)
+        dW = self.layout.gather(self.loss.gradient(table)) + 2 * self.penalty * W
+        return value + float((self.penalty * W * W).sum()), dW
+
+    def violation(self, W: np.ndarray, dW: np.ndarray) -> float:
+        """The largest slope; of a bounded entry by its root, unless at 0 it would rise."""
+        by_root = np.where(W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0))
+        return float(np.where(self.bounds.mask(W), by_root, np.abs(dW)).max())
+
+
+class _Watched(Monitor):
+    """A monitor that also ends a fit when held-out rows are no longer predicted better.
+
+    Solvers leave the pieces to look at in `latest` before they ask to go on.
+    """
+
+    def __init__(self, layout: Layout, held: _Loss | None, tol, callback, max_time):
+        super().__init__("fit_xofm", tol, callback, max_time)
+        self._layout, self._held = layout, held
+        self.latest: np.ndarray | None = None
+        self.best: np.ndarray | None = None  # pieces
+        self._least, self._since = np.inf, 0
+
+    def look(self) -> bool:
+        """Whether to stop."""
+        if self._held is None or self.latest is None:
+            return False
+        value = self._held.value(self._layout.table(self.latest))
+        self._since += 1
+        if value < self._least:
+            self._least, self._since, self.best = value, 0, self.latest.copy()
+        self.latest = None
+        return self._since >= _PATIENCE
+
+    def _ask(self, n_iter: int, violation: float) -> Status | None:
+        return super()._ask(n_iter, violation) or (
+            Status.HELD_OUT if self.look() else None
+        )
+
+
+class _Solution(NamedTuple):
+    W: np.ndarray
+    value: float
+    violation: float
+    n_iter: int
+    status: Status
+
+
+def _solution(
+    objective: _Objective, W: np.ndarray, monitor: _Watched, n_iter: int, status: Status
+) -> _Solution:
+    """W, or the best for the held-out rows, with a record of its own."""
+    monitor.latest = W
+    monitor.look()
+    if monitor.best is not None:
+        W = monitor.best
+        if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
+            status = Status.HELD_OUT
+    value, dW = objective.at(W)
+    return _Solution(W, value, objective.violation(W, dW), n_iter, status)
+
+
+# Solvers
+
+
+class _Options(NamedTuple):
+    """Of both solvers; neither looks at what is the other's."""
+
+    tol: float
+    max_iter: int
+    learning_rate: float
+    n_epochs: float | None
+    batch_size: int
+    n_threads: int
+
+
+_DEFAULTS = {
+    "lbfgs": _Options(1e-4, 1000, 0.0, None, 0, 1),
+    "sgd": _Options(1e-2, 0, 0.05, None, 64, 1),
+}
+
+
+def _lbfgs(
+    objective: _Objective, W: np.ndarray, options: _Options, monitor: _Watched, rng
+) -> _Solution:
+    """Quasi-Newton steps on all pairs, in the roots of the bounded pieces."""
+    mask, shape = objective.bounds.mask(W), W.shape
+
+    def pieces(x: np.ndarray) -> np.ndarray:
+        x = x.reshape(shape)
+        return np.where(mask, x * x, x)
+
+    def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
+        monitor.latest = pieces(x)
+        value, dW = objective.at(monitor.latest)
+        return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
+
+    found = minimize(
+        fun, np.where(mask, np.sqrt(np.abs(W)), W).ravel(), tol=options.tol,
+        max_iter=options.max_iter, monitor=monitor,
+    )  # fmt: skip
+    return _solution(objective, pieces(found.x), monitor, found.n_iter, found.status)
+
+
+def _sgd(
+    objective: _Objective, W: np.ndarray, options: _Options, monitor: _Watched, rng
+) -> _Solution:
+    """Algorithm 1 on mini-batches, with a rate that falls to 0: a fixed one, as the
+    paper has it, stays at a distance from any minimum."""
+    loss, layout, n_columns = objective.loss, objective.layout, W.shape[1]
+    rows = loss.rows
+    floor = np.full(n_columns, 0.0 if objective.bounds.factors else -np.inf)
+    floor[0] = -np.inf  # u is kept from falling below 0 by being a square
+    epochs = options.n_epochs
+    if epochs is None:
+        epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
+    last = max(1, round(epochs * loss.n_pairs))
+    key = int(rng.integers(2**63))
+    done, violation, status = 0, np.inf, None
+    for look in range(1, _LOOKS + 1):
+        while done < last * look // _LOOKS and status is None:
+            done = _xofm.sgd(
+                rows.node, rows.share, rows.weight, loss.start, layout.first,
+                layout.kind, loss.tau, loss.n_pairs / loss.weight,
+                2 * objective.penalty, floor, objective.bounds.squared, W,
+                options.learning_rate, options.batch_size, key, done,
+                last * look // _LOOKS, last, Monitor.SLICE, options.n_threads,
+            )  # fmt: skip
+            status = monitor.stop(done, violation)
+        if status is not None:
+            break
+        value, dW = objective.at(W)
+        if not np.isfinite(value):
+            raise ValueError(
+                f"learning_rate={options.learning_rate} is too large: the scores overflow"
+            )
+        violation = objective.violation(W, dW)
+        monitor.latest = W
+        status = monitor.stop(done, violation)
+    if status is None:
+        status = Status.CONVERGED if violation <= options.tol else Status.N_EPOCHS
+    return _solution(objective, W, monitor, done, status)
+
+
+def _initial(
+    layout: Layout, rows: _Rows, bounds: _Bounds, k: int, scale: float, rng
+) -> np.ndarray:
+    """u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
+    W = _padded(np.zeros(layout.n_pieces), scale * rng.standard_normal((layout.n_pieces, k)))
+    if bounds.factors:
+        W = np.abs(W)
+    W[:, 0] = np.where(bounds.squared, scale**2, 0)
+    W[_unseen(layout, rows.mass(layout))] = 0
+    return W
+
+
+def _unseen(layout: Layout, mass: np.ndarray) -> np.ndarray:
+    """Pieces with a node of their own that no row is at."""
+    pieces = []
+    for j, kind in enumerate(layout.kind):
+        a, b = layout.first[j], layout.first[j + 1]
+        own = np.arange(a if kind == 0 else b - 1, b)
+        pieces.append(own[mass[own - b + layout.node[j + 1]] == 0])
+    return np.concatenate(pieces)
+
+
+def _means(layout: Layout, table: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """The weighted mean of e_j over the rows, (d, m)."""
+    total = mass[:, None] * table
+    sums = np.add.reduceat(total[:-1], layout.node[:-1])
+    return sums / np.add.reduceat(mass[:-1], layout.node[:-1])[:, None]
+
+
+def _padded(u: np.ndarray, V: np.ndarray) -> np.ndarray:
+    W = np.zeros((u.size, -(-(1 + V.shape[1]) // _xofm.LANES) * _xofm.LANES))
+    W[:, 0] = u
+    W[:, 1 : 1 + V.shape[1]] = V
+    return W
+
+
+def _finished(
+    W: np.ndarray, layout: Layout, part: _Rows, rows: _Rows, n_threads: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """W with the mean row for unseen pieces; the scores of all rows, and the centres."""
+    mass = part.mass(layout)
+    feature = np.repeat(np.arange(len(layout.kind)), np.diff(layout.first))
+    unseen = _unseen(layout, mass)
+    W[unseen] = _means(layout, layout.table(W), mass)[feature[unseen]]
+    table = layout.table(W)
+    U, _ = _scores(rows.node, rows.share, table, n_threads)
+    return W, U, _means(layout, table, rows.mass(layout))[:, 0]
+
+
+# Arguments
+
+
+def _hold_out(
+    rows: _Rows, share: float | None, rng: np.random.Generator
+) -> tuple[_Rows, _Rows | None]:
+    """Rows to train on, and a share of each rank that is held out."""
+    if share is None:
+        return rows, None
+    ((train, test),) = stratified_holdout(rows.rank, 1, test_size=float(share), rng=rng)
+    if np.unique(rows.rank[test]).size < 2:
+        raise ValueError(
+            f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
+        )
+    return rows.take(train), rows.take(test)
+
+
+def _options(
+    solver, learning_rate, n_epochs, batch_size, tol, max_iter, n_threads
+) -> _Options:
+    """Checked; what only the other solver takes is refused."""
+    check_choice("solver", solver, ("lbfgs", "sgd"))
+    of_other = {"max_iter": max_iter}
+    if solver == "lbfgs":
+        of_other = {
+            "learning_rate": learning_rate,
+            "n_epochs": n_epochs,
+            "batch_size": batch_size,
+        }
+    for name, value in of_other.items():
+        if value is not None:
+            other = "sgd" if solver == "lbfgs" else "lbfgs"
+            raise ValueError(f"{name} is for solver={other!r} only, got {value!r}")
+    defaults = _DEFAULTS[solver]._replace(n_threads=n_threads)
+    given = {
+        "tol": tol, "max_iter": max_iter, "learning_rate": learning_rate,
+        "n_epochs": n_epochs, "batch_size": batch_size,
+    }  # fmt: skip
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        check = check_count if name in ("max_iter", "batch_size") else check_positive
+        check(**{name: value})
+    return defaults._replace(**given)
+
+
+def _intervals(n_intervals: Any, d: int) -> list[int]:
+    several = isinstance(n_intervals, Sequence | np.ndarray)
+    values = list(n_intervals) if several else [n_intervals] * d
+    if len(values) != d:
+        raise ValueError(f"n_intervals has {len(values)} entries, X has {d} features")
+    for j, value in enumerate(values):
+        check_count(**{f"n_intervals[{j}]" if several else "n_intervals": value})
+    return [int(value) for value in values]
+
+
+def _signs(monotone: Any, columns: Columns) -> np.ndarray:
+    """-1, 0 or 1 of every feature, (d,) int8."""
+    names = columns.names
+    sign = np.zeros(len(names), np.int8)
+    if monotone is None:
+        return sign
+    if isinstance(monotone, Mapping):
+        given = {column_number(c, names, "monotone"): v for c, v in monotone.items()}
+    else:
+        values = np.asarray(monotone).tolist()
+        if not isinstance(values, list) or len(values) != len(names):
+            raise ValueError(
+                f"monotone must name features or have {len(names)} entries, got "
+                f"{monotone!r}"
+            )
+        given = dict(enumerate(values))
+    for j, value in given.items():
+        if isinstance(value, bool) or value not in (-1, 0, 1):
+            raise ValueError(f"monotone of {names[j]!r} must be -1, 0 or 1, got {value!r}")
+        if value and columns.categories[j] is not None:
+            raise ValueError(f"monotone names {names[j]!r}, whose categories have no order")
+        sign[j] = value
+    return sign
