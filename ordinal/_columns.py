@@ -1,9 +1,10 @@
 """Columns of the caller's table: their names, and categories as numbers.
 
-A table is a 2-dimensional array, or a data frame: anything with `columns` that gives one
-of them by `X[name]`, as pandas and polars do, neither of which is imported.
+A table is a 2-dimensional array, or a data frame: anything with `columns` that gives
+one of them by `X[name]`, as pandas and polars do, neither of which is imported.
 """
 
+import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,9 @@ class Columns:
         for j, (name, column) in enumerate(zip(names, _columns(X), strict=True)):
             declared = getattr(getattr(column, "dtype", None), "categories", None)
             is_category = j in chosen or declared is not None
-            categories.append(_categories(column, declared, name) if is_category else None)
+            categories.append(
+                _categories(column, declared, name) if is_category else None
+            )
         return cls(names, tuple(categories))
 
     def read(self, X: Any) -> np.ndarray:
@@ -87,7 +90,9 @@ class Columns:
         else:
             columns = list(_columns(X))
         if len(columns) != d:
-            raise ValueError(f"X has {len(columns)} features, the model was fitted on {d}")
+            raise ValueError(
+                f"X has {len(columns)} features, the model was fitted on {d}"
+            )
         read = [
             _numbers(column, name) if labels is None else _codes(column, labels)
             for column, name, labels in zip(
@@ -128,7 +133,9 @@ def _names(X: Any) -> tuple[str, ...]:
     if not is_frame(X):
         shape = _as_array(X).shape
         if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"X must be 2-dimensional and non-empty, got shape {shape}")
+            raise ValueError(
+                f"X must be 2-dimensional and non-empty, got shape {shape}"
+            )
         return default_names(shape[1])
     names = tuple(map(str, X.columns))
     if not names:
@@ -182,7 +189,7 @@ def _numbers(column: Any, name: str) -> np.ndarray:
     a = np.asarray(column)
     if a.dtype.kind == "O":
         for row, value in enumerate(a.tolist()):
-            if not (_is_missing(value) or isinstance(value, bool | int | float)):
+            if not (_is_missing(value) or isinstance(value, numbers.Real | np.bool_)):
                 raise _no_number(name, value, row)
         values = [np.nan if _is_missing(value) else value for value in a.tolist()]
         a = np.array(values, dtype=np.float64)

@@ -10,29 +10,29 @@ and a vector v_a of factors a piece, and j(a) the feature of piece a,
                + lambda_main |u|^2 + lambda_pair |V|^2                               (P)
 
 where M is the sum of the w_i w_j, so that a penalty means the same for any number of
-rows. With e_j = sum_{a of j} (u_a, v_a) Phi_a, the value of feature j's piecewise linear
-curve at x, and S = sum_j e_j,
+rows. With e_j = sum_{a of j} (u_a, v_a) Phi_a, the value of feature j's curve at x, and
+S = sum_j e_j,
 
     U = S_u + 1/2 (|S_v|^2 - sum_j |e_jv|^2)                                         (F)
 
-which costs O(d k) for k factors, whatever the number of pieces: `table` holds the curves
-at their knots. Its gradient is scattered on the knots and summed over the pieces below.
-With the scores sorted, the sum over pairs takes O(n log n); see `_solvers/_xofm.pyx`.
+which costs O(d k) for k factors, whatever the number of pieces: a table holds the
+curves, linear between, at their knots. The gradient is scattered on the knots and summed
+up from there. With the scores sorted, the sum over pairs of (P) takes O(n log n).
 
 A missing value, or a category, is a piece of its own: Phi is 1 there, and 0 elsewhere.
 A piece that no training row has stands for the mean row.
 
-Monotone features: u_a >= 0 as the square of a free number, for a falling feature with
-Phi the pieces above x; and V >= 0 for all features, lest another's factors turn the
-slope around. By default none is. (P) is not convex unless k = 0 and nothing is monotone:
-a local optimum is what the solvers find. At V = 0 the slope by V is 0, so V starts at
-random.
+Monotone features: u_a >= 0, for a falling feature with Phi the pieces above x; and
+V >= 0 for all features, lest another's factors turn the slope around. Both are squares
+of free numbers, but for the stochastic solver, which sets factors below 0 to 0, as the
+paper does. (P) is not convex unless k = 0: a local optimum is what the solvers find. At
+V = 0 the slope by V is 0, so V starts at random.
 
 M. Guo, Z. Xu, Q. Zhang, X. Liao, J. Liu, "Explainable ordinal factorization model",
-ECAI 2020: Definitions 1 to 5, (4), (9), (14)-(17), Algorithm 1. There the sum over pairs
-of pieces has those of one feature too, which would be main effects that its curve does
-not show; (1), which it is to restate, has pairs of different features alone. The paper
-calls (P) convex and holds Proposition 1, L <= R, for rows in any order; see `fit_xofm`.
+ECAI 2020: Definitions 1 to 5, (4), (9), (14)-(17), Algorithm 1. The sum over pairs of
+(4) has those of one feature too: main effects that its curve would not show. (1), which
+(4) is to restate, has pairs of different features alone, and predictions are as good.
+The paper calls (P) convex, and its Proposition 1, L <= R, holds for rows in order only.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -48,7 +48,7 @@ from ._fit import Convergence, Monitor, State, Status
 from ._lbfgs import minimize
 from ._model import Model
 from ._pieces import Layout, make_knots
-from ._probability import predict_ranks
+from ._probability import cost_of_rule, decide
 from ._problem import (
     Problem,
     check_choice,
@@ -170,12 +170,6 @@ class XofmModel(Model):
         return len(self.names)
 
     @property
-    def cost(self) -> np.ndarray:
-        """|j - k|, that of the rule "cost" unless another is given."""
-        k = np.arange(self.classes.size)
-        return np.abs(np.subtract.outer(k, k)).astype(float)
-
-    @property
     def _layout(self) -> Layout:
         return Layout.of(self.breakpoints, self.categories, self.monotone < 0)
 
@@ -236,9 +230,10 @@ class XofmModel(Model):
 
         kappa_h is the share of the training rows of other ranks that rank h agrees
         with: lower ones that score more than tau less, and higher ones that score more
-        than tau more. Over the interval it is normalised to 1; the ranks are alike if
-        no training row is that far away. Elsewhere it is 0, and so it is for ranks
-        without training rows.
+        than tau more. Over the interval it is normalised to 1. Where all are 0, for no
+        training row is that far away, tau is taken as 0, and the ranks are alike if
+        that does not help. Ranks outside have 0, and so have those without training
+        rows.
 
         Parameters
         ----------
@@ -250,10 +245,16 @@ class XofmModel(Model):
         (n, r) array
             Rows sum to 1.
         """
-        kappa, inside = self._kappa(self.decision_function(X))
-        total = kappa.sum(axis=1, keepdims=True)
-        alike = inside / inside.sum(axis=1, keepdims=True)
-        return np.where(total > 0, kappa / np.where(total > 0, total, 1), alike)
+        U = self.decision_function(X)
+        ends, rank = self._interval(U), np.arange(self.classes.size)
+        inside = (
+            (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (np.diff(self.start) > 0)
+        )
+        P = np.where(inside, self._kappa(U, self.tau), 0.0)
+        for far_enough in (lambda U: self._kappa(U, 0.0), lambda U: 1.0):
+            none = ~P.any(axis=1)
+            P[none] = np.where(inside[none], far_enough(U[none]), 0.0)
+        return P / P.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any, *, rule: str = "mode", cost: Any = None) -> np.ndarray:
         """Labels by a rule.
@@ -264,8 +265,8 @@ class XofmModel(Model):
             As for `decision_function`.
         rule : {"mode", "median", "cost"}, default "mode"
             "mode" is the paper's: the rank of the interval with the largest kappa, the
-            lower one of two alike. The median of `predict_proba`, or the rank of least
-            expected cost by it.
+            lower one of two alike. Else the median of `predict_proba`, or the rank of
+            least expected cost by it.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default |j - k|.
 
@@ -278,11 +279,11 @@ class XofmModel(Model):
         ValueError, TypeError
             As `decision_function`, and for a rule or cost that is not as above.
         """
-        ranks = predict_ranks(self, X, rule, "mode", cost)
-        if ranks is None:
-            kappa, inside = self._kappa(self.decision_function(X))
-            ranks = np.where(inside, kappa, -1.0).argmax(axis=1)
-        return self.classes[ranks]
+        rules = "mode", "median", "cost"
+        k = np.arange(self.classes.size)
+        absolute = np.abs(np.subtract.outer(k, k)).astype(float)
+        table = cost_of_rule(rule, rules, cost, absolute, k.size)
+        return self.classes[decide(self.predict_proba(X), rule, table)]
 
     def _interval(self, U: np.ndarray) -> np.ndarray:
         """Ranks of the ends of the interval of each score, (n, 2)."""
@@ -293,23 +294,19 @@ class XofmModel(Model):
         R = np.where(U[:, None] <= most, held, held[-1]).min(axis=1)
         return np.column_stack([np.minimum(L, R), np.maximum(L, R)])
 
-    def _kappa(self, U: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """kappa (n, r), 0 outside the interval, and which ranks are within."""
+    def _kappa(self, U: np.ndarray, tau: float) -> np.ndarray:
+        """kappa of all ranks, (n, r)."""
         n, r = U.size, self.classes.size
         below, above, total = np.zeros((n, r)), np.zeros((n, r)), np.zeros(r)
         for h, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
             mass = np.append(0.0, self.mass[a:b])
-            below[:, h] = mass[np.searchsorted(self.scores[a:b], U - self.tau)]
-            far = np.searchsorted(self.scores[a:b], U + self.tau, side="right")
             total[h] = mass[-1]
+            below[:, h] = mass[np.searchsorted(self.scores[a:b], U - tau)]
+            far = np.searchsorted(self.scores[a:b], U + tau, side="right")
             above[:, h] = total[h] - mass[far]
         lower = np.cumsum(below, axis=1) - below
         higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
-        ends = self._interval(U)
-        rank = np.arange(r)
-        inside = (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (total > 0)
-        others = total.sum() - total
-        return np.where(inside, (lower + higher) / others, 0.0), inside
+        return (lower + higher) / (total.sum() - total)
 
     # Explanations
 
@@ -358,7 +355,9 @@ class XofmModel(Model):
         """
         i, j = (column_number(c, self.names, n) for c, n in ((a, "a"), (b, "b")))
         if i == j:
-            raise ValueError(f"a and b must be two features, got {self.names[i]!r} twice")
+            raise ValueError(
+                f"a and b must be two features, got {self.names[i]!r} twice"
+            )
         return self._interaction(i, j, self._curves())
 
     def interactions(self, top: int | None = None) -> tuple[Interaction, ...]:
@@ -417,7 +416,9 @@ class XofmModel(Model):
         table = self._layout.table(_padded(self.u, self.V))[:, : 1 + k]
         E = table[node] + share[:, :, None] * (table[node + 1] - table[node])
         a, b = np.triu_indices(self.n_features, 1)
-        pairs = [(E[:, i, 1:] * E[:, j, 1:]).sum(axis=1) for i, j in zip(a, b, strict=True)]
+        pairs = [
+            (E[:, i, 1:] * E[:, j, 1:]).sum(axis=1) for i, j in zip(a, b, strict=True)
+        ]
         base = np.full(len(E), self.centre.sum())
         names = [f"{self.names[i]}:{self.names[j]}" for i, j in zip(a, b, strict=True)]
         return Named(
@@ -474,7 +475,105 @@ def fit_xofm(
     max_time: float | None = None,
     callback: Callable[[State], object] | None = None,
 ) -> XofmModel:
-    """Fit an explainable ordinal factorization model."""
+    """Fit an explainable ordinal factorization model.
+
+    The module's docstring states (U) and (P). Every feature gets a curve of its own,
+    every pair of features an effect beside, and labels come from the training rows that
+    score alike.
+
+    Parameters
+    ----------
+    X : (n, d) array-like or data frame
+        Rows of features in their own units: nothing needs to be standardised. NaN, and
+        None in a data frame, is missing. Columns of a data frame that are of a
+        categorical type hold categories; pandas and polars are recognised, not needed.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    n_intervals : int, or one a feature, default 4
+        Pieces of the range of a feature. The paper chooses them by cross-validation.
+    breakpoints : {"equal", "quantile"}, default "equal"
+        Pieces of equal length, as in the paper, or of equal weight of rows. Fewer where
+        breakpoints coincide.
+    n_factors : int >= 0, default 4
+        Of each piece. 0 for main effects alone, where (P) is convex.
+    tau : float > 0, default 1.0
+        Margin between rows of different ranks, in the unit of U that it defines.
+    lambda_main, lambda_pair : float >= 0, default 1e-3
+        A larger one flattens the curves, or fades the interactions. The paper has none;
+        without, a small training set is fitted to the last row.
+    early_stopping : float in (0, 1), optional
+        Share of the rows, of each rank alike, to hold out: the result is the iterate
+        whose pairs of them are ordered best. By default none, since penalties did as
+        well, and small sets lose by it.
+    monotone : mapping of columns to -1, 0, 1, or a sequence of these, optional
+        Features by which U may not fall (1) or rise (-1). One such feature makes the
+        factors of all others >= 0: the paper's (16).
+    categorical : names or numbers of columns, optional
+        Whose values are categories, besides those that a data frame says are. A
+        category that the training rows lack is missing when predicting.
+    solver : {"lbfgs", "sgd"}, default "lbfgs"
+        Quasi-Newton steps on the exact gradient, O(n (d k + log n)) each, or the
+        paper's stochastic descent on pairs.
+    learning_rate : float > 0, for "sgd"
+        Of a step on the mean of a batch; it falls to 0 in the course of the run.
+        Default 2 over the number of pieces, which the length of Phi goes with.
+    n_epochs : float > 0, for "sgd"
+        Passes over all pairs, of which there can be n^2 / 2: a part of one will do for
+        many rows. Default one, or more up to 2 million pairs.
+    batch_size : int, for "sgd", default 64
+        Pairs in a step. The paper has 1.
+    init_scale : float > 0, default 0.1
+        Deviation of V at the start, and of the roots of bounded pieces.
+    sample_weight : (n,) array-like >= 0, optional
+        A pair has the product of two. Weight 2 means the row written twice.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    rng : int or numpy.random.Generator, default 0
+        Draws V, the rows held out and the order of pairs.
+    n_threads : int, optional
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
+        result does not depend on it.
+    tol : float > 0, default 1e-3, for "sgd" 1e-2
+        Largest slope of (P) by a u_a or v_af (by its root, where bounded) of a
+        converged fit. A smaller one takes longer and predicted no better.
+    max_iter : int, for "lbfgs", default 1000
+        Steps.
+    max_time : float > 0, optional
+        Seconds, looked at once a step.
+    callback : callable, optional
+        Called with an `ordinal.State` once a step, or several times a second; a true
+        value stops.
+
+    Returns
+    -------
+    XofmModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable, or meant for the other solver; nothing
+        has been computed then. A ValueError during the fit if `learning_rate` is so
+        large that the scores overflow.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit ended short of the tolerance, and not by `early_stopping`; the message
+        says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_xofm(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.score_functions()[0].at.round(1)
+    array([ 4.7,  9.7, 14.7, 19.7, 24.7])
+    >>> model.interaction("x1", "x2").values.shape
+    (4, 4)
+    """
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
     check_positive(tau=tau, init_scale=init_scale)
     check_nonnegative(
@@ -495,15 +594,16 @@ def fit_xofm(
     )
     rng = resolve_rng(rng)
     columns = Columns.of(X, categorical)
+    Z = columns.read(X)
     problem = Problem.from_arrays(
-        columns.read(X), y, classes=classes, sample_weight=sample_weight, missing=True
+        Z, y, classes=classes, sample_weight=sample_weight, missing=True
     )
     intervals = _intervals(n_intervals, problem.n_features)
     sign = _signs(monotone, columns)
 
     order = np.argsort(problem.rank, kind="stable")
     order = order[problem.weight[order] > 0]
-    Z, rank, weight = problem.X[order], problem.rank[order], problem.weight[order]
+    Z, rank, weight = Z[order], problem.rank[order], problem.weight[order]
     is_number = [labels is None for labels in columns.categories]
     knots = make_knots(Z, weight, is_number, intervals, breakpoints)
     layout = Layout.of(knots, columns.categories, sign < 0)
@@ -675,8 +775,10 @@ class _Objective:
         return value + float((self.penalty * W * W).sum()), dW
 
     def violation(self, W: np.ndarray, dW: np.ndarray) -> float:
-        """The largest slope; of a bounded entry by its root, unless at 0 it would rise."""
-        by_root = np.where(W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0))
+        """The largest slope; of a bounded entry by its root, or at 0 the descent."""
+        by_root = np.where(
+            W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0)
+        )
         return float(np.where(self.bounds.mask(W), by_root, np.abs(dW)).max())
 
 
@@ -740,15 +842,15 @@ class _Options(NamedTuple):
 
     tol: float
     max_iter: int
-    learning_rate: float
+    learning_rate: float | None
     n_epochs: float | None
     batch_size: int
     n_threads: int
 
 
 _DEFAULTS = {
-    "lbfgs": _Options(1e-4, 1000, 0.0, None, 0, 1),
-    "sgd": _Options(1e-2, 0, 0.05, None, 64, 1),
+    "lbfgs": _Options(1e-3, 1000, None, None, 0, 1),
+    "sgd": _Options(1e-2, 0, None, None, 64, 1),
 }
 
 
@@ -786,6 +888,9 @@ def _sgd(
     epochs = options.n_epochs
     if epochs is None:
         epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
+    rate = options.learning_rate
+    if rate is None:
+        rate = 2 / layout.n_pieces
     last = max(1, round(epochs * loss.n_pairs))
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None
@@ -795,7 +900,7 @@ def _sgd(
                 rows.node, rows.share, rows.weight, loss.start, layout.first,
                 layout.kind, loss.tau, loss.n_pairs / loss.weight,
                 2 * objective.penalty, floor, objective.bounds.squared, W,
-                options.learning_rate, options.batch_size, key, done,
+                rate, options.batch_size, key, done,
                 last * look // _LOOKS, last, Monitor.SLICE, options.n_threads,
             )  # fmt: skip
             status = monitor.stop(done, violation)
@@ -804,7 +909,7 @@ def _sgd(
         value, dW = objective.at(W)
         if not np.isfinite(value):
             raise ValueError(
-                f"learning_rate={options.learning_rate} is too large: the scores overflow"
+                f"learning_rate={rate:g} is too large: the scores overflow"
             )
         violation = objective.violation(W, dW)
         monitor.latest = W
@@ -818,7 +923,9 @@ def _initial(
     layout: Layout, rows: _Rows, bounds: _Bounds, k: int, scale: float, rng
 ) -> np.ndarray:
     """u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
-    W = _padded(np.zeros(layout.n_pieces), scale * rng.standard_normal((layout.n_pieces, k)))
+    W = _padded(
+        np.zeros(layout.n_pieces), scale * rng.standard_normal((layout.n_pieces, k))
+    )
     if bounds.factors:
         W = np.abs(W)
     W[:, 0] = np.where(bounds.squared, scale**2, 0)
@@ -853,7 +960,7 @@ def _padded(u: np.ndarray, V: np.ndarray) -> np.ndarray:
 def _finished(
     W: np.ndarray, layout: Layout, part: _Rows, rows: _Rows, n_threads: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """W with the mean row for unseen pieces; the scores of all rows, and the centres."""
+    """W with the mean row for unseen pieces; all rows' scores, and the centres."""
     mass = part.mass(layout)
     feature = np.repeat(np.arange(len(layout.kind)), np.diff(layout.first))
     unseen = _unseen(layout, mass)
@@ -936,8 +1043,12 @@ def _signs(monotone: Any, columns: Columns) -> np.ndarray:
         given = dict(enumerate(values))
     for j, value in given.items():
         if isinstance(value, bool) or value not in (-1, 0, 1):
-            raise ValueError(f"monotone of {names[j]!r} must be -1, 0 or 1, got {value!r}")
+            raise ValueError(
+                f"monotone of {names[j]!r} must be -1, 0 or 1, got {value!r}"
+            )
         if value and columns.categories[j] is not None:
-            raise ValueError(f"monotone names {names[j]!r}, whose categories have no order")
+            raise ValueError(
+                f"monotone names {names[j]!r}, whose categories have no order"
+            )
         sign[j] = value
     return sign

@@ -287,3 +287,67 @@ def svor_rounding(K, g, width, b):
     f = np.abs(K) @ beta
     largest = 1 + f.max() + np.abs(b).max()
     return 1e-13 * (beta @ f + width.sum() * largest + b @ b)
+
+
+# XOFM: (U), (P) and the definitions are those of ordinal/xofm.py
+
+
+def xofm_encoding(x, knots, sizes, sign):
+    """Phi of one row, piece by piece; `sizes` counts categories, None for numbers."""
+    phi = []
+    for value, b, size, s in zip(x, knots, sizes, sign, strict=True):
+        missing = math.isnan(value)
+        if size is not None:
+            phi += [float(not missing and value == a) for a in range(size)]
+        for a in range(len(b) - 1):
+            left, right = b[a], b[a + 1]
+            part = min(max((value - left) / (right - left), 0.0), 1.0)
+            part = 1.0 - part if s < 0 else part
+            phi.append(0.0 if missing else part)
+        phi.append(float(missing))
+    return np.array(phi)
+
+
+def xofm_score(phi, feature, u, V):
+    """(U), with the number of the feature of every piece."""
+    total = 0.0
+    for a in range(len(phi)):
+        total += u[a] * phi[a]
+        for b in range(a + 1, len(phi)):
+            if feature[a] != feature[b]:
+                total += V[a] @ V[b] * phi[a] * phi[b]
+    return total
+
+
+def xofm_pairs(U, y, weight, tau):
+    """The sum over pairs, its slope by U, and the weight of the pairs."""
+    loss, M, slope = 0.0, 0.0, np.zeros(len(U))
+    for i in range(len(U)):
+        for j in range(len(U)):
+            if y[i] > y[j]:
+                w = weight[i] * weight[j]
+                short = max(0.0, tau - U[i] + U[j])
+                loss += 0.5 * w * short**2
+                slope[i] -= w * short
+                slope[j] += w * short
+                M += w
+    return loss, slope, M
+
+
+def xofm_interval(U, scores, y, weight):
+    """L and R of Definition 4, of the ranks with weight; L may be above R."""
+    rows = [(s, k) for s, k, v in zip(scores, y, weight, strict=True) if v > 0]
+    low, high = min(k for _, k in rows), max(k for _, k in rows)
+    L = max([low] + [k for s, k in rows if s <= U])
+    R = min([high] + [k for s, k in rows if s >= U])
+    return L, R
+
+
+def xofm_kappa(U, h, scores, y, weight, tau):
+    """kappa of Definition 5."""
+    far, others = 0.0, 0.0
+    for s, k, v in zip(scores, y, weight, strict=True):
+        if k != h:
+            others += v
+            far += v * ((k < h and U - s > tau) or (k > h and s - U > tau))
+    return far / others

@@ -225,3 +225,71 @@ def svor_cases(
         weight=weight,
         cost=draw(any_cost if cost is None else cost(r)),
     )
+
+
+class XofmCase(NamedTuple):
+    """A training set for `fit_xofm`, and arguments that define the problem."""
+
+    X: np.ndarray  # NaN is missing; column j of categories holds their numbers
+    y: np.ndarray  # ranks 0..r-1
+    r: int
+    weight: np.ndarray
+    is_category: np.ndarray
+    sign: np.ndarray
+    n_intervals: list[int]
+    breakpoints: str
+    n_factors: int
+    tau: float
+    lambda_main: float
+    lambda_pair: float
+    seed: int
+
+    @property
+    def options(self):
+        return {
+            "classes": range(self.r),
+            "sample_weight": self.weight,
+            "categorical": np.flatnonzero(self.is_category).tolist(),
+            "monotone": self.sign,
+            "n_intervals": self.n_intervals,
+            "breakpoints": self.breakpoints,
+            "n_factors": self.n_factors,
+            "tau": self.tau,
+            "lambda_main": self.lambda_main,
+            "lambda_pair": self.lambda_pair,
+            "rng": self.seed,
+            "n_threads": 1,
+        }
+
+
+@st.composite
+def xofm_cases(draw, max_n=12, monotone=True, factors=(0, 1, 3)):
+    X, y, r = draw(datasets(max_n))
+    n, d = X.shape
+    weight = np.ones(n)
+    if draw(st.booleans()):
+        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
+        drawn = np.array(draw(st.lists(values, min_size=n, max_size=n)))
+        if np.unique(y[drawn > 0]).size >= 2:
+            weight = drawn
+    is_category = np.array(draw(st.lists(st.booleans(), min_size=d, max_size=d)))
+    X = np.where(is_category, np.abs(np.rint(X)), X)
+    if draw(st.booleans()):
+        X = np.where(draw(hnp.arrays(bool, (n, d))), np.nan, X)
+    signs = st.sampled_from([-1, 0, 1] if monotone else [0])
+    sign = np.array(draw(st.lists(signs, min_size=d, max_size=d)))
+    return XofmCase(
+        X=X,
+        y=y,
+        r=r,
+        weight=weight,
+        is_category=is_category,
+        sign=np.where(is_category, 0, sign),
+        n_intervals=draw(st.lists(st.integers(1, 4), min_size=d, max_size=d)),
+        breakpoints=draw(st.sampled_from(["equal", "quantile"])),
+        n_factors=draw(st.sampled_from(factors)),
+        tau=draw(st.sampled_from([0.3, 1.0, 2.0])),
+        lambda_main=draw(st.sampled_from([1e-3, 0.03])),
+        lambda_pair=draw(st.sampled_from([1e-3, 0.03])),
+        seed=draw(st.integers(0, 5)),
+    )

@@ -1,8 +1,8 @@
 """Scores, the pairwise hinge and its gradient, and SGD; notation: ordinal/xofm.py.
 
-Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, the factors
-in the next, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the node
-at or below its value and the share of the way to the next.
+Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, factors in
+the next ones, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the
+node at or below its value and the share of the way to the next.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -27,9 +27,9 @@ cdef enum:
 cdef struct Layout:
     Py_ssize_t d
     Py_ssize_t P                   # pieces
-    Py_ssize_t N                   # nodes, and one that nothing but a share of 0 reaches
+    Py_ssize_t N                   # nodes, and one that only a share of 0 reaches
     const int32_t* first           # (d + 1,) piece of a feature; its last is for NaN
-    const int8_t* kind             # (d,) 1: sums from below, -1: from above, 0: category
+    const int8_t* kind             # (d,) 1: sums from below, -1: above, 0: category
 
 
 cdef Layout layout(const int32_t[::1] first, const int8_t[::1] kind) except *:
@@ -113,8 +113,9 @@ def scores(
         raise ValueError("scores: inconsistent array shapes")
     for c in prange((n + rows - 1) // rows, nogil=True, schedule="static",
                     num_threads=n_threads, use_threads_if=n_threads > 1):
-        ops.xofm_scores(&node[c * rows, 0], &share[c * rows, 0], min(rows, n - c * rows),
-                        d, &table[0, 0], m, &S[c * rows, 0], &U[c * rows])
+        ops.xofm_scores(&node[c * rows, 0], &share[c * rows, 0],
+                        min(rows, n - c * rows), d, &table[0, 0], m, &S[c * rows, 0],
+                        &U[c * rows])
 
 
 def scatter(
@@ -143,7 +144,9 @@ def scatter(
 
 # The pairwise squared hinge
 
-cdef inline void put(double* tree, Py_ssize_t r, Py_ssize_t k, double w, double x) noexcept nogil:
+cdef inline void put(
+    double* tree, Py_ssize_t r, Py_ssize_t k, double w, double x,
+) noexcept nogil:
     """Add (w, x) to rank k < r of a Fenwick tree of pairs."""
     k += 1
     while k <= r:
@@ -179,7 +182,7 @@ def hinge(
     With the scores sorted, the rows j that row i must clear are those from some place
     on: sweeps down and up keep their weights and weighted scores a rank. O(n log r).
     """
-    cdef Py_ssize_t n = U.shape[0], i, p, k
+    cdef Py_ssize_t n = U.shape[0], i, p
     cdef double w, x, s, centre, total = 0, loss = 0
     cdef double* u
     cdef double* v
@@ -230,9 +233,13 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
     return x ^ (x >> 31)
 
 
-cdef inline uint64_t permuted(uint64_t x, uint64_t size, int bits, uint64_t key) noexcept nogil:
-    """Place x of a random order of 0..size-1, size <= 2^bits: four Feistel rounds, again
-    while the outcome lies beyond."""
+cdef inline uint64_t permuted(
+    uint64_t x, uint64_t size, int bits, uint64_t key,
+) noexcept nogil:
+    """Place x of a random order of 0..size-1, size <= 2^bits.
+
+    Four Feistel rounds are one of 0..2^bits - 1; again while the outcome lies beyond.
+    """
     cdef int low = bits // 2, high = bits - low, k
     cdef uint64_t left, right, narrow = (<uint64_t>1 << low) - 1
     cdef uint64_t wide = (<uint64_t>1 << high) - 1
@@ -296,8 +303,8 @@ cdef void add_pairs(
             <uint64_t>(number - epoch * p.size), <uint64_t>p.size, p.bits,
             mix(p.key + <uint64_t>epoch)), pair)
         for e in range(2):
-            p.ops.xofm_scores(p.node + pair[e] * d, p.share + pair[e] * d, 1, d, p.table,
-                              m, S + e * m, &U[e])
+            p.ops.xofm_scores(p.node + pair[e] * d, p.share + pair[e] * d, 1, d,
+                              p.table, m, S + e * m, &U[e])
         short = p.tau - U[0] + U[1]
         if short > 0:
             slope[1] = p.scale * p.weight[pair[0]] * p.weight[pair[1]] * short
@@ -335,7 +342,8 @@ def sgd(
     The gradient of a batch is summed in chunks of PAIRS pairs, whatever the threads.
     """
     cdef Sgd p
-    cdef Py_ssize_t chunks = (batch + PAIRS - 1) // PAIRS, r = start.shape[0] - 1, m, c, a
+    cdef Py_ssize_t chunks = (batch + PAIRS - 1) // PAIRS, r = start.shape[0] - 1
+    cdef Py_ssize_t m, c, a
     cdef int64_t count, batches = 0
     cdef double now, end = simd_seconds() + seconds
     p.at, p.ops, p.m, m = layout(first, kind), simd(), W.shape[1], W.shape[1]

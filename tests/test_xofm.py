@@ -1,0 +1,897 @@
+"""XOFM: the score and its gradient, optimality, predictions, explanations, reports."""
+
+import dataclasses
+import pickle
+import signal
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import (
+    xofm_encoding,
+    xofm_interval,
+    xofm_kappa,
+    xofm_pairs,
+    xofm_score,
+)
+from scipy import optimize
+from strategies import sample, xofm_cases
+
+import ordinal
+from ordinal import ConvergenceWarning, Status, fit_xofm
+from ordinal._pieces import Layout, quantile_knots
+from ordinal._solvers import _xofm
+from ordinal.xofm import _Bounds, _Loss, _Objective, _padded, _Rows
+
+SOLVERS = ["lbfgs", "sgd"]
+every_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def fit(case, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit_xofm(case.X, case.y, **{**case.options, **options})
+
+
+def encode(model, X):
+    """Phi of every row of numbers (categories by their position), and the features."""
+    sizes = [None if c is None else len(c) for c in model.categories]
+    codes = np.array(X, dtype=float)
+    for j, labels in enumerate(model.categories):
+        if labels is not None:
+            for i, value in enumerate(X[:, j]):
+                found = np.flatnonzero(labels == value)
+                codes[i, j] = found[0] if found.size else np.nan
+    phi = [xofm_encoding(x, model.breakpoints, sizes, model.monotone) for x in codes]
+    return np.array(phi), np.repeat(np.arange(X.shape[1]), np.diff(model.first))
+
+
+def trained(case):
+    return case.X[case.weight > 0], case.y[case.weight > 0]
+
+
+def solution(model):
+    parts = model.u, model.V, model.scores
+    return b"".join(part.tobytes() for part in parts)
+
+
+# The sum over pairs
+
+
+@given(
+    st.integers(2, 5).flatmap(
+        lambda r: st.tuples(
+            st.just(r), st.lists(st.integers(0, r - 1), min_size=2, max_size=14)
+        )
+    ),
+    st.data(),
+    st.sampled_from([0.25, 1.0, 0.3]),
+)
+def test_the_fast_pairwise_sum_is_the_double_loop(ranks, data, tau):
+    r, y = ranks
+    n = len(y)
+    dyadic = st.integers(-8, 8).map(lambda v: v / 4)  # scores tie, margins too
+    U = data.draw(hnp.arrays(np.float64, n, elements=dyadic | st.floats(-3, 3)))
+    weight = data.draw(
+        hnp.arrays(np.float64, n, elements=st.sampled_from([1.0, 2.0, 0.3]))
+    )
+    y = np.array(y, np.int32)
+    slope, tree = np.empty(n), np.empty(2 * r + 2)
+    order = np.argsort(U)
+    loss = _xofm.hinge(U, order, y, weight, r, tau, slope, np.empty((3, n)), tree)
+    expected, expected_slope, _ = xofm_pairs(U, y, weight, tau)
+    scale = 1e-12 * n**2
+    assert_allclose(loss, expected, rtol=1e-12, atol=scale)
+    assert_allclose(slope, expected_slope, rtol=1e-12, atol=scale)
+
+
+def test_far_scores_keep_the_digits_of_their_differences():
+    y = np.array([0, 1, 0, 1], np.int32)
+    U = 1e9 + np.array([0.0, 0.5, 0.25, 0.75])
+    slope, scratch = np.empty(4), (np.empty((3, 4)), np.empty(6))
+    loss = _xofm.hinge(U, np.argsort(U), y, np.ones(4), 2, 1.0, slope, *scratch)
+    assert_allclose(loss, xofm_pairs(U, y, np.ones(4), 1.0)[0], rtol=1e-14)
+
+
+# The score and its gradient
+
+
+@given(xofm_cases(), st.integers(0, 99))
+def test_the_score_is_that_of_the_explicit_encoding(case, seed):
+    model = fit(case, max_iter=3)
+    rng = np.random.default_rng(seed)
+    u, V = rng.normal(size=model.u.shape), rng.normal(size=model.V.shape)
+    model = dataclasses.replace(model, u=u, V=V)
+    phi, feature = encode(model, case.X)
+    U = [xofm_score(row, feature, u, V) for row in phi]
+    assert_allclose(model.decision_function(case.X), U, rtol=1e-12, atol=1e-12)
+
+
+@given(xofm_cases(), st.integers(0, 99))
+def test_the_gradient_is_that_of_differences(case, seed):
+    model = fit(case, max_iter=1)
+    rows, y = trained(case)
+    layout = Layout.of(model.breakpoints, model.categories, model.monotone < 0)
+    phi, feature = encode(model, rows)
+    codes = np.array(rows, dtype=float)
+    for j, labels in enumerate(model.categories):
+        if labels is not None:
+            codes[:, j] = np.where(
+                np.isnan(rows[:, j]), np.nan, np.searchsorted(labels, rows[:, j])
+            )
+    weight = case.weight[case.weight > 0]
+    order = np.argsort(y, kind="stable")
+    part = _Rows(*layout.locate(codes[order]), y[order], weight[order])
+    rng = np.random.default_rng(seed)
+    W = _padded(rng.normal(size=model.u.size), rng.normal(size=model.V.shape))
+    k = case.n_factors
+    penalty = np.append(0.07, np.full(W.shape[1] - 1, 0.03))
+    bounds = _Bounds.of(layout, np.zeros(rows.shape[1]))
+    objective = _Objective(layout, _Loss(part, case.tau, 1), bounds, penalty)
+
+    def value(W):
+        U = [xofm_score(row, feature, W[:, 0], W[:, 1 : 1 + k]) for row in phi]
+        loss, _, M = xofm_pairs(U, y, weight, case.tau)
+        return loss / M + (penalty * W**2).sum()
+
+    at, gradient = objective.at(W)
+    assert_allclose(at, value(W), rtol=1e-11)
+    assert not gradient[:, 1 + k :].any()
+    direction = np.where(np.arange(W.shape[1]) <= k, rng.normal(size=W.shape), 0)
+    shares = np.array([1, -8, 8, -1]) / 12
+    for h in (1e-4, 1e-6):  # the first passes more margins, the second rounds more
+        ends = [value(W + t * h * direction) for t in (-2, -1, 1, 2)]
+        slope = shares @ ends / h
+        if np.isclose((gradient * direction).sum(), slope, rtol=1e-6, atol=1e-7):
+            break
+    else:
+        raise AssertionError((gradient * direction).sum(), slope)
+
+
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(0, 9), st.data()
+)
+def test_gather_is_the_transpose_of_spread(sizes, seed, data):
+    kinds = data.draw(
+        st.lists(st.sampled_from([-1, 0, 1]), min_size=len(sizes), max_size=len(sizes))
+    )
+    first = np.append(0, np.cumsum(np.array(sizes) + 1)).astype(np.int32)
+    kind = np.array(kinds, np.int8)
+    N = _xofm.n_nodes(first, kind)
+    assert N == first[-1] + np.count_nonzero(kind) + 1
+    rng = np.random.default_rng(seed)
+    W, G = rng.normal(size=(first[-1], 8)), rng.normal(size=(N, 8))
+    table, dW = np.full((N, 8), np.nan), np.full(W.shape, np.nan)
+    _xofm.spread(W, first, kind, table)
+    _xofm.gather(G, first, kind, dW)
+    assert_array_equal(table[-1], 0)
+    assert_allclose((table * G)[:-1].sum(), (W * dW).sum(), rtol=1e-10, atol=1e-10)
+
+
+@given(
+    hnp.arrays(np.float64, st.integers(1, 20), elements=st.integers(-4, 4)),
+    st.integers(1, 6),
+    st.data(),
+)
+def test_quantile_knots_are_those_of_rows_written_out(x, pieces, data):
+    weight = data.draw(hnp.arrays(np.int64, x.size, elements=st.integers(1, 3)))
+    knots = quantile_knots(x, weight.astype(float), pieces)
+    written = np.repeat(x, weight)
+    assert_array_equal(knots, quantile_knots(written, np.ones(written.size), pieces))
+    assert knots[0] == x.min()
+    assert knots[-1] == x.max()
+    assert np.all(np.diff(knots) > 0)
+    for k in range(1, pieces):  # and those of numpy
+        quantile = np.quantile(written, k / pieces, method="inverted_cdf")
+        if not np.isclose(written.size * k / pieces % 1, [0, 1], atol=1e-9).any():
+            assert quantile in knots
+
+
+# Optimality
+
+
+def objective_of(model, case):
+    """(P) by the oracles, without the pieces that stand for the mean row."""
+    rows, y = trained(case)
+    phi, feature = encode(model, rows)
+    U = [xofm_score(row, feature, model.u, model.V) for row in phi]
+    loss, _, M = xofm_pairs(U, y, case.weight[case.weight > 0], case.tau)
+    seen = phi.any(axis=0)
+    of_numbers = np.ones(phi.shape[1], dtype=bool)
+    of_numbers[model.first[1:] - 1] = False  # a knot may be all that rows are at
+    for j in np.flatnonzero(case.is_category):
+        of_numbers[model.first[j] : model.first[j + 1]] = False
+    kept = seen | of_numbers
+    penalty = case.lambda_main * (model.u[kept] ** 2).sum()
+    return loss / M + penalty + case.lambda_pair * (model.V[kept] ** 2).sum()
+
+
+@every_solver
+@given(case=xofm_cases())
+def test_the_record_is_that_of_the_model(solver, case):
+    options = {"n_epochs": 3} if solver == "sgd" else {}
+    model = fit(case, solver=solver, **options)
+    c = model.convergence
+    assert_allclose(c.primal, objective_of(model, case), rtol=1e-10, atol=1e-12)
+    assert c.dual is None
+    assert c.converged == (c.violation <= c.tol)
+    if solver == "lbfgs":
+        assert c.converged
+    bounded = np.repeat(case.sign != 0, np.diff(model.first))
+    bounded[model.first[1:] - 1] = False
+    assert np.all(model.u[bounded] >= 0)
+    if case.sign.any():
+        assert np.all(model.V >= 0)
+
+
+@given(xofm_cases(monotone=False, factors=[0]))
+def test_main_effects_alone_reach_the_optimum_of_a_general_purpose_solver(case):
+    model = fit(case, tol=1e-9)
+    rows, y = trained(case)
+    phi, _ = encode(model, rows)
+    weight = case.weight[case.weight > 0]
+    M = xofm_pairs(np.zeros(len(y)), y, weight, case.tau)[2]
+
+    def value(u):
+        loss, slope, _ = xofm_pairs(phi @ u, y, weight, case.tau)
+        gradient = phi.T @ slope / M + 2 * case.lambda_main * u
+        return loss / M + case.lambda_main * u @ u, gradient
+
+    best = optimize.minimize(
+        value, np.zeros(phi.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10}
+    )
+    assert_allclose(model.convergence.primal, best.fun, rtol=1e-8, atol=1e-10)
+
+
+@given(xofm_cases(monotone=False, factors=[0]))
+def test_both_solvers_reach_the_same_loss_where_it_is_convex(case):
+    exact = fit(case, tol=1e-9).convergence
+    pairs = xofm_pairs(np.zeros(case.y.size), case.y, np.ones(case.y.size), 1.0)[2]
+    options = {"n_epochs": 20_000 / pairs, "batch_size": 4, "learning_rate": 0.1}
+    rough = fit(case, solver="sgd", **options).convergence
+    assert rough.primal >= exact.primal - 1e-9
+    assert_allclose(rough.primal, exact.primal, rtol=0.02, atol=0.02 * case.tau**2)
+
+
+@given(xofm_cases())
+def test_weight_2_is_the_row_written_twice(case):
+    twice = fit(case._replace(weight=np.where(case.weight > 0, 2.0, 0.0)))
+    rows = np.flatnonzero(case.weight > 0)
+    rows = np.repeat(rows, 2)
+    written = case._replace(X=case.X[rows], y=case.y[rows], weight=np.ones(rows.size))
+    # categories that only rows left out have are known to one alone
+    assume(all(
+        np.isin(case.X[:, j], case.X[rows, j]).all() or not case.is_category[j]
+        for j in range(case.X.shape[1])
+    ) and not np.isnan(case.X).any())  # fmt: skip
+    written = fit(written)
+    for a, b in zip(twice.breakpoints, written.breakpoints, strict=True):
+        assert_array_equal(a, b)
+    assert_allclose(
+        twice.decision_function(case.X), written.decision_function(case.X), atol=1e-6
+    )
+    assert_array_equal(twice.predict(case.X), written.predict(case.X))
+
+
+def test_no_order_of_the_rows_changes_the_model():
+    X, y = sample(80, 4)
+    order = np.random.default_rng(5).permutation(80)
+    a, b = fit_xofm(X, y, tol=1e-8), fit_xofm(X[order], y[order], tol=1e-8)
+    assert_allclose(a.u, b.u, atol=1e-5)
+    assert_allclose(a.V, b.V, atol=1e-5)
+
+
+def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient():
+    """So every pair is in a pass once: the random order is one."""
+    X, y = sample(70, 5)
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, 70)
+    pairs = int(xofm_pairs(np.zeros(70), y, np.ones(70), 1.0)[2])
+    options = {"sample_weight": weight, "rng": 3, "init_scale": 0.5}
+    rate = 1e-3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # the looks at the objective cut a run in 50: 50 passes of a batch each
+        moved = fit_xofm(
+            X, y, solver="sgd", batch_size=pairs, n_epochs=50, learning_rate=rate,
+            **options,
+        )  # fmt: skip
+        start = fit_xofm(X, y, max_time=1e-12, **options)
+    layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
+    order = np.argsort(y, kind="stable")
+    rows = _Rows(*layout.locate(X[order]), y[order], weight[order])
+    W = _padded(start.u, start.V)
+    W[layout.first[1:] - 1] = 0  # nothing is missing
+    bounds = _Bounds.of(layout, np.zeros(3))
+    objective = _Objective(layout, _Loss(rows, 1.0, 1), bounds, np.full(8, 1e-3))
+    for step in range(50):
+        W -= rate * (1 - step / 50) * objective.at(W)[1]
+    has_rows = np.ones(len(W), dtype=bool)
+    has_rows[layout.first[1:] - 1] = False
+    assert_allclose(moved.u[has_rows], W[has_rows, 0], atol=1e-12)
+    assert_allclose(moved.V[has_rows], W[has_rows, 1:5], atol=1e-12)
+
+
+# Penalties, monotone features
+
+
+@given(xofm_cases(monotone=False, factors=[0]))
+def test_a_larger_lambda_main_flattens_the_curves(case):
+    """At the optimum of a convex sum, the part with the larger price is smaller."""
+    sizes = []
+    for penalty in (1e-3, 1e-2, 0.1, 1.0):
+        model = fit(case._replace(lambda_main=penalty), tol=1e-8)
+        u = model.u.copy()
+        phi, _ = encode(model, trained(case)[0])
+        u[(model.first[1:] - 1)[~phi[:, model.first[1:] - 1].any(axis=0)]] = 0
+        unseen = ~phi.any(axis=0) & np.repeat(case.is_category, np.diff(model.first))
+        u[unseen] = 0
+        sizes.append((u**2).sum())
+    assert np.all(np.diff(sizes) <= 1e-6)
+
+
+def product(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    score = X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.05 * rng.normal(size=n)
+    return X, np.argsort(np.argsort(score)) * 4 // n
+
+
+def test_penalties_flatten_curves_and_fade_interactions():
+    X, y = product()
+    curves, heat = [], []
+    for penalty in (1e-4, 1e-2, 1.0):
+        curves.append(fit_xofm(X, y, lambda_main=penalty).importance().values.sum())
+        faded = fit_xofm(X, y, lambda_pair=penalty).interactions()
+        heat.append(sum(pair.strength for pair in faded))
+    assert curves[0] > curves[1] > curves[2] > 0
+    assert heat[0] > heat[1] > heat[2]
+    assert heat[2] < 1e-3
+
+
+def test_the_interaction_that_made_the_ranks_is_the_strongest():
+    X, y = product()
+    model = fit_xofm(X, y)
+    first, *others = model.interactions()
+    assert first.names == ("x1", "x2")
+    assert first.strength > 3 * others[0].strength
+    assert model.interactions(top=1)[0].names == first.names
+    alone = fit_xofm(X, y, n_factors=0)
+    assert (model.predict(X) == y).mean() > (alone.predict(X) == y).mean() + 0.3
+
+
+@every_solver
+@given(case=xofm_cases(), row=st.integers(0, 11), far=st.floats(0, 5))
+def test_raising_a_monotone_feature_never_lowers_the_score(solver, case, row, far):
+    options = {"n_epochs": 5, "learning_rate": 0.05} if solver == "sgd" else {}
+    model = fit(case, solver=solver, **options)
+    before = case.X[[row % len(case.X)]]
+    U = model.decision_function(before)[0]
+    for j in np.flatnonzero(case.sign):
+        after = before.copy()
+        after[0, j] += case.sign[j] * far
+        assert model.decision_function(after)[0] >= U - 1e-12 * (1 + abs(U))
+
+
+def test_a_monotone_feature_by_name_or_by_place():
+    X, y = sample(200, 4)
+    X[:, 0] *= -1
+    free = fit_xofm(X, y, n_factors=0, tol=1e-7)
+    assert np.all(np.diff(free.score_functions()[0].score) < 0)
+    right = fit_xofm(X, y, n_factors=0, monotone=[-1, 1, 1], tol=1e-7)
+    assert_allclose(right.convergence.primal, free.convergence.primal, atol=1e-6)
+    wrong = fit_xofm(X, y, n_factors=0, monotone={"x1": 1}, tol=1e-7)
+    assert_array_equal(wrong.monotone, [1, 0, 0])
+    assert wrong.convergence.primal > free.convergence.primal + 0.01
+    assert np.ptp(wrong.score_functions()[0].score) < 1e-3
+
+
+# Predictions
+
+
+@given(xofm_cases(), st.floats(-1, 1))
+def test_intervals_and_shares_are_those_of_the_definitions(case, shift):
+    model = fit(case, max_iter=5)
+    rows, y = trained(case)
+    weight = case.weight[case.weight > 0]
+    X = np.where(case.is_category, case.X, case.X + shift)
+    scores, U = model.decision_function(rows), model.decision_function(X)
+    interval, P = model.predict_interval(X), model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+    labels = model.predict(X)
+    for i, value in enumerate(U):
+        L, R = sorted(xofm_interval(value, scores, y, weight))
+        assert_array_equal(interval[i], [L, R])
+        held = [h for h in range(L, R + 1) if h in y]
+        for tau in (case.tau, 0.0):
+            kappa = [xofm_kappa(value, h, scores, y, weight, tau) for h in held]
+            if any(kappa):
+                break
+        else:
+            kappa = np.ones(len(held))
+        expected = np.zeros(case.r)
+        expected[held] = np.array(kappa) / sum(kappa)
+        assert_allclose(P[i], expected, atol=1e-12)
+        assert labels[i] == P[i].argmax()
+
+
+def test_rows_in_the_order_of_their_ranks_have_l_at_most_r():
+    X = np.arange(12.0)[:, None]
+    y = np.repeat([3, 5, 8], 4)
+    model = fit_xofm(X, y, n_factors=0, lambda_main=1e-6)
+    scores = model.decision_function(X)
+    assert np.all(np.diff(scores) > 0)
+    assert_array_equal(model.predict_interval(X), np.column_stack([y, y]))
+    assert_array_equal(model.predict(X), y)
+    assert_array_equal(model.predict_interval([[3.5], [7.5]]), [[3, 5], [5, 8]])
+
+
+def test_a_shift_of_all_scores_changes_no_prediction():
+    X, y = sample(60, 4)
+    model = fit_xofm(X, y)
+    U = np.rint(model.decision_function(X) * 64) / 64  # the shift is then exact
+    rank = np.searchsorted(model.start, np.arange(60), side="right") - 1
+    scores = np.rint(model.scores * 64) / 64
+    for shift in (0.0, 3.0, -17.5):
+        moved = dataclasses.replace(model, scores=scores + shift)
+        found = moved._interval(U + shift), moved._kappa(U + shift, 1.0)
+        if shift == 0.0:
+            expected = found
+        assert_array_equal(found[0], expected[0])
+        assert_array_equal(found[1], expected[1])
+    assert rank.size == 60
+
+
+def test_rules_use_the_probabilities():
+    X, y = sample(150, 5, noise=2.0)
+    model = fit_xofm(X, y)
+    P = model.predict_proba(X)
+    assert_array_equal(model.predict(X), P.argmax(axis=1))
+    median = (np.cumsum(P, axis=1) < 0.5).sum(axis=1)
+    assert_array_equal(model.predict(X, rule="median"), median)
+    cost = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    assert_array_equal(model.predict(X, rule="cost"), (P @ cost).argmin(axis=1))
+    steep = cost**2
+    chosen = model.predict(X, rule="cost", cost=steep)
+    assert_array_equal(chosen, (P @ steep).argmin(axis=1))
+    with pytest.raises(ValueError, match="for rule='cost' only"):
+        model.predict(X, cost=cost)
+    with pytest.raises(ValueError, match="rule must be one of"):
+        model.predict(X, rule="interval")
+
+
+def test_ranks_without_rows_are_never_predicted():
+    X, y = sample(90, 3)
+    y = np.array([1, 3, 4])[y]
+    model = fit_xofm(X, y, classes=range(6), sample_weight=np.where(y == 4, 0, 1.0))
+    assert set(model.predict(X)) <= {1, 3}
+    assert not model.predict_proba(X)[:, [0, 2, 4, 5]].any()
+    assert np.isin(model.predict_interval(X), [1, 3]).all()
+
+
+# Tables
+
+
+def frame_columns():
+    rng = np.random.default_rng(4)
+    n = 120
+    age = np.where(rng.random(n) < 0.2, np.nan, rng.uniform(20, 60, n))
+    colour = rng.choice(["red", "green", "blue"], n)
+    size = rng.integers(1, 4, n)
+    score = np.nan_to_num(age, nan=70) / 20 + (colour == "red") + size
+    y = np.searchsorted(np.quantile(score, [0.3, 0.7]), score)
+    return age, colour, size, y
+
+
+def test_missing_values_and_categories_are_pieces_of_their_own():
+    age, colour, size, y = frame_columns()
+    frame = pd.DataFrame({"age": age, "colour": pd.Categorical(colour), "size": size})
+    model = fit_xofm(frame, y, monotone={"size": 1})
+    assert model.names == ("age", "colour", "size")
+    by_age, by_colour, by_size = model.score_functions()
+    assert_array_equal(by_colour.at, ["blue", "green", "red"])
+    assert by_colour.score.argmax() == 2
+    assert by_age.missing > by_age.score.max()
+    assert by_size.name == "size"
+    assert by_size.at[0] == 1
+    assert by_size.at[-1] == 3
+    assert (model.predict(frame) == y).mean() > 0.9
+
+    # the same by another way
+    U = model.decision_function(frame)
+    reordered = frame[["size", "colour", "age"]].assign(more=1)
+    assert_array_equal(model.decision_function(reordered), U)
+    rows = [list(row) for row in zip(age.tolist(), colour, size, strict=True)]
+    assert_array_equal(model.decision_function(rows), U)
+    listed = fit_xofm(rows, y, monotone=[0, 0, 1], categorical=[1])
+    assert_array_equal(listed.decision_function(rows), U)
+    assert listed.names == ("x1", "x2", "x3")
+    named = pl.DataFrame({"age": age, "colour": colour, "size": size})
+    polars = fit_xofm(named, y, monotone={"size": 1}, categorical=["colour"])
+    assert_array_equal(polars.decision_function(named), U)
+    enum = named.with_columns(pl.col("colour").cast(pl.Enum(["red", "green", "blue"])))
+    ordered = fit_xofm(enum, y, monotone={"size": 1})
+    assert_array_equal(ordered.categories[1], ["red", "green", "blue"])
+    categorical = named.with_columns(pl.col("colour").cast(pl.Categorical))
+    assert_array_equal(model.decision_function(categorical), U)
+
+
+def test_what_training_lacks_stands_for_the_mean_row():
+    age, colour, size, y = frame_columns()
+    frame = pd.DataFrame({"colour": colour, "size": size})
+    model = fit_xofm(frame, y, categorical=["colour"])
+    unknown = pd.DataFrame({"colour": ["mauve", None], "size": [2, np.nan]})
+    parts = model.contributions(unknown)
+    assert_allclose(parts.values[0, 1], 0, atol=1e-12)  # centred
+    assert_allclose(parts.values[1, 1:3], 0, atol=1e-12)
+    assert_allclose([s.missing for s in model.score_functions()], 0, atol=1e-12)
+    mean = model.contributions(frame).values[:, 1:3].mean(axis=0)
+    assert_allclose(mean, 0, atol=1e-12)
+
+
+def test_numbers_beyond_the_training_range_count_as_its_ends():
+    X, y = sample(100, 3)
+    model = fit_xofm(X, y)
+    ends = np.array([X.min(axis=0), X.max(axis=0)])
+    beyond = ends + [[-5], [1e300]]
+    assert_array_equal(model.decision_function(beyond), model.decision_function(ends))
+
+
+@pytest.mark.parametrize(
+    "column", [np.zeros(40), np.full(40, np.nan), np.full(40, 1e300)]
+)
+def test_a_column_that_says_nothing_is_no_trouble(column):
+    X, y = sample(40, 3)
+    model = fit_xofm(np.column_stack([X, column]), y)
+    assert_allclose(model.importance().values[3], 0)
+    assert np.isfinite(model.decision_function(np.full((1, 4), np.nan))).all()
+
+
+def test_nullable_columns_are_numbers():
+    X, y = sample(60, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["d"] = pd.array([1, None, 3] * 20, dtype="Int64")
+    frame["e"] = [True, False, None] * 20
+    model = fit_xofm(frame, y)
+    assert model.categories == (None,) * 5
+    assert_array_equal(model.breakpoints[3], [1, 1.5, 2, 2.5, 3])
+    assert_array_equal(model.breakpoints[4], [0, 0.25, 0.5, 0.75, 1])
+
+
+# Explanations
+
+
+@given(xofm_cases())
+def test_contributions_add_up_to_the_score(case):
+    model = fit(case, max_iter=20)
+    U = model.decision_function(case.X)
+    names, values = model.contributions(case.X)
+    d = case.X.shape[1]
+    assert values.shape == (len(U), 1 + d + d * (d - 1) // 2)
+    assert len(names) == values.shape[1]
+    assert names[0] == "base"
+    assert names[1 : 1 + d] == model.names
+    scale = 1e-13 * (1 + np.abs(values).sum(axis=1))
+    assert np.all(np.abs(values.sum(axis=1) - U) <= scale)
+    phi, _ = encode(model, case.X)
+    for j, curve in enumerate(model.score_functions()):
+        pieces = slice(model.first[j], model.first[j + 1])
+        main = phi[:, pieces] @ model.u[pieces]
+        assert_allclose(values[:, 1 + j], main - model.centre[j], atol=1e-12)
+        if not case.is_category[j]:
+            there = ~np.isnan(case.X[:, j])
+            on_curve = np.interp(case.X[there, j], curve.at, curve.score)
+            assert_allclose(values[there, 1 + j], on_curve, atol=1e-12)
+            assert_allclose(values[~there, 1 + j], curve.missing, atol=1e-12)
+    column = 1 + d
+    for a in range(d):
+        for b in range(a + 1, d):
+            assert names[column] == f"x{a + 1}:x{b + 1}"
+            parts = [
+                phi[:, model.first[f] : model.first[f + 1]]
+                @ model.V[model.first[f] : model.first[f + 1]]
+                for f in (a, b)
+            ]
+            together = (parts[0] * parts[1]).sum(axis=1)
+            assert_allclose(values[:, column], together, atol=1e-12)
+            column += 1
+
+
+def test_interactions_are_products_of_factors():
+    X, y = product()
+    model = fit_xofm(X, y, n_intervals=[2, 3, 4])
+    pair = model.interaction("x3", 1)
+    assert pair.names == ("x3", "x2")
+    assert [len(at) for at in pair.at] == [5, 4]
+    a = slice(model.first[2], model.first[3] - 1)
+    b = slice(model.first[1], model.first[2] - 1)
+    assert_array_equal(pair.values, model.V[a] @ model.V[b].T)
+    # the strength is the range of the part of U on a grid of knots
+    grid = np.cumsum(np.cumsum(np.pad(pair.values, ((1, 0), (1, 0))), axis=0), axis=1)
+    assert_allclose(pair.strength, np.ptp(grid))
+    other = model.interaction(1, 2)
+    assert_array_equal(other.values, pair.values.T)
+    strengths = [found.strength for found in model.interactions()]
+    assert strengths == sorted(strengths, reverse=True)
+    assert len(strengths) == 3
+    curves = model.score_functions()
+    assert_allclose(model.importance().values, [np.ptp(c.score) for c in curves])
+    assert model.importance().names == model.names
+    for bad in ((0, 0), ("x1", "x1"), ("x9", 0), (0, 3), (True, 0)):
+        with pytest.raises(ValueError, match=r"^(a and b must|[ab] (names|must))"):
+            model.interaction(*bad)
+    with pytest.raises(ValueError, match="top must be a positive integer"):
+        model.interactions(top=0)
+
+
+# Threads, seeds, limits
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"solver": "sgd", "n_epochs": 0.02, "batch_size": 600},
+        {"early_stopping": 0.2},
+        {"monotone": [1, 0, -1]},
+    ],
+    ids=str,
+)
+def test_neither_threads_nor_another_run_change_a_byte(options, monkeypatch):
+    X, y = sample(5000, 4)  # five chunks of rows
+    models, U = [], []
+    for n_threads in (1, 2, 3, 8, 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            models.append(fit_xofm(X, y, n_threads=n_threads, rng=7, **options))
+        monkeypatch.setenv("ORDINAL_NUM_THREADS", str(n_threads))
+        U.append(models[0].decision_function(X).tobytes())
+    assert len({solution(model) for model in models}) == 1
+    assert len(set(U)) == 1
+
+
+def test_a_seed_matters_to_factors_alone():
+    X, y = sample(60, 3)
+    a, b = (fit_xofm(X, y, rng=seed) for seed in (0, 1))
+    assert solution(a) != solution(b)
+    a, b = (fit_xofm(X, y, rng=seed, n_factors=0) for seed in (0, 1))
+    assert solution(a) == solution(b)
+
+
+def test_early_stopping_returns_the_best_for_the_rows_held_out():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 8))
+    y = (X[:, 0] + 2 * rng.normal(size=200) > 0).astype(int)
+    options = {"lambda_main": 0.0, "lambda_pair": 0.0, "max_iter": 300}
+    stopped = fit_xofm(X, y, early_stopping=0.25, **options)
+    c = stopped.convergence
+    assert c.status is Status.HELD_OUT
+    assert not c.converged
+    assert c.n_iter < 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        whole = fit_xofm(X, y, **options)
+    assert whole.convergence.primal < c.primal
+    new = rng.normal(size=(2000, 8))
+    truth = new[:, 0] > 0
+    agree = [(m.predict(new) == truth).mean() for m in (stopped, whole)]
+    assert agree[0] > agree[1]
+    assert stopped.scores.size == 200  # those held out are training rows all the same
+    assert_allclose(
+        np.sort(stopped.scores), np.sort(stopped.decision_function(X)), rtol=0
+    )
+    brief = {"solver": "sgd", "n_epochs": 20.0}
+    sgd = fit_xofm(X, y, early_stopping=0.25, lambda_main=0.0, **brief)
+    assert sgd.convergence.status is Status.HELD_OUT
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "remedy"),
+    [
+        ({"max_iter": 2}, Status.MAX_ITER, "raise max_iter or tol"),
+        ({"max_time": 1e-9}, Status.MAX_TIME, "raise max_time or tol"),
+        (
+            {"solver": "sgd", "n_epochs": 0.01, "tol": 1e-9},
+            Status.N_EPOCHS,
+            "raise n_epochs or tol",
+        ),
+        (
+            {"solver": "sgd", "max_time": 1e-9},
+            Status.MAX_TIME,
+            "raise max_time or tol",
+        ),
+        ({"callback": lambda state: True}, Status.STOPPED, "the callback returned"),
+    ],
+)
+def test_a_fit_cut_short_says_so(limit, status, remedy):
+    X, y = sample(100, 4)
+    with pytest.warns(ConvergenceWarning, match=f"^fit_xofm: .*{remedy}"):
+        model = fit_xofm(X, y, **limit)
+    assert model.convergence.status is status
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@every_solver
+def test_a_callback_sees_the_state(solver):
+    X, y = sample(100, 4)
+    states = []
+    options = {"n_epochs": 50.0} if solver == "sgd" else {}
+    model = fit_xofm(X, y, solver=solver, callback=states.append, **options)
+    assert model.convergence.converged
+    steps = [state.n_iter for state in states]
+    assert steps == sorted(steps)
+    assert steps[-1] <= model.convergence.n_iter
+    assert all(state.method == "fit_xofm" for state in states)
+
+
+@every_solver
+def test_ctrl_c_ends_a_fit_at_once(solver):
+    X, y = sample(30_000, 5, d=10)
+    pressed = []
+
+    def press_soon(state):
+        if not pressed:
+            pressed.append(time.perf_counter() + 0.05)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    options = {"n_epochs": 1.0} if solver == "sgd" else {}
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit_xofm(X, y, solver=solver, tol=1e-12, callback=press_soon, **options)
+        waited = time.perf_counter() - pressed[0]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert waited < 1.0  # 0.1 on an idle machine
+
+
+def test_a_rate_that_is_too_large_is_reported():
+    X, y = sample(50, 3)
+    with pytest.raises(ValueError, match=r"learning_rate=1000 is too large"):
+        fit_xofm(X, y, solver="sgd", learning_rate=1000.0, n_epochs=100)
+
+
+# Files, arguments
+
+
+def test_a_model_survives_files_and_pickles(tmp_path):
+    age, colour, size, y = frame_columns()
+    frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
+    model = fit_xofm(frame, y, categorical=["colour"], monotone={"size": 1})
+    model.save(tmp_path / "m")
+    for copy in (ordinal.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
+        assert copy.names == model.names
+        assert copy.convergence.primal == model.convergence.primal
+        for array in (copy.u, copy.V, copy.scores, copy.mass, *copy.breakpoints):
+            assert not array.flags.writeable
+    with pytest.raises(ValueError, match="V must have shape"):
+        dataclasses.replace(model, u=model.u[:-1], V=model.V)._check()
+
+
+X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "error", "message"),
+    [
+        (X2, Y2, {"tau": 0}, ValueError, "tau must be a positive finite number"),
+        (X2, Y2, {"lambda_main": -1}, ValueError, "lambda_main must be .* >= 0"),
+        (X2, Y2, {"lambda_pair": np.nan}, ValueError, "lambda_pair must be"),
+        (X2, Y2, {"n_factors": 1.5}, ValueError, "n_factors must be"),
+        (X2, Y2, {"n_factors": -1}, ValueError, "n_factors must be"),
+        (X2, Y2, {"n_intervals": 0}, ValueError, "n_intervals must be a positive"),
+        (X2, Y2, {"n_intervals": [0]}, ValueError, r"n_intervals\[0\] must be"),
+        (X2, Y2, {"n_intervals": [1, 2]}, ValueError, "n_intervals has 2 entries"),
+        (X2, Y2, {"breakpoints": "log"}, ValueError, "breakpoints must be one of"),
+        (X2, Y2, {"solver": "adam"}, ValueError, "solver must be one of"),
+        (X2, Y2, {"n_epochs": 3}, ValueError, "n_epochs is for solver='sgd' only"),
+        (X2, Y2, {"learning_rate": 1}, ValueError, "learning_rate is for solver='sgd'"),
+        (X2, Y2, {"batch_size": 1}, ValueError, "batch_size is for solver='sgd' only"),
+        (
+            X2,
+            Y2,
+            {"solver": "sgd", "max_iter": 3},
+            ValueError,
+            "max_iter is for solver='lbfgs' only",
+        ),
+        (X2, Y2, {"tol": 0}, ValueError, "tol must be a positive"),
+        (X2, Y2, {"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
+        (X2, Y2, {"early_stopping": 1.0}, ValueError, "early_stopping must be a share"),
+        (
+            X2,
+            Y2,
+            {"early_stopping": True},
+            ValueError,
+            "early_stopping must be a share",
+        ),
+        (X2, Y2, {"early_stopping": 0.2}, ValueError, "early_stopping=0.2 holds out"),
+        (X2, Y2, {"monotone": [2]}, ValueError, "monotone of 'x1' must be -1, 0 or 1"),
+        (X2, Y2, {"monotone": [True]}, ValueError, "monotone of 'x1' must be"),
+        (X2, Y2, {"monotone": [1, 1]}, ValueError, "monotone must name features or"),
+        (X2, Y2, {"monotone": 1}, ValueError, "monotone must name features or"),
+        (X2, Y2, {"monotone": {"age": 1}}, ValueError, "monotone names 'age'"),
+        (
+            X2,
+            Y2,
+            {"monotone": [1], "categorical": [0]},
+            ValueError,
+            "'x1', whose categories have no order",
+        ),
+        (X2, Y2, {"categorical": "x1"}, ValueError, "categorical must be a sequence"),
+        (X2, Y2, {"categorical": [1]}, ValueError, "categorical must name columns or"),
+        (X2, Y2, {"categorical": ["b"]}, ValueError, "categorical names 'b'"),
+        (X2, Y2, {"init_scale": 0}, ValueError, "init_scale must be a positive"),
+        (X2, Y2, {"rng": -1}, ValueError, "rng must be"),
+        (X2, Y2, {"n_threads": 0}, ValueError, "n_threads must be"),
+        (X2, Y2, {"callback": 1}, TypeError, "callback must be callable"),
+        ([[0.0], [np.inf], [1]], Y2, {}, ValueError, "X must be finite or NaN"),
+        (X2, [1, 1, 1], {}, ValueError, "y needs at least 2 classes"),
+        ([["a"], ["b"], ["c"]], Y2, {}, TypeError, "X must hold real numbers"),
+        (
+            pd.DataFrame({"c": ["a", "b", "c"]}),
+            Y2,
+            {},
+            TypeError,
+            "column 'c' of X holds 'a' in row 0",
+        ),
+        (
+            pd.DataFrame([[1, 2]] * 3, columns=["c", "c"]),
+            Y2,
+            {},
+            ValueError,
+            "X has two columns 'c'",
+        ),
+    ],
+)
+def test_a_bad_argument_is_named(X, y, options, error, message):
+    with pytest.raises(error, match=message):
+        fit_xofm(X, y, **options)
+
+
+def test_a_table_that_is_not_like_the_training_rows_is_refused():
+    X, y = sample(30, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = fit_xofm(frame, y)
+    with pytest.raises(ValueError, match="X has no column 'b'"):
+        model.predict(frame[["a", "c"]])
+    with pytest.raises(ValueError, match="X has 2 features, the model was fitted on 3"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="must be finite or NaN"):
+        model.predict(np.full((1, 3), np.inf))
+    unnamed = fit_xofm(X, y)
+    assert_array_equal(unnamed.predict(frame), model.predict(X))
+    from scipy import sparse
+
+    with pytest.raises(TypeError, match="X is sparse"):
+        fit_xofm(sparse.csr_array(X), y)
+
+
+def test_kernels_refuse_arrays_that_do_not_fit():
+    first, kind = np.array([0, 3], np.int32), np.ones(1, np.int8)
+    with pytest.raises(ValueError, match="layout: inconsistent array shapes"):
+        _xofm.n_nodes(first[:1], kind)
+    with pytest.raises(ValueError, match="spread: inconsistent array shapes"):
+        _xofm.spread(np.zeros((3, 4)), first, kind, np.zeros((3, 4)))
+    with pytest.raises(ValueError, match="gather: inconsistent array shapes"):
+        _xofm.gather(np.zeros((5, 3)), first, kind, np.zeros((3, 3)))
+    node, share = np.zeros((2, 1), np.int32), np.zeros((2, 1))
+    with pytest.raises(ValueError, match="scores: inconsistent array shapes"):
+        _xofm.scores(node, share, np.zeros((5, 4)), np.zeros((2, 4)), np.zeros(3), 1)
+    with pytest.raises(ValueError, match="scatter: inconsistent array shapes"):
+        _xofm.scatter(
+            node, share, np.zeros((5, 4)), np.zeros((2, 4)), np.zeros(2), 1,
+            np.zeros((1, 5, 4)), 1,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="hinge: inconsistent array shapes"):
+        _xofm.hinge(
+            np.zeros(2), np.arange(2), np.zeros(2, np.int32), np.ones(2), 2, 1.0,
+            np.zeros(2), np.zeros((3, 2)), np.zeros(5),
+        )  # fmt: skip
