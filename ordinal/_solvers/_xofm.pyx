@@ -106,13 +106,13 @@ def scores(
 ):
     """S and U of every row. O(n d m)."""
     cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
-    cdef Py_ssize_t rows = CHUNK
+    cdef Py_ssize_t rows = CHUNK, chunks = (n + rows - 1) // rows
     cdef const simd_loops* ops = simd()
     if not (fits(node, share, table) and U.shape[0] == S.shape[0] == n
             and S.shape[1] == m):
         raise ValueError("scores: inconsistent array shapes")
-    for c in prange((n + rows - 1) // rows, nogil=True, schedule="static",
-                    num_threads=n_threads, use_threads_if=n_threads > 1):
+    for c in prange(chunks, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1 and chunks > 1):
         ops.xofm_scores(&node[c * rows, 0], &share[c * rows, 0],
                         min(rows, n - c * rows), d, &table[0, 0], m, &S[c * rows, 0],
                         &U[c * rows])
@@ -130,13 +130,14 @@ def scatter(
 ):
     """G[c] += the gradient of sum_i slope_i U_i over the c-th `rows` rows."""
     cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
+    cdef Py_ssize_t chunks = (n + rows - 1) // rows
     cdef const simd_loops* ops = simd()
     if not (fits(node, share, table) and slope.shape[0] == S.shape[0] == n
             and S.shape[1] == G.shape[2] == m and G.shape[1] == table.shape[0]
-            and (n + rows - 1) // rows <= G.shape[0]):
+            and chunks <= G.shape[0]):
         raise ValueError("scatter: inconsistent array shapes")
-    for c in prange((n + rows - 1) // rows, nogil=True, schedule="static",
-                    num_threads=n_threads, use_threads_if=n_threads > 1):
+    for c in prange(chunks, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1 and chunks > 1):
         ops.xofm_scatter(&node[c * rows, 0], &share[c * rows, 0],
                          min(rows, n - c * rows), d, &table[0, 0], m, &S[c * rows, 0],
                          &slope[c * rows], &G[c, 0, 0])
@@ -283,10 +284,11 @@ cdef void pair_of(const Sgd* p, int64_t number, int64_t* pair) noexcept nogil:
     pair[1] = number % p.start[k]
 
 
-cdef void add_pairs(
-    const Sgd* p, Py_ssize_t chunk, int64_t first, int64_t stop,
+cdef void add_chunk(
+    const Sgd* p, Py_ssize_t chunk, int64_t done, int64_t count,
 ) noexcept nogil:
-    """G[chunk] = the gradient of the pairs first..stop-1 of the random order."""
+    """G[chunk] = the gradient of PAIRS of the `count` pairs from `done` on."""
+    cdef int64_t first = done + chunk * PAIRS, stop = min(first + PAIRS, done + count)
     cdef Py_ssize_t d = p.at.d, m = p.m
     cdef int64_t number, epoch
     cdef int64_t pair[2]
@@ -371,10 +373,12 @@ def sgd(
         while done < stop:
             count = min(batch, stop - done)
             chunks = (count + PAIRS - 1) // PAIRS
-            for c in prange(chunks, schedule="static", num_threads=n_threads,
-                            use_threads_if=n_threads > 1 and chunks >= WORTHWHILE):
-                add_pairs(&p, c, done + c * PAIRS,
-                          min(done + (c + 1) * PAIRS, done + count))
+            if n_threads == 1 or chunks < WORTHWHILE:
+                for c in range(chunks):  # even a team of one costs as much as a pair
+                    add_chunk(&p, c, done, count)
+            else:
+                for c in prange(chunks, schedule="static", num_threads=n_threads):
+                    add_chunk(&p, c, done, count)
             for c in range(1, chunks):
                 for a in range(p.at.N * m):
                     p.G[a] += p.G[c * p.at.N * m + a]
