@@ -14,6 +14,8 @@ import numpy as np
 from ._solvers import _xofm
 from ._sparse import frozen
 
+_LARGEST = np.finfo(np.float64).max
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
@@ -124,6 +126,8 @@ def make_knots(X, weight, is_number, n_intervals, breakpoints) -> list[np.ndarra
             k = np.empty(0)
         elif not there.any():
             k = np.zeros(1)
+        elif not x[there].max() / 2 - x[there].min() / 2 < 0.5 * _LARGEST:
+            raise ValueError(f"column {j} of X spans more than {_LARGEST:.3g}")
         else:
             k = cut(x[there], weight[there], pieces)
         knots.append(frozen(k))

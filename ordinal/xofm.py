@@ -16,8 +16,8 @@ S = sum_j e_j,
     U = S_u + 1/2 (|S_v|^2 - sum_j |e_jv|^2)                                         (F)
 
 which costs O(d k) for k factors, whatever the number of pieces: a table holds the
-curves, linear between, at their knots. The gradient is scattered on the knots and summed
-up from there. With the scores sorted, the sum over pairs of (P) takes O(n log n).
+curves, linear between, at their knots. The gradient is scattered on the knots, then
+summed up. With the scores sorted, the sum over pairs of (P) takes O(n log n).
 
 A missing value, or a category, is a piece of its own: Phi is 1 there, and 0 elsewhere.
 A piece that no training row has stands for the mean row.
@@ -517,7 +517,7 @@ def fit_xofm(
         paper's stochastic descent on pairs.
     learning_rate : float > 0, for "sgd"
         Of a step on the mean of a batch; it falls to 0 in the course of the run.
-        Default 2 over the number of pieces, which the length of Phi goes with.
+        Default 4 over the number of pieces, which the length of Phi goes with.
     n_epochs : float > 0, for "sgd"
         Passes over all pairs, of which there can be n^2 / 2: a part of one will do for
         many rows. Default one, or more up to 2 million pairs.
@@ -593,6 +593,7 @@ def fit_xofm(
         solver, learning_rate, n_epochs, batch_size, tol, max_iter, n_threads
     )
     rng = resolve_rng(rng)
+    monitor = _Watched("fit_xofm", options.tol, callback, max_time)
     columns = Columns.of(X, categorical)
     Z = columns.read(X)
     problem = Problem.from_arrays(
@@ -604,18 +605,14 @@ def fit_xofm(
     order = np.argsort(problem.rank, kind="stable")
     order = order[problem.weight[order] > 0]
     Z, rank, weight = Z[order], problem.rank[order], problem.weight[order]
+    weight = weight / weight.max()  # products then neither overflow nor vanish together
     is_number = [labels is None for labels in columns.categories]
     knots = make_knots(Z, weight, is_number, intervals, breakpoints)
     layout = Layout.of(knots, columns.categories, sign < 0)
     rows = _Rows(*layout.locate(Z), rank, weight)
     part, held = _hold_out(rows, early_stopping, rng)
-    monitor = _Watched(
-        layout,
-        None if held is None else _Loss(held, tau, n_threads),
-        options.tol,
-        callback,
-        max_time,
-    )
+    if held is not None:
+        monitor.watch(layout, _Loss(held, tau, n_threads))
     bounds = _Bounds.of(layout, sign)
     W = _initial(layout, part, bounds, int(n_factors), init_scale, rng)
     penalty = np.full(W.shape[1], float(lambda_pair))
@@ -788,11 +785,12 @@ class _Watched(Monitor):
     Solvers leave the pieces to look at in `latest` before they ask to go on.
     """
 
-    def __init__(self, layout: Layout, held: _Loss | None, tol, callback, max_time):
-        super().__init__("fit_xofm", tol, callback, max_time)
+    _held: _Loss | None = None
+    latest: np.ndarray | None = None
+    best: np.ndarray | None = None  # pieces
+
+    def watch(self, layout: Layout, held: _Loss) -> None:
         self._layout, self._held = layout, held
-        self.latest: np.ndarray | None = None
-        self.best: np.ndarray | None = None  # pieces
         self._least, self._since = np.inf, 0
 
     def look(self) -> bool:
@@ -890,7 +888,7 @@ def _sgd(
         epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
     rate = options.learning_rate
     if rate is None:
-        rate = 2 / layout.n_pieces
+        rate = 4 / layout.n_pieces
     last = max(1, round(epochs * loss.n_pairs))
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None

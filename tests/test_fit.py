@@ -64,6 +64,7 @@ def test_a_record_cannot_be_changed():
     [
         (Status.MAX_ITER, "raise max_iter or tol, or lower C"),
         (Status.MAX_TIME, "raise max_time or tol, or lower C"),
+        (Status.N_EPOCHS, "raise n_epochs or tol, or use another solver"),
         (Status.STOPPED, "the callback returned a true value"),
         (Status.STALLED, "rounding hides smaller violations; raise tol or scale the"),
         (Status.INDEFINITE, "use a positive semi-definite kernel"),
@@ -87,7 +88,7 @@ def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
 
 
 def test_every_other_status_has_a_remedy():
-    for status in set(Status) - {Status.CONVERGED}:
+    for status in set(Status) - {Status.CONVERGED, Status.HELD_OUT}:
         with pytest.warns(ConvergenceWarning):
             record(status).warn_unless_converged("fit_it")
 
@@ -96,6 +97,7 @@ def test_success_is_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         record().warn_unless_converged("fit_it")
+        record(Status.HELD_OUT).warn_unless_converged("fit_it")  # ends as it was asked
 
 
 def test_the_monitor_reports_its_state():

@@ -280,6 +280,15 @@ def test_weight_2_is_the_row_written_twice(case):
     assert_array_equal(twice.predict(case.X), written.predict(case.X))
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_the_unit_of_the_weights_does_not_matter(factor):
+    X, y = sample(40, 3)
+    weight = np.random.default_rng(0).integers(1, 4, 40).astype(float)
+    a, b = (fit_xofm(X, y, sample_weight=w) for w in (weight, factor * weight))
+    assert_allclose(a.u, b.u, atol=1e-6)
+    assert_array_equal(a.predict(X), b.predict(X))
+
+
 def test_no_order_of_the_rows_changes_the_model():
     X, y = sample(80, 4)
     order = np.random.default_rng(5).permutation(80)
@@ -523,7 +532,7 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
 
 
 def test_what_training_lacks_stands_for_the_mean_row():
-    age, colour, size, y = frame_columns()
+    _, colour, size, y = frame_columns()
     frame = pd.DataFrame({"colour": colour, "size": size})
     model = fit_xofm(frame, y, categorical=["colour"])
     unknown = pd.DataFrame({"colour": ["mauve", None], "size": [2, np.nan]})
@@ -539,7 +548,7 @@ def test_numbers_beyond_the_training_range_count_as_its_ends():
     X, y = sample(100, 3)
     model = fit_xofm(X, y)
     ends = np.array([X.min(axis=0), X.max(axis=0)])
-    beyond = ends + [[-5], [1e300]]
+    beyond = ends + np.array([[-5], [1e300]])
     assert_array_equal(model.decision_function(beyond), model.decision_function(ends))
 
 
@@ -833,6 +842,7 @@ X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
         (X2, Y2, {"n_threads": 0}, ValueError, "n_threads must be"),
         (X2, Y2, {"callback": 1}, TypeError, "callback must be callable"),
         ([[0.0], [np.inf], [1]], Y2, {}, ValueError, "X must be finite or NaN"),
+        ([[-1e308], [1e308], [0]], Y2, {}, ValueError, "column 0 of X spans more than"),
         (X2, [1, 1, 1], {}, ValueError, "y needs at least 2 classes"),
         ([["a"], ["b"], ["c"]], Y2, {}, TypeError, "X must hold real numbers"),
         (
