@@ -517,7 +517,7 @@ def fit_xofm(
         paper's stochastic descent on pairs.
     learning_rate : float > 0, for "sgd"
         Of a step on the mean of a batch; it falls to 0 in the course of the run.
-        Default 4 over the number of pieces, which the length of Phi goes with.
+        Default 4 over the number of pieces or 16, and over tau if that is above 1.
     n_epochs : float > 0, for "sgd"
         Passes over all pairs, of which there can be n^2 / 2: a part of one will do for
         many rows. Default one, or more up to 2 million pairs.
@@ -888,7 +888,8 @@ def _sgd(
         epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
     rate = options.learning_rate
     if rate is None:
-        rate = 4 / layout.n_pieces
+        # slopes of u go with the pieces, those of roots and factors with tau as well
+        rate = 4 / max(16, layout.n_pieces) / max(1.0, loss.tau)
     last = max(1, round(epochs * loss.n_pairs))
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None

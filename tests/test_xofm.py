@@ -761,6 +761,20 @@ def test_ctrl_c_ends_a_fit_at_once(solver):
     assert waited < 1.0  # 0.1 on an idle machine
 
 
+@pytest.mark.parametrize("tau", [0.3, 1.0, 50.0])
+@pytest.mark.parametrize("monotone", [None, [1, 1, 1]])
+def test_the_default_rate_suits_any_margin(tau, monotone):
+    X, y = sample(60, 4)
+    for pieces in (1, 20):
+        options = {"tau": tau, "monotone": monotone, "n_intervals": pieces}
+        penalties = {"lambda_main": 1e-4, "lambda_pair": 1e-4}
+        model = fit_xofm(
+            X, y, solver="sgd", n_epochs=30, tol=1e9, **options, **penalties
+        )
+        start = tau**2 / 2  # (P) at U = 0
+        assert model.convergence.primal < start
+
+
 def test_a_rate_that_is_too_large_is_reported():
     X, y = sample(50, 3)
     with pytest.raises(ValueError, match=r"learning_rate=1000 is too large"):
