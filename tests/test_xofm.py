@@ -544,6 +544,23 @@ def test_what_training_lacks_stands_for_the_mean_row():
     assert_allclose(mean, 0, atol=1e-12)
 
 
+def test_missing_values_of_a_monotone_feature_have_no_order():
+    X, y = sample(80, 4, d=1, noise=0.1)
+    X[y == 0] = np.nan
+    model = fit_xofm(X, y, monotone=[1])
+    (curve,) = model.score_functions()
+    assert curve.missing < curve.score.min()
+    assert np.all(model.predict(X[y == 0]) == 0)
+
+
+def test_score_functions_are_centred_at_the_weighted_mean():
+    X, y = sample(80, 4)
+    weight = np.random.default_rng(0).uniform(0.1, 3.0, 80)
+    model = fit_xofm(X, y, sample_weight=weight)
+    main = model.contributions(X).values[:, 1:4]
+    assert_allclose(weight @ main, 0, atol=1e-10)
+
+
 def test_numbers_beyond_the_training_range_count_as_its_ends():
     X, y = sample(100, 3)
     model = fit_xofm(X, y)
@@ -687,6 +704,11 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
         warnings.simplefilter("ignore", ConvergenceWarning)
         whole = fit_xofm(X, y, **options)
     assert whole.convergence.primal < c.primal
+    # ten steps past the best one, which is what comes back
+    options["max_iter"] = c.n_iter - 10
+    with pytest.warns(ConvergenceWarning):
+        best = fit_xofm(X, y, early_stopping=0.25, **options)
+    assert solution(best) == solution(stopped)
     new = rng.normal(size=(2000, 8))
     truth = new[:, 0] > 0
     agree = [(m.predict(new) == truth).mean() for m in (stopped, whole)]
