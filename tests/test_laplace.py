@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracles import kernel_matrix, laplace_posterior, normal_log_mass, probit_terms
@@ -12,6 +12,8 @@ from strategies import gpor_cases, likelihood, sample
 from ordinal import _laplace, kernels
 from ordinal._covariance import Dense
 from ordinal._laplace import laplace
+
+few = settings(max_examples=settings.default.max_examples // 4)
 
 
 def gram(case):
@@ -35,6 +37,7 @@ def assert_is_mode(K, case, got, tol=1e-8):
     assert got.violation <= tol + slope * rounding / size
 
 
+@few
 @given(gpor_cases(decades=2))
 def test_the_mode_and_its_evidence_are_those_of_a_general_purpose_solver(case):
     K = gram(case)

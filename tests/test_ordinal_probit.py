@@ -313,9 +313,7 @@ def test_a_latent_value_that_is_known_has_no_distance():
 # Slopes by hyperparameters
 
 
-@given(
-    st.integers(2, 6), st.floats(-2, 1), st.floats(-2, 2), st.integers(0, 2**32 - 1)
-)
+@given(st.integers(2, 6), st.floats(-2, 1), st.floats(-2, 2), st.integers(0, 2**32 - 1))
 def test_slopes_by_hyperparameters_agree_with_differences(r, log_noise, first, seed):
     rng = np.random.default_rng(seed)
     n = 12
