@@ -90,7 +90,9 @@ def expectation_propagation(
         objective = expected - 0.5 * (cov.log_det + q.sum() + float(a @ h) - n)
         return Posterior(objective=objective, by_row=by_row, **common)
     by_row = w * np.array([-out[1], out[2], out[3]])
-    objective = float(w @ out[0]) - 0.5 * cov.log_det + 0.5 * float(eta @ h)
+    # 1/2 eta'A eta, as the maximum it is: the rounding of h then counts squared only
+    quadratic = float(eta @ h) - 0.5 * float(a @ h + P @ h**2)
+    objective = float(w @ out[0]) - 0.5 * cov.log_det + quadratic
     return Posterior(objective=objective, by_row=by_row, **common)
 
 

@@ -618,9 +618,10 @@ def _prepare(
         X = np.ascontiguousarray(X[:, rows])
     c = 1.0
     if fixed is not None:
-        c = float(np.sqrt(np.average(kernels.diagonal(fixed, X), weights=weight)))
-        if not 0 < c < np.inf:
-            raise ValueError(f"k(x, x) must be positive on average, got {c**2:.3g}")
+        mean = float(np.average(kernels.diagonal(fixed, X), weights=weight))
+        if not 0 < mean < np.inf:
+            raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
+        c = float(np.sqrt(mean))
     present = np.flatnonzero(problem.present)
     r = present.size
     rank = np.searchsorted(present, problem.rank[rows]).astype(np.int32)
