@@ -5,9 +5,9 @@ Given the others (the cavity, of mean h and variance lambda) each is chosen so t
 cavity times site has the mean and the variance of cavity times P; all at once, so that
 a sweep costs one factorisation. Sweeps converge linearly, and extrapolating the last
 three (Anderson's method) saves a third of them. One that brings the posterior no nearer
-to its fixed point forgets the earlier ones, and a second in a row halves the step. A
-row of weight w stands for w rows of one latent value, and so for w equal sites, one of
-which its cavity lacks: w >= 1.
+to its fixed point forgets the earlier ones; a second in a row halves the step, which
+grows again as sweeps get nearer. A row of weight w stands for w rows of one latent
+value, and so for w equal sites, one of which its cavity lacks: w >= 1.
 
     log Z = sum_i w_i (log Z_i - log int N(h, lambda) t_i / s_i) + log int N(0, Sigma)
             prod_i (t_i / s_i)^w_i,    the last = -1/2 ln |B| + 1/2 eta'A eta
@@ -71,9 +71,11 @@ def expectation_propagation(
         violation = float(out[4].max())
         if violation <= _TOL or not np.isfinite(violation):
             break
-        if violation > last:
-            if len(history) < 2:
-                step = max(step / 2, _LEAST_STEP)
+        if violation <= last:
+            step = min(1.0, 2 * step)
+        elif len(history) < 2:
+            step = max(step / 2, _LEAST_STEP)
+        else:
             history.clear()
         history.append((old, site - old))
         site = _extrapolated(history, np.array([A, np.sqrt(A)]))

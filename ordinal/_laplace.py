@@ -18,7 +18,7 @@ import numpy as np
 
 from ._likelihood import Likelihood, Posterior
 
-_TOL = 1e-10  # of the residual, in units of its largest term or 1
+_TOL = 1e-12  # of the residual, in units of its largest term or 1
 _USABLE = 1e-6  # the same: with more left, the mode was not found
 _MAX_ITER = 500
 _FALL = 1e-4  # Armijo's constant

@@ -558,6 +558,7 @@ class _Search:
     def _model(
         self, theta: np.ndarray, found: Minimum | None, n_eval: int, monitor: Monitor
     ) -> GporModel:
+        self.state = None  # a model is that of theta, whatever way led there
         posterior, cov, kernel = self.infer(theta)
         coef, root = cov.predictor(posterior.a)
         like = self.likelihood(theta, cov)

@@ -365,9 +365,9 @@ def test_rules(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rule": "mean"}, r"^rule must be one of 'mode', 'median', 'cost', got 'mean"),
+        ({"rule": "mean"}, r"^rule must be one of 'median', 'mode', 'cost', got 'mean"),
         ({"rule": "cost"}, r"^rule='cost' needs a cost"),
-        ({"cost": np.ones((4, 4))}, r"^cost: for rule='cost' only, got rule='mode'"),
+        ({"cost": np.ones((4, 4))}, r"^cost: for rule='cost' only, got rule='median'"),
         ({"rule": "cost", "cost": np.ones((3, 3))}, r"^cost has shape \(3, 3\)"),
         ({"diagonal": np.ones(60)}, r"^diagonal: for a precomputed kernel only"),
     ],
@@ -820,7 +820,7 @@ def test_the_weak_prior_holds_hyperparameters_near_the_start():
     named = {"gamma": (weak.kernel.gamma, 1.0)}
     base = fit_gpor(X, y, optimize=False).kernel.gamma
     same = fit_gpor(
-        X, y, prior={"gamma": (base, 1.0), "noise": (1.0, 0.5), "gap": (2 / 3, 1.0)}
+        X, y, prior={"gamma": (base, 2.0), "noise": (1.0, 0.5), "gap": (2 / 3, 2.0)}
     )
     assert_allclose(same.thresholds, weak.thresholds, rtol=1e-8)
     assert same.log_evidence == weak.log_evidence

@@ -96,7 +96,9 @@ def binary(args):
 
 
 def fits(args):
-    print("what                     inference  CPU s  evaluations  status     MZE    MAE")
+    print(
+        "what                     inference  CPU s  evaluations  status     MZE    MAE"
+    )
     X, _ = table(args.data, "abalone")
     stored = np.load(Path(args.data) / "splits/abalone/chu_equallength.npz")
     train, test, y = (stored[k] for k in ("train_idx_10", "test_idx_10", "y10"))
@@ -133,7 +135,9 @@ def report(what, inference, seconds, model, miss):
 
 
 def inducing(args):
-    print("what                     inference  CPU s  evaluations  status     MZE    MAE")
+    print(
+        "what                     inference  CPU s  evaluations  status     MZE    MAE"
+    )
     X, y, X_test, y_test = california(args.data, 5000)
     X, y, X_all, y_all = california(args.data, 18_000)
     X_test, y_test = X_all[:2000], y_all[:2000]
@@ -149,7 +153,7 @@ def inducing(args):
         seconds = time.process_time() - began
         miss = np.abs(model.predict(X_test) - y_test)
         report(f"{n} rows, inducing {m}", "laplace", seconds, model, miss)
-    print(f"peak memory {resident("VmHWM"):.0f} MB")
+    print(f"peak memory {resident('VmHWM'):.0f} MB")
 
 
 PARTS = {f.__name__: f for f in (evaluations, binary, fits, inducing)}
