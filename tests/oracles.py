@@ -355,7 +355,8 @@ def laplace_posterior(K, y, b, v, weight):
         value, slope = S(z)
         step = np.linalg.solve(curvature(z), slope)
         size = 1.0
-        while S(z - size * step)[0] > value and size > 1e-12:
+        rounding = 1e-12 * (1 + abs(value))
+        while S(z - size * step)[0] > value + rounding and size > 1e-12:
             size /= 2
         z = z - size * step
         if np.abs(slope).max() < 1e-11:
