@@ -177,8 +177,8 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument(
         "--proba",
         action="store_true",
-        help="a column with the probability of each rank besides; support vector models "
-        "must have been fitted with --set probability=True",
+        help="a column with the probability of each rank besides; support vector "
+        "models must have been fitted with --set probability=True",
     )
     predict.add_argument("--out", metavar="FILE", help="default: standard output")
     predict.set_defaults(run=_predict)

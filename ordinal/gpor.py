@@ -610,10 +610,9 @@ def _prepare(
             "sample_weight must be 0, or 1 or more, with inference='ep', got "
             f"{weight.min()}"
         )
-    if rows.size == problem.n_samples:
-        X = problem.X
-    else:
-        X = kernels.take(problem.X, rows)
+    X: Any = problem.X
+    if rows.size < problem.n_samples:
+        X = kernels.take(X, rows)
     make, gamma, fixed = _kernel_family(kernel, problem, X, weight)
     if isinstance(fixed, kernels.Precomputed) and rows.size < problem.n_samples:
         X = np.ascontiguousarray(X[:, rows])

@@ -73,7 +73,7 @@ def assert_is_of(cov, Sigma, W, rng):
 def test_dense(case):
     Sigma, W, rng = case
     cov = Dense(Sigma)
-    A, R, close = assert_is_of(cov, Sigma, W, rng)
+    _, R, close = assert_is_of(cov, Sigma, W, rng)
     assert_array_equal(cov.rest, 0)
     if W.max() == 0:
         assert_array_equal(cov.marginals()[0], np.diagonal(Sigma))

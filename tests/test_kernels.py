@@ -308,9 +308,9 @@ def test_relevances_are_checked(kernel):
         with pytest.raises(ValueError, match="do not have the 2 features of gamma"):
             made(np.ones((3, 2)), A)
     rows = CSR.from_any(sparse.csr_array(np.ones((3, 2))))
-    with pytest.raises(TypeError, match="^the ARD kernels take dense rows"):
+    with pytest.raises(TypeError, match=r"^the ARD kernels take dense rows"):
         made(rows, np.ones((3, 2)))
-    with pytest.raises(TypeError, match="^CSR rows go with the linear, polynomial"):
+    with pytest.raises(TypeError, match=r"^CSR rows go with the linear, polynomial"):
         kernels.Evaluator(made, rows, rows)
 
 

@@ -84,7 +84,7 @@ def binary(args):
             theta = s.begin.copy()
             theta[0] = log_gamma
 
-            def evaluate(theta=theta):
+            def evaluate(s=s, theta=theta):
                 s.state = None
                 return s._minus(theta)
 
@@ -126,6 +126,11 @@ def fits(args):
         print(f"  {(top < 40).sum()} of the 40 telling features are the most relevant")
 
 
+COLUMNS = (
+    f"{'what':24} inference  CPU s  evaluations  {'status':9} {'MZE':>6} {'MAE':>6}"
+)
+
+
 def report(what, inference, seconds, model, miss):
     c = model.convergence
     print(
@@ -138,9 +143,8 @@ def inducing(args):
     print(
         "what                     inference  CPU s  evaluations  status     MZE    MAE"
     )
-    X, y, X_test, y_test = california(args.data, 5000)
-    X, y, X_all, y_all = california(args.data, 18_000)
-    X_test, y_test = X_all[:2000], y_all[:2000]
+    X, y, X_test, y_test = california(args.data, 18_000)
+    X_test, y_test = X_test[:2000], y_test[:2000]
     cases = [(1500, None), (1500, 200), (18_000, 200), (100_000, 200)]
     for n, m in cases:
         rows = np.arange(n) % len(X)

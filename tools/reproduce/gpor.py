@@ -4,12 +4,14 @@
 
 W. Chu, Z. Ghahramani, "Gaussian processes for ordinal regression", JMLR 6:1019-1041,
 2005, section 6.2: targets in 5 or 10 bins of equal length, the authors' own 20
-partitions, Gaussian kernel, hyperparameters by evidence, the most probable rank. The
-other four sets, and Wisconsin's neighbours, are not among the data.
+partitions, Gaussian kernel, hyperparameters by evidence. The
+other four sets are not among the data.
 
 All cells are fitted with the defaults of `fit_gpor`, MAP with inference="laplace".
-Features are standardised by the training rows; one that is constant in them is left out.
-`--prior none` maximises the plain evidence.
+Features are standardised by the training rows; one that is constant in them is left
+out. The rank is the median, the default; `--rule mode` takes the paper's, the most
+probable. `--prior none` maximises the plain evidence. The deviations of the prior were
+chosen on the first three sets.
 
 "off" is how far our mean lies above the paper's, in standard deviations that the paper
 gives over partitions.
@@ -77,7 +79,7 @@ def errors(args, name, bins, method, split):
             X, y, inference=INFERENCE[method], kernel=args.kernel,
             n_restarts=args.restarts, classes=range(1, bins + 1), n_threads=1, **options
         )  # fmt: skip
-    miss = np.abs(model.predict(X_test) - y_test)
+    miss = np.abs(model.predict(X_test, rule=args.rule) - y_test)
     c = model.convergence
     return 100 * (miss > 0).mean(), 100 * miss.mean(), c.converged, c.n_iter
 
@@ -121,6 +123,7 @@ def main():
     )
     parser.add_argument("--splits", type=int, default=20, help="the first N of 20")
     parser.add_argument("--prior", choices=("weak", "none"), default="weak")
+    parser.add_argument("--rule", choices=("median", "mode"), default="median")
     parser.add_argument("--kernel", choices=("rbf", "ard"), default="rbf")
     parser.add_argument("--restarts", type=int, default=0)
     args = parser.parse_args()
