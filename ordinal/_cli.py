@@ -26,6 +26,7 @@ import ordinal
 from ._fit import ConvergenceWarning, DisorderedThresholdsWarning
 from ._table import Table, read_table
 from .datasets import make_gaussians, make_tlssvor
+from .gpor import fit_gpor
 from .metrics import mae, mze
 from .model_selection import stratified_holdout
 from .npsvor import fit_npsvor
@@ -43,6 +44,8 @@ METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
     "svorex": (fit_svorex, {}),
     "shashua-levin": (fit_shashua_levin, {}),
     "redsvm": (fit_redsvm, {}),
+    "gpor-laplace": (fit_gpor, {"inference": "laplace"}),
+    "gpor-ep": (fit_gpor, {"inference": "ep"}),
 }
 
 _BINNING = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
@@ -174,8 +177,8 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument(
         "--proba",
         action="store_true",
-        help="a column with the probability of each rank besides; the model must have "
-        "been fitted with --set probability=True",
+        help="a column with the probability of each rank besides; support vector "
+        "models must have been fitted with --set probability=True",
     )
     predict.add_argument("--out", metavar="FILE", help="default: standard output")
     predict.set_defaults(run=_predict)

@@ -59,7 +59,8 @@ class Dense:
         """(diagonal of the posterior covariance A, 1 - W_i A_ii). O(n^3 / 3)."""
         L_inverse = self._cholesky.invert_factor()
         self._inverted = True
-        q = np.einsum("ij,ij->j", L_inverse, L_inverse)  # the diagonal of B^-1
+        q = np.empty(len(L_inverse))  # the diagonal of B^-1
+        _covariance.column_norms(L_inverse, q)
         diagonal = np.diagonal(self.Sigma)
         small = np.flatnonzero(self.W * diagonal < _SMALL)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ._likelihood import Likelihood, Posterior
 
-_TOL = 1e-10  # of the residual, in units of its largest term or 1
+_TOL = 1e-12  # of the residual, in units of its largest term or 1
 _USABLE = 1e-6  # the same: with more left, the mode was not found
 _MAX_ITER = 500
 _FALL = 1e-4  # Armijo's constant
@@ -40,13 +40,20 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
     f = cov.times(a)
     out, value = _S(like, a, f)
     last, fresh, fall = 0.0, False, np.inf
+    exact = np.inf  # what was left when f was last recomputed
     n_iter = 0
     while n_iter < _MAX_ITER:
         residual = w * out[1] - a
         violation = _violation(residual, w * out[1])
         rounding = 1e-13 * (1 + abs(value))
         if violation <= _TOL or (fresh and fall < rounding and violation > last / 2):
-            break
+            f = cov.times(a)  # without what the steps have left of their rounding
+            out, value = _S(like, a, f)
+            before, exact = exact, _violation(w * out[1] - a, w * out[1])
+            if exact <= _TOL or exact > before / 2:
+                break
+            last, fresh, fall = 0.0, False, np.inf
+            continue
         fresh = violation > _KEEP * last
         if fresh:
             cov.factor(w * out[2])
@@ -67,7 +74,11 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
         else:
             break
         (a, f), out, value = trial, at_trial, new
+    f = cov.times(a)
+    out, value = _S(like, a, f)
     violation = _violation(w * out[1] - a, w * out[1])
+    if violation > _USABLE and state is not None:
+        return laplace(cov, like, None)  # a start so far off that f is all rounding
     return _posterior(cov, like, a, f, out, value, violation, n_iter)
 
 

@@ -177,6 +177,8 @@ def _frozen_within(value: Any) -> Any:
     if isinstance(value, Convergence | CumulativeLink | SoftmaxLink):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
+    if isinstance(value, kernels.ARD | kernels.LinearARD):
+        return type(value)(value.gamma)
     if type(value) in (list, tuple):
         return type(value)(_frozen_within(item) for item in value)
     return value

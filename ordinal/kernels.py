@@ -129,7 +129,7 @@ class LinearARD:
     Examples
     --------
     >>> from ordinal.kernels import LinearARD
-    >>> float(LinearARD([0.5, 2.0])([[1.0, 2.0]], [[3.0, 4.0]])[0, 0])
+    >>> round(float(LinearARD([0.5, 2.0])([[1.0, 2.0]], [[3.0, 4.0]])[0, 0]), 6)
     17.5
     """
 

@@ -5,9 +5,11 @@ Rows, ranks and costs are looked at one by one, on purpose.
 """
 
 import math
+from itertools import count
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, stats
+from scipy.special import log_ndtr
 
 # Kernels
 
@@ -23,6 +25,11 @@ def kernel_value(kernel, a, b):
         case "RBF":
             squares = sum((s - t) ** 2 for s, t in zip(a, b, strict=True))
             return math.exp(-kernel.gamma * squares)
+        case "ARD":
+            terms = zip(kernel.gamma, a, b, strict=True)
+            return math.exp(-sum(g * (s - t) ** 2 for g, s, t in terms))
+        case "LinearARD":
+            return sum(g * s * t for g, s, t in zip(kernel.gamma, a, b, strict=True))
     raise AssertionError(kernel)
 
 
@@ -287,6 +294,232 @@ def svor_rounding(K, g, width, b):
     f = np.abs(K) @ beta
     largest = 1 + f.max() + np.abs(b).max()
     return 1e-13 * (beta @ f + width.sum() * largest + b @ b)
+
+
+# GPOR: equations and appendices are those of Chu and Ghahramani; y are ranks 0..r-1, b
+# the r - 1 thresholds, v the noise variance, one for all rows or one a row
+
+
+def normal_log_mass(lower, upper):
+    """log (Phi(upper) - Phi(lower)), from the tail in which both are small."""
+    lower, upper = np.asarray(lower, float), np.asarray(upper, float)
+    with np.errstate(invalid="ignore"):
+        flip = lower + upper > 0
+    low, high = np.where(flip, -upper, lower), np.where(flip, -lower, upper)
+    return log_ndtr(high) + np.log(-np.expm1(log_ndtr(low) - log_ndtr(high)))
+
+
+def probit_ends(h, y, b, v):
+    """z2 and z1 of (5) for latent values h."""
+    edges = np.concatenate([[-np.inf], b, [np.inf]])
+    s = np.sqrt(v)
+    return (edges[y] - h) / s, (edges[np.asarray(y) + 1] - h) / s
+
+
+def probit_terms(h, y, b, v):
+    """log P, d log P / dh and -d2 log P / dh2: (5), (6), (7) as printed."""
+    z2, z1 = probit_ends(h, y, b, v)
+    log_P = normal_log_mass(z2, z1)
+
+    def over_P(z):  # N(z) / P and z N(z) / P
+        far = np.isinf(z)
+        z = np.where(far, 0, z)
+        ratio = np.exp(np.where(far, -np.inf, -0.5 * z**2 - log_P))
+        return ratio / math.sqrt(2 * math.pi), z * ratio / math.sqrt(2 * math.pi)
+
+    (n1, zn1), (n2, zn2) = over_P(z1), over_P(z2)
+    v0, v1 = n1 - n2, zn1 - zn2
+    return log_P, -v0 / np.sqrt(v), (v0**2 + v1) / v
+
+
+def half(K):
+    """R with K = R R', for a K that may be singular."""
+    values, vectors = np.linalg.eigh(K)
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def laplace_posterior(K, y, b, v, weight):
+    """Mode f of (9), W of (7) there, and minus (21), by a general-purpose method."""
+    R = half(K)
+
+    def S(z):
+        log_P, g, _ = probit_terms(R @ z, y, b, v)
+        return 0.5 * z @ z - weight @ log_P, z - R.T @ (weight * g)
+
+    def curvature(z):
+        W = weight * probit_terms(R @ z, y, b, v)[2]
+        return np.eye(len(z)) + R.T @ (W[:, None] * R)
+
+    z = np.zeros(len(y))
+    for _ in range(200):  # Newton, halved until it falls
+        value, slope = S(z)
+        step = np.linalg.solve(curvature(z), slope)
+        size = 1.0
+        rounding = 1e-12 * (1 + abs(value))
+        while S(z - size * step)[0] > value + rounding and size > 1e-12:
+            size /= 2
+        z = z - size * step
+        if np.abs(slope).max() < 1e-11:
+            break
+    value, _ = S(z)
+    W = weight * probit_terms(R @ z, y, b, v)[2]
+    log_det = np.linalg.slogdet(np.eye(len(y)) + K * W)[1]
+    return R @ z, W, -value - 0.5 * log_det
+
+
+def sequential_ep(K, y, b, v, tol=1e-12, max_sweeps=1000):
+    """Appendix B, a row after another with rank-one updates: (p, m, h, A, log Z)."""
+    n = len(y)
+    noise = np.broadcast_to(v, n)
+    p, m, log_s = np.zeros(n), np.zeros(n), np.zeros(n)
+    for sweep in count():
+        # Pi changes by every update, and so does what their rounding leaves behind
+        A = K - K @ np.linalg.solve(np.eye(n) + p[:, None] * K, p[:, None] * K)
+        h = A @ (p * m)
+        change = 0.0
+        for i in range(n):
+            lam = A[i, i] / (1 - A[i, i] * p[i])
+            cavity = h[i] + lam * p[i] * (h[i] - m[i])
+            log_Z, alpha, nu = probit_terms(cavity, y[i], b, lam + noise[i])
+            new = nu / (1 - lam * nu)
+            change = max(change, abs(new / p[i] - 1) if p[i] > 0 else math.inf)
+            eta = (alpha + p[i] * (h[i] - m[i])) / (1 - A[i, i] * p[i])
+            rho = (new - p[i]) / (1 + (new - p[i]) * A[i, i])
+            column = A[:, i].copy()
+            A -= rho * np.outer(column, column)
+            h = h + eta * column
+            moved = cavity + alpha / nu
+            change = max(change, abs(moved - m[i]) / (1 + abs(moved)))
+            p[i], m[i] = new, moved
+            log_s[i] = log_Z + 0.5 * math.log1p(lam * new) + 0.5 * alpha**2 / nu
+        if change < tol or sweep == max_sweeps:
+            break
+    B = (m * p) @ A @ (m * p) - p @ m**2
+    log_det = np.linalg.slogdet(np.eye(n) + K * p)[1]
+    return p, m, h, A, log_s.sum() - 0.5 * log_det + 0.5 * B
+
+
+def expected_log_p(h, A, y, b, v):
+    """sum_i int N(f; h_i, A_i) ln P(y_i | f) df by the trapezoidal rule."""
+    t = np.linspace(-12, 12, 2001)
+    density = np.exp(-0.5 * t**2) / math.sqrt(2 * math.pi) * (t[1] - t[0])
+    noise = np.broadcast_to(v, len(y))
+    total = 0.0
+    for i in range(len(y)):
+        values = probit_terms(h[i] + math.sqrt(A[i]) * t, y[i], b, noise[i])[0]
+        total += density @ values
+    return total
+
+
+def variational_bound(K, h, A, y, b, v):
+    """(13), whose value (27) is: E_Q ln P(D | f) less the divergence of Q = N(h, A)."""
+    n = len(y)
+    inverse = np.linalg.inv(K)
+    divergence = np.trace(inverse @ A) + h @ inverse @ h - n
+    divergence += np.linalg.slogdet(K)[1] - np.linalg.slogdet(A)[1]
+    return expected_log_p(h, np.diagonal(A), y, b, v) - 0.5 * divergence
+
+
+def exact_evidence(K, y, b, v):
+    """P(D): f plus noise is normal, and every row has it between two thresholds."""
+    n = len(y)
+    edges = np.concatenate([[-np.inf], b, [np.inf]])
+    y = np.asarray(y)
+    return stats.multivariate_normal(np.zeros(n), K + v * np.eye(n)).cdf(
+        edges[y + 1], lower_limit=edges[y]
+    )
+
+
+def sampled_evidence(K, y, b, v, h, A, n_samples, rng):
+    """ln P(D) by importance sampling from N(h, 1.2 A), and its standard error."""
+    spread = 1.2 * A
+    q = stats.multivariate_normal(h, spread)
+    f = q.rvs(n_samples, random_state=rng)
+    prior = stats.multivariate_normal(np.zeros(len(y)), K)
+    log_w = prior.logpdf(f) - q.logpdf(f)
+    log_w += np.array([probit_terms(row, y, b, v)[0].sum() for row in f])
+    w = np.exp(log_w - log_w.max())
+    return log_w.max() + math.log(w.mean()), w.std() / w.mean() / math.sqrt(n_samples)
+
+
+def classifier_ep(K, sign, mean, sweeps=200):
+    """Binary GP classification, f ~ N(mean, K), P = Phi(sign f): EP's log evidence and
+    posterior mean and variance of f - mean.
+
+    C. E. Rasmussen, C. K. I. Williams, 2006: Algorithm 3.5 and (3.65), in the natural
+    parameters of the sites, with the prior mean moved into the likelihood.
+    """
+    n = len(sign)
+    tau, nu = np.zeros(n), np.zeros(n)
+    Sigma, mu = K.copy(), np.zeros(n)
+    for _ in range(sweeps):
+        for i in range(n):
+            tau_i = 1 / Sigma[i, i] - tau[i]
+            nu_i = mu[i] / Sigma[i, i] - nu[i]
+            cavity, var = nu_i / tau_i, 1 / tau_i
+            z = sign[i] * (cavity + mean) / math.sqrt(1 + var)
+            ratio = math.exp(stats.norm.logpdf(z) - log_ndtr(z))
+            hat = cavity + sign[i] * var * ratio / math.sqrt(1 + var)
+            hat_var = var - var**2 * ratio / (1 + var) * (z + ratio)
+            delta = 1 / hat_var - tau_i - tau[i]
+            tau[i] += delta
+            nu[i] = hat / hat_var - nu_i
+            column = Sigma[:, i]
+            Sigma = Sigma - np.outer(column, column) * delta / (1 + delta * column[i])
+            mu = Sigma @ nu
+        root = np.sqrt(tau)
+        B = np.eye(n) + root[:, None] * K * root
+        V = np.linalg.solve(np.linalg.cholesky(B), root[:, None] * K)
+        Sigma = K - V.T @ V
+        mu = Sigma @ nu
+    var = 1 / (1 / np.diagonal(Sigma) - tau)
+    cavity = var * (mu / np.diagonal(Sigma) - nu)
+    site = nu / tau
+    z = sign * (cavity + mean) / np.sqrt(1 + var)
+    both = K + np.diag(1 / tau)
+    log_Z = -0.5 * np.linalg.slogdet(both)[1] - 0.5 * site @ np.linalg.solve(both, site)
+    log_Z += log_ndtr(z).sum() + 0.5 * np.log(var + 1 / tau).sum()
+    log_Z += ((cavity - site) ** 2 / (2 * (var + 1 / tau))).sum()
+    return log_Z, mu, np.diagonal(Sigma)
+
+
+def classifier_laplace(K, sign, mean):
+    """The same by Laplace's method, Algorithms 3.1 and (3.16), (3.32)."""
+    n = len(sign)
+    f = np.zeros(n)
+    for _ in range(200):
+        z = sign * (f + mean)
+        ratio = np.exp(stats.norm.logpdf(z) - log_ndtr(z))
+        W = ratio**2 + z * ratio
+        root = np.sqrt(W)
+        B = np.eye(n) + root[:, None] * K * root
+        rhs = W * f + sign * ratio
+        a = rhs - root * np.linalg.solve(B, root * (K @ rhs))
+        f = K @ a
+    log_q = -0.5 * a @ f + log_ndtr(sign * (f + mean)).sum()
+    log_q -= 0.5 * np.linalg.slogdet(B)[1]
+    return log_q, f, np.diagonal(K - K @ np.linalg.inv(K + np.diag(1 / W)) @ K)
+
+
+def predicted_variance(K, k, kappa, W):
+    """Of (16) or (17), W being Lambda or Pi; k (m, n) and kappa = k(x, x), (m,)."""
+    inverse = np.linalg.inv(K + np.diag(1 / W))
+    return kappa - np.einsum("ij,jk,ik->i", k, inverse, k)
+
+
+def rank_probabilities(mean, var, b, noise):
+    """(18)."""
+    edges = np.concatenate([[-np.inf], b, [np.inf]])
+    z = (edges - np.asarray(mean)[:, None]) / np.sqrt(noise**2 + var)[:, None]
+    with np.errstate(divide="ignore"):
+        return np.exp(normal_log_mass(z[:, :-1], z[:, 1:]))
+
+
+def fitc(K, columns):
+    """Q and the diagonal that FITC adds to it: K_nm K_mm^-1 K_mn, diag(K - Q)."""
+    K_nm = K[:, columns]
+    Q = K_nm @ np.linalg.inv(K_nm[columns]) @ K_nm.T
+    return Q, np.diagonal(K - Q)
 
 
 # XOFM: (U), (P) and the definitions are those of ordinal/xofm.py

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ordinal import kernels
+from ordinal._likelihood import Likelihood
 
 
 class Case(NamedTuple):
@@ -224,6 +225,110 @@ def svor_cases(
         C=draw(C),
         weight=weight,
         cost=draw(any_cost if cost is None else cost(r)),
+    )
+
+
+class GporCase(NamedTuple):
+    """A training set and hyperparameters of GPOR, in the units of f."""
+
+    X: np.ndarray
+    y: np.ndarray  # ranks 0..r-1
+    r: int
+    kernel: str
+    gamma: np.ndarray  # one a feature; "rbf" takes the first, "linear" none
+    noise: float
+    thresholds: np.ndarray
+    weight: np.ndarray  # whole numbers
+
+    @property
+    def start(self):
+        """As `fit_gpor` takes them."""
+        start = {"noise": self.noise, "thresholds": self.thresholds}
+        if self.kernel == "rbf":
+            start["gamma"] = self.gamma[0]
+        elif self.kernel != "linear":
+            start["gamma"] = self.gamma
+        return start
+
+    @property
+    def made(self):
+        """The kernel as an object."""
+        return {
+            "rbf": lambda: kernels.RBF(float(self.gamma[0])),
+            "ard": lambda: kernels.ARD(self.gamma),
+            "linear": kernels.Linear,
+            "ard_linear": lambda: kernels.LinearARD(self.gamma),
+        }[self.kernel]()
+
+    @property
+    def options(self):
+        return {
+            "kernel": self.kernel,
+            "start": self.start,
+            "sample_weight": self.weight,
+            "prior": None,
+            "n_threads": 1,
+        }
+
+    @property
+    def model(self):
+        """The same for the oracles: y, b, v."""
+        return self.y, self.thresholds, self.noise**2
+
+    @property
+    def likelihood(self):
+        return likelihood(*self.model, self.weight)
+
+    @property
+    def repeated(self):
+        """Every row as often as it weighs."""
+        rows = np.repeat(np.arange(len(self.y)), self.weight)
+        return self._replace(
+            X=self.X[rows], y=self.y[rows], weight=np.ones(rows.size, int)
+        )
+
+
+GPOR_KERNELS = ["rbf", "ard", "linear", "ard_linear"]
+
+
+def likelihood(y, b, v, weight=None, rest=0.0, n_threads=1):
+    """A `Likelihood` of ranks, thresholds and a noise variance."""
+    n, b = len(y), np.asarray(b, float)
+    return Likelihood(
+        rank=np.asarray(y, np.int32),
+        weight=np.ones(n) if weight is None else np.asarray(weight, float),
+        noise=float(np.sqrt(v)),
+        first=float(b[0]),
+        width=np.concatenate([[np.inf], np.diff(b), [np.inf]]),
+        rest=np.broadcast_to(rest, n).astype(float),
+        n_threads=n_threads,
+    )
+
+
+@st.composite
+def gpor_cases(
+    draw, max_n=12, kernel=GPOR_KERNELS, weighted=True, decades=1.0, distinct=False
+):
+    """Hyperparameters within so many decades of 1; `distinct` rows differ."""
+    X, y, r = draw(datasets(max_n))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    if distinct:
+        X = X + rng.normal(size=X.shape)
+    near = st.floats(-decades, decades)
+    gaps = draw(st.lists(near, min_size=r - 2, max_size=r - 2))
+    first = draw(st.floats(-3, 3))
+    weight = np.ones(y.size, int)
+    if weighted and draw(st.booleans()):
+        weight = rng.integers(1, 4, y.size)
+    return GporCase(
+        X=X,
+        y=y,
+        r=r,
+        kernel=draw(st.sampled_from(kernel)),
+        gamma=10 ** np.array([draw(near) for _ in range(X.shape[1])]),
+        noise=10 ** draw(near),
+        thresholds=first + np.append(0, np.cumsum(10 ** np.array(gaps))),
+        weight=weight,
     )
 
 

@@ -258,6 +258,141 @@ def test_an_unknown_level_is_refused(tmp_path):
     assert "baseline, got 'quantum'" in out.stderr
 
 
+# A gamma a feature
+
+
+@st.composite
+def relevance(draw):
+    A, B = draw(pairs())
+    decades = st.floats(-2, 1)
+    d = A.shape[1]
+    gamma = 10 ** np.array(draw(st.lists(decades, min_size=d, max_size=d)))
+    return A, B, draw(st.sampled_from([kernels.ARD, kernels.LinearARD]))(gamma)
+
+
+@given(relevance())
+def test_relevance_kernels_are_their_formulas(case):
+    A, B, kernel = case
+    expected = kernel_matrix(kernel, A, B)
+    scale = 1e-12 * (1 + kernel.gamma.max()) * (1 + np.abs(A).max() ** 2) * A.shape[1]
+    K = kernel(A, B)
+    assert_allclose(K, expected, rtol=1e-12, atol=scale)
+    assert_allclose(kernel(A.tolist(), B.tolist()), K, rtol=1e-12, atol=scale)
+    diagonal = kernels.diagonal(kernel, A)
+    assert_allclose(diagonal, np.diagonal(kernel(A, A)), rtol=1e-12, atol=scale)
+    tile = np.empty(K.shape)
+    every = slice(0, len(A)), slice(0, len(B))
+    kernels.Evaluator(kernel, A, B).tile(*every, tile)
+    assert_allclose(tile, K, rtol=1e-12, atol=scale)
+
+
+def test_one_relevance_for_all_features_is_the_plain_kernel():
+    A = np.random.default_rng(0).normal(size=(9, 3))
+    assert_allclose(kernels.ARD([0.4] * 3)(A, A), kernels.RBF(0.4)(A, A), rtol=1e-13)
+    assert_allclose(kernels.LinearARD([1.0] * 3)(A, A), A @ A.T, atol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
+def test_relevances_are_checked(kernel):
+    for bad in (1.0, [], [[1.0]]):
+        with pytest.raises(ValueError, match=r"^gamma must be a vector, got shape \("):
+            kernel(bad)
+    for bad in (0.0, -1.0, np.nan, np.inf):
+        rule = f"^gamma must be positive and finite, got {bad} for feature 1"
+        with pytest.raises(ValueError, match=rule):
+            kernel([1.0, bad])
+    made = kernel([1.0, 2.0])
+    for A in (np.ones((3, 1)), np.ones((3, 3)), np.ones(2)):
+        with pytest.raises(ValueError, match="do not have the 2 features of gamma"):
+            made(A, np.ones((3, 2)))
+        with pytest.raises(ValueError, match="do not have the 2 features of gamma"):
+            made(np.ones((3, 2)), A)
+    rows = CSR.from_any(sparse.csr_array(np.ones((3, 2))))
+    with pytest.raises(TypeError, match=r"^the ARD kernels take dense rows"):
+        made(rows, np.ones((3, 2)))
+    with pytest.raises(TypeError, match=r"^CSR rows go with the linear, polynomial"):
+        kernels.Evaluator(made, rows, rows)
+
+
+@pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
+def test_relevances_are_a_copy_that_cannot_change(kernel):
+    gamma = np.array([1.0, 2.0])
+    made = kernel(gamma)
+    gamma[0] = 9.0
+    assert_array_equal(made.gamma, [1.0, 2.0])
+    assert not made.gamma.flags.writeable
+    with pytest.raises(AttributeError):
+        made.gamma = gamma
+
+
+# Slopes by ln gamma
+
+
+@given(
+    pairs(),
+    st.sampled_from([kernels.RBF, kernels.ARD, kernels.LinearARD]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 1e4]),
+)
+def test_slopes_agree_with_differences(AB, make, seed, offset):
+    A, B = AB
+    if make is not kernels.LinearARD:  # which sees differences of rows only
+        A, B = A + offset, B + offset
+    rng = np.random.default_rng(seed)
+    gamma = rng.uniform(0.05, 1, 1 if make is kernels.RBF else A.shape[1])
+    G, c = rng.normal(size=(len(A), len(B))), rng.normal(size=len(A))
+
+    def made(gamma):
+        return make(float(gamma[0])) if make is kernels.RBF else make(gamma)
+
+    def value(gamma):
+        return np.vdot(G, made(gamma)(A, B)), c @ kernels.diagonal(made(gamma), A)
+
+    kernel = made(gamma)
+    got = kernels.slopes(kernel, A, B, kernel(A, B), G)
+    on_diagonal = kernels.diagonal_slopes(kernel, A, c)
+    assert got.shape == on_diagonal.shape == gamma.shape
+    size = np.abs(G).sum() * (1 + np.abs(AB[0]).max()) ** 2 * gamma.max()
+    # what gamma |a|^2 keeps of its digits, far from 0
+    noise = 1e-13 * (1 + offset) ** 2
+    for j in range(gamma.size):
+        step = np.zeros(gamma.size)
+        step[j] = 1e-3
+        near = np.subtract(value(gamma * np.exp(step)), value(gamma * np.exp(-step)))
+        far = np.subtract(
+            value(gamma * np.exp(2 * step)), value(gamma * np.exp(-2 * step))
+        )
+        expected = (8 * near - far) / 12e-3
+        assert_allclose(got[j], expected[0], atol=1e-8 * size + noise * size / 1e-3)
+        assert_allclose(on_diagonal[j], expected[1], atol=1e-8 * (1 + size))
+
+
+def test_slopes_where_the_kernel_is_all_but_zero():
+    """K ln K is 0 there, not NaN."""
+    A = np.array([[0.0], [1e3]])
+    for kernel in (kernels.RBF(1.0), kernels.ARD([1.0])):
+        K = kernel(A, A)
+        assert K[0, 1] == 0
+        assert_allclose(kernels.slopes(kernel, A, A, K, np.ones((2, 2))), [0.0])
+
+
+def test_kernels_with_nothing_to_learn_have_no_slopes():
+    A, G = np.ones((3, 2)), np.ones((3, 3))
+    for kernel in (kernels.Linear(), kernels.Polynomial(), kernels.Precomputed(), min):
+        assert kernels.slopes(kernel, A, A, G, G).shape == (0,)
+        assert kernels.diagonal_slopes(kernel, A, np.ones(3)).shape == (0,)
+
+
+def test_slopes_of_csr_rows_with_one_gamma():
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    rows, G = CSR.from_any(sparse.csr_array(X)), np.arange(36.0).reshape(6, 6)
+    kernel = kernels.RBF(0.3)
+    K = kernel(X, X)
+    expected = kernels.slopes(kernel, X, X, K, G)
+    assert_array_equal(kernels.slopes(kernel, rows, rows, K, G), expected)
+    assert_array_equal(kernels.diagonal_slopes(kernel, rows, np.ones(6)), [0.0])
+
+
 # make_kernel
 
 

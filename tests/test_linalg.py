@@ -65,6 +65,41 @@ def test_inverse(n):
     assert_allclose(inverse @ A, np.eye(n), atol=1e-10)
 
 
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_log_determinant(n, scale):
+    """Also where the determinant itself is 0 or infinite in double precision."""
+    A = positive_definite(n, n)
+    expected = np.linalg.slogdet(A)[1] + n * np.log(scale)
+    got = Cholesky(scale * A).log_det
+    assert isinstance(got, float)
+    assert_allclose(got, expected, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_inverse_in_two_halves(n):
+    A = positive_definite(n, n)
+    above = np.triu(np.full((n, n), 7.0), 1)
+    start = np.tril(A)
+    for J in Cholesky(A.copy()).blocks:  # numpy reads and writes no more than these
+        start[J.start : J.stop, J.stop :] = above[J.start : J.stop, J.stop :]
+    factor = Cholesky(start)
+    memory = factor.A
+    inverse = factor.invert_factor()
+    assert inverse is memory
+    L = np.linalg.cholesky(A)
+    close = {"rtol": 1e-9, "atol": 1e-11}
+    assert_allclose(np.tril(inverse) @ L, np.eye(n), atol=1e-11 * n)
+    for J in factor.blocks:  # zeros in the diagonal blocks, and beyond as it was
+        assert_array_equal(np.triu(inverse[J, J], 1), 0)
+        assert_array_equal(inverse[J, J.stop :], above[J, J.stop :])
+    whole = factor.inverse_from_factor()
+    assert whole is memory
+    assert_array_equal(whole, whole.T)
+    assert_allclose(whole, np.linalg.inv(A), **close)
+    assert_array_equal(Cholesky(A.copy()).inverse(), whole)
+
+
 def test_only_the_lower_triangle_is_read():
     A = positive_definite(2 * BLOCK + 9)
     B = np.ones((len(A), 1))

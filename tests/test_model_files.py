@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from strategies import sample
 
-from ordinal import kernels
+from ordinal import fit_gpor, kernels
 from ordinal._fit import Convergence, Status
 from ordinal._model import Model, load
 from ordinal._problem import CSR, check_features
@@ -593,3 +594,113 @@ def test_any_header_gives_a_model_or_a_refusal(node, path):
         assert isinstance(model, Scale | Box)
         model.save(path)
         assert_equal(load(path), model)
+
+
+# GPOR
+
+
+GPOR = {
+    "rbf": {},
+    "ard": {"kernel": "ard", "inference": "laplace"},
+    "linear": {"kernel": "linear", "classes": [0, 7, 1, 2, 8]},
+    "ard_linear": {"kernel": "ard_linear"},
+    "inducing": {"inducing": 5},
+    "precomputed": {"kernel": "precomputed"},
+    "csr": {},
+}
+
+
+def gpor(name):
+    """(model, rows to predict and their options)"""
+    X, y = sample(20, 3)
+    rows, options = X[:6] + 0.1, {}
+    if name == "precomputed":
+        rows, options = kernels.RBF(0.3)(rows, X), {"diagonal": np.ones(6)}
+        X = kernels.RBF(0.3)(X, X)
+    if name == "csr":
+        X = sparse.csr_array(X)
+    return fit_gpor(X, y, optimize=False, **GPOR[name]), rows, options
+
+
+@pytest.mark.parametrize("name", GPOR)
+def test_a_gpor_model_comes_back_and_predicts_the_same(name, path):
+    model, rows, options = gpor(name)
+    for got in (through_file(model, path), pickle.loads(pickle.dumps(model))):
+        assert_equal(got, model)
+        for call in ("predict", "predict_proba", "predict_latent"):
+            ours = getattr(got, call)(rows, **options)
+            assert_array_equal(ours, getattr(model, call)(rows, **options))
+    if name in ("ard", "ard_linear"):
+        assert_array_equal(through_file(model, path).relevance(), model.relevance())
+
+
+@pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
+def test_kernels_with_a_relevance_come_back(kernel, path):
+    got = through_file(Box(kernel([0.1, 1 / 3])), path).anything
+    assert type(got) is kernel
+    assert_array_equal(got.gamma, [0.1, 1 / 3])
+    assert not got.gamma.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("gamma", "reason"),
+    [
+        (npy([1.0, 0.0]), "gamma must be positive and finite, got 0.0 for feature 1"),
+        (npy([np.nan]), "gamma must be positive and finite, got nan for feature 0"),
+        (npy([[1.0]]), r"gamma must be a vector, got shape \(1, 1\)"),
+        (npy(["1"]), "gamma must be"),
+    ],
+)
+@pytest.mark.parametrize("name", ["ARD", "LinearARD"])
+def test_kernels_with_other_relevances_are_refused(name, gamma, reason, path):
+    if gamma == npy(["1"]):
+        reason = ""  # numpy reads numbers from strings
+        gamma = npy(["one"])
+    with refused(reason):
+        load(write(path, box(kernel(name, gamma={"array": "gamma"})), gamma=gamma))
+    with refused(f"{name}.gamma cannot be of type float"):
+        load(write(path, box(kernel(name, gamma=1.0))))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"coef": np.ones(19)}, "coef, root, thresholds: float64 of m and r"),
+        ({"coef": np.ones(20, np.float32)}, "coef, root, thresholds: float64"),
+        ({"root": np.eye(19)}, "coef, root, thresholds: float64 of m and r"),
+        ({"thresholds": np.zeros(3)}, "coef, root, thresholds: float64 of m and r"),
+        ({"thresholds": np.array([1.0, 0.0])}, "thresholds must increase, and some be"),
+        ({"thresholds": np.array([0.0, np.nan])}, "thresholds must increase, and some"),
+        ({"thresholds": np.full(2, np.inf)}, "thresholds must increase, and some be"),
+        ({"thresholds": np.array([-np.inf, np.inf])}, "thresholds must increase, and"),
+        ({"noise": 0.0}, "noise must be positive"),
+        ({"noise": math.inf}, "noise must be positive"),
+        ({"noise": math.nan}, "noise must be positive"),
+        ({"classes": np.ones((3, 1))}, "classes must be a vector"),
+        ({"support": np.zeros((20, 2))}, "support must be float64 rows of n_features"),
+        ({"support": np.zeros((20, 3), np.float32)}, "support must be float64 rows of"),
+        ({"kernel": kernels.Precomputed()}, "support must number training rows"),
+        ({"n_features": 4}, "support must be float64 rows of n_features"),
+    ],
+)
+def test_gpor_models_that_contradict_themselves_are_refused(
+    changes, reason, path, monkeypatch
+):
+    model, _, _ = gpor("rbf")
+    model.save(path)  # as it is, it is good
+    tampered = replace(model, **changes)
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        tampered.save(path)
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr(type(model), "_check", lambda self: None)
+        tampered.save(path)
+    with refused(reason):
+        load(path)
+
+
+@pytest.mark.parametrize("changes", [{"inference": 1}, {"noise": "1"}, {"coef": None}])
+def test_gpor_fields_of_another_type_are_refused(changes, path):
+    model, _, _ = gpor("rbf")
+    name = next(iter(changes))
+    with pytest.raises(TypeError, match=rf"^GporModel\.{name} cannot be of type"):
+        replace(model, **changes).save(path)

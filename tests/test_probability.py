@@ -36,6 +36,7 @@ from ordinal._probability import (
     N_FOLDS,
     CumulativeLink,
     SoftmaxLink,
+    cost_of_rule,
     decide,
     fold_numbers,
     out_of_fold,
@@ -447,6 +448,40 @@ def test_rules_of_the_usual_costs(P):
     absolute = np.abs(np.subtract.outer(range(P.shape[1]), range(P.shape[1]))) * 1.0
     assert_array_equal(decide(P, "cost", absolute), decide(P, "median"))
     assert_array_equal(decide(P, "cost", np.minimum(absolute, 1)), decide(P, "mode"))
+
+
+RULES = "mode", "median", "cost"
+COST = np.array([[0, 1, 2], [3, 0, 1], [4, 1, 0.0]])
+
+
+@pytest.mark.parametrize("default", [None, COST])
+def test_the_cost_of_a_rule(default):
+    for rule in ("mode", "median"):
+        assert cost_of_rule(rule, RULES, None, default, 3) is None
+    other = cost_of_rule("cost", RULES, [[0, 1], [7, 0]], default, 2)
+    assert_array_equal(other, [[0, 1], [7, 0]])
+    assert other.dtype == np.float64
+    if default is None:
+        with pytest.raises(ValueError, match=r"^rule='cost' needs a cost$"):
+            cost_of_rule("cost", RULES, None, None, 3)
+    else:
+        assert cost_of_rule("cost", RULES, None, default, 3) is default
+
+
+@pytest.mark.parametrize(
+    ("rule", "cost", "message"),
+    [
+        ("mean", None, "^rule must be one of 'mode', 'median', 'cost', got 'mean'"),
+        (None, None, "^rule must be one of 'mode', 'median', 'cost', got None"),
+        ("mode", COST, "^cost: for rule='cost' only, got rule='mode'"),
+        ("median", COST, "^cost: for rule='cost' only, got rule='median'"),
+        ("cost", COST[:2], r"^cost has shape \(2, 3\), expected \(3, 3\)"),
+        ("cost", -COST, "^every row of cost must be positive off the diagonal"),
+    ],
+)
+def test_unusable_rules_and_costs_are_refused(rule, cost, message):
+    with pytest.raises(ValueError, match=message):
+        cost_of_rule(rule, RULES, cost, None, 3)
 
 
 # Folds

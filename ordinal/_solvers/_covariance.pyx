@@ -1,4 +1,4 @@
-"""The matrix B of ordinal/_covariance.py."""
+"""The matrix B of ordinal/_covariance.py, and the diagonal of its inverse."""
 from cython.parallel cimport prange
 
 
@@ -21,3 +21,19 @@ def scaled(
         B[i, i] = B[i, i] + 1
         for j in range(i + 1, n):
             B[i, j] = 0
+
+
+def column_norms(
+    const double[:, ::1] L not None,     # lower triangular
+    double[::1] out not None,            # OUT
+):
+    """Squared norms of the columns: the diagonal of L'L."""
+    cdef Py_ssize_t i, j, n = L.shape[0]
+    if not (L.shape[1] == out.shape[0] == n):
+        raise ValueError("column_norms: inconsistent array shapes")
+    with nogil:
+        for j in range(n):
+            out[j] = 0
+        for i in range(n):
+            for j in range(i + 1):
+                out[j] += L[i, j] * L[i, j]

@@ -260,8 +260,11 @@ def sites(
         out[3, i] = (t.mean * t.mean - t.shortfall) / (2 * s2)
         # of the tilted distribution: mean + lam t.mean / s, lam rest / s2
         rest = v[i] + lam * t.variance
-        out[4, i] = fmax(fabs(mean + lam * t.mean / s - h[i]) / sqrt(A[i]),
-                         fabs(lam * rest / s2 / A[i] - 1))
+        if A[i] == 0:                    # f is known to be 0: a row of zeros
+            out[4, i] = 0
+        else:
+            out[4, i] = fmax(fabs(mean + lam * t.mean / s - h[i]) / sqrt(A[i]),
+                             fabs(lam * rest / s2 / A[i] - 1))
         x = t.shortfall / rest
         site[0, i] = p + step * (x - p)
         site[1, i] = e + step * (x * mean + t.mean * s / rest - e)

@@ -1,0 +1,210 @@
+"""The covariance of a Gaussian process and its factors, against explicit inverses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import fitc
+
+from ordinal import kernels
+from ordinal._covariance import Dense, LowRank
+from ordinal._solvers import _covariance
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def precisions(draw, n):
+    """W >= 0 of any size, 0 in places."""
+    scale = st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 1e3])
+    return np.array(draw(st.lists(scale, min_size=n, max_size=n)))
+
+
+@st.composite
+def covariances(draw, max_n=12):
+    """Sigma of rows that may repeat, or be 0."""
+    n, rank = draw(st.integers(1, max_n)), draw(st.integers(0, 4))
+    rng = np.random.default_rng(draw(seeds))
+    F = rng.normal(size=(n, rank + 1))
+    F = F[rng.integers(0, n, n)]
+    F[rng.random(n) < 0.2] = 0
+    return F @ F.T, draw(precisions(n)), rng
+
+
+@st.composite
+def low_ranks(draw, max_n=12):
+    """(LowRank, K, columns, W, rng) of a kernel matrix and some of its columns."""
+    n = draw(st.integers(1, max_n))
+    rng = np.random.default_rng(draw(seeds))
+    K = kernels.RBF(0.7)(*2 * [rng.normal(size=(n, 3))])
+    columns = rng.permutation(n)[: draw(st.integers(1, n))]
+    cov = LowRank(K[:, columns], K[np.ix_(columns, columns)], np.diagonal(K))
+    return cov, K, columns, draw(precisions(n)), rng
+
+
+def explicit(Sigma, W):
+    """A = (Sigma^-1 + W)^-1 and R = (W^-1 + Sigma)^-1, for any Sigma and W >= 0."""
+    M = np.linalg.inv(np.eye(len(W)) + Sigma * W)  # (I + Sigma W)^-1
+    return M @ Sigma, W[:, None] * M
+
+
+def assert_is_of(cov, Sigma, W, rng):
+    A, R = explicit(Sigma, W)
+    size = 1 + np.abs(Sigma).max()
+    # I + Sigma W, which nothing else inverts, has up to this condition
+    close = {"rtol": 1e-8, "atol": 1e-13 * size**2 * (1 + W.max()) * len(W) ** 2}
+    v = rng.normal(size=len(W))
+    assert_allclose(cov.times(v), Sigma @ v, atol=1e-12 * size * len(W))
+    cov.factor(W)
+    log_det = np.linalg.slogdet(np.eye(len(W)) + Sigma * W)[1]
+    assert_allclose(cov.log_det, log_det, rtol=1e-10, atol=1e-11)
+    of_W = {"rtol": 1e-8, "atol": close["atol"] * (1 + W.max())}
+    assert_allclose(cov.solve(v), v - R @ Sigma @ v, **of_W)
+    got_A, q = cov.marginals()
+    assert_allclose(got_A, np.diagonal(A), **close)
+    assert_allclose(q, 1 - W * np.diagonal(A), rtol=1e-7, atol=of_W["atol"])
+    # the factor is inverted now
+    assert_allclose(cov.solve(v), v - R @ Sigma @ v, **of_W)
+    return A, R, of_W
+
+
+@given(covariances())
+def test_dense(case):
+    Sigma, W, rng = case
+    cov = Dense(Sigma)
+    _, R, close = assert_is_of(cov, Sigma, W, rng)
+    assert_array_equal(cov.rest, 0)
+    if W.max() == 0:
+        assert_array_equal(cov.marginals()[0], np.diagonal(Sigma))
+    a, u, c = rng.normal(size=(3, len(W)))
+    cov.factor(W)
+    cov.marginals()
+    coef, root = cov.predictor(a)
+    assert_array_equal(coef, a)
+    scale = 1 + W.max()
+    assert_allclose(root.T @ root, R, rtol=1e-7, atol=close["atol"] * scale)
+    M = cov.sensitivity(a, u, c)
+    expected = 0.5 * (np.outer(a, a) - R) + np.outer(u, a)
+    assert_allclose(M, expected, rtol=1e-7, atol=1e-12 + close["atol"] * scale)
+
+
+def test_a_small_precision_keeps_the_digits_of_the_variance():
+    """Where (1 - q) / W has none left."""
+    rng = np.random.default_rng(0)
+    n = 700  # more than one strip of columns
+    F = rng.normal(size=(n, 2))
+    Sigma, W = F @ F.T, np.full(n, 1e-13)
+    cov = Dense(Sigma)
+    cov.factor(W)
+    A, _ = cov.marginals()
+    # to first order in W
+    expected = np.diagonal(Sigma) - np.einsum("ij,j,ij->i", Sigma, W, Sigma)
+    assert_allclose(A, expected, rtol=1e-13)
+
+
+def test_the_factor_is_that_of_the_latest_precisions():
+    rng = np.random.default_rng(1)
+    F = rng.normal(size=(300, 5))
+    Sigma = F @ F.T
+    cov, other = Dense(Sigma), Dense(Sigma.copy())
+    low = [LowRank(Sigma[:, :5], Sigma[:5, :5], np.diagonal(Sigma)) for _ in range(2)]
+    v = rng.normal(size=300)
+    for a, b in ((cov, other), low):
+        a.factor(np.full(300, 0.3))
+        a.marginals()
+        for c in (a, b):
+            c.factor(np.linspace(0, 1, 300))
+        assert a.log_det == b.log_det
+        assert_array_equal(a.solve(v), b.solve(v))
+        for got, expected in zip(a.marginals(), b.marginals(), strict=True):
+            assert_array_equal(got, expected)
+
+
+@given(low_ranks())
+def test_low_rank(case):
+    cov, K, columns, W, rng = case
+    Q, rest = fitc(K, columns)
+    assert_allclose(cov.rest, np.maximum(rest, 0), atol=1e-7)
+    assert np.all(cov.rest >= 0)
+    Sigma = cov.Phi @ cov.Phi.T
+    assert_allclose(Sigma, Q, atol=1e-7)
+    A, _, close = assert_is_of(cov, Sigma, W, rng)
+    a = rng.normal(size=len(W))
+    coef, root = cov.predictor(a)
+    assert_allclose(K[:, columns] @ coef, Sigma @ a, atol=1e-6 * (1 + np.abs(a).sum()))
+    var = np.diagonal(Sigma) - ((root @ K[columns]) ** 2).sum(axis=0)
+    assert_allclose(var, np.diagonal(A), atol=1e-6 + close["atol"])
+
+
+@given(low_ranks(max_n=8))
+def test_low_rank_sensitivity_agrees_with_differences(case):
+    """1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a + c'd rest, by differences of
+    1/2 a'Sigma a - 1/2 ln |I + W Sigma| + u'Sigma a + c'rest."""
+    cov, K, columns, W, rng = case
+    K_nm, K_mm = K[:, columns], K[np.ix_(columns, columns)]
+    n, m = K_nm.shape
+    if np.linalg.cond(K_mm) > 1e6:
+        return
+    a, u, c = rng.normal(size=(3, n))
+    c[cov.rest < 1e-6] = 0  # of inducing rows, which cannot have less
+    cov.factor(W)
+    cov.marginals()
+    G_nm, G_mm, by_diagonal = cov.sensitivity(a, u, c)
+    assert_array_equal(by_diagonal, c)
+    G, S, step = rng.normal(size=(n, m)), rng.normal(size=(m, m)), rng.normal(size=n)
+    S = S + S.T
+
+    def value(t):
+        nm, mm = K_nm + t * G, K_mm + t * S
+        Sigma = nm @ np.linalg.solve(mm, nm.T)
+        log_det = np.linalg.slogdet(np.eye(n) + W[:, None] * Sigma)[1]
+        rest = np.diagonal(K) + t * step - np.diagonal(Sigma)
+        return 0.5 * a @ Sigma @ a - 0.5 * log_det + u @ Sigma @ a + c @ rest
+
+    h = 1e-4 * np.linalg.eigvalsh(K_mm)[0]
+    expected = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
+    got = np.vdot(G_nm, G) + np.vdot(G_mm, S) + c @ step
+    size = np.abs(G_nm).sum() + np.abs(G_mm).sum() + np.abs(c).sum()
+    allowed = 1e-6 * size + 1e-13 * (abs(value(0)) + size) / h
+    assert abs(got - expected) <= allowed
+
+
+def test_what_fitc_cannot_hold_back_is_not_negative():
+    """All rows are inducing ones: rounding must not leave a negative variance."""
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    K = kernels.RBF(0.1)(X, X)
+    cov = LowRank(K, K, np.diagonal(K))
+    assert np.all(cov.rest >= 0)
+    assert_allclose(cov.rest, 0, atol=1e-8)
+    # and where it is held at 0 it does not change
+    cov = LowRank(K, K, np.linspace(0.5, 1.5, 40))
+    cov.factor(np.ones(40))
+    by_diagonal = cov.sensitivity(np.ones(40), np.ones(40), np.ones(40))[2]
+    assert_array_equal(by_diagonal, np.linspace(0.5, 1.5, 40) > 1)
+    assert_array_equal(cov.rest > 0, by_diagonal)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_every_number_of_threads_gives_the_same_bits(n_threads):
+    rng = np.random.default_rng(0)
+    n = 1003
+    Sigma, root = rng.normal(size=(n, n)), rng.uniform(0, 2, n)
+    one, other = np.full((n, n), np.nan), np.full((n, n), np.nan)
+    _covariance.scaled(Sigma, root, one, 1)
+    _covariance.scaled(Sigma, root, other, n_threads)
+    assert_array_equal(one, other)
+    assert_allclose(one, np.tril(np.eye(n) + root[:, None] * Sigma * root), rtol=1e-15)
+
+
+def test_inconsistent_shapes_are_refused():
+    square, short = np.eye(3), np.ones((3, 2))
+    for args in [
+        (square, np.ones(2), square),
+        (short, np.ones(3), square),
+        (square, np.ones(3), short),
+        (square[:2].copy(), np.ones(3), square),
+        (square, np.ones(3), square[:2].copy()),
+    ]:
+        with pytest.raises(ValueError, match="scaled: inconsistent array shapes"):
+            _covariance.scaled(*args, 1)

@@ -1,0 +1,255 @@
+"""Expectation propagation by itself: the fixed point, its evidence, the bound."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import (
+    exact_evidence,
+    expected_log_p,
+    kernel_matrix,
+    normal_log_mass,
+    probit_terms,
+    sequential_ep,
+    variational_bound,
+)
+from strategies import gpor_cases, likelihood, sample
+
+from ordinal import _ep, kernels
+from ordinal._covariance import Dense
+from ordinal._ep import expectation_propagation
+
+few = settings(max_examples=settings.default.max_examples // 4)
+
+
+def gram(case):
+    return kernel_matrix(case.made, case.X, case.X)
+
+
+def infer(K, like, state=None, **options):
+    """(Posterior, mean, variance)"""
+    cov = Dense(K)
+    got = expectation_propagation(cov, like, state, **options)
+    return got, K @ got.a, cov.marginals()[0]
+
+
+@few
+@given(gpor_cases(weighted=False, kernel=["rbf", "ard"]))
+def test_the_fixed_point_is_that_of_the_sequential_schedule(case):
+    """Appendix B with its rank-one updates; and the evidence that it gives."""
+    K = gram(case)
+    p, m, h, A, log_Z = sequential_ep(K, *case.model)
+    got, mean, var = infer(K, case.likelihood)
+    assert got.converged
+    assert got.violation <= 1e-8
+    assert_allclose(got.objective, log_Z, rtol=1e-8, atol=1e-8)
+    sd = np.sqrt(np.diagonal(A))
+    assert_allclose(mean, h, atol=1e-6 * sd.max())
+    assert_allclose(var, np.diagonal(A), rtol=1e-6)
+    assert_allclose(got.state[0], p, rtol=1e-5, atol=1e-6 / case.noise**2)
+    assert_allclose(got.state[1], p * m, rtol=1e-5, atol=1e-5 * (1 + p.max()))
+
+
+@given(gpor_cases(decades=1.5))
+def test_at_the_fixed_point_every_row_has_its_moments(case):
+    """The cavity times P has the posterior's mean and variance, from the raw data."""
+    K = gram(case)
+    got, mean, var = infer(K, case.likelihood)
+    assert got.converged
+    p, e = got.state
+    has = var > 0  # else f is known
+    cavity_var = 1 / (1 / var[has] - p[has])
+    cavity = cavity_var * (mean[has] / var[has] - e[has])
+    y, b, v = case.model
+    _, g, w = probit_terms(cavity, y[has], b, v + cavity_var)
+    sd = np.sqrt(var[has])
+    # what the subtraction of the site has left of the digits
+    lost = cavity_var / var[has] * (1 + np.abs(e[has]) * sd)
+    tol = 1e-7 + 1e-12 * lost * (1 + np.abs(K).max() / v * len(y))
+    assert np.all(np.abs(cavity + cavity_var * g - mean[has]) <= tol * sd)
+    assert np.all(np.abs(cavity_var - cavity_var**2 * w - var[has]) <= tol * var[has])
+
+
+@given(gpor_cases(weighted=False, kernel=["rbf"]), st.floats(0.1, 10))
+def test_rows_that_know_nothing_of_each_other_are_exact(case, scale):
+    K = scale * np.eye(len(case.y))
+    got, mean, var = infer(K, case.likelihood)
+    y, b, v = case.model
+    log_P, g, w = probit_terms(np.zeros(len(y)), y, b, v + scale)
+    assert_allclose(got.objective, log_P.sum(), rtol=1e-10)
+    assert_allclose(mean, scale * g, rtol=1e-7, atol=1e-8)
+    assert_allclose(var, scale - scale**2 * w, rtol=1e-7)
+
+
+@pytest.mark.parametrize("y", [[0, 1], [1, 1], [0, 2], [0, 1, 2], [2, 2, 0]])
+@pytest.mark.parametrize("v", [0.1, 1.0])
+@pytest.mark.parametrize("correlation", [-0.4, 0.5, 0.95])
+def test_the_evidence_of_a_few_rows_is_that_of_integration(y, v, correlation):
+    b = np.array([-0.3, 0.8])
+    K = np.eye(len(y)) + correlation * (1 - np.eye(len(y)))
+    exact = np.log(exact_evidence(K, y, b, v))
+    got, _, _ = infer(K, likelihood(y, b, v))
+    assert_allclose(got.objective, exact, atol=0.02)
+    bound, _, _ = infer(K, likelihood(y, b, v), bound=True)
+    # 1e-5 is what the integration is good for
+    assert exact - 0.2 < bound.objective <= exact + 1e-5
+
+
+@few
+@given(gpor_cases(decades=1.5))
+def test_a_row_of_weight_two_is_the_row_written_twice(case):
+    twice = case.repeated
+    like, like_twice = case.likelihood, twice.likelihood
+    for bound in (False, True):
+        got, mean, var = infer(gram(case), like, bound=bound)
+        other, mean_twice, var_twice = infer(gram(twice), like_twice, bound=bound)
+        size = 1 + abs(got.objective)
+        assert_allclose(got.objective, other.objective, atol=1e-7 * size)
+        first = np.append(0, np.cumsum(case.weight)[:-1])
+        sd = np.sqrt(var.max())
+        assert_allclose(mean, mean_twice[first], atol=1e-6 * sd)
+        assert_allclose(var, var_twice[first], rtol=1e-5)
+        slopes = like.slopes(got.by_row), like_twice.slopes(other.by_row)
+        assert_allclose(*slopes, atol=1e-5 * (1 + np.abs(slopes[0]).max()))
+
+
+@given(gpor_cases(), st.integers(0, 2**32 - 1))
+def test_a_fixed_point_is_found_from_other_sites_too(case, seed):
+    K, like = gram(case), case.likelihood
+    got, mean, var = infer(K, like)
+    rng = np.random.default_rng(seed)
+    p = got.state[0] * rng.uniform(0.2, 1, len(K))
+    start = np.array([p, p * rng.normal(size=len(K))])
+    kept = start.copy()
+    other, mean_2, var_2 = infer(K, like, start)
+    assert_array_equal(start, kept)
+    assert other.converged
+    assert_allclose(other.objective, got.objective, rtol=1e-7, atol=1e-7)
+    assert_allclose(mean_2, mean, atol=1e-5 * np.sqrt(var.max()))
+    assert_allclose(var_2, var, rtol=1e-5)
+    again, _, _ = infer(K, like, got.state)
+    assert again.n_iter == 1
+
+
+# The bound (27)
+
+
+@given(gpor_cases(weighted=False, kernel=["rbf"], distinct=True, decades=0.7))
+def test_the_bound_is_what_it_says(case):
+    K = gram(case)
+    if np.linalg.cond(K) > 1e8:
+        return
+    got, _, _ = infer(K, case.likelihood, bound=True)
+    p, e = got.state
+    A = np.linalg.inv(np.linalg.inv(K) + np.diag(p))
+    expected = variational_bound(K, A @ e, A, *case.model)
+    assert_allclose(got.objective, expected, rtol=1e-4, atol=1e-4)
+    free, _, _ = infer(K, case.likelihood)
+    assert_array_equal(got.a, free.a)
+
+
+@few
+@given(gpor_cases(weighted=False, kernel=["rbf"], distinct=True, decades=0.5))
+def test_the_slopes_of_the_bound_hold_the_posterior_still(case):
+    """(28) of any direction of K, (29), (30)."""
+    K = gram(case)
+    n = len(K)
+    if np.linalg.cond(K) > 1e6:
+        return
+    cov = Dense(K)
+    like = case.likelihood
+    got = expectation_propagation(cov, like, None, bound=True)
+    h, A = K @ got.a, np.linalg.inv(np.linalg.inv(K) + np.diag(got.state[0]))
+    y, b, v = case.model
+
+    def difference(fun, step):
+        near = fun(step) - fun(-step)
+        far = fun(2 * step) - fun(-2 * step)
+        return (8 * near - far) / (12 * step)
+
+    step = np.random.default_rng(n).normal(size=(n, n))
+    step = step @ step.T
+    small = 1e-3 * np.linalg.eigvalsh(K)[0] / np.linalg.norm(step, 2)
+    by_K = difference(lambda t: -_divergence(K + t * step, h, A), small)
+    M = cov.sensitivity(got.a, got.u, got.by_row[2])
+    allowed = 1e-6 * abs(by_K) + 1e-11 * _divergence(K, h, A) / small
+    assert abs(np.vdot(M, step) - by_K) <= allowed + 1e-9
+
+    slopes = like.slopes(got.by_row)
+    variances = np.diagonal(A)
+
+    def likelihood_part(t, i):
+        noise, first, *gap = np.eye(1 + b.size)[i] * t
+        moved = b[0] + first + np.append(0, np.cumsum(np.diff(b) * np.exp(gap)))
+        return expected_log_p(h, variances, y, moved, v * np.exp(2 * noise))
+
+    for i, slope in enumerate(slopes):
+        expected = difference(lambda t, i=i: likelihood_part(t, i), 1e-3 * case.noise)
+        assert_allclose(slope, expected, rtol=1e-3, atol=1e-3 * np.abs(slopes).max())
+
+
+def _divergence(K, h, A):
+    inverse = np.linalg.inv(K)
+    value = np.trace(inverse @ A) + h @ inverse @ h - len(h)
+    return 0.5 * (value + np.linalg.slogdet(K)[1] - np.linalg.slogdet(A)[1])
+
+
+# Convergence
+
+
+def needs_damping():
+    """A separable set, and a threshold at the edge of it."""
+    X = np.random.default_rng(24).normal(size=(20, 2))
+    y = np.argsort(np.argsort(X[:, 0])) * 2 // 20
+    return 1000 * kernels.RBF(0.01)(X, X), likelihood(y, [1.3], 0.01)
+
+
+def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
+    K, like = needs_damping()
+    monkeypatch.setattr(_ep, "_MEMORY", 1)  # extrapolation might do without
+    got, _, _ = infer(K, like)
+    assert got.converged
+    assert got.violation <= 1e-8
+    monkeypatch.setattr(_ep, "_LEAST_STEP", 1.0)
+    undamped, _, _ = infer(K, like)
+    assert undamped.n_iter == _ep._MAX_SWEEPS
+    assert not undamped.converged
+
+
+def test_a_search_that_is_cut_short_says_so(monkeypatch):
+    X, y = sample(30, 3)
+    monkeypatch.setattr(_ep, "_MAX_SWEEPS", 2)
+    got, _, _ = infer(kernels.RBF(0.3)(X, X), likelihood(y, [-0.5, 0.5], 1e-4))
+    assert not got.converged
+    assert got.n_iter == 2
+    assert got.violation > 1e-4
+
+
+def test_a_latent_value_that_is_known_takes_part():
+    """A row of zeros under a linear kernel: its f is 0, and its evidence that of 0."""
+    X = np.array([[0.0], [1.0], [-2.0]])
+    b, v = np.array([0.3]), 0.7
+    got, mean, var = infer(X @ X.T, likelihood([1, 1, 0], b, v))
+    rest, _, _ = infer(X[1:] @ X[1:].T, likelihood([1, 0], b, v))
+    log_P = normal_log_mass(b[0] / np.sqrt(v), np.inf)
+    assert got.converged
+    assert_allclose(got.objective, rest.objective + log_P, rtol=1e-10)
+    assert mean[0] == var[0] == 0
+
+
+def test_the_evidence_keeps_its_digits_where_sites_are_large():
+    """Sites of 1e4 and a posterior that nearly all rows share: differences of the
+    evidence by 1e-6 are those of its gradient."""
+    rng = np.random.default_rng(0)
+    X = 0.2 * rng.normal(size=(12, 2))
+    K = kernels.RBF(0.5)(X, X)
+    y = rng.integers(0, 3, 12)
+
+    def value(first):
+        like = likelihood(y, [first, first + 1e-3], 1e-4)
+        got, _, _ = infer(K, like)
+        return got.objective, like.slopes(got.by_row)[1]
+
+    (low, slope), (high, other) = value(-6.0), value(-6.0 + 1e-6)
+    assert_allclose((high - low) / 1e-6, 0.5 * (slope + other), rtol=1e-4)

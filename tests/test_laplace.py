@@ -1,0 +1,155 @@
+"""Laplace's posterior by itself: the mode, its evidence, and how that changes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from oracles import kernel_matrix, laplace_posterior, normal_log_mass, probit_terms
+from scipy import optimize
+from strategies import gpor_cases, likelihood, sample
+
+from ordinal import _laplace, kernels
+from ordinal._covariance import Dense
+from ordinal._laplace import laplace
+
+few = settings(max_examples=settings.default.max_examples // 4)
+
+
+def gram(case):
+    return kernel_matrix(case.made, case.X, case.X)
+
+
+def residual(K, case, a):
+    """a - w d log P / df at f = K a, in units of its largest term or 1."""
+    g = case.weight * probit_terms(K @ a, *case.model)[1]
+    return np.abs(g - a).max() / max(1.0, np.abs(g).max())
+
+
+def assert_is_mode(K, case, got, tol=1e-8):
+    """The latent values are rounded at their own size, and g changes by 1 / v of it."""
+    f = K @ got.a
+    rounding = 1e-15 * len(f) * (1 + (np.abs(K) @ np.abs(got.a)).max())
+    slope = case.weight.max() / case.noise**2
+    size = max(1.0, np.abs(got.a).max())
+    assert residual(K, case, got.a) <= tol + slope * rounding / size
+    assert got.converged
+    assert got.violation <= tol + slope * rounding / size
+
+
+@few
+@given(gpor_cases(decades=2))
+def test_the_mode_and_its_evidence_are_those_of_a_general_purpose_solver(case):
+    K = gram(case)
+    got = laplace(Dense(K), case.likelihood, None)
+    assert_is_mode(K, case, got)
+    f, _, log_evidence = laplace_posterior(K, *case.model, case.weight)
+    size = 1 + np.abs(log_evidence)
+    assert_allclose(got.objective, log_evidence, atol=1e-8 * size)
+    assert_allclose(K @ got.a, f, atol=1e-6 * (1 + np.abs(f).max()))
+
+
+@given(
+    gpor_cases(decades=2),
+    st.sampled_from([1e-2, 1.0, 1e2, 1e5]),
+    st.integers(0, 2**32 - 1),
+)
+def test_the_mode_is_reached_from_any_start(case, scale, seed):
+    K, like = gram(case), case.likelihood
+    got = laplace(Dense(K), like, None)
+    start = scale * np.random.default_rng(seed).normal(size=len(K))
+    other = laplace(Dense(K), like, start)
+    assert_is_mode(K, case, other)
+    size = 1 + abs(got.objective)
+    assert_allclose(other.objective, got.objective, atol=1e-8 * size)
+    again = laplace(Dense(K), like, got.state)
+    assert again.n_iter <= 1
+    assert_allclose(again.objective, got.objective, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-4, 1e-2, 1.0, 1e2])
+@pytest.mark.parametrize("r", [2, 4])
+@pytest.mark.parametrize("kernel", [kernels.RBF(0.3), kernels.Linear()], ids=repr)
+@pytest.mark.parametrize("start", [None, -10.0, 1e4])
+def test_a_separable_set_has_a_mode_at_any_noise(noise, r, kernel, start):
+    X, y = sample(60, r, noise=0.0)
+    K, b = kernel(X, X), np.linspace(-1, 1, r - 1) if r > 2 else np.zeros(1)
+    like = likelihood(y, b, noise**2)
+    state = None if start is None else np.full(60, start)
+    got = laplace(Dense(K), like, state)
+    assert got.converged
+    assert got.n_iter < _laplace._MAX_ITER
+    f = K @ got.a
+    g = probit_terms(f, y, b, noise**2)[1]
+    # f cannot be told apart from its neighbours in double precision
+    rounding = 1e-15 * (np.abs(K) @ np.abs(got.a)).max() / noise**2
+    size = max(1.0, np.abs(g).max())
+    assert np.abs(g - got.a).max() <= (1e-8 + rounding) * size
+    assert got.violation <= 1e-8 + rounding
+
+
+@pytest.mark.parametrize("y", [0, 1, 2])
+@pytest.mark.parametrize("weight", [0.3, 1.0, 5.0])
+def test_one_row(y, weight):
+    """A minimum in one variable."""
+    k, b, v = 1.7, np.array([-0.4, 0.9]), 0.25
+    edges = np.array([-np.inf, *b, np.inf])
+
+    def S(f):
+        z = (edges[y : y + 2] - f) / np.sqrt(v)
+        return f**2 / (2 * k) - weight * normal_log_mass(*z)
+
+    found = optimize.minimize_scalar(S, bounds=(-9, 9), options={"xatol": 1e-10})
+    W = weight * probit_terms(found.x, y, b, v)[2]
+    got = laplace(Dense(np.array([[k]])), likelihood([y], b, v, [weight]), None)
+    assert_allclose(k * got.a, [found.x], atol=1e-7)
+    assert_allclose(got.objective, -found.fun - 0.5 * np.log1p(k * W), rtol=1e-7)
+
+
+@given(gpor_cases(decades=1.5))
+def test_a_row_of_weight_two_is_the_row_written_twice(case):
+    got = laplace(Dense(gram(case)), case.likelihood, None)
+    twice = case.repeated
+    other = laplace(Dense(gram(twice)), twice.likelihood, None)
+    size = 1 + abs(got.objective)
+    assert_allclose(got.objective, other.objective, atol=1e-9 * size)
+    like, like_twice = case.likelihood, twice.likelihood
+    slopes = like.slopes(got.by_row), like_twice.slopes(other.by_row)
+    assert_allclose(*slopes, rtol=1e-6, atol=1e-6 * np.abs(slopes[0]).max())
+    rows = np.repeat(np.arange(len(case.y)), case.weight)
+    a = np.bincount(rows, other.a)
+    assert_allclose(got.a, a, rtol=1e-6, atol=1e-7 * (1 + np.abs(a).max()))
+
+
+@given(
+    gpor_cases(decades=0.7, kernel=["rbf"], distinct=True), st.integers(0, 2**32 - 1)
+)
+def test_a_change_of_the_covariance_changes_the_evidence_as_said(case, seed):
+    """1/2 a'dK a - 1/2 tr(R dK) + u'dK a, in any direction."""
+    K, like = gram(case), case.likelihood
+    n = len(K)
+    cov = Dense(K)
+    got = laplace(cov, like, None)
+    M = cov.sensitivity(got.a, got.u, got.by_row[2])
+    F = np.random.default_rng(seed).normal(size=(n, n))
+    step = F @ F.T
+
+    def value(t):
+        return laplace(Dense(K + t * step), like, None).objective
+
+    h = 1e-3 / (1 + np.abs(step).max())
+    # forward: K - h step might be indefinite
+    v = [value(i * h) for i in range(5)]
+    expected = (-25 * v[0] + 48 * v[1] - 36 * v[2] + 16 * v[3] - 3 * v[4]) / (12 * h)
+    size = np.abs(M).sum() * np.abs(step).max()
+    assert abs(np.vdot(M, step) - expected) <= 1e-7 * size + 1e-12 * abs(v[0]) / h
+
+
+def test_a_search_that_is_cut_short_says_so(monkeypatch):
+    X, y = sample(30, 3)
+    like = likelihood(y, [-0.5, 0.5], 1e-4)
+    monkeypatch.setattr(_laplace, "_MAX_ITER", 1)
+    got = laplace(Dense(kernels.RBF(0.3)(X, X)), like, None)
+    assert not got.converged
+    assert got.n_iter == 1
+    assert got.violation > 1e-6
