@@ -297,12 +297,14 @@ def test_no_order_of_the_rows_changes_the_model():
     assert_allclose(a.V, b.V, atol=1e-5)
 
 
-def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient():
+@pytest.mark.parametrize("monotone", [[0, 0, 0], [1, 0, -1]])
+def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
     """So every pair is in a pass once: the random order is one."""
     X, y = sample(70, 5)
     weight = np.random.default_rng(2).uniform(0.5, 2.0, 70)
     pairs = int(xofm_pairs(np.zeros(70), y, np.ones(70), 1.0)[2])
     options = {"sample_weight": weight, "rng": 3, "init_scale": 0.5}
+    options["monotone"] = monotone
     rate = 1e-3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -319,8 +321,15 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient():
     W[layout.first[1:] - 1] = 0  # nothing is missing
     bounds = _Bounds.of(layout, np.zeros(3))
     objective = _Objective(layout, _Loss(rows, 1.0, 1), bounds, np.full(8, 1e-3))
+    bounded = _Bounds.of(layout, start.monotone)
+    squared = bounded.squared.astype(bool)
     for step in range(50):
-        W -= rate * (1 - step / 50) * objective.at(W)[1]
+        move = rate * (1 - step / 50) * objective.at(W)[1]
+        roots = np.sqrt(W[squared, 0])
+        W -= move
+        W[squared, 0] = (roots - 2 * roots * move[squared, 0]) ** 2
+        if bounded.factors:
+            W[:, 1:] = np.maximum(W[:, 1:], 0)
     has_rows = np.ones(len(W), dtype=bool)
     has_rows[layout.first[1:] - 1] = False
     assert_allclose(moved.u[has_rows], W[has_rows, 0], atol=1e-12)
