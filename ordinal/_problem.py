@@ -23,7 +23,8 @@ class Problem:
     Attributes
     ----------
     X : (n, d) float64 array, C-contiguous and finite, or CSR
-        May share memory with the caller's data; never written to.
+        May share memory with the caller's data; never written to. Holds NaN only
+        where the kernel takes missing entries.
     rank : (n,) int32
         Values 0..r-1; `classes[rank]` are the caller's labels.
     classes : (r,) array of integers, floats, booleans or strings, never objects
@@ -42,7 +43,14 @@ class Problem:
 
     @classmethod
     def from_arrays(
-        cls, X, y, *, classes=None, sample_weight=None, class_weight=None
+        cls,
+        X,
+        y,
+        *,
+        classes=None,
+        sample_weight=None,
+        class_weight=None,
+        missing: bool = False,
     ) -> Problem:
         """Validate training data.
 
@@ -61,6 +69,8 @@ class Problem:
         class_weight : None, "balanced" or mapping from label to weight, optional
             Multiplies the weights of a class; labels that are not named keep theirs.
             "balanced" gives every class that is present the same total weight.
+        missing : bool
+            As for `check_features`.
 
         Raises
         ------
@@ -69,7 +79,7 @@ class Problem:
         ValueError
             Everything else; the message names the argument, the rule and the row.
         """
-        X = check_features(X)
+        X = check_features(X, missing=missing)
         n = X.shape[0]
         if classes is None:
             classes = _categories(y)
@@ -116,7 +126,7 @@ class Problem:
 
 
 def check_features(
-    X: Any, n_features: int | None = None, name: str = "X"
+    X: Any, n_features: int | None = None, name: str = "X", missing: bool = False
 ) -> np.ndarray | CSR:
     """Return X as a finite C-contiguous (n, d) float64 array or a CSR, or raise.
 
@@ -127,6 +137,8 @@ def check_features(
         The number of columns that a fitted model expects.
     name : str
         What the messages call X.
+    missing : bool
+        Whether a dense X may hold NaN, for entries that are not known.
     """
     a: np.ndarray | CSR
     if hasattr(X, "tocsr") or all(
@@ -149,9 +161,11 @@ def check_features(
         return a
     with np.errstate(over="ignore"):  # a long double too large becomes an infinity
         a = np.require(a, np.float64, ["C", "A"])
-    if not np.isfinite(a).all():
-        row = np.flatnonzero(~np.isfinite(a).all(axis=1))[0]
-        raise ValueError(f"{name} must be finite; first bad row is {row}")
+    bad = np.isinf(a) if missing else ~np.isfinite(a)
+    if bad.any():
+        row = np.flatnonzero(bad.any(axis=1))[0]
+        rule = "finite or NaN" if missing else "finite"
+        raise ValueError(f"{name} must be {rule}; first bad row is {row}")
     return a
 
 

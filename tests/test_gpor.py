@@ -22,7 +22,7 @@ from oracles import (
     sequential_ep,
 )
 from scipy import sparse, stats
-from strategies import GPOR_KERNELS, gpor_cases, sample
+from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, _ep, _laplace, fit_gpor, gpor, kernels
@@ -636,6 +636,28 @@ def test_csr_rows_are_dense_rows(inference, kernel, inducing):
     assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-8)
     for rows in (X, sparse.csr_array(X)):
         assert_allclose(b.predict_proba(rows), a.predict_proba(X), atol=1e-6)
+
+
+@every_inference
+def test_rows_with_missing_entries(inference, tmp_path):
+    X, y = sample(60, 3, d=60)
+    X, train = with_gaps(X), slice(0, 40)
+    K = kernels.Pearson()(X, X)
+    options = {"inference": inference, "n_threads": 1}
+    model = fit_gpor(X[train], y[train], kernel=kernels.Pearson(), **options)
+    expected = fit_gpor(K[train, train], y[train], **PRECOMPUTED, **options)
+    P = expected.predict_proba(K[:, train], diagonal=np.diagonal(K))
+    assert_allclose(model.predict_proba(X), P, atol=1e-6)
+    model.save(tmp_path / "m")
+    assert_array_equal(ordinal.load(tmp_path / "m").predict(X), model.predict(X))
+    with pytest.raises(ValueError, match=r"^X must be finite or NaN; first bad row"):
+        model.predict(np.where(np.isnan(X), np.inf, X))
+
+    message = r"^X must be finite; first bad row is 0"
+    with pytest.raises(ValueError, match=message):
+        fit_gpor(X, y, **options)
+    with pytest.raises(ValueError, match=message):
+        fit_gpor(np.nan_to_num(X), y, optimize=False, **options).predict(X)
 
 
 # Inducing rows
