@@ -8,6 +8,8 @@ interpreter gets a turn several times a second at any size.
 
 import numpy as np
 
+from ._solvers import _linalg
+
 BLOCK = 128
 
 
@@ -20,10 +22,12 @@ def _strips(start: int, stop: int):
 def lower_inverse(L: np.ndarray) -> np.ndarray:
     """Inverse of a small lower triangular matrix, by halves. O(n^3 / 3)."""
     n = L.shape[0]
-    if n <= 32:
-        return np.tril(np.linalg.inv(L))
+    if n <= BLOCK // 2:
+        out = np.empty((n, n))
+        _linalg.lower_inverse(L, out)
+        return out
     h = n // 2
-    out = np.zeros_like(L)
+    out = np.zeros((n, n))
     out[:h, :h] = lower_inverse(L[:h, :h])
     out[h:, h:] = lower_inverse(L[h:, h:])
     out[h:, :h] = -out[h:, h:] @ (L[h:, :h] @ out[:h, :h])

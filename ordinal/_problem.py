@@ -22,8 +22,9 @@ class Problem:
 
     Attributes
     ----------
-    X : (n, d) float64 array, C-contiguous and finite (or NaN, where asked for), or CSR
-        May share memory with the caller's data; never written to.
+    X : (n, d) float64 array, C-contiguous and finite, or CSR
+        May share memory with the caller's data; never written to. Holds NaN only
+        where missing entries were allowed.
     rank : (n,) int32
         Values 0..r-1; `classes[rank]` are the caller's labels.
     classes : (r,) array of integers, floats, booleans or strings, never objects
@@ -69,7 +70,7 @@ class Problem:
             Multiplies the weights of a class; labels that are not named keep theirs.
             "balanced" gives every class that is present the same total weight.
         missing : bool
-            Whether X may hold NaN.
+            As for `check_features`.
 
         Raises
         ------
@@ -137,7 +138,7 @@ def check_features(
     name : str
         What the messages call X.
     missing : bool
-        Whether NaN is let through; infinity never is.
+        Whether a dense X may hold NaN, for entries that are not known.
     """
     a: np.ndarray | CSR
     if hasattr(X, "tocsr") or all(
@@ -160,9 +161,9 @@ def check_features(
         return a
     with np.errstate(over="ignore"):  # a long double too large becomes an infinity
         a = np.require(a, np.float64, ["C", "A"])
-    fine = ~np.isinf(a) if missing else np.isfinite(a)
-    if not fine.all():
-        row = np.flatnonzero(~fine.all(axis=1))[0]
+    bad = np.isinf(a) if missing else ~np.isfinite(a)
+    if bad.any():
+        row = np.flatnonzero(bad.any(axis=1))[0]
         rule = "finite or NaN" if missing else "finite"
         raise ValueError(f"{name} must be {rule}; first bad row is {row}")
     return a

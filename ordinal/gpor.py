@@ -150,10 +150,11 @@ class GporModel(Model):
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or `diagonal` is
-            missing or not asked for.
+            If X is not a finite real matrix of `n_features` columns (the Pearson kernel
+            takes NaN), or `diagonal` is missing or not asked for.
         """
-        X = check_features(X, self.n_features)
+        missing = kernels.takes_missing(self.kernel)
+        X = check_features(X, self.n_features, missing=missing)
         prior = self._prior_variance(X, diagonal)
         values = kernels.Evaluator(self.kernel, X, self.support)
         mean, var = np.empty(len(X)), np.empty(len(X))
@@ -305,7 +306,8 @@ def fit_gpor(
     ----------
     X : (n, d) array-like or CSR matrix
         Rows of features, best standardised. CSR goes with kernel="rbf" and "linear".
-        With kernel="precomputed" the (n, n) kernel matrix.
+        With kernel="precomputed" the (n, n) kernel matrix. NaN, an entry not known,
+        goes with `kernels.Pearson` only.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -402,7 +404,10 @@ def fit_gpor(
         check_count(inducing=inducing)
     n_threads = resolve_n_threads(n_threads)
     rng = resolve_rng(rng)
-    problem = Problem.from_arrays(X, y, classes=classes, sample_weight=sample_weight)
+    problem = Problem.from_arrays(
+        X, y, classes=classes, sample_weight=sample_weight,
+        missing=kernels.takes_missing(kernel),
+    )  # fmt: skip
     monitor = Monitor("fit_gpor", tol, callback, max_time)
     search = _prepare(
         problem, kernel, inference, objective, prior, start, inducing, n_threads

@@ -156,9 +156,11 @@ class SvorModel(Model):
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns.
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
         """
-        X = check_features(X, self.n_features)
+        missing = kernels.takes_missing(self.kernel)
+        X = check_features(X, self.n_features, missing=missing)
         values = kernels.Evaluator(
             self.kernel, X, self.support, resolve_n_threads(None)
         )
@@ -271,7 +273,8 @@ def fit_svorim(
     ----------
     X : (n, d) array-like or CSR matrix
         Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
-        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix.
+        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix. NaN, an
+        entry not known, goes with `kernels.Pearson` only.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -477,8 +480,9 @@ def _fit(
     n_threads = resolve_n_threads(n_threads)
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight
-    )
+        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        missing=kernels.takes_missing(kernel),
+    )  # fmt: skip
     kernel = kernels.make_kernel(kernel, gamma, problem)
     if isinstance(kernel, kernels.Precomputed):
         kernels.check_precomputed(problem.X)

@@ -30,7 +30,19 @@ def kernel_value(kernel, a, b):
             return math.exp(-sum(g * (s - t) ** 2 for g, s, t in terms))
         case "LinearARD":
             return sum(g * s * t for g, s, t in zip(kernel.gamma, a, b, strict=True))
+        case "Pearson":
+            return math.fsum(map(math.prod, zip(z(a), z(b), strict=True))) / len(a)
     raise AssertionError(kernel)
+
+
+def z(row):
+    """Scores of a row by the mean and deviation of what is not NaN, which scores 0."""
+    known = [x for x in row if not math.isnan(x)]
+    if len(set(known)) < 2:
+        return [0.0] * len(row)
+    mean = math.fsum(known) / len(known)
+    sd = math.sqrt(math.fsum((x - mean) ** 2 for x in known) / len(known))
+    return [0.0 if math.isnan(x) else (x - mean) / sd for x in row]
 
 
 def kernel_matrix(kernel, A, B):

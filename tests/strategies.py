@@ -137,6 +137,12 @@ def sample(n, r=5, d=3, seed=0, noise=0.5):
     return X, np.argsort(np.argsort(score)) * r // n
 
 
+def with_gaps(X, share=0.4, seed=0):
+    """A copy of X with so many of its entries missing."""
+    missing = np.random.default_rng(seed).random(X.shape) < share
+    return np.where(missing, np.nan, X)
+
+
 class SvorCase(NamedTuple):
     """A training set, one of the methods of `ordinal.svor`, and its arguments."""
 

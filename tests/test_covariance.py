@@ -197,6 +197,14 @@ def test_every_number_of_threads_gives_the_same_bits(n_threads):
     assert_allclose(one, np.tril(np.eye(n) + root[:, None] * Sigma * root), rtol=1e-15)
 
 
+@pytest.mark.parametrize("n", [1, 2, 130])
+def test_column_norms_look_below_the_diagonal_only(n):
+    A = np.random.default_rng(0).normal(size=(n, n))
+    norms = np.full(n, np.nan)
+    _covariance.column_norms(A, norms)
+    assert_allclose(norms, (np.tril(A) ** 2).sum(axis=0), rtol=1e-13)
+
+
 def test_inconsistent_shapes_are_refused():
     square, short = np.eye(3), np.ones((3, 2))
     for args in [
@@ -208,3 +216,6 @@ def test_inconsistent_shapes_are_refused():
     ]:
         with pytest.raises(ValueError, match="scaled: inconsistent array shapes"):
             _covariance.scaled(*args, 1)
+    for args in [(square, np.ones(2)), (short, np.ones(3)), (short, np.ones(2))]:
+        with pytest.raises(ValueError, match="column_norms: inconsistent array shapes"):
+            _covariance.column_norms(*args)

@@ -1,5 +1,7 @@
 """Expectation propagation by itself: the fixed point, its evidence, the bound."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -206,15 +208,47 @@ def needs_damping():
 
 
 def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
+    """Which extrapolation makes needless here."""
     K, like = needs_damping()
-    monkeypatch.setattr(_ep, "_MEMORY", 1)  # extrapolation might do without
-    got, _, _ = infer(K, like)
-    assert got.converged
-    assert got.violation <= 1e-8
+    fast, _, _ = infer(K, like)
+    monkeypatch.setattr(_ep, "_MEMORY", 1)
+    damped, _, _ = infer(K, like)
+    for got in (fast, damped):
+        assert got.converged
+        assert got.violation <= 1e-8
+    assert fast.n_iter < damped.n_iter
+    assert_allclose(fast.objective, damped.objective, rtol=1e-7)
     monkeypatch.setattr(_ep, "_LEAST_STEP", 1.0)
     undamped, _, _ = infer(K, like)
     assert undamped.n_iter == _ep._MAX_SWEEPS
     assert not undamped.converged
+
+
+def test_extrapolation_ends_a_linear_iteration():
+    """Of as many dimensions as there were steps; sites converge to 2."""
+    slope = np.diag([0.9, -0.5, 0.0, 0.0])
+    site, history = np.array([[3.0, 4.0], [2.0, 2.0]]), deque(maxlen=3)
+    for _ in range(3):
+        change = (slope @ (site - 2).ravel()).reshape(2, 2) + 2 - site
+        history.append((site, change))
+        site = site + change
+    unit = np.array([[1.0, 3.0], [2.0, 0.5]])
+    assert_allclose(_ep._extrapolated(history, unit), np.full((2, 2), 2.0), rtol=1e-9)
+    # with nothing to extrapolate from, the sweep itself
+    only = deque([history[0]])
+    assert_array_equal(_ep._extrapolated(only, unit), sum(history[0]))
+
+
+def test_extrapolation_keeps_precisions_positive():
+    """An extrapolation to p = 10 - 9 / 0.9 = 0 is not taken."""
+    history = deque(
+        [
+            (np.array([[10.0], [5.0]]), np.array([[-1.0], [1.0]])),
+            (np.array([[9.0], [6.0]]), np.array([[-0.9], [0.9]])),
+        ]
+    )
+    site = _ep._extrapolated(history, np.ones((2, 1)))
+    assert_allclose(site, [[8.1], [6.9]])
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):

@@ -22,7 +22,7 @@ from oracles import (
     sequential_ep,
 )
 from scipy import sparse, stats
-from strategies import GPOR_KERNELS, gpor_cases, sample
+from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, _ep, _laplace, fit_gpor, gpor, kernels
@@ -350,8 +350,13 @@ def fitted():
 def test_rules(fitted):
     X, _, model = fitted
     P = model.predict_proba(X)
-    assert_array_equal(model.predict(X), model.classes[P.argmax(axis=1)])
-    assert_array_equal(model.predict(X, rule="mode"), model.predict(X))
+    mode = model.predict(X, rule="mode")
+    assert_array_equal(mode, model.classes[P.argmax(axis=1)])
+    # the median is the rank whose thresholds hold the latent mean
+    mean, _ = model.predict_latent(X)
+    rank = np.searchsorted(model.thresholds, mean, side="right")
+    assert_array_equal(model.predict(X), model.classes[rank])
+    assert_array_equal(model.predict(X, rule="median"), model.predict(X))
     cost = np.array([[0, 1, 2, 9], [1, 0, 1, 9], [2, 1, 0, 9], [3, 2, 1, 0.0]])
     expected = model.classes[(P @ cost).argmin(axis=1)]
     assert_array_equal(model.predict(X, rule="cost", cost=cost), expected)
@@ -359,7 +364,7 @@ def test_rules(fitted):
     distance = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
     median = model.predict(X, rule="median")
     assert_array_equal(median, model.classes[(P @ distance).argmin(axis=1)])
-    assert not np.array_equal(expected, model.predict(X))
+    assert not np.array_equal(expected, median)
 
 
 @pytest.mark.parametrize(
@@ -449,7 +454,7 @@ def test_names_of_thresholds_and_read_only_arrays(fitted):
 
 
 def fit(X, y, **options):
-    return fit_gpor(X, y, **{"n_threads": 1, "tol": 1e-6, **options})
+    return fit_gpor(X, y, **{"n_threads": 1, "tol": 1e-4, **options})
 
 
 @every_inference
@@ -459,9 +464,9 @@ def test_the_order_of_rows_does_not_matter(inference, kernel):
     order = np.random.default_rng(0).permutation(40)
     options = {"inference": inference, "kernel": kernel}
     a, b = fit(X, y, **options), fit(X[order], y[order], **options)
-    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-6)
+    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-4)
     assert_allclose(a.thresholds, b.thresholds, rtol=1e-3, atol=1e-3)
-    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-4)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-3)
 
 
 @few
@@ -503,10 +508,10 @@ def test_reversed_ranks_are_fitted_alike(inference):
     """b_1 has no prior, so the optimum is mirrored as well."""
     X, y = sample(40, 3)
     a, b = (fit(X, ranks, inference=inference) for ranks in (y, 2 - y))
-    assert_allclose(a.log_evidence, b.log_evidence, atol=1e-6)
+    assert_allclose(a.log_evidence, b.log_evidence, atol=1e-3)
     assert_allclose(a.thresholds, -b.thresholds[::-1], atol=1e-3)
-    assert_allclose(a.noise, b.noise, rtol=1e-3)
-    assert_allclose(a.predict_proba(X), b.predict_proba(X)[:, ::-1], atol=1e-4)
+    assert_allclose(a.noise, b.noise, rtol=2e-3)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X)[:, ::-1], atol=1e-3)
 
 
 @every_inference
@@ -522,10 +527,10 @@ def test_a_row_of_weight_two_is_the_row_written_twice(inference, kernel, inducin
         options["inducing"] = 3  # the rank of its matrix
     a = fit(X, y, sample_weight=weight, **options)
     b = fit(np.repeat(X, weight, axis=0), np.repeat(y, weight), **options)
-    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-6)
-    assert_allclose(a.thresholds, b.thresholds, rtol=1e-3, atol=1e-3)
-    assert_allclose(a.noise, b.noise, rtol=1e-3)
-    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-4)
+    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-4)
+    assert_allclose(a.thresholds, b.thresholds, rtol=5e-3, atol=5e-3)
+    assert_allclose(a.noise, b.noise, rtol=5e-3)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-3)
     assert len(a.support) == (30 if inducing is None else options["inducing"])
 
 
@@ -583,8 +588,9 @@ def test_the_scale_of_the_kernel_does_not_matter(inference, inducing):
     assert_allclose(P, Q, atol=1e-8)
     ca, cb = a.convergence, b.convergence
     assert_allclose(ca.primal, cb.primal, rtol=1e-9)
-    doubled = b.predict_latent(4 * K, diagonal=4 * one)[0]
-    assert_allclose(a.predict_latent(K, diagonal=one)[0] * 2, doubled, atol=1e-6)
+    f, g = a.predict_latent(K, diagonal=one), b.predict_latent(4 * K, diagonal=4 * one)
+    assert_allclose(g[0], 2 * f[0], atol=1e-6)
+    assert_allclose(g[1], 4 * f[1], rtol=1e-6)
 
 
 @every_inference
@@ -636,6 +642,28 @@ def test_csr_rows_are_dense_rows(inference, kernel, inducing):
     assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-8)
     for rows in (X, sparse.csr_array(X)):
         assert_allclose(b.predict_proba(rows), a.predict_proba(X), atol=1e-6)
+
+
+@every_inference
+def test_rows_with_missing_entries(inference, tmp_path):
+    X, y = sample(60, 3, d=60)
+    X, train = with_gaps(X), slice(0, 40)
+    K = kernels.Pearson()(X, X)
+    options = {"inference": inference, "n_threads": 1}
+    model = fit_gpor(X[train], y[train], kernel=kernels.Pearson(), **options)
+    expected = fit_gpor(K[train, train], y[train], **PRECOMPUTED, **options)
+    P = expected.predict_proba(K[:, train], diagonal=np.diagonal(K))
+    assert_allclose(model.predict_proba(X), P, atol=1e-6)
+    model.save(tmp_path / "m")
+    assert_array_equal(ordinal.load(tmp_path / "m").predict(X), model.predict(X))
+    with pytest.raises(ValueError, match=r"^X must be finite or NaN; first bad row"):
+        model.predict(np.where(np.isnan(X), np.inf, X))
+
+    message = r"^X must be finite; first bad row is 0"
+    with pytest.raises(ValueError, match=message):
+        fit_gpor(X, y, **options)
+    with pytest.raises(ValueError, match=message):
+        fit_gpor(np.nan_to_num(X), y, optimize=False, **options).predict(X)
 
 
 # Inducing rows

@@ -79,7 +79,7 @@ def test_wide_csr_products_go_by_strips():
     assert_allclose(got, (A @ B.T).toarray(), atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("kernel", [*KERNELS, kernels.Pearson()], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_tiles_and_products_across_the_tile_size(kernel, dtype, n_threads):
@@ -112,6 +112,93 @@ def test_equal_rows_have_a_kernel_of_one_and_no_more():
     K = kernels.RBF(1e-3)(X, X)
     assert K.max() <= 1
     assert_allclose(np.diagonal(K), 1, rtol=1e-8)
+
+
+# Pearson's correlation
+
+PEARSON = kernels.Pearson()
+tables = hnp.array_shapes(min_dims=2, max_dims=2, max_side=7).flatmap(
+    lambda shape: hnp.arrays(
+        np.float64, shape, elements=st.sampled_from([np.nan, 0.1, 1.0, 4.0]) | numbers
+    )
+)
+
+
+@given(tables)
+def test_correlations_are_those_of_known_entries(X):
+    A, B = X[: len(X) // 2], X
+    expected = kernel_matrix(PEARSON, X, X)
+    K = PEARSON(B, B)
+    assert_allclose(K, expected, atol=1e-12)
+    assert_allclose(PEARSON(X.tolist(), X.tolist()), K, atol=1e-14)
+    assert_allclose(kernels.diagonal(PEARSON, X), np.diagonal(K), atol=1e-14)
+    for a, b in ((A, B), (B, A), (B, B)):
+        tile = np.empty((len(a), len(b)))
+        every = slice(0, len(a)), slice(0, len(b))
+        kernels.Evaluator(PEARSON, a, b).tile(*every, tile)
+        assert_allclose(tile, PEARSON(a, b), atol=1e-14)
+    # positive semi-definite; on the diagonal the share that is known, if it varies
+    assert np.linalg.eigvalsh(K).min() >= -1e-12
+    varies = [len(set(row[~np.isnan(row)])) > 1 for row in X]
+    share = np.where(varies, (~np.isnan(X)).mean(axis=1), 0)
+    assert_allclose(np.diagonal(K), share, atol=1e-12)
+
+
+@given(tables, st.data())
+def test_correlations_know_no_level_no_scale_and_no_order(X, data):
+    n, d = X.shape
+    whole = st.integers(-3, 3).map(float)
+    level = data.draw(hnp.arrays(np.float64, (n, 1), elements=whole))
+    factor = data.draw(hnp.arrays(np.float64, (n, 1), elements=whole.filter(bool)))
+    columns = data.draw(st.permutations(range(d)))
+    sign = np.sign(factor)
+    moved = (factor * X + level)[:, columns]
+    K = PEARSON(X, X)
+    assert_allclose(PEARSON(moved, moved), sign * K * sign.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-320, 1e300])
+def test_correlations_of_full_rows_are_those_of_numpy(scale):
+    X = np.random.default_rng(0).normal(size=(6, 9))
+    K = PEARSON(scale * X, X)
+    assert_allclose(K, np.corrcoef(X), atol=1e-2 if scale < 1e-300 else 1e-14)
+    assert_allclose(PEARSON(1e8 + X, X), np.corrcoef(X), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [np.nan] * 4,
+        [np.nan, 3.0, np.nan, np.nan],
+        [0.1] * 4,
+        [0.1, np.nan, 0.1, 0.1],
+        [0.3, 0.1 + 0.2, 0.3, 0.3],  # one ulp apart
+        [0.0] * 4,
+    ],
+)
+def test_rows_that_tell_nothing_correlate_with_nothing(row):
+    K = PEARSON([row, [1.0, 2.0, 4.0, 8.0]], [row, [1.0, 2.0, 4.0, 8.0]])
+    assert_array_equal(K[0], 0)
+    assert_array_equal(K[:, 0], 0)
+    assert_allclose(K[1, 1], 1)
+
+
+def test_pearson_refuses_what_it_has_no_use_for():
+    csr = CSR.from_any(sparse.csr_array(np.eye(2)))
+    with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
+        PEARSON(csr, np.eye(2))
+    with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
+        kernels.Evaluator(PEARSON, np.eye(2), csr)
+    with pytest.raises(ValueError, match="row 1 must be finite or NaN"):
+        PEARSON(np.eye(2), [[np.nan, 0.0], [np.inf, 0.0]])
+    with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
+        ordinal.fit_svorim(sparse.csr_array(np.eye(2)), [0, 1], kernel=PEARSON)
+
+
+def test_only_pearson_takes_missing_entries():
+    assert kernels.takes_missing(PEARSON)
+    others = ("rbf", kernels.Pearson, lambda A, B: PEARSON(A, B), *KERNELS)
+    assert not any(map(kernels.takes_missing, others))
 
 
 # The exponential of the RBF rows
@@ -443,6 +530,7 @@ def test_gamma_scale_of_constant_features_is_one(n, value, form):
         ("linear", "scale", kernels.Linear()),
         ("precomputed", "scale", kernels.Precomputed()),
         (kernels.RBF(2.0), "scale", kernels.RBF(2.0)),
+        (kernels.Pearson(), "scale", kernels.Pearson()),
         (min, "scale", min),
     ],
 )

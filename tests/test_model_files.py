@@ -118,6 +118,7 @@ MODELS = [
     toy(kernel=kernels.Linear(), parts=None, scaler=None, names=()),
     toy(kernel=kernels.Polynomial(3, 0.5, 1.0), parts=[], C=2),
     toy(kernel=kernels.Precomputed(), note="ünï\ud800\n"),
+    toy(kernel=kernels.Pearson(), support=np.array([[0.1, np.nan], [np.nan, 3.0]])),
     toy(classes=np.array([3, 200], dtype=np.uint8), mode="b", exact=False),
 ]
 

@@ -30,7 +30,7 @@ from oracles import (
     qp_slopes,
 )
 from scipy import sparse
-from strategies import cases, moderate, sample
+from strategies import cases, moderate, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
@@ -460,6 +460,48 @@ def test_the_same_kernel_in_every_form(name, kernel, solver):
         )
         assert_allclose(model.decision_function(new_form), f, atol=2e-5)
         assert_array_equal(model.predict(new_form), expected.predict(new))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"probability": True}, {"solver": "admm"}, {"cache_mb": 1e-3}],
+    ids=["smo", "admm", "cache"],
+)
+def test_rows_with_missing_entries(options, tmp_path):
+    X, y = sample(80, 3, d=60)
+    X = with_gaps(X)
+    rows, new, y = X[::2], X[1::2], y[::2]
+    pearson = kernels.Pearson()
+    options = {"C1": 3.0, "tol": 1e-6, "n_threads": 1, **options}
+    model = fit_npsvor(rows, y, kernel=pearson, **options)
+    expected = fit_npsvor(pearson(rows, rows), y, **PRECOMPUTED, **options)
+    f = expected.decision_function(pearson(new, rows))
+    assert_allclose(model.decision_function(new), f, atol=1e-4)
+    model.save(tmp_path / "m")
+    loaded = ordinal.load(tmp_path / "m")
+    assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    with pytest.raises(ValueError, match=r"^X must be finite or NaN; first bad row"):
+        model.predict(np.where(np.isnan(new), np.inf, new))
+
+
+def test_a_low_rank_fit_takes_missing_entries():
+    X, y = sample(80, 3, d=60)
+    X = with_gaps(X)
+    options = {"kernel": kernels.Pearson(), "solver": "admm"}
+    full, low = (fit_npsvor(X, y, **options, rank=rank) for rank in (None, 60))
+    f = full.decision_function(X)
+    assert_allclose(low.decision_function(X), f, atol=1e-6 * np.abs(f).max())
+
+
+def test_missing_entries_are_refused_by_other_kernels():
+    X, y = sample(30, 3)
+    gaps = with_gaps(X)
+    message = r"^X must be finite; first bad row is"
+    for kernel in ("rbf", kernels.Linear(), lambda A, B: A @ B.T):
+        with pytest.raises(ValueError, match=message):
+            fit_npsvor(gaps, y, kernel=kernel)
+    with pytest.raises(ValueError, match=message):
+        fit_npsvor(X, y).decision_function(gaps)
 
 
 @given(cases(C=moderate))

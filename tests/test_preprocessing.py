@@ -11,7 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ordinal
 from ordinal import datasets, preprocessing
-from ordinal.preprocessing import Binning, StandardizedModel, Standardizer
+from ordinal.preprocessing import (
+    Binning,
+    StandardizedModel,
+    Standardizer,
+    _low_rank,
+    impute_low_rank,
+)
 
 EPS = np.finfo(float).eps
 HUGE = np.finfo(float).max
@@ -287,6 +293,223 @@ def test_edges_are_a_read_only_copy():
     assert_array_equal(binning.edges, [1, 2])
     assert not binning.edges.flags.writeable
     assert not pickle.loads(pickle.dumps(binning)).edges.flags.writeable
+
+
+# impute_low_rank
+
+
+@st.composite
+def gappy(draw):
+    """(X, W, rank): no row or column without weight; X is 0 where W is."""
+    n, d = draw(st.integers(2, 9)), draw(st.integers(2, 9))
+    numbers = st.integers(-3, 3).map(float) | st.floats(-5, 5, width=16)
+    X = draw(arrays(np.float64, (n, d), elements=numbers))
+    weights = st.sampled_from([0.0, 1.0]) | st.sampled_from([0.0, 0.1, 0.7, 1.0])
+    W = draw(arrays(np.float64, (n, d), elements=weights))
+    k = np.arange(max(n, d))
+    W[k % n, k % d] = 1
+    return np.where(W > 0, X, 0), W, draw(st.integers(1, min(n, d) - 1))
+
+
+def random_table(n, d, rank, level=0.0, seed=0):
+    """A random table of that rank, and about 7 in 10 of its entries, else NaN."""
+    rng = np.random.default_rng(seed)
+    X = level + rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+    return X, np.where(rng.random((2 * n, d))[n:] < 0.7, X, np.nan)
+
+
+@given(gappy())
+def test_no_step_of_em_raises_the_error(case):
+    X, W, rank = case
+    A, errors, fall = _low_rank(X, W, rank, 1e-4, 100)
+    assert_allclose(errors[-1], (W * (X - A) ** 2).sum(), rtol=1e-9, atol=1e-25)
+    assert np.linalg.matrix_rank(A, tol=1e-9 * (1 + np.abs(A).max())) <= rank
+    total = (W * X**2).sum()
+    assert np.all(np.diff(errors) <= 1e-14 * total)
+    # the last step, and no other, was short
+    falls = 1 - np.array(errors[1:]) / errors[:-1]
+    if errors[-1] > 1e-28 * total and len(errors) > 1:
+        assert falls[-1] == fall
+        assert len(errors) == 100 or fall <= 1e-4
+    assert np.all(falls[:-1] > 1e-4)
+
+
+# an exact approximation, whose error is rounding and rises or falls by chance
+@example((np.outer([0, 1, 1, 0, 0, 0], np.eye(9)[8]) + 2 * np.eye(6, 9, -2), None, 2))
+@given(gappy())
+def test_without_gaps_the_decomposition_is_truncated(case):
+    X, _, rank = case
+    s = np.linalg.svd(X, compute_uv=False)
+    _, errors, _ = _low_rank(X, np.ones(X.shape), rank, 1e-9, 100)
+    assert len(errors) <= 2  # the second finds nothing left to gain
+    assert_allclose(errors[-1], (s[rank:] ** 2).sum(), rtol=1e-9, atol=1e-24)
+    assert_array_equal(impute_low_rank(X, rank), X)
+
+
+def test_without_gaps_the_estimate_is_the_truncated_decomposition():
+    X = np.random.default_rng(0).normal(size=(30, 20))
+    P, s, Q = np.linalg.svd(X, full_matrices=False)
+    A, *_ = _low_rank(X, np.ones(X.shape), 3, 1e-9, 100)
+    assert_allclose(A, P[:, :3] * s[:3] @ Q[:3], atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (30, 40)])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_weights_of_rank_one_have_a_solution_in_closed_form(shape, rank):
+    """W_ij = u_i v_j is a change of units of the rows and the columns."""
+    rng = np.random.default_rng(0)
+    X, u, v = rng.normal(size=shape), rng.random((shape[0], 1)), rng.random(shape[1])
+    u, v = 0.1 + 0.9 * u, 0.1 + 0.9 * v
+    P, s, Q = np.linalg.svd(np.sqrt(u * v) * X, full_matrices=False)
+    best = (P[:, :rank] * s[:rank]) @ Q[:rank] / np.sqrt(u * v)
+    A, errors, _ = _low_rank(X, u * v, rank, 1e-12, 20_000)
+    assert_allclose(errors[-1], (s[rank:] ** 2).sum(), rtol=1e-8)
+    assert_allclose(A, best, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (20, 31)])
+def test_em_ends_where_the_slope_of_the_error_is_zero(shape):
+    """The weighted residuals are orthogonal to the rows and to the columns of A."""
+    X, gaps = random_table(*shape, 5)
+    W = np.where(np.isnan(gaps), 0, np.random.default_rng(1).random(shape))
+    A, errors, _ = _low_rank(X, W, 2, 1e-13, 100_000)
+    P, _, Q = np.linalg.svd(A)
+    slope = W * (X - A)
+    size = np.sqrt(errors[-1])
+    assert_allclose(slope @ Q[:2].T, 0, atol=1e-5 * size)
+    assert_allclose(P[:, :2].T @ slope, 0, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "rank", "level"), [(12, 9, 1, 0), (30, 20, 2, 0), (25, 40, 3, 9)]
+)
+def test_a_table_of_low_rank_is_recovered(n, d, rank, level):
+    X, gaps = random_table(n, d, rank, level)
+    filled = impute_low_rank(gaps, rank + bool(level))
+    assert_allclose(filled, X, atol=1e-9)
+
+
+# Each of these ends away from X if EM starts at 0, at the means of columns, or with
+# its own rank.
+@pytest.mark.parametrize("seed", [7, 20, 63, 78])
+def test_em_starts_where_few_tables_mislead_it(seed):
+    X, gaps = random_table(12, 9, 2, seed=seed)
+    assert_allclose(impute_low_rank(gaps), X, atol=1e-9)
+
+
+def test_known_entries_stay_and_the_callers_table_too():
+    _, gaps = random_table(12, 9, 3)
+    before = gaps.copy()
+    filled = impute_low_rank(gaps, 1)
+    assert_array_equal(gaps, before)
+    known = ~np.isnan(gaps)
+    assert_array_equal(filled[known], gaps[known])
+    assert np.isfinite(filled).all()
+    assert filled.dtype == np.float64
+    assert filled.flags.c_contiguous
+    assert not np.shares_memory(impute_low_rank(filled), filled)
+
+
+def test_weight_0_is_missing_and_weight_1_is_known():
+    X, gaps = random_table(12, 9, 3)
+    W = (~np.isnan(gaps)).astype(float)
+    expected = impute_low_rank(gaps)
+    assert_array_equal(impute_low_rank(X, weight=W), expected)
+    assert_array_equal(impute_low_rank(np.where(W, X, HUGE), weight=W), expected)
+    assert_array_equal(impute_low_rank(gaps, weight=np.ones(X.shape)), expected)
+    half = impute_low_rank(gaps, weight=W / 2, tol=1e-10)
+    assert_allclose(half, impute_low_rank(gaps, tol=1e-10), atol=1e-3)
+
+
+def test_entries_of_less_weight_are_followed_less():
+    X, gaps = random_table(12, 9, 1)
+    W = np.full(X.shape, 1.0)
+    wrong = np.where(np.isnan(gaps), np.nan, X)
+    i, j = np.argwhere(~np.isnan(gaps))[5]
+    wrong[i, j] += 10
+    off = []
+    for weight in (1.0, 0.1, 0.01):
+        W[i, j] = weight
+        off.append(
+            np.abs(impute_low_rank(wrong, 1, weight=W) - X)[np.isnan(gaps)].max()
+        )
+    assert off[0] > 2 * off[1] > 4 * off[2] > 0
+
+
+@given(st.permutations(range(12)), st.permutations(range(9)), st.integers(-990, 990))
+def test_the_order_and_the_unit_of_a_table_do_not_matter(rows, columns, exponent):
+    _, gaps = random_table(12, 9, 3)
+    filled = impute_low_rank(gaps, tol=1e-4)
+    moved = impute_low_rank(gaps[rows][:, columns], tol=1e-4)
+    assert_allclose(moved, filled[rows][:, columns], atol=1e-9)
+    scaled = impute_low_rank(np.ldexp(gaps, exponent), tol=1e-4)
+    assert_array_equal(scaled, np.ldexp(filled, exponent))
+
+
+def test_rows_and_columns_may_change_places():
+    _, gaps = random_table(30, 20, 4)
+    filled = impute_low_rank(gaps, tol=1e-12)
+    assert_allclose(impute_low_rank(gaps.T, tol=1e-12).T, filled, atol=1e-3)
+
+
+def test_what_em_has_not_finished_it_says():
+    _, gaps = random_table(12, 9, 3)
+    message = (
+        r"^impute_low_rank: max_iter after 3 steps, the last of which lowered the "
+        r"error by .* of it against tol 1.00e-06; raise max_iter or tol, or lower rank$"
+    )
+    with pytest.warns(ordinal.ConvergenceWarning, match=message) as caught:
+        short = impute_low_rank(gaps, max_iter=3)
+    assert caught[0].filename == __file__
+    assert np.isfinite(short).all()
+    with pytest.warns(ordinal.ConvergenceWarning, match="after 1 steps"):
+        impute_low_rank(gaps, max_iter=1)
+
+
+FULL = np.ones((3, 4))
+HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "message"),
+    [
+        (HOLES, {}, ValueError, "column 1 of X has no entry to go by: drop it"),
+        (HOLES.T, {}, ValueError, "row 1 of X has no entry to go by: drop it"),
+        (
+            FULL,
+            {"weight": [[1] * 4, [0] * 4, [1] * 4]},
+            ValueError,
+            "row 1 of X has no entry to go by",
+        ),
+        ([[1.0, np.inf]] * 3, {}, ValueError, "X must be finite or NaN; first bad row"),
+        ([1.0, 2.0], {}, ValueError, "X must be 2-dimensional"),
+        ([["a", "b"]] * 2, {}, TypeError, "X must hold real numbers"),
+        (scipy.sparse.csr_array(np.eye(4)), {}, TypeError, "X is sparse"),
+        (FULL, {"rank": 3}, ValueError, "rank must be less than 3, .* got 3"),
+        (FULL, {"rank": 0}, ValueError, "rank must be a positive integer, got 0"),
+        (FULL, {"rank": 1.5}, ValueError, "rank must be a positive integer, got 1.5"),
+        (FULL, {"tol": 0}, ValueError, "tol must be a positive finite number"),
+        (FULL, {"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
+        (
+            FULL,
+            {"weight": np.ones((4, 3))},
+            ValueError,
+            r"weight has shape \(4, 3\), expected \(3, 4\) as X",
+        ),
+        (
+            FULL,
+            {"weight": [[1, 1, 1, 1], [1, 1, 2, 1], [1, 1, 1, 1]]},
+            ValueError,
+            r"weight must be in \[0, 1\], got 2.0 in row 1, column 2",
+        ),
+        (FULL, {"weight": -FULL}, ValueError, r"weight must be in \[0, 1\], got -1.0"),
+        (FULL, {"weight": FULL * np.nan}, ValueError, "weight must be finite; first"),
+        (FULL, {"weight": [["a"] * 4] * 3}, TypeError, "weight must hold real numbers"),
+    ],
+)
+def test_tables_that_cannot_be_filled_are_refused(X, options, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        impute_low_rank(X, **options)
 
 
 def test_docstring_examples():

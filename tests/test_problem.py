@@ -400,6 +400,19 @@ def test_unusable_features_are_refused(X, error, message):
         check_features(X, n_features=2)
 
 
+def test_missing_entries_pass_where_they_are_asked_for():
+    X = np.array([[0.0, np.nan], [1.0, 2.0]])
+    assert check_features(X, missing=True) is X
+    assert Problem.from_arrays(X, [0, 1], missing=True).X is X
+    with refused(ValueError, "X must be finite; first bad row is 0"):
+        Problem.from_arrays(X, [0, 1])
+    X[1, 1] = -np.inf
+    with refused(ValueError, "X must be finite or NaN; first bad row is 1"):
+        check_features(X, missing=True)
+    with refused(ValueError, "X must be finite; first bad row is 0"):
+        check_features(sparse.csr_array(X), missing=True)
+
+
 def test_the_argument_is_called_by_its_name():
     with refused(ValueError, "basis must be 2-dimensional"):
         check_features([1.0], name="basis")

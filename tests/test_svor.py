@@ -33,6 +33,7 @@ from strategies import (
     moderate,
     sample,
     svor_cases,
+    with_gaps,
 )
 
 import ordinal
@@ -709,6 +710,44 @@ def test_the_same_kernel_in_every_form(name, kernel, method):
         assert_allclose(model.convergence.dual, dual, rtol=1e-6, atol=1e-6)
         assert_allclose(model.decision_function(new_form), f, atol=2e-5)
         assert_allclose(model.thresholds, expected.thresholds, atol=2e-5)
+
+
+@every_method
+def test_rows_with_missing_entries(method, tmp_path):
+    X, y = sample(80, 3, d=60)
+    X = with_gaps(X)
+    rows, new, y = X[::2], X[1::2], y[::2]
+    pearson = kernels.Pearson()
+    options = {"C": 3.0, "tol": 1e-6, "n_threads": 1, "probability": True}
+    model = FITS[method](rows, y, kernel=pearson, **options)
+    expected = FITS[method](pearson(rows, rows), y, **PRECOMPUTED, **options)
+    f = expected.decision_function(pearson(new, rows))
+    assert_allclose(model.decision_function(new), f, atol=2e-5)
+    assert_allclose(model.thresholds, expected.thresholds, atol=2e-5)
+    assert_allclose(
+        model.predict_proba(new), expected.predict_proba(pearson(new, rows)), atol=1e-4
+    )
+    model.save(tmp_path / "m")
+    loaded = ordinal.load(tmp_path / "m")
+    assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+
+    # a row with gaps is found again at a warm start
+    warm = FITS[method](rows, y, kernel=pearson, start=model, C=3.0, tol=1e-5)
+    assert warm.convergence.n_iter == 0
+    with pytest.raises(ValueError, match=r"^X must be finite or NaN; first bad row"):
+        model.predict(np.where(np.isnan(new), np.inf, new))
+
+
+@every_method
+def test_missing_entries_are_refused_by_other_kernels(method):
+    X, y = sample(30, 3)
+    gaps = with_gaps(X)
+    message = r"^X must be finite; first bad row is"
+    for kernel in ("rbf", "linear", kernels.RBF(), lambda A, B: A @ B.T):
+        with pytest.raises(ValueError, match=message):
+            FITS[method](gaps, y, kernel=kernel)
+    with pytest.raises(ValueError, match=message):
+        FITS[method](X, y).decision_function(gaps)
 
 
 @given(svor_cases(C=moderate))
