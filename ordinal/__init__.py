@@ -17,7 +17,7 @@ except ImportError as error:
         raise SystemExit(2) from None
     raise ImportError(_advice) from error
 
-from . import datasets, kernels, metrics, model_selection, preprocessing
+from . import comparison, datasets, kernels, metrics, model_selection, preprocessing
 from ._fit import (
     Convergence,
     ConvergenceWarning,
@@ -41,6 +41,7 @@ __all__ = [
     "Status",
     "SvorModel",
     "__version__",
+    "comparison",
     "datasets",
     "fit_npsvor",
     "fit_npsvor_path",

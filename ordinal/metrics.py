@@ -723,12 +723,10 @@ def _probabilities(
             f"rows of y_true and labels={_listed(labels)}"
         )
     P = P.astype(np.float64)
-    bad = np.argwhere(~((P >= 0) & np.isfinite(P)))
+    bad = np.argwhere(~(P >= 0))
     if bad.size:
         row, column = bad[0]
-        raise ValueError(
-            f"proba must be finite and >= 0, got {P[row, column]} in row {row}"
-        )
+        raise ValueError(f"proba must be >= 0, got {P[row, column]} in row {row}")
     total = P.sum(axis=1)
     wrong = np.flatnonzero(~(abs(total - 1) <= 1e-3))
     if wrong.size:
