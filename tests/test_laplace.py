@@ -63,7 +63,7 @@ def test_the_mode_is_reached_from_any_start(case, scale, seed):
     size = 1 + abs(got.objective)
     assert_allclose(other.objective, got.objective, atol=1e-8 * size)
     again = laplace(Dense(K), like, got.state)
-    assert again.n_iter <= 1
+    assert again.n_iter <= 3  # but for rounding, 0
     assert_allclose(again.objective, got.objective, rtol=1e-10, atol=1e-10)
 
 
