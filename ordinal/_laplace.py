@@ -45,6 +45,8 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
     while n_iter < _MAX_ITER:
         residual = w * out[1] - a
         violation = _violation(residual, w * out[1])
+        if not np.isfinite(violation):
+            break
         rounding = 1e-13 * (1 + abs(value))
         if violation <= _TOL or (fresh and fall < rounding and violation > last / 2):
             f = cov.times(a)  # without what the steps have left of their rounding

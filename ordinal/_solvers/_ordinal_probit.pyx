@@ -2,11 +2,11 @@
 
 A row of rank k with latent value h and noise of variance v has, with s = sqrt(v),
 
-    P = Phi(z1) - Phi(z2),   z1 = (b_k - h) / s,   z2 = (b_{k-1} - h) / s             (5)
+    P = Phi(z1) - Phi(z2),   z1 = (b_k - h) / s,   z2 = (b_{k-1} - h) / s            (5)
 
 the mass of a standard normal t on [z2, z1]. All derivatives of log P are moments of t
-truncated to that interval, and N(z1) / P, N(z2) / P with N the density: with m the mean,
-V the variance, K the third central moment,
+truncated to that interval, and N(z1) / P, N(z2) / P with N the density: with m the
+mean, V the variance, K the third central moment,
 
     d log P / dh = m / s    -d2 log P / dh2 = (1 - V) / v    d3 log P / dh3 = K / s^3
 
@@ -19,7 +19,9 @@ nothing overflows, however far the interval lies from 0 or however narrow it is.
 A width of an interval comes beside its ends, which know it to their own rounding only.
 """
 from cython.parallel cimport prange
-from libc.math cimport INFINITY, cos, erfc, exp, fabs, fmax, fmin, log, log1p, M_PI, sqrt
+from libc.math cimport (
+    INFINITY, M_PI, cos, erfc, exp, fabs, fmax, fmin, log, log1p, sqrt,
+)
 from libc.stdint cimport int32_t
 
 cdef enum:
@@ -31,11 +33,11 @@ cdef double share[NODES]
 
 cdef void find_nodes() noexcept nogil:
     """Zeros of the Legendre polynomial by Newton's method, and their weights."""
-    cdef int i, j, step
+    cdef int i, j, _step
     cdef double x, p, q, r, slope = 0
     for i in range(NODES):
         x = cos(M_PI * (i + 0.75) / (NODES + 0.5))
-        for step in range(20):
+        for _step in range(20):
             p, q = 1, 0
             for j in range(NODES):
                 r = q
@@ -190,7 +192,7 @@ def derivatives(
     The lower threshold moves them by what is left of a shift of all, h included.
     """
     cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
-    cdef double s, u, l, by_log_s
+    cdef double s, upper, lower, by_log_s
     cdef Interval t
     check(rank, b, gap, h, v, out, 7)
     for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
@@ -200,20 +202,20 @@ def derivatives(
         out[0, i] = t.upper / s
         out[1, i] = (t.mean * t.mean - t.shortfall) / (2 * v[i])
         # g and w are homogeneous in (b - h, s), of degrees -1 and -2
-        u = product(t.upper, t.above)
-        l = product(t.lower, t.below)
-        out[2, i] = u / v[i]
-        by_log_s = -(t.mean + product(u, t.z1) + product(l, t.z2)) / s
+        upper = product(t.upper, t.above)
+        lower = product(t.lower, t.below)
+        out[2, i] = upper / v[i]
+        by_log_s = -(t.mean + product(upper, t.z1) + product(lower, t.z2)) / s
         out[3, i] = by_log_s / (2 * v[i])
-        u = -product(t.upper, t.above * t.above - t.variance)
-        l = product(t.lower, t.below * t.below - t.variance)
+        upper = -product(t.upper, t.above * t.above - t.variance)
+        lower = product(t.lower, t.below * t.below - t.variance)
         out[4, i] = -t.third / (v[i] * s)
-        out[5, i] = u / (v[i] * s)
+        out[5, i] = upper / (v[i] * s)
         by_log_s = -2 * t.shortfall / v[i]
         if t.upper > 0:
-            by_log_s = by_log_s - u * t.z1 / v[i]
+            by_log_s = by_log_s - upper * t.z1 / v[i]
         if t.lower > 0:
-            by_log_s = by_log_s - l * t.z2 / v[i]
+            by_log_s = by_log_s - lower * t.z2 / v[i]
         out[6, i] = by_log_s / (2 * v[i])
 
 
@@ -278,7 +280,7 @@ def log_probability(
     double[:, ::1] out not None,         # OUT (n, r)
     int n_threads,
 ):
-    """out[i, k] = log (Phi((b_k - mean_i) / s_i) - Phi((b_{k-1} - mean_i) / s_i)): (18)."""
+    """The logarithms of (18): out[i, k] = log P of rank k at (mean_i, v_i)."""
     cdef Py_ssize_t i, n = mean.shape[0], r = gap.shape[0]
     cdef int32_t k
     cdef double s
