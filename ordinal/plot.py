@@ -452,7 +452,10 @@ def contributions(
     base, values, names = values[0], values[1:], names[1:]
     order = np.argsort(-np.abs(values), kind="stable")
     shown, others = order[:top], order[top:]
-    labels = ["base", *(names[j].replace(":", " × ") for j in shown)]
+    labels = [
+        "base",
+        *(names[j].replace(":", " \N{MULTIPLICATION SIGN} ") for j in shown),
+    ]
     lengths = [base, *values[shown]]
     if others.size:
         labels.append(f"{others.size} others")
