@@ -312,7 +312,8 @@ def score_functions(
     functions = model.score_functions()
     for ax, j in zip(axes, order, strict=True):
         _score_function(ax, functions[j], model.categories[j] is not None)
-        if ax.get_subplotspec() is None or ax.get_subplotspec().is_first_col():
+        place = ax.get_subplotspec()
+        if place is None or place.is_first_col():
             ax.set_ylabel("score")
     return np.array(axes)
 
@@ -321,29 +322,31 @@ def _score_function(ax: Axes, f: Any, of_categories: bool) -> None:
     ax.axhline(0, color="0.8", lw=0.8, zorder=0)
     if of_categories:
         ax.bar(range(len(f.at)), f.score, color=PALETTE[0], width=0.7)
-        _category_ticks(ax.xaxis, f.at)
+        _category_ticks(ax, "x", f.at)
         end = len(f.at) - 0.5
     else:
         ax.plot(f.at, f.score, color=PALETTE[0], marker="o", ms=3, lw=1.5)
         ax.locator_params(axis="x", nbins=4)
         end = f.at[-1] + 0.08 * ((f.at[-1] - f.at[0]) or 1.0)
     if abs(f.missing) > 1e-9 * np.abs(f.score).max(initial=1.0):
-        ring = {"marker": "o", "mfc": "none", "ms": 6, "ls": ""}
-        ax.plot(end, f.missing, color=PALETTE[5], label="missing", **ring)
+        ax.plot(end, f.missing, "o", c=PALETTE[5], mfc="none", label="missing")
         ax.legend(frameon=False, fontsize="small", handletextpad=0.1, loc="best")
     ax.set_xlabel(f.name)
     ax.margins(x=0.05, y=0.1)
 
 
-def _category_ticks(axis: Any, labels: ArrayLike) -> None:
-    """Every category by name, or, of many, every second, third ..."""
-    labels = [str(label) for label in np.asarray(labels).tolist()]
-    step = 1 + (len(labels) - 1) // 8
-    axis.set_ticks(range(0, len(labels), step), labels[::step])
-    if axis.axis_name == "x" and sum(map(len, labels[::step])) > 16:
-        axis.set_tick_params(rotation=40)
-        for label in axis.get_ticklabels():
-            label.set_ha("right")
+def _category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
+    """Every category by name on axis "x" or "y"; of many, every second, third ..."""
+    texts = [str(label) for label in np.asarray(labels).tolist()]
+    step = 1 + (len(texts) - 1) // 8
+    shown = texts[::step]
+    slanted = name == "x" and sum(map(len, shown)) > 16
+    ax.set(**{f"{name}ticks": range(0, len(texts), step)})
+    (ax.xaxis if name == "x" else ax.yaxis).set_ticklabels(
+        shown,
+        rotation=40 if slanted else 0,
+        ha="right" if slanted or name == "y" else "center",
+    )
 
 
 def interaction(
@@ -396,13 +399,10 @@ def interaction(
         edges[0], edges[1], found.values.T, cmap="PuOr_r", vmin=-most, vmax=most,
         edgecolors="white", linewidth=0.5,
     )  # fmt: skip
-    for axis, at, size in zip(
-        (ax.xaxis, ax.yaxis), found.at, found.values.shape, strict=True
-    ):
+    ax.locator_params(nbins=6)
+    for name, at, size in zip("xy", found.at, found.values.shape, strict=True):
         if len(at) == size:
-            _category_ticks(axis, at)
-        else:
-            axis.get_major_locator().set_params(nbins=6)
+            _category_ticks(ax, name, at)
     bar = ax.figure.colorbar(mesh, ax=ax)
     bar.set_label("interaction")
     bar.outline.set_visible(False)

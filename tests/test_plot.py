@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
 
-from ordinal import plot
+from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
 
 matplotlib.use("Agg")
@@ -210,3 +210,91 @@ def test_bad_input(scores, sizes, names, error, message):
 def test_names_are_one_a_method():
     with pytest.raises(ValueError, match="each of 3 methods"):
         plot.critical_difference(friedman(np.eye(3)), NAMES)
+
+
+# XOFM
+
+
+def fitted(d=18, n=120):
+    """A model of many features, one of them categories and one with missing values."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n, d))
+    y = np.searchsorted([0.8, 1.2], X[:, 0] + X[:, 1])
+    X[:, 2] = rng.integers(4, size=n)
+    X[::5, 3] = np.nan
+    model = fit_xofm(X, y, categorical=[2], n_factors=2, max_time=60)
+    return X, model
+
+
+def test_score_functions_are_those_of_the_model_the_most_important_first():
+    _, model = fitted()
+    axes = plot.score_functions(model)
+    assert len(axes) == 18
+    importance = dict(zip(*model.importance(), strict=True))
+    shown = [ax.get_xlabel() for ax in axes]
+    assert shown == sorted(shown, key=lambda name: -importance[name])
+    functions = {f.name: f for f in model.score_functions()}
+    for ax in axes:
+        f = functions[ax.get_xlabel()]
+        if f.name == "x3":
+            heights = [bar.get_height() for bar in ax.patches]
+            assert_allclose(heights, f.score)
+            continue
+        curve = ax.lines[1]
+        assert_allclose(curve.get_xdata(), f.at)
+        assert_allclose(curve.get_ydata(), f.score)
+        rings = [line for line in ax.lines if line.get_label() == "missing"]
+        assert len(rings) == (f.name == "x4")
+        for ring in rings:
+            assert ring.get_ydata() == f.missing
+    assert len({ax.get_ylim() for ax in axes}) == 1
+
+
+def test_labels_of_eighteen_score_functions_do_not_overlap():
+    _, model = fitted()
+    axes = plot.score_functions(model)
+    figure = axes[0].figure
+    figure.canvas.draw()
+    boxes = [ax.get_tightbbox() for ax in axes]
+    for i, a in enumerate(boxes):
+        assert not any(a.overlaps(b) for b in boxes[:i])
+
+
+def test_top_score_functions_on_axes_of_ones_own():
+    _, model = fitted(d=5)
+    axes = plt.subplots(1, 2)[1]
+    assert list(plot.score_functions(model, top=2, axes=axes)) == list(axes)
+    with pytest.raises(ValueError, match=r"one for each of 5 features, got 2"):
+        plot.score_functions(model, axes=axes)
+    with pytest.raises(ValueError, match=r"^top must be a positive integer, got 0"):
+        plot.score_functions(model, top=0)
+
+
+@pytest.mark.parametrize("b", ["x2", "x3"])
+def test_interaction_is_a_map_with_white_at_zero(b):
+    _, model = fitted(d=5)
+    ax = plot.interaction(model, "x1", b)
+    (mesh,) = ax.collections
+    found = model.interaction("x1", b)
+    assert_allclose(mesh.get_array(), found.values.T)
+    low, high = mesh.get_clim()
+    assert low == -high
+    assert high == np.abs(found.values).max()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x1", b)
+    if b == "x3":
+        assert [t.get_text() for t in ax.get_yticklabels()] == list("0123") or len(
+            ax.get_yticks()
+        ) == 4
+
+
+def test_contributions_add_up_to_the_score():
+    X, model = fitted()
+    for x in (X[0], X[:1]):
+        ax = plot.contributions(model, x, top=6)
+        bars = [bar.get_width() for bar in ax.patches]
+        assert len(bars) == 8  # the base and the others as well
+        score = model.decision_function(X[:1])[0]
+        assert_allclose(sum(bars), score)
+        assert f"score {score:.2f}" in ax.get_title(loc="left")
+    with pytest.raises(ValueError, match=r"^x must be one row, got 2"):
+        plot.contributions(model, X[:2])

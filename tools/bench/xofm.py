@@ -127,7 +127,7 @@ def peer(args):
             short = torch.clamp(1.0 - U[high] + U[low], min=0)
             value = 0.5 * (short**2).mean() + 1e-3 * ((u**2).sum() + (V**2).sum())
             value.backward()
-            return float(value)
+            return value.item()
 
         a, _, value = best_time(args.repeat, theirs)
         b, _, (ours, dW) = best_time(args.repeat, f.at, W)
