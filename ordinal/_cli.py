@@ -32,6 +32,7 @@ from .model_selection import stratified_holdout
 from .npsvor import fit_npsvor
 from .preprocessing import Binning, StandardizedModel, Standardizer
 from .svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from .xofm import fit_xofm
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
@@ -46,6 +47,7 @@ METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
     "redsvm": (fit_redsvm, {}),
     "gpor-laplace": (fit_gpor, {"inference": "laplace"}),
     "gpor-ep": (fit_gpor, {"inference": "ep"}),
+    "xofm": (fit_xofm, {}),
 }
 
 _BINNING = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
