@@ -517,7 +517,8 @@ def fit_xofm(
         paper's stochastic descent on pairs.
     learning_rate : float > 0, for "sgd"
         Of a step on the mean of a batch; it falls to 0 in the course of the run.
-        Default 4 over the number of pieces or 16, and over tau if that is above 1.
+        Default 4 over the number of pieces or 16, and over tau if that is above 1; for
+        batches of less than 16 pairs, which are noisier, in proportion to their size.
     n_epochs : float > 0, for "sgd"
         Passes over all pairs, of which there can be n^2 / 2: a part of one will do for
         many rows. Default one, or more up to 2 million pairs.
@@ -889,7 +890,8 @@ def _sgd(
     rate = options.learning_rate
     if rate is None:
         # slopes of u go with the pieces, those of roots and factors with tau as well
-        rate = 4 / max(16, layout.n_pieces) / max(1.0, loss.tau)
+        steps = max(16, layout.n_pieces) * max(1.0, loss.tau)
+        rate = min(4.0, options.batch_size / 4) / steps
     last = max(1, round(epochs * loss.n_pairs))
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None

@@ -950,3 +950,13 @@ def test_kernels_refuse_arrays_that_do_not_fit():
             np.zeros(2), np.arange(2), np.zeros(2, np.int32), np.ones(2), 2, 1.0,
             np.zeros(2), np.zeros((3, 2)), np.zeros(5),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 16])
+def test_the_default_rate_suits_small_batches(batch_size):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2000, 10))
+    y = np.searchsorted([7.0, 7.5, 8.0], np.sin(2 * X).sum(axis=1))
+    options = {"solver": "sgd", "n_epochs": 0.5, "batch_size": batch_size, "tol": 1.0}
+    sgd = fit_xofm(X, y, **options).convergence
+    assert sgd.primal <= 1.1 * fit_xofm(X, y).convergence.primal

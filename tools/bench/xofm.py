@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 python tools/bench/xofm.py [--only PART ...]
 
+fit       a whole fit at 100 000 rows, with its peak memory; before what needs more.
 gradient  one loss and gradient at d = 20, 10 intervals, 8 factors, 5 ranks, by number
           of rows; time over n log n should not grow.
-fit       a whole fit at 100 000 rows, with its peak memory.
 sgd       pair updates a second at d = 10, 4 factors.
 peer      the same model in PyTorch on explicit pairs, one thread, at sizes where the
           pairs still fit: seconds and values of loss and gradient.
@@ -139,7 +139,7 @@ def peer(args):
     return None
 
 
-PARTS = {f.__name__: f for f in (gradient, fit, sgd, peer)}
+PARTS = {f.__name__: f for f in (fit, gradient, sgd, peer)}
 
 
 def main():
