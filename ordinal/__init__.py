@@ -30,6 +30,7 @@ from ._threads import show_config
 from .gpor import GporModel, fit_gpor
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from .tlssvor import TlsSvorModel, fit_tlssvor
 
 __version__: str = _config.VERSION
 
@@ -42,6 +43,7 @@ __all__ = [
     "State",
     "Status",
     "SvorModel",
+    "TlsSvorModel",
     "__version__",
     "datasets",
     "fit_gpor",
@@ -51,6 +53,7 @@ __all__ = [
     "fit_shashua_levin",
     "fit_svorex",
     "fit_svorim",
+    "fit_tlssvor",
     "kernels",
     "load",
     "metrics",

@@ -32,6 +32,7 @@ from .model_selection import stratified_holdout
 from .npsvor import fit_npsvor
 from .preprocessing import Binning, StandardizedModel, Standardizer
 from .svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from .tlssvor import fit_tlssvor
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
@@ -44,6 +45,7 @@ METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
     "svorex": (fit_svorex, {}),
     "shashua-levin": (fit_shashua_levin, {}),
     "redsvm": (fit_redsvm, {}),
+    "tlssvor": (fit_tlssvor, {}),
     "gpor-laplace": (fit_gpor, {"inference": "laplace"}),
     "gpor-ep": (fit_gpor, {"inference": "ep"}),
 }
