@@ -24,7 +24,7 @@ increase, and
 
 For a finite u it is not convex, whatever the paper says, for p^2 is bounded; a local
 minimum is what a fit promises. It begins at that of u = inf, lowers u in steps, each
-from the last solution, and never ends above the psi it began with. With d1 = p p' and
+from the last solution, steps off saddles, and never ends above the psi it began with. With d1 = p p' and
 d2 = p'^2 + p p'' of the slacks, D_ij = 2 v_i d2_ij, a Newton step needs
 
     d2psi = [ diag(sum_i D_ij) + I/C    -D'K                        ]
@@ -76,6 +76,7 @@ _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of psi, relative to it
 _HALVINGS = 40
 _MAX_SHIFT = 1e200
+_POWERS = 30
 _LOWERED = 0.7  # u from one step to the next
 _LOOSE = 1e-2  # tolerance of the steps before the last
 
@@ -431,7 +432,7 @@ class _Objective:
         H[np.arange(T), np.arange(T)] += by_chunk.sum(axis=0)
         for sign in (1, -1):  # K'K of one matrix is half the work of a product of two
             rows = np.flatnonzero(sign * by_row > 0)
-            root = np.sqrt(sign * by_row)
+            root = np.sqrt(np.abs(by_row))
             for part in kernels.strips(rows.size):
                 K = root[rows[part], None] * self.K[rows[part]]
                 H[T:, T:] += sign * (K.T @ K)
@@ -467,7 +468,11 @@ def _minimize(psi: _Objective, job: _Job) -> tuple[_Point, Status, int]:
         for higher in reversed(u):
             descent.to(psi.at(descent.point.x, higher), max(tol, _LOOSE))
         begin = psi.at(start.x, job.u), psi.at(descent.point.x, job.u)
-        descent.to(min(begin, key=lambda point: point.value), tol)
+        below: _Point | None = min(begin, key=lambda point: point.value)
+        while below is not None:
+            descent.to(below, tol)
+            converged = descent.status is Status.CONVERGED
+            below = descent.beneath() if converged else None
     return descent.point, descent.status, descent.n_iter
 
 
@@ -499,8 +504,7 @@ class _Descent:
             if self.n_iter >= self.max_iter:
                 stop = Status.MAX_ITER
             if stop is None:
-                d = self._direction()
-                there = None if d is None else self._search(d)
+                there = self._step()
                 stop = Status.STALLED if there is None else None
             if stop is not None:
                 self.status = stop
@@ -509,11 +513,29 @@ class _Descent:
             self.point = there
             self.n_iter += 1
 
-    def _direction(self) -> np.ndarray | None:
-        """-(H + shift price)^-1 gradient, with a shift that makes it positive definite.
+    def beneath(self) -> _Point | None:
+        """A point below a saddle, where a descent may end by symmetry; None below a
+        minimum, whose Hessian is positive definite."""
+        self.shift = 0.0
+        factor = self._factor()
+        if factor is None or self.shift == 0:
+            return None
+        here, T = self.point, self.psi.T
+        d = np.random.default_rng(0).standard_normal((here.x.size, 1))
+        for _ in range(_POWERS):  # towards the direction that curves down most
+            d = factor.solve(d / np.linalg.norm(d))
+        d = d[:, 0] / max(np.abs(d[:T]).max(), np.abs(self.psi.K @ d[T:]).max())
+        for halving in range(_HALVINGS):
+            for step in (0.5**halving, -(0.5**halving)):
+                there = self.psi.at(here.x + step * d, here.u)
+                if there.value < (1 - _ROUNDING) * here.value:
+                    self.n_iter += 1
+                    return there
+        return None
 
-        As if C were smaller: price / C is in H. None where H overflows.
-        """
+    def _factor(self) -> Cholesky | None:
+        """Of H + shift price, with a shift that makes it positive definite: as if C
+        were smaller, for price / C is in H. None where H overflows."""
         H = self.psi.hessian(self.point)
         least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
         self.shift = self.shift / 4 if self.shift > least else 0.0
@@ -521,14 +543,18 @@ class _Descent:
             shifted = H.copy()
             np.fill_diagonal(shifted, np.diagonal(H) + self.shift * self.psi.price)
             try:
-                return Cholesky(shifted).solve(-self.point.gradient[:, None])[:, 0]
+                return Cholesky(shifted)
             except np.linalg.LinAlgError:
                 self.shift = max(least, 4 * self.shift)
         return None
 
-    def _search(self, d: np.ndarray) -> _Point | None:
-        """Armijo's rule along d from a step of 1; None where no step is left."""
-        here, size = self.point, 1.0
+    def _step(self) -> _Point | None:
+        """Armijo's rule along Newton's direction from a step of 1; None where no step
+        is left that improves."""
+        here, size, factor = self.point, 1.0, self._factor()
+        if factor is None:
+            return None
+        d = factor.solve(-here.gradient[:, None])[:, 0]
         slope = float(here.gradient @ d)
         for _ in range(_HALVINGS):
             there = self.psi.at(here.x + size * d, here.u)
