@@ -550,13 +550,15 @@ class _Descent:
 
     def _step(self) -> _Point | None:
         """Armijo's rule along Newton's direction from a step of 1; None where no step
-        is left that improves."""
-        here, size, factor = self.point, 1.0, self._factor()
+        is left that improves. A shift makes steps short, so these are doubled while
+        that helps."""
+        here, factor = self.point, self._factor()
         if factor is None:
             return None
         d = factor.solve(-here.gradient[:, None])[:, 0]
         slope = float(here.gradient @ d)
-        for _ in range(_HALVINGS):
+        for halving in range(_HALVINGS):
+            size = 0.5**halving
             there = self.psi.at(here.x + size * d, here.u)
             rise = there.value - here.value
             # near the minimum values differ by their rounding only
@@ -564,6 +566,13 @@ class _Descent:
                 rise <= _ROUNDING * here.value
                 and there.violation <= 0.5 * here.violation
             ):
-                return there
-            size /= 2
-        return None
+                break
+        else:
+            return None
+        while self.shift > 0:
+            size *= 2
+            farther = self.psi.at(here.x + size * d, here.u)
+            if not farther.value < there.value:
+                break
+            there = farther
+        return there
