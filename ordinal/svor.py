@@ -115,7 +115,12 @@ class SvorModel(ScoreModel):
     convergence: Convergence
 
     def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        return {"coef": (m,), "dual": (m, r - 1), "thresholds": (r - 1,), "cost": (r, r)}
+        return {
+            "coef": (m,),
+            "dual": (m, r - 1),
+            "thresholds": (r - 1,),
+            "cost": (r, r),
+        }
 
 
 def fit_svorim(

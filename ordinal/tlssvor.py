@@ -24,15 +24,15 @@ increase, and
 
 For a finite u it is not convex, whatever the paper says, for p^2 is bounded; a local
 minimum is what a fit promises. It begins at that of u = inf, lowers u in steps, each
-from the last solution, steps off saddles, and never ends above the psi it began with. With d1 = p p' and
-d2 = p'^2 + p p'' of the slacks, D_ij = 2 v_i d2_ij, a Newton step needs
+from the last solution, steps off saddles, and never ends above the psi, at its own u,
+that it began with. With D_ij = 2 v_i (p'^2 + p p'') of the slacks a Newton step needs
 
     d2psi = [ diag(sum_i D_ij) + I/C    -D'K                        ]
             [ -K'D                      K' diag(sum_j D_ij) K + I/C ]
 
 b comes first: its block is diagonal, so a Cholesky factorisation eliminates it, leaving
 its Schur complement, at no cost. Where the matrix is indefinite a smaller C is put in
-place of C, until it is not.
+place of C, until it is not, and the short step this gives is lengthened.
 
 A rank without rows has its two thresholds in one, with both their terms and prices.
 
@@ -156,7 +156,8 @@ def fit_tlssvor(
     ----------
     X : (n, d) array-like or CSR matrix
         Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
-        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix.
+        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix. NaN, an
+        entry not known, goes with `kernels.Pearson` only.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -246,8 +247,9 @@ def fit_tlssvor(
     n_threads = resolve_n_threads(n_threads)
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight
-    )
+        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        missing=kernels.takes_missing(kernel),
+    )  # fmt: skip
     kernel = kernels.make_kernel(kernel, gamma, problem)
     if isinstance(kernel, kernels.Precomputed):
         kernels.check_precomputed(problem.X)
@@ -290,11 +292,11 @@ def _basis_rows(basis: Any, problem: Problem, rng: np.random.Generator) -> np.nd
                 f"got {basis}"
             )
     else:
-        if not 0 < basis <= 1:
+        if not 0 < float(basis) <= 1:
             raise ValueError(
                 f"basis as a share of the rows must be in (0, 1], got {basis}"
             )
-        m = max(1, round(basis * rows.size))
+        m = max(1, round(float(basis) * rows.size))
     # evenly from the rows in rank order, otherwise random: every rank has its share
     rows = rng.permutation(rows)
     rows = rows[np.argsort(problem.rank[rows], kind="stable")]
@@ -393,7 +395,9 @@ class _Objective:
         self.weight = problem.weight
         self.times = np.diff(present).astype(float)  # terms that a threshold stands for
         self.T = self.times.size
-        of_row = 1 / problem.sample_weight[rows] if job.every_row else np.ones(rows.size)
+        of_row = (
+            1 / problem.sample_weight[rows] if job.every_row else np.ones(rows.size)
+        )
         self.price = np.concatenate([self.times, of_row])
         total = self.weight.sum()
         column = np.zeros(rows.size)
@@ -462,7 +466,8 @@ def _minimize(psi: _Objective, job: _Job) -> tuple[_Point, Status, int]:
     descent.to(psi.at(np.zeros(psi.price.size), np.inf), tol)
     if math.isfinite(job.u):
         start = descent.point
-        far, u = psi.far(start), []
+        far = psi.far(start)
+        u: list[float] = []
         while (higher := job.u / _LOWERED ** (1 + len(u))) < far + job.eta:
             u.append(higher)
         for higher in reversed(u):

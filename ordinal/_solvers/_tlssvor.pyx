@@ -1,9 +1,9 @@
 """The truncated smooth loss of ordinal/tlssvor.py and its derivatives.
 
-    L(f, b) = sum_ij v_i c_j p(1 - s_ij (f_i - b_j))^2,   s_ij = +1 if rank_i > j else -1
+    L(f, b) = sum_ij v_i c_j p(1 - s_ij (f_i - b_j))^2,  s_ij = +1 if rank_i > j, or -1
 
     p(s) = P(s) - P(s - u),   P(t) = 0 up to -eta, t from eta on, and between them
-                              P(t) = (t + eta)^3 (3 eta - t) / (16 eta^3)               (4)
+                              P(t) = (t + eta)^3 (3 eta - t) / (16 eta^3)         (4)
 
 over rows i and thresholds j. Rows are taken in chunks of a fixed size, side by side;
 sums over the rows are sums over chunks, so no byte depends on the number of threads.
