@@ -172,6 +172,28 @@ def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
         assert_allclose(H[i], change, atol=bend * (1 + scale))
 
 
+def test_sums_over_many_chunks_of_rows_lose_none():
+    X, y = sample(1100, 4)  # a chunk has 1024
+    psi, job = objective(plain_case(X, y, kernel=kernels.Linear(), u=1.5))
+    x = np.random.default_rng(0).normal(size=psi.price.size) / 50
+    here = psi.at(x, 1.5)
+    sign = np.where(y[:, None] > np.arange(3), 1.0, -1.0)
+    slack = 1 - sign * (here.f[:, None] - x[:3])
+    p, d1, d2 = np.moveaxis(loss(slack.ravel(), 1.5, 0.1).reshape(1100, 3, 3), 2, 0)
+    slope = 2 * sign * p * d1
+    ridge = psi.price * x / job.C
+    assert_allclose(here.value, (p**2).sum() + 0.5 * ridge @ x, rtol=1e-12)
+    expected = np.append(slope.sum(axis=0), -slope.sum(axis=1) @ psi.K) + ridge
+    assert_allclose(here.gradient, expected, atol=1e-9 * np.abs(expected).max())
+    D = 2 * (d1**2 + p * d2)
+    H = psi.hessian(here)
+    columns = D.sum(axis=0) + psi.price[:3] / job.C
+    assert_allclose(H[range(3), range(3)], columns, rtol=1e-12)
+    assert_allclose(H[3:, :3], -psi.K.T @ D, atol=1e-8)
+    block = psi.K.T @ (D.sum(axis=1)[:, None] * psi.K) + np.diag(psi.price[3:]) / job.C
+    assert_allclose(H[3:, 3:], block, atol=1e-9 * np.abs(block).max())
+
+
 def fit_stub(case, psi):
     """A model of zeros, where only the shapes count."""
     thresholds = np.zeros(case.r - 1)
