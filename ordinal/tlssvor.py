@@ -37,9 +37,10 @@ place of C, until it is not, and the short step this gives is lengthened.
 A rank without rows has its two thresholds in one, with both their terms and prices.
 
 He H., "Smooth support vector ordinal regression with truncated errors" (in Chinese),
-2014, doi:10.3969/j.issn.1001-0548.2014.01.022, Theorems 1 to 3. Y.-J. Lee, S.-Y. Huang, IEEE Transactions on Neural Networks
-18(1):1-13, 2007, for the reduced kernel. J. Nocedal, S. J. Wright, Numerical
-Optimization, Springer, 2006, Algorithms 3.2 and 3.3.
+2014, doi:10.3969/j.issn.1001-0548.2014.01.022, Theorems 1 to 3. Y.-J. Lee,
+S.-Y. Huang, IEEE Transactions on Neural Networks 18(1):1-13, 2007, for the reduced
+kernel. J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 3.2
+and 3.3.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
