@@ -304,6 +304,11 @@ def test_the_gap_of_np_svor_is_bounded_by_the_gradient(case, max_iter):
 
 
 @given(tlssvor_cases(u=(0.7, 1.5, 3.0)))
+# the steps of u lead to a worse minimum here than a descent from np-SVOR
+@example(
+    TlsCase(np.array([[2.0], [2.0], [2.0], [-2.0], [-2.0]]), np.array([0, 1, 2, 0, 0]),
+            3, kernels.Linear(), 1.0, 0.5, 0.1, np.ones(5))
+)  # fmt: skip
 def test_psi_never_ends_above_that_of_np_svor(case):
     start = fit(case._replace(u=np.inf))
     psi, x = oracle(case, start)  # at the u of the case
