@@ -150,9 +150,9 @@ def fit_tlssvor(
 ) -> TlsSvorModel:
     """Fit TLS-SVOR: squared slacks, none of which counts for more than u^2.
 
-    The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows. There
-    are about 10 of them where u is infinite or 3, and up to 150 where it is 1.5 and C is
-    large; the memory is n m + 2 m^2 doubles.
+    The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
+    About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and
+    C large. The memory is n m + 2 m^2 doubles.
 
     Parameters
     ----------
