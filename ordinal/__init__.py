@@ -38,6 +38,7 @@ from ._threads import show_config
 from .gpor import GporModel, fit_gpor
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from .tlssvor import TlsSvorModel, fit_tlssvor
 from .xofm import XofmModel, fit_xofm
 
 __version__: str = _config.VERSION
@@ -51,6 +52,7 @@ __all__ = [
     "State",
     "Status",
     "SvorModel",
+    "TlsSvorModel",
     "XofmModel",
     "__version__",
     "comparison",
@@ -62,6 +64,7 @@ __all__ = [
     "fit_shashua_levin",
     "fit_svorex",
     "fit_svorim",
+    "fit_tlssvor",
     "fit_xofm",
     "kernels",
     "load",

@@ -32,6 +32,7 @@ from .model_selection import stratified_holdout
 from .npsvor import fit_npsvor
 from .preprocessing import Binning, StandardizedModel, Standardizer
 from .svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from .tlssvor import fit_tlssvor
 from .xofm import fit_xofm
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
@@ -45,6 +46,7 @@ METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
     "svorex": (fit_svorex, {}),
     "shashua-levin": (fit_shashua_levin, {}),
     "redsvm": (fit_redsvm, {}),
+    "tlssvor": (fit_tlssvor, {}),
     "gpor-laplace": (fit_gpor, {"inference": "laplace"}),
     "gpor-ep": (fit_gpor, {"inference": "ep"}),
     "xofm": (fit_xofm, {}),

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._problem import Problem, check_choice, check_cost, frozen
+from ._problem import Problem, around_ranks, check_choice, check_cost, frozen
 
 N_FOLDS = 5
 _MAX_STEPS = 100  # of Newton; a dozen is usual
@@ -71,7 +71,6 @@ class CumulativeLink:
         target = np.where(event, (n_in + 1) / (n_in + 2), 1 / (n_out + 2))
         centre, scale = _spread(score, weight)
         x = (score - centre) / scale
-        T = present.size - 1
         W = weight[:, None]
 
         def loss(p):
@@ -91,10 +90,7 @@ class CumulativeLink:
         if p[0] <= 0:  # the scores tell nothing: the shares of the ranks
             p = np.concatenate([[0.0], level])
         slope = p[0] / scale
-        offsets = np.full(r - 1, np.inf)
-        offsets[: present[0]] = -np.inf
-        for t in range(T):
-            offsets[present[t] : present[t + 1]] = p[1 + t] + slope * centre
+        offsets = around_ranks(p[1:] + slope * centre, present, r)
         return cls(float(slope), frozen(offsets))
 
 
@@ -240,8 +236,9 @@ def fold_numbers(problem: Problem, rng: np.random.Generator) -> np.ndarray:
 
 def out_of_fold(
     problem: Problem, kernel: Callable, fold: np.ndarray
-) -> Iterator[tuple[Problem, np.ndarray, Any]]:
-    """(problem of the other folds, rows of this one, their features) for every fold."""
+) -> Iterator[tuple[Problem, np.ndarray, np.ndarray, Any]]:
+    """(problem of the other folds, its rows, rows of this one, their features) for
+    every fold."""
     for k in range(N_FOLDS):
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if test.size == 0:
@@ -256,7 +253,7 @@ def out_of_fold(
             weight=problem.weight[train],
             sample_weight=problem.sample_weight[train],
         )
-        yield part, test, X_test
+        yield part, train, test, X_test
 
 
 # Fitting

@@ -122,6 +122,18 @@ class Problem:
         return np.bincount(self.rank, self.weight, minlength=self.n_classes) > 0
 
 
+def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:
+    """The r - 1 thresholds of all ranks from those between the ranks that are present.
+
+    -inf and +inf where no rank lies beyond; equal on both sides of an absent rank.
+    """
+    out = np.full(r - 1, np.inf)
+    out[: present[0]] = -np.inf
+    for t, value in enumerate(inner):
+        out[present[t] : present[t + 1]] = value
+    return out
+
+
 # Features
 
 
@@ -370,6 +382,12 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
         rounding = 4 * np.finfo(float).eps * a.max(axis=1, keepdims=True, initial=0)
         _every_row(np.diff(step, axis=1) >= -rounding, "must be convex")
     return frozen(a)
+
+
+def absolute_cost(n_classes: int) -> np.ndarray:
+    """|j - k|, (r, r)."""
+    rank = np.arange(float(n_classes))
+    return np.abs(rank[:, None] - rank)
 
 
 def _every_row(holds: np.ndarray, rule: str) -> None:

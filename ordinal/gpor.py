@@ -43,6 +43,7 @@ from ._problem import (
     Problem,
     _labels,
     _ranks,
+    around_ranks,
     check_choice,
     check_count,
     check_features,
@@ -568,11 +569,8 @@ class _Search:
         coef, root = cov.predictor(posterior.a)
         like = self.likelihood(theta, cov)
         rows = self.rows if self.pivots is None else self.rows[self.pivots]
-        thresholds = np.full(self.problem.n_classes - 1, np.inf)
         present = np.flatnonzero(self.problem.present)
-        thresholds[: present[0]] = -np.inf
-        for t, value in enumerate(like.b):
-            thresholds[present[t] : present[t + 1]] = value
+        thresholds = around_ranks(like.b, present, self.problem.n_classes)
         offset = (theta - self.centre) / self.spread
         status, violation, tol = Status.CONVERGED, posterior.violation, 1e-4
         if found is not None and posterior.converged:

@@ -448,6 +448,16 @@ class Evaluator:
         self._each(strip, strips(self.shape[0]))
         return out
 
+    def fill(self, out: np.ndarray) -> None:
+        """Fill out with k(A, B)."""
+
+        def strip(rows: slice) -> None:
+            scratch = np.empty(_TILE * _TILE)
+            for columns in strips(self.shape[1]):
+                self.tile(rows, columns, out[rows, columns], scratch)
+
+        self._each(strip, strips(self.shape[0]))
+
     def triangle(self, out: np.ndarray, mirror: bool) -> None:
         """Fill the upper triangle of k(A, A), and the lower one from it for `mirror`.
 

@@ -550,7 +550,7 @@ class _Job:
             f = model.decision_function(kernels.take(problem.X, single))
             distance[i, single] = np.abs(f)
         convergence = [model.convergence for model in models]
-        for part, rows, X in out_of_fold(problem, self.kernel, fold):
+        for part, _, rows, X in out_of_fold(problem, self.kernel, fold):
             for i, of_fold in enumerate(self.fit(part)):
                 distance[i, rows] = np.abs(of_fold.decision_function(X))
                 convergence[i] = worse(convergence[i], of_fold.convergence)

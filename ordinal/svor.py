@@ -38,38 +38,32 @@ the weight of a threshold not to fall with the distance from the rank: convex ro
 
 from __future__ import annotations  # numpy.random is slow to import
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import kernels
 from ._blocks import mend, snap
-from ._fit import Convergence, DisorderedThresholdsWarning, Monitor, State, worse
+from ._fit import Convergence, Monitor, State
 from ._gram import Gram
-from ._model import Model, check_support, support_rows
-from ._probability import (
-    CumulativeLink,
-    fold_numbers,
-    out_of_fold,
-    predict_ranks,
-    require_link,
-)
+from ._model import support_rows
+from ._probability import CumulativeLink, fold_numbers
 from ._problem import (
     Problem,
+    absolute_cost,
     all_options,
+    around_ranks,
     check_cost,
     check_count,
-    check_features,
     check_flag,
     check_positive,
     frozen,
     resolve_rng,
     takes_options_of,
 )
+from ._score import ScoreModel, calibrated, warn_of
 from ._sparse import CSR
 from ._threads import resolve_n_threads
 from ._thresholds import Solution, Terms, least_rows, solve
@@ -78,7 +72,7 @@ _MAX_ITER = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SvorModel(Model):
+class SvorModel(ScoreModel):
     """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
 
     Attributes
@@ -120,128 +114,13 @@ class SvorModel(Model):
     link: CumulativeLink | None
     convergence: Convergence
 
-    @property
-    def threshold_names(self) -> tuple[str, ...]:
-        """The two labels on the sides of each threshold, such as "low|mid"."""
-        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
-
-    @property
-    def disorder(self) -> tuple[str, ...]:
-        """What thresholds are out of order, a line for each such pair of neighbours.
-
-        By more than `tol`, to which they are known. Empty for an ordered model, which
-        `fit_svorex` always gives, and the others where the rows of the cost are convex.
-        """
-        named = zip(self.threshold_names, self.thresholds.tolist(), strict=True)
-        return tuple(
-            f"{lower} at {a:.4f} is above {higher} at {b:.4f}"
-            for (lower, a), (higher, b) in pairwise(named)
-            if a - b > self.convergence.tol
-        )
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The latent score f(x), which increases with the rank.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or CSR
-            Rows to judge; for a precomputed kernel k(rows, training rows).
-
-        Returns
-        -------
-        (n,) array
-            In the unit of the margin: up to slack, training rows lie 1 or more from
-            the thresholds.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns; the Pearson
-            kernel takes NaN.
-        """
-        missing = kernels.takes_missing(self.kernel)
-        X = check_features(X, self.n_features, missing=missing)
-        values = kernels.Evaluator(
-            self.kernel, X, self.support, resolve_n_threads(None)
-        )
-        return values.product(self.coef[:, None])[:, 0]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the ranks, a cumulative logistic link of the score.
-
-        P(y <= j) falls as the score rises and passes 1/2 at the score offsets[j] /
-        slope of the `link`: the threshold as the probabilities see it. It is near
-        `thresholds[j]`, but calibrated on rows that the score was not fitted to.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or CSR
-            As for `decision_function`, which says what else is raised.
-
-        Returns
-        -------
-        (n, r) array
-            Rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If the model was fitted without `probability`.
-        """
-        return require_link(self.link)(self.decision_function(X))
-
-    def predict(
-        self, X: Any, *, rule: str = "threshold", cost: Any = None
-    ) -> np.ndarray:
-        """Labels by a rule.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or CSR
-            As for `decision_function`.
-        rule : {"threshold", "mode", "median", "cost"}, default "threshold"
-            "threshold" counts the `thresholds` that the score reaches; a score on a
-            threshold goes up. The others use `predict_proba`: its most probable rank,
-            its median (again a threshold rule, at offsets / slope of the `link`), or
-            the rank of least expected cost. Threshold, median and mode never fall as
-            the score rises.
-        cost : (r, r) array-like, optional, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
-            model.
-
-        Returns
-        -------
-        (n,) array of labels, of the type of `classes`
-
-        Raises
-        ------
-        ValueError
-            If a rule on probabilities is asked of a model without them, or `cost` is
-            not as in `fit_svorim`.
-        """
-        ranks = predict_ranks(self, X, rule, "threshold", cost)
-        if ranks is None:
-            # in disorder, too, a rank between equal thresholds is never predicted
-            b, f = self.thresholds, self.decision_function(X)
-            last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
-            reached = np.searchsorted(np.sort(b[last]), f, side="right")
-            ranks = np.append(0, last + 1)[reached]
-        return self.classes[ranks]
-
-    def _check(self) -> None:
-        m, r = len(self.support), self.classes.size
-        arrays = self.coef, self.dual, self.thresholds, self.cost
-        shapes = (m,), (m, r - 1), (r - 1,), (r, r)
-        for values, shape in zip(arrays, shapes, strict=True):
-            if values.shape != shape or values.dtype != np.float64:
-                raise ValueError("coef, dual, thresholds, cost: float64 of m and r")
-        if self.classes.ndim != 1:
-            raise ValueError("classes must be a vector")
-        if np.isnan(self.thresholds).any():
-            raise ValueError("thresholds must not be NaN")
-        check_support(self.support, self.kernel, m, self.n_features)
-        if self.link is not None and self.link.offsets.shape != (r - 1,):
-            raise ValueError("the link must have an offset a threshold")
+    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
+        return {
+            "coef": (m,),
+            "dual": (m, r - 1),
+            "thresholds": (r - 1,),
+            "cost": (r, r),
+        }
 
 
 def fit_svorim(
@@ -500,21 +379,16 @@ def _fit(
     )  # fmt: skip
     model = job.fit(problem, start)
     if fold is not None:
-        model = job.calibrate(problem, model, fold)
-    model.convergence.warn_unless_converged(name, stacklevel=4)
-    if model.disorder:
-        warnings.warn(
-            f"{name}: thresholds out of order: {'; '.join(model.disorder)}",
-            DisorderedThresholdsWarning,
-            stacklevel=3,
+        model = calibrated(
+            model, problem, fold, lambda part, _: job.fit(part, model), monitor
         )
+    warn_of(model, name, stacklevel=4)
     return model
 
 
 def _default_cost(method: str, r: int) -> np.ndarray:
-    distance = np.abs(np.subtract.outer(np.arange(r), np.arange(r)))
     absolute = method in ("svorim", "redsvm")
-    return distance if absolute else np.minimum(distance, 1)
+    return absolute_cost(r) if absolute else np.minimum(absolute_cost(r), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,31 +419,6 @@ class _Job:
         )  # fmt: skip
         return self._model(problem, terms, s)
 
-    def calibrate(
-        self, problem: Problem, model: SvorModel, fold: np.ndarray
-    ) -> SvorModel:
-        """The model with a link fitted to out-of-fold scores.
-
-        A fold's scores are moved by what its thresholds lie lower than the model's:
-        only the distance to them means the same in both.
-        """
-        single = np.flatnonzero((fold < 0) & (problem.weight > 0))
-        score = np.zeros(problem.n_samples)
-        if single.size:
-            score[single] = model.decision_function(kernels.take(problem.X, single))
-        inner = np.isfinite(model.thresholds)
-        convergence = model.convergence
-        for part, rows, X in out_of_fold(problem, self.kernel, fold):
-            of_fold = self.fit(part, model)
-            shift = (model.thresholds[inner] - of_fold.thresholds[inner]).mean()
-            score[rows] = of_fold.decision_function(X) + shift
-            convergence = worse(convergence, of_fold.convergence)
-        link = CumulativeLink.fit(
-            score, problem.rank, problem.weight, problem.n_classes
-        )
-        convergence = replace(convergence, seconds=self.monitor.seconds)
-        return replace(model, link=link, convergence=convergence)
-
     def _terms(self, problem: Problem) -> Terms:
         """Boxes and slopes of (D), one row a threshold between ranks that have rows."""
         present = np.flatnonzero(problem.present)
@@ -595,10 +444,6 @@ class _Job:
         r = problem.n_classes
         dual = np.zeros((rows.size, r - 1))
         dual[:, present[:-1]] = s.g[:, rows].T
-        thresholds = np.full(r - 1, np.inf)
-        thresholds[: present[0]] = -np.inf
-        for t, value in enumerate(b):
-            thresholds[present[t] : present[t + 1]] = value
 
         half = 0.5 * float(beta @ s.f)
         width = terms.hi - terms.lo
@@ -613,7 +458,7 @@ class _Job:
             support=support_rows(self.kernel, problem.X, rows),
             coef=frozen(dual.sum(axis=1)),
             dual=frozen(dual),
-            thresholds=frozen(thresholds),
+            thresholds=frozen(around_ranks(b, present, r)),
             C=self.C,
             cost=self.cost,
             classes=frozen(problem.classes),

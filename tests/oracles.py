@@ -596,3 +596,31 @@ def xofm_kappa(U, h, scores, y, weight, tau):
             others += v
             far += v * ((k < h and U - s > tau) or (k > h and s - U > tau))
     return far / others
+
+
+# TLS-SVOR: (P) and (4) are those of ordinal/tlssvor.py; x = (b, w)
+
+
+def tlssvor_p(s, u, eta):
+    """p as (4) of the paper has it, piece by piece."""
+    if s >= u + eta:
+        return u
+    if s > u - eta:
+        z = s - u
+        quartic = z**4 / (16 * eta**3) - 3 * z**2 / (8 * eta)
+        return quartic + z / 2 + u - 3 * eta / 16
+    if s >= eta:
+        return s
+    if s > -eta:
+        return -((s + eta) ** 3) * (s - 3 * eta) / (16 * eta**3)
+    return 0.0
+
+
+def tlssvor_psi(K, b, w, s, width, price, C, u, eta):
+    """(P) for s_ij and the weights of the terms, (T, n); price of the entries of x."""
+    total = price @ np.concatenate([b, w]) ** 2 / (2 * C)
+    f = K @ w
+    for j, threshold in enumerate(b):
+        for value, sign, v in zip(f, s[j], width[j], strict=True):
+            total += v * tlssvor_p(1 - sign * (value - threshold), u, eta) ** 2
+    return total

@@ -404,3 +404,48 @@ def xofm_cases(draw, max_n=12, monotone=True, factors=(0, 1, 3)):
         lambda_pair=draw(st.sampled_from([1e-3, 0.03])),
         seed=draw(st.integers(0, 5)),
     )
+
+
+class TlsCase(NamedTuple):
+    """A training set and the arguments of `fit_tlssvor` that define the problem."""
+
+    X: np.ndarray
+    y: np.ndarray  # ranks 0..r-1
+    r: int
+    kernel: object
+    C: float
+    u: float
+    eta: float
+    weight: np.ndarray
+
+    @property
+    def options(self):
+        return {
+            "classes": range(self.r),
+            "kernel": self.kernel,
+            "C": self.C,
+            "u": self.u,
+            "eta": self.eta,
+            "sample_weight": self.weight,
+        }
+
+    @property
+    def held(self):
+        """Ranks with a row of positive weight: thresholds lie between these."""
+        return np.unique(self.y[self.weight > 0])
+
+
+@st.composite
+def tlssvor_cases(draw, max_n=10, u=(0.7, 1.5, 3.0, np.inf), kernel=named_kernels):
+    X, y, r = draw(datasets(max_n))
+    weight = np.ones(y.size)
+    if draw(st.booleans()):
+        values = st.sampled_from([0.0, 1.0, 2.0, 0.3])
+        drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
+        if np.unique(y[drawn > 0]).size >= 2:
+            weight = drawn
+    C = draw(st.sampled_from([0.01, 0.3, 1.7, 30.1]))
+    eta = draw(st.sampled_from([0.05, 0.1, 0.3]))
+    return TlsCase(
+        X, y, r, draw(kernel), C, draw(st.sampled_from(list(u))), eta, weight
+    )

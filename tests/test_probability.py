@@ -21,6 +21,7 @@ from ordinal import (
     ConvergenceWarning,
     DisorderedThresholdsWarning,
     Status,
+    _score,
     fit_npsvor,
     fit_npsvor_path,
     fit_redsvm,
@@ -531,8 +532,10 @@ def test_a_part_and_the_rows_left_out_are_the_whole(form):
     problem = Problem.from_arrays(data, y, sample_weight=weight)
     fold = fold_numbers(problem, np.random.default_rng(0))
     seen = []
-    for k, (part, rows, features) in enumerate(out_of_fold(problem, kernel, fold)):
-        train = np.flatnonzero(fold != k)
+    for k, (part, train, rows, features) in enumerate(
+        out_of_fold(problem, kernel, fold)
+    ):
+        assert_array_equal(train, np.flatnonzero(fold != k))
         assert_array_equal(rows, np.flatnonzero(fold == k))
         assert not set(train) & set(rows)
         for name in ("rank", "weight", "sample_weight"):
@@ -693,17 +696,21 @@ def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     assert_allclose(model.link.offsets, link.offsets, atol=1e-4 * (1 + link.slope))
 
 
+def home_of_folds(name):
+    """The module that asks for the folds."""
+    return _score if name in SVOR else npsvor
+
+
 @every_fit
 def test_rows_are_absent_from_the_fit_that_scores_them(name, monkeypatch):
-    module = svor if name in SVOR else npsvor
     parts = []
 
     def spy(problem, kernel, fold):
-        for part, rows, features in out_of_fold(problem, kernel, fold):
+        for part, train, rows, features in out_of_fold(problem, kernel, fold):
             parts.append((part.X.copy(), part.rank, features.copy()))
-            yield part, rows, features
+            yield part, train, rows, features
 
-    monkeypatch.setattr(module, "out_of_fold", spy)
+    monkeypatch.setattr(home_of_folds(name), "out_of_fold", spy)
     X, y = sample(60, 3)
     FITS[name](X, y, probability=True)
     assert len(parts) == N_FOLDS
@@ -855,7 +862,7 @@ def test_a_fit_cut_short_says_so(name):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-15)
 
 
-def counted_folds(module, monkeypatch):
+def counted_folds(name, monkeypatch):
     """A list that grows as the folds of a fit are reached."""
     reached = []
 
@@ -864,7 +871,7 @@ def counted_folds(module, monkeypatch):
             reached.append(i)
             yield part
 
-    monkeypatch.setattr(module, "out_of_fold", spy)
+    monkeypatch.setattr(home_of_folds(name), "out_of_fold", spy)
     return reached
 
 
@@ -883,7 +890,7 @@ def assert_short_of(model, name, status, X, y):
 def test_a_fold_cut_short_says_so(name, monkeypatch):
     module = svor if name in SVOR else npsvor
     solver = "solve_admm" if name in ("admm", "low_rank") else "solve"
-    whole, reached = getattr(module, solver), counted_folds(module, monkeypatch)
+    whole, reached = getattr(module, solver), counted_folds(name, monkeypatch)
 
     def limited(*arguments, **options):
         if len(reached) == 2:
@@ -901,7 +908,7 @@ def test_a_fold_cut_short_says_so(name, monkeypatch):
 
 @pytest.mark.parametrize("name", [*SVOR, "admm"])
 def test_a_fit_stopped_in_the_folds_says_so(name, monkeypatch):
-    reached = counted_folds(svor if name in SVOR else npsvor, monkeypatch)
+    reached = counted_folds(name, monkeypatch)
     monkeypatch.setattr(Monitor, "SLICE", 1e-9)  # the callback sees every block
     X, y = sample(300, 3, noise=1.0)
     with pytest.warns(ConvergenceWarning, match="stopped"):

@@ -1,0 +1,184 @@
+"""The truncated smooth loss of ordinal/tlssvor.py and its derivatives.
+
+    L(f, b) = sum_ij v_i c_j p(1 - s_ij (f_i - b_j))^2,  s_ij = +1 if rank_i > j, or -1
+
+    p(s) = P(s) - P(s - u),   P(t) = 0 up to -eta, t from eta on, and between them
+                              P(t) = (t + eta)^3 (3 eta - t) / (16 eta^3)         (4)
+
+over rows i and thresholds j. Rows are taken in chunks of a fixed size, side by side;
+sums over the rows are sums over chunks, so no byte depends on the number of threads.
+Where p is constant, below -eta and above u + eta, an entry costs a comparison.
+"""
+from cython.parallel cimport prange
+from libc.stdint cimport int32_t
+
+cdef Py_ssize_t ROWS = 1024  # of a chunk
+
+cdef struct Smooth:
+    double p, d1, d2         # p, p', p''
+
+
+cdef inline Smooth plus(double t, double eta) noexcept nogil:
+    """P, its slope and its curvature."""
+    cdef Smooth out
+    cdef double x = t / eta
+    if x >= 1:
+        out.p, out.d1, out.d2 = t, 1, 0
+    elif x <= -1:
+        out.p, out.d1, out.d2 = 0, 0, 0
+    else:
+        out.p = eta * (x + 1) * (x + 1) * (x + 1) * (3 - x) / 16
+        out.d1 = (x + 1) * (x + 1) * (2 - x) / 4
+        out.d2 = 3 * (1 - x) * (1 + x) / (4 * eta)
+    return out
+
+
+cdef inline Smooth cut(double s, double u, double eta) noexcept nogil:
+    """p; above u - eta as u - P(u - s), which rounds to no more than u."""
+    cdef Smooth out
+    if s <= u - eta:         # always, if u is infinite
+        return plus(s, eta)
+    out = plus(u - s, eta)
+    out.p = u - out.p
+    out.d2 = -out.d2
+    return out
+
+
+cdef struct Problem:
+    Py_ssize_t n, T
+    const double* f          # (n,)
+    const double* b          # (T,)
+    const int32_t* rank      # (n,)
+    const double* v          # (n,)
+    const double* c          # (T,)
+    double u, eta
+
+
+cdef Problem problem(
+    const double[::1] f,
+    const double[::1] b,
+    const int32_t[::1] rank,
+    const double[::1] v,
+    const double[::1] c,
+    double u,
+    double eta,
+):
+    if not (f.shape[0] == rank.shape[0] == v.shape[0] > 0
+            and b.shape[0] == c.shape[0] > 0):
+        raise ValueError("_tlssvor: inconsistent array shapes")
+    return Problem(f.shape[0], b.shape[0], &f[0], &b[0], &rank[0], &v[0], &c[0], u, eta)
+
+
+cdef void slopes_of(
+    const Problem* q, Py_ssize_t chunk, double* by_row, double* sums,
+) noexcept nogil:
+    """L and its slopes by the thresholds into sums (1 + T,), by the scores into by_row.
+    """
+    cdef Py_ssize_t i, j
+    cdef double s, sign, weight, slope
+    cdef Smooth at
+    for j in range(q.T + 1):
+        sums[j] = 0
+    for i in range(chunk * ROWS, min(q.n, (chunk + 1) * ROWS)):
+        by_row[i] = 0
+        for j in range(q.T):
+            sign = 1 if q.rank[i] > j else -1
+            s = 1 - sign * (q.f[i] - q.b[j])
+            if s <= -q.eta:
+                continue
+            weight = q.v[i] * q.c[j]
+            at = cut(s, q.u, q.eta)
+            sums[0] += weight * at.p * at.p
+            slope = 2 * weight * sign * at.p * at.d1
+            by_row[i] -= slope
+            sums[1 + j] += slope
+
+
+cdef void curvatures_of(
+    const Problem* q, Py_ssize_t chunk, double* D, double* by_row, double* sums,
+) noexcept nogil:
+    """The curvatures by row and threshold, and what they add up to."""
+    cdef Py_ssize_t i, j
+    cdef double s
+    cdef Smooth at
+    for j in range(q.T):
+        sums[j] = 0
+    for i in range(chunk * ROWS, min(q.n, (chunk + 1) * ROWS)):
+        by_row[i] = 0
+        for j in range(q.T):
+            s = 1 - (q.f[i] - q.b[j] if q.rank[i] > j else q.b[j] - q.f[i])
+            if s <= -q.eta or s >= q.u + q.eta:
+                D[i * q.T + j] = 0
+                continue
+            at = cut(s, q.u, q.eta)
+            D[i * q.T + j] = 2 * q.v[i] * q.c[j] * (at.d1 * at.d1 + at.p * at.d2)
+            by_row[i] += D[i * q.T + j]
+            sums[j] += D[i * q.T + j]
+
+
+def n_chunks(Py_ssize_t n):
+    """Rows of the arrays `by_chunk`."""
+    return (n + ROWS - 1) // ROWS
+
+
+def slopes(
+    const double[::1] f not None,        # (n,)
+    const double[::1] b not None,        # (T,)
+    const int32_t[::1] rank not None,    # (n,)
+    const double[::1] v not None,        # (n,) weights of rows
+    const double[::1] c not None,        # (T,) weights of thresholds
+    double u,
+    double eta,
+    double[::1] by_row not None,         # OUT (n,) dL/df
+    double[:, ::1] by_chunk not None,    # OUT (n_chunks, 1 + T) parts of L, dL/db
+    int n_threads,
+):
+    """L and its gradient by scores and thresholds. O(n T)."""
+    cdef Problem q = problem(f, b, rank, v, c, u, eta)
+    cdef Py_ssize_t k, count = by_chunk.shape[0]
+    if not (by_row.shape[0] == q.n and by_chunk.shape[1] == 1 + q.T
+            and count == n_chunks(q.n)):
+        raise ValueError("slopes: inconsistent array shapes")
+    for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        slopes_of(&q, k, &by_row[0], &by_chunk[k, 0])
+
+
+def curvatures(
+    const double[::1] f not None,
+    const double[::1] b not None,
+    const int32_t[::1] rank not None,
+    const double[::1] v not None,
+    const double[::1] c not None,
+    double u,
+    double eta,
+    double[:, ::1] D not None,           # OUT (n, T) 2 v c (p'^2 + p p'')
+    double[::1] by_row not None,         # OUT (n,) its row sums
+    double[:, ::1] by_chunk not None,    # OUT (n_chunks, T) parts of its column sums
+    int n_threads,
+):
+    """The curvature of every term: d2L/df_i^2, d2L/db_j^2, and -D across. O(n T)."""
+    cdef Problem q = problem(f, b, rank, v, c, u, eta)
+    cdef Py_ssize_t k, count = by_chunk.shape[0]
+    if not (D.shape[0] == by_row.shape[0] == q.n and D.shape[1] == q.T
+            and by_chunk.shape[1] == q.T and count == n_chunks(q.n)):
+        raise ValueError("curvatures: inconsistent array shapes")
+    for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        curvatures_of(&q, k, &D[0, 0], &by_row[0], &by_chunk[k, 0])
+
+
+def loss(
+    const double[::1] s not None,
+    double u,
+    double eta,
+    double[:, ::1] out not None,         # OUT (len(s), 3) p, p', p''
+):
+    """p and its derivatives at slacks s."""
+    cdef Py_ssize_t i
+    cdef Smooth at
+    if not (out.shape[0] == s.shape[0] and out.shape[1] == 3):
+        raise ValueError("loss: inconsistent array shapes")
+    for i in range(s.shape[0]):
+        at = cut(s[i], u, eta)
+        out[i, 0], out[i, 1], out[i, 2] = at.p, at.d1, at.d2

@@ -1,0 +1,585 @@
+"""TLS-SVOR: SVORIM with slacks that are squared and cut off at u, for rows that lie.
+
+With s_ij = +1 where y_i > j and -1 elsewhere, f_i = sum_h k(x_i, h) w_h over basis rows
+h, and a weight v_i of row i,
+
+    min_{w,b}  psi = 1/(2C) (|w|^2 + |b|^2) + sum_ij v_i p(1 - s_ij (f_i - b_j))^2   (P)
+
+    p(s) = P(s) - P(s - u),  which is 0 up to -eta, s on [eta, u - eta], u from u + eta,
+    P(t) = (t + eta)^3 (3 eta - t) / (16 eta^3) between -eta and eta                 (4)
+
+p has two continuous derivatives and is near q(s) = min(max(s, 0), u):
+
+    0 <= p^2 - q^2 < 0.0526 eta^2  up to u - eta,  0 <= q^2 - p^2 < 0.375 u eta  above
+
+The penalty is the plain norm of the coefficients, not w'Kw, so k need not be positive
+semi-definite. The basis is every row, or a few of them (the reduced kernel). A row of
+weight v is v rows: among them the basis would share out its w_h, which then costs
+w_h^2 / v.
+
+u = inf is np-SVOR. psi is then strongly convex: its minimum is unique, its thresholds
+increase, and
+
+    psi - min psi <= C/2 |gradient|^2                                              (GAP)
+
+For a finite u it is not convex, whatever the paper says, for p^2 is bounded; a local
+minimum is what a fit promises. It begins at that of u = inf, lowers u in steps, each
+from the last solution, steps off saddles, and never ends above the psi, at its own u,
+that it began with. With D_ij = 2 v_i (p'^2 + p p'') of the slacks a Newton step needs
+
+    d2psi = [ diag(sum_i D_ij) + I/C    -D'K                        ]
+            [ -K'D                      K' diag(sum_j D_ij) K + I/C ]
+
+b comes first: its block is diagonal, so a Cholesky factorisation eliminates it, leaving
+its Schur complement, at no cost. Where the matrix is indefinite a smaller C is put in
+place of C, until it is not, and the short step this gives is lengthened.
+
+A rank without rows has its two thresholds in one, with both their terms and prices.
+
+He H., "Smooth support vector ordinal regression with truncated errors" (in Chinese),
+2014, doi:10.3969/j.issn.1001-0548.2014.01.022, Theorems 1 to 3. Y.-J. Lee,
+S.-Y. Huang, IEEE Transactions on Neural Networks 18(1):1-13, 2007, for the reduced
+kernel. J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 3.2
+and 3.3.
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import kernels
+from ._fit import Convergence, Monitor, State, Status
+from ._linalg import Cholesky
+from ._model import support_rows
+from ._probability import CumulativeLink, fold_numbers
+from ._problem import (
+    Problem,
+    absolute_cost,
+    around_ranks,
+    check_count,
+    check_flag,
+    check_positive,
+    frozen,
+    resolve_rng,
+)
+from ._score import ScoreModel, calibrated, warn_of
+from ._solvers import _tlssvor
+from ._sparse import CSR
+from ._threads import resolve_n_threads
+
+_FALL = 1e-4  # of Armijo's rule
+_ROUNDING = 1e-14  # of psi, relative to it
+_HALVINGS = 40
+_MAX_SHIFT = 1e200
+_POWERS = 30
+_LOWERED = 0.7  # u from one step to the next
+_LOOSE = 1e-2  # tolerance of the steps before the last
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TlsSvorModel(ScoreModel):
+    """A score f(x) = sum_h coef[h] k(support_h, x) and the thresholds that cut it.
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The basis rows; for a precomputed kernel their (m,) numbers.
+    coef : (m,) array
+        w of (P).
+    thresholds : (r - 1,) array
+        In the unit of the margin. -inf and +inf where no training rows lie beyond, and
+        equal on both sides of a rank between that has none: it is never predicted.
+    C, u, eta : float
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    link : CumulativeLink or None
+        Probabilities from scores; None unless fitted with `probability`.
+    convergence : Convergence
+        Its `primal` is psi; there is no dual.
+    """
+
+    support: np.ndarray | CSR
+    coef: np.ndarray
+    thresholds: np.ndarray
+    C: float
+    u: float
+    eta: float
+    classes: np.ndarray
+    kernel: Callable
+    n_features: int
+    link: CumulativeLink | None
+    convergence: Convergence
+
+    @property
+    def cost(self) -> np.ndarray:
+        """|j - k|, (r, r), as the slacks of a row count thresholds."""
+        return absolute_cost(self.classes.size)
+
+    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
+        return {"coef": (m,), "thresholds": (r - 1,)}
+
+
+def fit_tlssvor(
+    X: Any,
+    y: Any,
+    *,
+    C: float = 1.0,
+    u: float = 2.0,
+    eta: float = 0.1,
+    kernel: str | Callable = "rbf",
+    gamma: str | float = "scale",
+    basis: Any = None,
+    tol: float = 1e-6,
+    sample_weight: Any = None,
+    class_weight: Mapping | str | None = None,
+    classes: Sequence | None = None,
+    probability: bool = False,
+    rng: int | np.random.Generator = 0,
+    n_threads: int | None = None,
+    max_iter: int = 500,
+    max_time: float | None = None,
+    callback: Callable[[State], object] | None = None,
+) -> TlsSvorModel:
+    """Fit TLS-SVOR: squared slacks, none of which counts for more than u^2.
+
+    The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
+    About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and
+    C large. The memory is n m + 2 m^2 doubles.
+
+    Parameters
+    ----------
+    X : (n, d) array-like or CSR matrix
+        Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
+        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix. NaN, an
+        entry not known, goes with `kernels.Pearson` only.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks. The paper searches 1e-3 to 1e3, with a basis of a few rows
+        1e-2 to 1e4.
+    u : float > 2 eta, default 2.0
+        Where a slack is cut off, in the unit of the margin: a row 1 beyond a threshold
+        it should be before has a slack of 2. The paper searches 1.5 to 6. inf is
+        np-SVOR, where rows of a wrong rank count as much as they like.
+    eta : float in (0, 1), default 0.1
+        Half the width of p's two bends; the error it makes is below 0.0526 eta^2 a
+        slack that is not cut off.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
+        standardised features; "auto" is 1 / d.
+    basis : int, float in (0, 1], or sequence of row numbers, optional
+        The rows that `coef` belongs to: so many, or this share of the rows (the paper's
+        Ratio is its inverse), drawn so that every rank has its share; or these. Default
+        every row of positive weight.
+    tol : float > 0, default 1e-6
+        Largest slope of psi by a coefficient or threshold, relative to the sum of the
+        weights of its terms, which for w_h are v_i |k(x_i, h)|: a mean slope a term, in
+        the unit of the margin. Newton's method takes a step or two from 1e-3, the
+        paper's, to 1e-6.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice; with a basis that is drawn
+        only if the same rows are.
+    class_weight : mapping of labels to weights, or "balanced", optional
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows.
+    rng : int or numpy.random.Generator, default 0
+        Draws the basis, if it is to be drawn, and those fifths.
+    n_threads : int, optional
+        Of the loops over rows; matrix products use the threads of numpy's BLAS.
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
+        result does not depend on it.
+    max_iter : int, default 500
+        Newton steps, over all values of u.
+    max_time : float > 0, optional
+        Seconds, looked at after every step.
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+
+    Returns
+    -------
+    TlsSvorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit, or one of those for `probability`, ended short of the tolerance; the
+        message says why and what helps.
+    DisorderedThresholdsWarning
+        The thresholds are out of order, which a finite u allows: `disorder` of the
+        model lists them.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_tlssvor(X, y, basis=50)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.support.shape
+    (50, 2)
+    >>> model.disorder
+    ()
+    """
+    check_positive(C=C, tol=tol)
+    if not 0 < (width := _number(eta)) < 1:
+        raise ValueError(f"eta must be a number between 0 and 1, got {eta!r}")
+    if not _number(u) > 2 * width:
+        raise ValueError(f"u must be a number above 2 eta = {2 * width:g}, got {u!r}")
+    check_count(max_iter=max_iter)
+    check_flag(probability=probability)
+    n_threads = resolve_n_threads(n_threads)
+    rng = resolve_rng(rng)
+    problem = Problem.from_arrays(
+        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        missing=kernels.takes_missing(kernel),
+    )  # fmt: skip
+    kernel = kernels.make_kernel(kernel, gamma, problem)
+    if isinstance(kernel, kernels.Precomputed):
+        kernels.check_precomputed(problem.X)
+    rows = _basis_rows(basis, problem, rng)
+    fold = fold_numbers(problem, rng) if probability else None
+    monitor = Monitor("fit_tlssvor", tol, callback, max_time)
+
+    job = _Job(
+        kernel, float(C), float(u), width, basis is None, n_threads, max_iter, monitor
+    )
+    model = job.fit(problem, rows)
+    if fold is not None:
+
+        def fit(part: Problem, train: np.ndarray) -> TlsSvorModel:
+            return job.fit(part, np.flatnonzero(np.isin(train, rows)))
+
+        model = calibrated(model, problem, fold, fit, monitor)
+    warn_of(model, "fit_tlssvor", stacklevel=3)
+    return model
+
+
+def _number(value: Any) -> float:
+    """The value of a real number or infinity; NaN for anything else."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return float(value) if real else math.nan
+
+
+def _basis_rows(basis: Any, problem: Problem, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of the basis rows, increasing."""
+    rows = np.flatnonzero(problem.weight > 0)
+    if basis is None:
+        return rows
+    if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
+        return _row_numbers(basis, problem.n_samples)
+    if isinstance(basis, numbers.Integral):
+        m = int(basis)
+        if not 1 <= m <= rows.size:
+            raise ValueError(
+                f"basis must be from 1 to {rows.size}, the rows of positive weight, "
+                f"got {basis}"
+            )
+    else:
+        if not 0 < float(basis) <= 1:
+            raise ValueError(
+                f"basis as a share of the rows must be in (0, 1], got {basis}"
+            )
+        m = max(1, round(float(basis) * rows.size))
+    # evenly from the rows in rank order, otherwise random: every rank has its share
+    rows = rng.permutation(rows)
+    rows = rows[np.argsort(problem.rank[rows], kind="stable")]
+    return np.sort(rows[np.arange(m) * rows.size // m])
+
+
+def _row_numbers(basis: Any, n: int) -> np.ndarray:
+    rows = np.asarray(basis)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            "basis must be a count, a share of the rows or a vector of row numbers, "
+            f"got {basis!r}"
+        )
+    bad = np.flatnonzero((rows < 0) | (rows >= n))
+    if bad.size:
+        raise ValueError(f"basis names row {rows[bad[0]]}, X has {n} rows")
+    values, counts = np.unique(rows, return_counts=True)
+    if values.size < rows.size:
+        raise ValueError(f"basis names row {values[counts > 1][0]} more than once")
+    return values.astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Checked options, the same for the fit of all rows and those of the folds."""
+
+    kernel: Callable
+    C: float
+    u: float
+    eta: float
+    every_row: bool  # is in the basis
+    n_threads: int
+    max_iter: int
+    monitor: Monitor
+
+    def fit(self, problem: Problem, rows: np.ndarray) -> TlsSvorModel:
+        present = np.flatnonzero(problem.present)
+        psi = _Objective(self, problem, present, rows)
+        point, status, n_iter = _minimize(psi, self)
+        T = present.size - 1
+        return TlsSvorModel(
+            support=support_rows(self.kernel, problem.X, rows),
+            coef=frozen(point.x[T:]),
+            thresholds=frozen(around_ranks(point.x[:T], present, problem.n_classes)),
+            C=self.C,
+            u=self.u,
+            eta=self.eta,
+            classes=frozen(problem.classes),
+            kernel=self.kernel,
+            n_features=problem.n_features,
+            link=None,
+            convergence=Convergence(
+                status=status,
+                n_iter=n_iter,
+                violation=point.violation,
+                tol=self.monitor.tol,
+                primal=point.value,
+                dual=None,
+                seconds=self.monitor.seconds,
+            ),
+        )
+
+
+# The objective
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """x = (b, w), the scores there, and psi for a value of u."""
+
+    x: np.ndarray
+    f: np.ndarray
+    u: float
+    value: float
+    gradient: np.ndarray
+    violation: float
+
+
+class _Objective:
+    """psi of one training set, over x = (b, w) and the T thresholds between ranks that
+    have rows."""
+
+    def __init__(
+        self, job: _Job, problem: Problem, present: np.ndarray, rows: np.ndarray
+    ):
+        X, kernel = problem.X, job.kernel
+        columns = rows if isinstance(kernel, kernels.Precomputed) else None
+        basis = kernels.take(X, rows) if columns is None else columns
+        self.K = np.empty((problem.n_samples, rows.size))
+        kernels.Evaluator(kernel, X, basis, job.n_threads).fill(self.K)
+
+        self.C, self.eta, self.n_threads = job.C, job.eta, job.n_threads
+        # a row of a rank without weight is in no term, wherever it is put
+        rank = np.searchsorted(present, problem.rank)
+        self.rank = np.minimum(rank, present.size - 1).astype(np.int32)
+        self.weight = problem.weight
+        self.times = np.diff(present).astype(float)  # terms that a threshold stands for
+        self.T = self.times.size
+        of_row = (
+            1 / problem.sample_weight[rows] if job.every_row else np.ones(rows.size)
+        )
+        self.price = np.concatenate([self.times, of_row])
+        total = self.weight.sum()
+        column = np.zeros(rows.size)
+        for part in kernels.strips(len(self.K)):
+            column += self.weight[part] @ np.abs(self.K[part])
+        column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
+        self.scale = np.concatenate([total * self.times, self.times.sum() * column])
+
+    def at(self, x: np.ndarray, u: float) -> _Point:
+        """Value and gradient. O(n (m + T))."""
+        f = self.K @ x[self.T :]
+        by_row = np.empty(f.size)
+        by_chunk = np.empty((_tlssvor.n_chunks(f.size), 1 + self.T))
+        _tlssvor.slopes(*self._loss(x, f, u), by_row, by_chunk, self.n_threads)
+        value, *by_threshold = by_chunk.sum(axis=0)
+        gradient = np.concatenate([by_threshold, by_row @ self.K])
+        ridge = self.price * x / self.C
+        gradient += ridge
+        value += 0.5 * float(ridge @ x)
+        violation = float(np.abs(gradient / self.scale).max())
+        return _Point(x, f, u, float(value), gradient, violation)
+
+    def hessian(self, point: _Point) -> np.ndarray:
+        """Its lower triangle; what is above the blocks on the diagonal is not set.
+
+        O(n m^2), with n the rows that are not far from every bend and margin.
+        """
+        T, n = self.T, point.f.size
+        D, by_row = np.empty((n, T)), np.empty(n)
+        by_chunk = np.empty((_tlssvor.n_chunks(n), T))
+        _tlssvor.curvatures(
+            *self._loss(point.x, point.f, point.u), D, by_row, by_chunk, self.n_threads
+        )
+        H = np.zeros((point.x.size, point.x.size))
+        np.fill_diagonal(H, self.price / self.C)
+        H[np.arange(T), np.arange(T)] += by_chunk.sum(axis=0)
+        for sign in (1, -1):  # K'K of one matrix is half the work of a product of two
+            rows = np.flatnonzero(sign * by_row > 0)
+            root = np.sqrt(np.abs(by_row))
+            for part in kernels.strips(rows.size):
+                K = root[rows[part], None] * self.K[rows[part]]
+                H[T:, T:] += sign * (K.T @ K)
+        rows = np.flatnonzero(D.any(axis=1))
+        for part in kernels.strips(rows.size):
+            H[T:, :T] -= self.K[rows[part]].T @ D[rows[part]]
+        return H
+
+    def far(self, point: _Point) -> float:
+        """The largest slack."""
+        above = self.rank[:, None] > np.arange(self.T)
+        distance = point.f[:, None] - point.x[: self.T]
+        slack = 1 - np.where(above, distance, -distance)
+        return float(slack[self.weight > 0].max())
+
+    def _loss(self, x: np.ndarray, f: np.ndarray, u: float):
+        return f, x[: self.T].copy(), self.rank, self.weight, self.times, u, self.eta
+
+
+# Newton's method
+
+
+def _minimize(psi: _Objective, job: _Job) -> tuple[_Point, Status, int]:
+    """(best point, why it is the last, steps): np-SVOR, then u lowered to its value."""
+    descent = _Descent(psi, job.max_iter, job.monitor)
+    tol = job.monitor.tol
+    descent.to(psi.at(np.zeros(psi.price.size), np.inf), tol)
+    if math.isfinite(job.u):
+        start = descent.point
+        far = psi.far(start)
+        u: list[float] = []
+        while (higher := job.u / _LOWERED ** (1 + len(u))) < far + job.eta:
+            u.append(higher)
+        for higher in reversed(u):
+            descent.to(psi.at(descent.point.x, higher), max(tol, _LOOSE))
+        begin = psi.at(start.x, job.u), psi.at(descent.point.x, job.u)
+        below: _Point | None = min(begin, key=lambda point: point.value)
+        while below is not None:
+            descent.to(below, tol)
+            converged = descent.status is Status.CONVERGED
+            below = descent.beneath() if converged else None
+    return descent.point, descent.status, descent.n_iter
+
+
+class _Descent:
+    """Newton steps along which psi never rises by more than its rounding.
+
+    Attributes
+    ----------
+    point : _Point
+        Where the last descent has come to.
+    status : Status
+        Why it went no further; once a limit is met, descents stay where they begin.
+    n_iter : int
+    """
+
+    def __init__(self, psi: _Objective, max_iter: int, monitor: Monitor):
+        self.psi, self.max_iter, self.monitor = psi, max_iter, monitor
+        self.n_iter, self.status = 0, Status.CONVERGED
+        self.shift = 0.0
+
+    def to(self, point: _Point, tol: float) -> None:
+        """Go from the point downhill until its violation is at most tol."""
+        self.point = point
+        while True:
+            stop = self.monitor.stop(self.n_iter, self.point.violation)
+            if self.point.violation <= tol:
+                self.status = Status.CONVERGED
+                return
+            if self.n_iter >= self.max_iter:
+                stop = Status.MAX_ITER
+            if stop is None:
+                there = self._step()
+                stop = Status.STALLED if there is None else None
+            if stop is not None:
+                self.status = stop
+                return
+            assert there is not None
+            self.point = there
+            self.n_iter += 1
+
+    def beneath(self) -> _Point | None:
+        """A point below a saddle, where a descent may end by symmetry; None below a
+        minimum, whose Hessian is positive definite."""
+        self.shift = 0.0
+        factor = self._factor()
+        if factor is None or self.shift == 0:
+            return None
+        here, T = self.point, self.psi.T
+        d = np.random.default_rng(0).standard_normal((here.x.size, 1))
+        for _ in range(_POWERS):  # towards the direction that curves down most
+            d = factor.solve(d / np.linalg.norm(d))
+        d = d[:, 0] / max(np.abs(d[:T]).max(), np.abs(self.psi.K @ d[T:]).max())
+        for halving in range(_HALVINGS):
+            for step in (0.5**halving, -(0.5**halving)):
+                there = self.psi.at(here.x + step * d, here.u)
+                if there.value < (1 - _ROUNDING) * here.value:
+                    self.n_iter += 1
+                    return there
+        return None
+
+    def _factor(self) -> Cholesky | None:
+        """Of H + shift price, with a shift that makes it positive definite: as if C
+        were smaller, for price / C is in H. None where H overflows."""
+        H = self.psi.hessian(self.point)
+        least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
+        self.shift = self.shift / 4 if self.shift > least else 0.0
+        while self.shift < _MAX_SHIFT:
+            shifted = H.copy()
+            np.fill_diagonal(shifted, np.diagonal(H) + self.shift * self.psi.price)
+            try:
+                return Cholesky(shifted)
+            except np.linalg.LinAlgError:
+                self.shift = max(least, 4 * self.shift)
+        return None
+
+    def _step(self) -> _Point | None:
+        """Armijo's rule along Newton's direction from a step of 1; None where no step
+        is left that improves. A shift makes steps short, so these are doubled while
+        that helps."""
+        here, factor = self.point, self._factor()
+        if factor is None:
+            return None
+        d = factor.solve(-here.gradient[:, None])[:, 0]
+        slope = float(here.gradient @ d)
+        for halving in range(_HALVINGS):
+            size = 0.5**halving
+            there = self.psi.at(here.x + size * d, here.u)
+            rise = there.value - here.value
+            # near the minimum values differ by their rounding only
+            if rise <= _FALL * size * slope or (
+                rise <= _ROUNDING * here.value
+                and there.violation <= 0.5 * here.violation
+            ):
+                break
+        else:
+            return None
+        while self.shift > 0:
+            size *= 2
+            farther = self.psi.at(here.x + size * d, here.u)
+            if not farther.value < there.value:
+                break
+            there = farther
+        return there

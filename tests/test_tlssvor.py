@@ -1,0 +1,904 @@
+"""TLS-SVOR: the loss, its derivatives, optimality, symmetries, the basis, reports."""
+
+import dataclasses
+import functools
+import inspect
+import pickle
+import re
+import signal
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
+from scipy import optimize, sparse
+from strategies import TlsCase, sample, tlssvor_cases
+
+import ordinal
+from ordinal import (
+    ConvergenceWarning,
+    DisorderedThresholdsWarning,
+    Status,
+    fit_tlssvor,
+    kernels,
+    tlssvor,
+)
+from ordinal._fit import Monitor
+from ordinal._probability import fold_numbers
+from ordinal._problem import Problem, absolute_cost
+from ordinal._solvers import _tlssvor
+
+PRECOMPUTED = {"kernel": "precomputed"}
+RBF = kernels.RBF(0.3)
+CONVEX = (np.inf,)
+
+
+def fit(case, X=None, **options):
+    X = case.X if X is None else X
+    options = {"n_threads": 1, **case.options, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisorderedThresholdsWarning)
+        return fit_tlssvor(X, case.y, **options)
+
+
+def oracle(case, model, u=None):
+    """psi as a function of x = (b, w), and the x of the model."""
+    rows = np.flatnonzero(case.weight > 0)
+    K = kernel_matrix(case.kernel, case.X, case.X[rows])
+    s, width = svor_terms(case.y, 1.0, case.weight, absolute_cost(case.r))
+    price = np.concatenate([np.diff(case.held), 1 / case.weight[rows]])
+    terms = s, width, price, case.C, case.u if u is None else u, case.eta
+    T = case.held.size - 1
+    x = np.concatenate([model.thresholds[case.held[:-1]], model.coef])
+    return lambda x: tlssvor_psi(K, x[:T], x[T:], *terms), x
+
+
+def objective(case, X=None):
+    """The package's own psi, over the same x, and its job."""
+    X = case.X if X is None else X
+    problem = Problem.from_arrays(
+        X, case.y, classes=range(case.r), sample_weight=case.weight
+    )
+    monitor = Monitor("test", 1e-6)
+    job = tlssvor._Job(case.kernel, case.C, case.u, case.eta, True, 1, 500, monitor)
+    rows = np.flatnonzero(problem.weight > 0)
+    present = np.flatnonzero(problem.present)
+    return tlssvor._Objective(job, problem, present, rows), job
+
+
+def solution(model):
+    """The bytes of what was fitted."""
+    c = model.convergence
+    support = model.support if isinstance(model.support, np.ndarray) else ()
+    parts = [support, model.coef, model.thresholds, c.n_iter, c.violation, c.primal]
+    if model.link is not None:
+        parts += [model.link.slope, model.link.offsets]
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+# The loss
+
+etas = st.floats(0.01, 0.99)
+widths = st.floats(2.001, 40.0)  # u / eta
+
+
+def loss(s, u, eta):
+    s = np.array(s, dtype=float)
+    out = np.empty((s.size, 3))
+    _tlssvor.loss(s, u, eta, out)
+    return out
+
+
+@given(etas, widths | st.just(np.inf), st.floats(-2, 45))
+def test_p_is_the_papers(eta, width, at):
+    u, s = width * eta, at * eta
+    p, _, _ = loss([s], u, eta)[0]
+    assert_allclose(p, tlssvor_p(s, u, eta), atol=1e-12 * (1 + abs(s)))
+    assert 0 <= p <= u
+
+
+@given(etas, widths)
+def test_p_has_two_continuous_derivatives(eta, width):
+    """Theorem 1: on both sides of the ends of every piece they are the same."""
+    u = width * eta
+    ends = np.array([-eta, eta, u - eta, u + eta])
+    near = 1e-9 * eta
+    below, above = loss(ends - near, u, eta), loss(ends + near, u, eta)
+    # the third derivative is at most 3 / (2 eta^2) on either side
+    assert_allclose(below, above, atol=1e-8 / min(eta, 1) + 1e-12)
+    assert_allclose(loss(ends, u, eta)[:, 1:], [[0, 0], [1, 0], [1, 0], [0, 0]],
+                    atol=1e-9 / eta)  # fmt: skip
+
+
+@given(etas, widths | st.just(np.inf), st.floats(-2, 45))
+def test_the_derivatives_of_p_are_those_of_p(eta, width, at):
+    u, s, h = width * eta, at * eta, 1e-4 * eta
+    points = loss([s - h, s, s + h], u, eta)
+    for k in (0, 1):
+        slope = (points[2, k] - points[0, k]) / (2 * h)
+        # the third derivative jumps by 3 / (2 eta^2): first order there, not second
+        assert_allclose(points[1, k + 1], slope, atol=2e-4 / eta**k + 1e-9)
+
+
+@given(etas, widths, st.floats(-2, 45))
+def test_p_bounds_q_as_theorems_2_and_3_say(eta, width, at):
+    u, s = width * eta, at * eta
+    p, q = loss([s], u, eta)[0, 0], min(max(s, 0.0), u)
+    rounding = 1e-13 * (1 + u**2)
+    if s <= u - eta:
+        assert -rounding <= p - q
+        assert p**2 - q**2 < 0.0526 * eta**2 + rounding
+    else:
+        assert p - q <= rounding
+        assert q**2 - p**2 < 0.375 * u * eta + rounding
+
+
+def test_theorem_3_is_tight():
+    eta, u = 0.1, 2.0
+    s = np.linspace(-1, 4, 100_001)
+    p, q = loss(s, u, eta)[:, 0], np.clip(s, 0, u)
+    assert (p**2 - q**2).max() > 0.05 * eta**2
+    assert (q**2 - p**2).max() > 0.98 * 0.375 * u * eta
+
+
+# Gradient and Hessian
+
+
+@given(tlssvor_cases(), st.integers(0, 2**32 - 1))
+def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
+    psi, job = objective(case)
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=psi.price.size) / np.sqrt(1 + np.abs(psi.K).max())
+    here = psi.at(x, job.u)
+    slow, _ = oracle(case, fit_stub(case, psi))
+    scale = here.value + np.abs(psi.K).max() ** 2 * psi.weight.sum()
+    assert_allclose(here.value, slow(x), rtol=1e-12)
+    H, size = psi.hessian(here), 1e-5
+    H = np.tril(H) + np.tril(H, -1).T
+    for i in range(x.size):
+        h = size / (1 + np.abs(psi.K[:, i - psi.T]).max() if i >= psi.T else 1)
+        step = h * np.eye(x.size)[i]
+        up, down = psi.at(x + step, job.u), psi.at(x - step, job.u)
+        slope = (slow(x + step) - slow(x - step)) / (2 * h)
+        assert_allclose(here.gradient[i], slope, atol=1e-5 * (1 + scale))
+        # D is continuous, with slopes of up to 3 u / eta^2
+        change = (up.gradient - down.gradient) / (2 * h)
+        bend = 6 * (1 + min(job.u, 5)) / case.eta**2 * size
+        assert_allclose(H[i], change, atol=bend * (1 + scale))
+
+
+def test_sums_over_many_chunks_of_rows_lose_none():
+    X, y = sample(1100, 4)  # a chunk has 1024
+    psi, job = objective(plain_case(X, y, kernel=kernels.Linear(), u=1.5))
+    x = np.random.default_rng(0).normal(size=psi.price.size) / 50
+    here = psi.at(x, 1.5)
+    sign = np.where(y[:, None] > np.arange(3), 1.0, -1.0)
+    slack = 1 - sign * (here.f[:, None] - x[:3])
+    p, d1, d2 = np.moveaxis(loss(slack.ravel(), 1.5, 0.1).reshape(1100, 3, 3), 2, 0)
+    slope = 2 * sign * p * d1
+    ridge = psi.price * x / job.C
+    assert_allclose(here.value, (p**2).sum() + 0.5 * ridge @ x, rtol=1e-12)
+    expected = np.append(slope.sum(axis=0), -slope.sum(axis=1) @ psi.K) + ridge
+    assert_allclose(here.gradient, expected, atol=1e-9 * np.abs(expected).max())
+    D = 2 * (d1**2 + p * d2)
+    H = psi.hessian(here)
+    columns = D.sum(axis=0) + psi.price[:3] / job.C
+    assert_allclose(H[range(3), range(3)], columns, rtol=1e-12)
+    assert_allclose(H[3:, :3], -psi.K.T @ D, atol=1e-8)
+    block = psi.K.T @ (D.sum(axis=1)[:, None] * psi.K) + np.diag(psi.price[3:]) / job.C
+    assert_allclose(H[3:, 3:], block, atol=1e-9 * np.abs(block).max())
+
+
+def fit_stub(case, psi):
+    """A model of zeros, where only the shapes count."""
+    thresholds = np.zeros(case.r - 1)
+    coef = np.zeros(psi.price.size - psi.T)
+    return type("Stub", (), {"thresholds": thresholds, "coef": coef})
+
+
+# Optimality
+
+
+@given(tlssvor_cases())
+# a saddle, where two equal rows of different ranks both have the score of the threshold
+@example(
+    TlsCase(np.ones((2, 1)), np.array([0, 1]), 2, kernels.Linear(), 1.0, 1.0, 0.1,
+            np.ones(2))
+)  # fmt: skip
+# curved down across the way to the minimum, where single steps are short
+@example(
+    TlsCase(np.full((4, 1), -2.0), np.arange(4), 4, kernels.RBF(1.0), 100.0, 1.0, 0.1,
+            np.ones(4))
+)  # fmt: skip
+def test_the_model_is_a_local_minimum(case):
+    model = fit(case)
+    c = model.convergence
+    assert c.converged
+    assert c.violation <= c.tol == 1e-6
+    assert c.dual is None
+    psi, x = oracle(case, model)
+    assert_allclose(c.primal, psi(x), rtol=1e-11)
+    inner, _ = objective(case)
+    total = case.weight.sum()
+    columns = case.weight @ np.abs(inner.K)
+    columns[columns == 0] = 1.0
+    T = inner.T
+    scale = np.concatenate([total * np.diff(case.held), np.ptp(case.held) * columns])
+    here = inner.at(x, case.u)
+    assert_allclose(inner.scale, scale, rtol=1e-12)
+    assert_allclose(c.violation, np.abs(here.gradient / scale).max(), rtol=1e-9)
+    assert here.gradient.size == T + model.coef.size
+    H = inner.hessian(here)
+    least = np.linalg.eigvalsh(H)[0]  # of the lower triangle
+    assert least >= -1e-9 * np.abs(H).max()
+
+
+@given(tlssvor_cases(u=CONVEX, max_n=7))
+def test_np_svor_agrees_with_a_general_purpose_solver(case):
+    model = fit(case)
+    psi, x = oracle(case, model)
+    inner, _ = objective(case)
+    found = optimize.minimize(
+        lambda x: (inner.at(x, np.inf).value, inner.at(x, np.inf).gradient),
+        np.zeros(x.size), jac=True, method="BFGS", options={"gtol": 1e-8},
+    )  # fmt: skip
+    value = model.convergence.primal
+    gradient = inner.at(x, np.inf).gradient
+    excess = 0.5 * case.C * (gradient**2 / inner.price).sum()  # (GAP)
+    assert value - psi(found.x) <= excess + 1e-11 * (1 + value)
+    assert value <= psi(found.x) + 1e-9 * (1 + value)
+
+
+@given(tlssvor_cases(u=(0.7, 1.5, 3.0), max_n=7))
+def test_a_general_purpose_solver_finds_nothing_below(case):
+    """From the point of the model; that is the best it could do from elsewhere, too,
+    but for another local minimum."""
+    model = fit(case)
+    _, x = oracle(case, model)
+    inner, _ = objective(case)
+
+    def value(x):
+        point = inner.at(x, case.u)
+        return point.value, point.gradient
+
+    found = optimize.minimize(value, x, jac=True, method="L-BFGS-B")
+    primal = model.convergence.primal
+    assert primal - found.fun <= 1e-6 * (1 + primal)
+
+
+@pytest.mark.parametrize("u", [np.inf, 3.0, 2.0])
+def test_newton_ends_where_another_method_does_from_the_same_start(u):
+    X, y = sample(60, 4, noise=0.5)
+    case = plain_case(X, y, u=u, C=0.5)
+    model = fit(case)
+    inner, _ = objective(case)
+    _, start = oracle(case, fit(case._replace(u=np.inf)))
+    found = optimize.minimize(
+        lambda x: (inner.at(x, u).value, inner.at(x, u).gradient),
+        0 * start if u == np.inf else start,
+        jac=True, method="BFGS", options={"gtol": 1e-7},
+    )  # fmt: skip
+    assert_allclose(model.convergence.primal, found.fun, rtol=1e-9)
+    _, x = oracle(case, model)
+    assert_allclose(x, found.x, atol=1e-5)
+
+
+@given(tlssvor_cases(u=CONVEX), st.integers(1, 4))
+def test_the_gap_of_np_svor_is_bounded_by_the_gradient(case, max_iter):
+    """(GAP), at whatever point the fit ends."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        early = fit(case, max_iter=max_iter)
+    least = fit(case, tol=1e-9).convergence.primal
+    inner, _ = objective(case)
+    _, x = oracle(case, early)
+    gradient = inner.at(x, np.inf).gradient
+    bound = 0.5 * case.C * (gradient**2 / inner.price).sum()
+    value = early.convergence.primal
+    assert value - least <= bound + 1e-12 * (1 + value)
+
+
+@given(tlssvor_cases(u=(0.7, 1.5, 3.0)))
+# the steps of u lead to a worse minimum here than a descent from np-SVOR
+@example(
+    TlsCase(np.array([[2.0], [2.0], [2.0], [-2.0], [-2.0]]), np.array([0, 1, 2, 0, 0]),
+            3, kernels.Linear(), 1.0, 0.5, 0.1, np.ones(5))
+)  # fmt: skip
+def test_psi_never_ends_above_that_of_np_svor(case):
+    start = fit(case._replace(u=np.inf))
+    psi, x = oracle(case, start)  # at the u of the case
+    value = fit(case).convergence.primal
+    assert value <= psi(x) * (1 + 1e-12)
+
+
+@given(tlssvor_cases())
+def test_psi_never_rises(case):
+    values = []
+    step = tlssvor._Descent._step
+
+    def watched(self):
+        there = step(self)
+        if there is not None:
+            values.append((self.point.value, there.value, self.point.u, there.u))
+        return there
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tlssvor._Descent, "_step", watched)
+        model = fit(case)
+    for before, after, u, u_after in values:
+        assert after <= before * (1 + 1e-13)
+        assert u == u_after >= case.u
+    assert sorted((u for *_, u in values), reverse=True) == [u for *_, u in values]
+    assert model.convergence.n_iter >= len(values)
+
+
+@given(tlssvor_cases(u=CONVEX))
+def test_np_svor_orders_its_thresholds(case):
+    model = fit(case)
+    assert model.disorder == ()
+    assert np.all(np.diff(model.thresholds[np.isfinite(model.thresholds)]) >= -1e-6)
+
+
+def plain_case(X, y, *, u=2.0, C=1.0, kernel=RBF, eta=0.1):
+    weight = np.ones(len(y))
+    X = np.asarray(X, dtype=float)
+    return TlsCase(X, np.asarray(y), max(y) + 1, kernel, C, u, eta, weight)
+
+
+def test_a_u_above_every_slack_is_np_svor():
+    X, y = sample(60, 4)
+    a, b = (fit_tlssvor(X, y, u=u) for u in (np.inf, 50.0))
+    assert_array_equal(a.coef, b.coef)
+    assert a.convergence.primal == b.convergence.primal
+
+
+def test_two_points_in_closed_form():
+    """b = 0 by symmetry, and the slack is 1 - w: (P) is w^2 / 2C + 2 (1 - w)^2."""
+    for C in (0.05, 1.0, 2.0):  # 1 - w >= eta
+        model = fit_tlssvor(
+            [[-1.0], [1.0]], [3, 8], C=C, u=np.inf, kernel="linear", tol=1e-12,
+            basis=[1],
+        )  # fmt: skip
+        w = 4 * C / (1 + 4 * C)
+        assert_allclose(model.coef, [w], rtol=1e-12)
+        assert_allclose(model.thresholds, [0.0], atol=1e-12)
+        value = w**2 / (2 * C) + 2 * (1 - w) ** 2
+        assert_allclose(model.convergence.primal, value, rtol=1e-12)
+        assert_array_equal(model.predict([[-0.1], [0.1]]), [3, 8])
+
+
+def test_disordered_thresholds_are_reported():
+    X, y = [[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0]
+    with pytest.warns(DisorderedThresholdsWarning, match="^fit_tlssvor: .* is above"):
+        model = fit_tlssvor(X, y, u=0.5, kernel="linear")
+    assert model.disorder == ("0|1 at 0.6444 is above 1|2 at 0.0000",)
+    assert model.threshold_names == ("0|1", "1|2")
+
+
+def test_wrong_rows_move_the_model_less_than_np_svor():
+    """What it is for: a tenth of the outer rows change places."""
+    X, y = sample(200, 4, noise=0.2)
+    X_new, y_new = sample(400, 4, seed=1, noise=0.2)
+    wrong = y.copy()
+    wrong[np.flatnonzero(y == 0)[:10]], wrong[np.flatnonzero(y == 3)[:10]] = 3, 0
+    grows = {}
+    for u in (1.5, np.inf):
+        errors = [
+            np.abs(fit_tlssvor(X, ranks, u=u, C=10.0).predict(X_new) - y_new).mean()
+            for ranks in (y, wrong)
+        ]
+        grows[u] = errors[1] - errors[0]
+    assert grows[1.5] < 0.5 * grows[np.inf]
+
+
+# Symmetries and identities
+
+
+def assert_same(a, b, order=slice(None), atol=1e-5):
+    """The same minimum: convex problems, or fixed ones that are far from a fork."""
+    assert_allclose(a.convergence.primal, b.convergence.primal, rtol=1e-8)
+    assert_allclose(a.thresholds, b.thresholds, atol=atol)
+    assert_allclose(a.coef[order], b.coef, atol=atol)
+
+
+@given(tlssvor_cases(u=CONVEX), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_matter(case, random):
+    order = random.sample(range(len(case.y)), len(case.y))
+    moved = case._replace(X=case.X[order], y=case.y[order], weight=case.weight[order])
+    a, b = fit(case, tol=1e-9), fit(moved, tol=1e-9)
+    kept = np.flatnonzero(case.weight > 0)
+    where = {row: i for i, row in enumerate(kept.tolist())}
+    assert_same(a, b, [where[i] for i in order if i in where])
+
+
+@given(tlssvor_cases(u=CONVEX))
+def test_reversed_ranks_mirror_the_model(case):
+    a, b = fit(case, tol=1e-9), fit(case._replace(y=case.r - 1 - case.y), tol=1e-9)
+    mirrored = dataclasses.replace(b, coef=-b.coef, thresholds=-b.thresholds[::-1])
+    assert_same(a, mirrored)
+
+
+@pytest.mark.parametrize("u", [np.inf, 2.0, 1.5])
+def test_order_and_direction_do_not_matter_for_any_u(u):
+    X, y = sample(80, 4)
+    options = {"u": u, "C": 0.5, "tol": 1e-9}
+    a = fit_tlssvor(X, y, **options)
+    order = np.random.default_rng(0).permutation(80)
+    assert_same(a, fit_tlssvor(X[order], y[order], **options), order)
+    b = fit_tlssvor(X, -y, **options)
+    mirrored = dataclasses.replace(b, coef=-b.coef, thresholds=-b.thresholds[::-1])
+    assert_same(a, mirrored)
+    away = np.abs(a.decision_function(X)[:, None] - a.thresholds).min(axis=1) > 1e-5
+    assert_array_equal(a.predict(X)[away], -b.predict(X)[away])
+
+
+@given(tlssvor_cases(u=CONVEX), st.data())
+def test_weight_two_is_the_row_written_twice(case, data):
+    n = len(case.y)
+    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    assume(np.unique(case.y[times > 0]).size >= 2)
+    weighted = fit(case._replace(weight=times * 1.0), tol=1e-9)
+    X, y = np.repeat(case.X, times, axis=0), np.repeat(case.y, times)
+    repeated = fit(case._replace(X=X, y=y, weight=np.ones(len(y))), tol=1e-9)
+    coef = np.repeat(weighted.coef / times[times > 0], times[times > 0])
+    assert_same(dataclasses.replace(weighted, coef=coef), repeated)
+
+
+@pytest.mark.parametrize("basis", [None, [0, 3, 11, 30]])
+@pytest.mark.parametrize("u", [np.inf, 1.5])
+def test_weights_are_rows_for_any_u_and_basis(u, basis):
+    X, y = sample(40, 3)
+    times = np.random.default_rng(1).integers(1, 4, 40)
+    options = {"u": u, "gamma": 0.3, "C": 0.5, "tol": 1e-9}
+    weighted = fit_tlssvor(X, y, sample_weight=times, basis=basis, **options)
+    first = np.concatenate([[0], np.cumsum(times)[:-1]])
+    repeated = fit_tlssvor(
+        np.repeat(X, times, axis=0), np.repeat(y, times),
+        basis=None if basis is None else first[basis], **options,
+    )  # fmt: skip
+    f = weighted.decision_function(X)
+    assert_allclose(repeated.decision_function(X), f, atol=1e-6)
+    assert_allclose(repeated.thresholds, weighted.thresholds, atol=1e-6)
+    primal = weighted.convergence.primal
+    assert_allclose(repeated.convergence.primal, primal, rtol=1e-9)
+
+
+@given(tlssvor_cases())
+def test_weight_zero_is_the_row_left_out(case):
+    keep = case.weight > 0
+    X, y, weight = case.X[keep], case.y[keep], case.weight[keep]
+    a, b = fit(case), fit(case._replace(X=X, y=y, weight=weight))
+    assert_array_equal(a.support, b.support)
+    assert_allclose(a.convergence.primal, b.convergence.primal, rtol=1e-6)
+
+
+def test_class_weights_are_sample_weights():
+    X, y = sample(60, 3)
+    factor = {0: 0.3, 2: 2.0}
+    options = {"basis": 20, "gamma": "auto"}
+    a = fit_tlssvor(X, y, class_weight=factor, **options)
+    weight = [factor.get(label, 1.0) for label in y.tolist()]
+    assert solution(a) == solution(fit_tlssvor(X, y, sample_weight=weight, **options))
+
+
+# Ranks without rows
+
+
+@given(tlssvor_cases())
+def test_ranks_that_are_absent_are_never_predicted(case):
+    classes = np.arange(2 * case.r + 1)  # the even ones have no rows
+    model = fit(case._replace(y=2 * case.y + 1), classes=classes)
+    b = model.thresholds
+    assert (b[0], b[-1]) == (-np.inf, np.inf)
+    assert_array_equal(b[1:-1:2], b[2:-1:2])
+    assert set(model.predict(case.X).tolist()) <= set(2 * case.held + 1)
+    # twice the terms and twice the price of b: C of w is twice as large
+    psi, x = oracle(case._replace(y=2 * case.y + 1, r=classes.size), model)
+    assert_allclose(model.convergence.primal, psi(x), rtol=1e-11)
+
+
+# The basis
+
+
+@pytest.mark.parametrize("basis", [60, 1.0, range(60), np.arange(60)[::-1]])
+@pytest.mark.parametrize("u", [np.inf, 1.5])
+def test_a_basis_of_all_rows_is_the_full_kernel(basis, u):
+    X, y = sample(60, 4)
+    assert solution(fit_tlssvor(X, y, u=u, basis=basis)) == solution(
+        fit_tlssvor(X, y, u=u)
+    )
+
+
+@given(st.integers(1, 90), st.integers(0, 9))
+def test_a_drawn_basis_holds_every_rank_in_its_share(m, seed):
+    y = np.repeat([0, 1, 2], [50, 30, 10])
+    problem = Problem.from_arrays(np.arange(90.0)[:, None], y)
+    rows = tlssvor._basis_rows(m, problem, np.random.default_rng(seed))
+    assert rows.size == m
+    assert np.all(np.diff(rows) > 0)
+    share = np.array([50, 30, 10]) * m / 90
+    assert np.all(np.abs(np.bincount(y[rows], minlength=3) - share) < 1)
+
+
+def test_a_drawn_basis_depends_on_rng_alone():
+    X, y = sample(60, 3)
+
+    def support(basis, rng):
+        return fit_tlssvor(X, y, basis=basis, rng=rng).support.tobytes()
+
+    assert support(12, 3) == support(12, np.random.default_rng(3)) == support(0.2, 3)
+    assert support(12, 3) != support(12, 4)
+    weight = np.where(np.arange(60) < 20, 0.0, 1.0)
+    model = fit_tlssvor(X, y, sample_weight=weight, basis=30)
+    assert not np.isin(model.support, X[:20]).any()
+    assert len(fit_tlssvor(X, y, basis=1e-9).support) == 1
+
+
+def test_a_reduced_kernel_is_the_problem_of_fewer_columns():
+    X, y = sample(80, 3)
+    rows = [70, 3, 12]
+    model = fit_tlssvor(X, y, gamma=0.3, basis=rows, u=1.5)
+    assert_array_equal(model.support, X[sorted(rows)])
+    K = kernel_matrix(kernels.RBF(0.3), X, X[sorted(rows)])
+    s, width = svor_terms(y, 1.0, np.ones(80), absolute_cost(3))
+    value = tlssvor_psi(
+        K, model.thresholds, model.coef, s, width, np.ones(5), 1.0, 1.5, 0.1
+    )
+    assert_allclose(model.convergence.primal, value, rtol=1e-12)
+    assert_allclose(model.decision_function(X), K @ model.coef, rtol=1e-9)
+
+
+# Forms of the kernel, labels, predictions
+
+NAMED = [
+    ("rbf", kernels.RBF(0.3)),
+    ("linear", kernels.Linear()),
+    ("polynomial", kernels.Polynomial(gamma=0.3)),
+]
+
+
+@pytest.mark.parametrize(("name", "kernel"), NAMED)
+def test_the_same_kernel_in_every_form(name, kernel):
+    X, y = sample(90, 3)
+    rows, new, y = X[::2], X[1::2], y[::2]
+    options = {"C": 0.7, "tol": 1e-9, "n_threads": 1, "basis": range(0, 45, 2)}
+    gamma = {} if name == "linear" else {"gamma": 0.3}
+    expected = fit_tlssvor(rows, y, kernel=kernel, **options)
+    for X_form, new_form, form in [
+        (rows, new, {"kernel": name, **gamma}),
+        (rows, new, {"kernel": lambda A, B: kernel(A, B)}),
+        (kernel(rows, rows), kernel(new, rows), PRECOMPUTED),
+        (sparse.csr_array(rows), sparse.csr_array(new), {"kernel": kernel}),
+        (np.asfortranarray(rows), new.tolist(), {"kernel": kernel}),
+    ]:
+        model = fit_tlssvor(X_form, y, **options, **form)
+        f = expected.decision_function(new)
+        assert_allclose(model.decision_function(new_form), f, atol=1e-6)
+        assert_allclose(model.thresholds, expected.thresholds, atol=1e-6)
+
+
+def test_the_kernel_need_not_be_positive():
+    X, y = sample(60, 3)
+    model = fit_tlssvor(X, y, kernel=lambda A, B: -(A @ B.T))
+    expected = fit_tlssvor(X, y, kernel="linear")
+    assert_allclose(model.coef, -expected.coef, atol=1e-9)
+
+
+def test_labels_come_back_in_the_callers_type():
+    X, y = sample(30, 3)
+    names = np.array(["low", "mid", "top"])
+    ranks = fit_tlssvor(X, y).predict(X)
+    assert len(set(ranks)) == 3
+    model = fit_tlssvor(X, names[y], classes=names)
+    assert model.predict(X).dtype == names.dtype
+    assert_array_equal(model.predict(X), names[ranks])
+    ordered = pd.Categorical(names[y], categories=names, ordered=True)
+    assert_array_equal(fit_tlssvor(X, ordered).predict(X), names[ranks])
+    assert fit_tlssvor(X, y.astype(np.uint8)).predict(X).dtype == np.uint8
+    assert fit_tlssvor(X, y > 0).predict(X).dtype == bool
+
+
+def test_predict_is_the_papers_rule():
+    """The first rank whose threshold the score does not reach; the last if none."""
+    X, y = sample(60, 4)
+    model = fit_tlssvor(X, y)
+    f = model.decision_function(X)
+    below = np.column_stack([f[:, None] < model.thresholds, np.ones(60)])
+    assert_array_equal(model.predict(X), below.argmax(axis=1))
+
+
+# Threads
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"u": 1.5}, {"u": np.inf}, {"u": 1.5, "basis": 20, "probability": True}],
+    ids=str,
+)
+def test_the_number_of_threads_does_not_change_a_byte(options):
+    X, y = sample(2500, 4)  # more than two chunks
+    options = {"basis": 40, **options}
+    models = [fit_tlssvor(X, y, n_threads=t, **options) for t in (1, 2, 3)]
+    assert len({solution(model) for model in models}) == 1
+
+
+# How a fit ends
+
+
+def test_a_callback_sees_the_state_and_can_stop():
+    X, y = sample(60, 3)
+    states = []
+    watched = fit_tlssvor(X, y, u=1.0, callback=states.append)
+    assert solution(watched) == solution(fit_tlssvor(X, y, u=1.0))
+    assert all(type(s) is ordinal.State for s in states)
+    assert {s.method for s in states} == {"fit_tlssvor"}
+    assert states[-1].n_iter == watched.convergence.n_iter
+    assert states[-1].violation == watched.convergence.violation
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 steps"):
+        model = fit_tlssvor(X, y, u=1.0, callback=lambda s: s.n_iter >= 2)
+    assert model.convergence.status is Status.STOPPED
+    assert model.convergence.violation > model.convergence.tol
+
+
+def test_max_time_ends_a_fit():
+    X, y = sample(60, 3)
+    with pytest.warns(ConvergenceWarning, match=r"max_time after .* raise max_time"):
+        model = fit_tlssvor(X, y, max_time=1e-9)
+    assert model.convergence.status is Status.MAX_TIME
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 9])
+def test_max_iter_ends_a_fit_at_the_u_that_was_asked_for(max_iter):
+    X, y = sample(80, 3, noise=2.0)
+    case = plain_case(X, y, u=1.0, C=30.0)
+    message = (
+        rf"^fit_tlssvor: max_iter after {max_iter} steps, violation .*e[+-]\d+ against "
+        r"tol .*; raise max_iter or tol$"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisorderedThresholdsWarning)
+        with pytest.warns(ConvergenceWarning, match=message) as caught:
+            model = fit_tlssvor(X, y, max_iter=max_iter, **case.options)
+    caught = [w for w in caught if w.category is ConvergenceWarning]
+    assert [w.filename for w in caught] == [__file__]
+    c = model.convergence
+    assert (c.status, c.n_iter) == (Status.MAX_ITER, max_iter)
+    psi, x = oracle(case, model)
+    assert_allclose(c.primal, psi(x), rtol=1e-12)
+    assert c.primal <= psi(0 * x)
+
+
+@pytest.mark.parametrize("u", [np.inf, 1.5])
+def test_an_unreachable_tolerance_stalls(u):
+    X, y = sample(100, 3)
+    with pytest.warns(ConvergenceWarning, match="stalled after .*scale the data"):
+        c = fit_tlssvor(X, y, u=u, tol=1e-300).convergence
+    assert c.status is Status.STALLED
+    assert c.violation < 1e-9
+
+
+def test_values_that_overflow_stall_too():
+    K = np.diag([1e200, 1e200])
+    with np.errstate(over="ignore", invalid="ignore"):
+        with pytest.warns(ConvergenceWarning, match="stalled"):
+            model = fit_tlssvor(K, [0, 1], **PRECOMPUTED)
+    assert np.isfinite(model.coef).all()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+def test_ctrl_c_is_heard_in_the_middle_of_a_fit():
+    X, y = sample(3000, 5, noise=2.0)
+    running = []
+
+    def press_soon(state):
+        if not running:
+            running.append(time.monotonic())
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fit_tlssvor(X, y, u=1.0, C=1e4, tol=1e-13, basis=800, callback=press_soon)
+        assert time.monotonic() - running[0] < 5
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# Probabilities
+
+
+def test_the_link_is_fitted_to_the_scores_of_other_folds():
+    """Five fits whose basis is what they hold of the basis of all."""
+    X, y = sample(90, 3, noise=1.0)
+    options = {"kernel": kernels.RBF(0.3), "tol": 1e-9}
+    rows = np.arange(0, 90, 2)
+    model = fit_tlssvor(X, y, probability=True, rng=7, basis=rows, **options)
+    fold = fold_numbers(Problem.from_arrays(X, y), np.random.default_rng(7))
+    score = np.empty(90)
+    for k in range(5):
+        train = np.flatnonzero(fold != k)
+        basis = np.flatnonzero(np.isin(train, rows))
+        part = fit_tlssvor(X[train], y[train], basis=basis, **options)
+        shift = (model.thresholds - part.thresholds).mean()
+        test = fold == k
+        score[test] = part.decision_function(X[test]) + shift
+    link = type(model.link).fit(score, y, np.ones(90), 3)
+    assert_allclose(model.link.slope, link.slope, rtol=1e-6)
+    assert_allclose(model.link.offsets, link.offsets, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_probabilities_leave_the_model_as_it_is(kernel):
+    X, y = sample(80, 4)
+    X = kernels.RBF(0.3)(X, X) if kernel == "precomputed" else X
+    options = {"kernel": kernel, "basis": 20}
+    plain, model = (fit_tlssvor(X, y, probability=p, **options) for p in (False, True))
+    assert solution(dataclasses.replace(model, link=None)) == solution(plain)
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-14)
+    assert_array_equal(model.predict(X, rule="mode"), P.argmax(axis=1))
+    median = (np.cumsum(P, axis=1)[:, :-1] < 0.5).sum(axis=1)
+    assert_array_equal(model.predict(X, rule="median"), median)
+    expected = (P @ absolute_cost(4)).argmin(axis=1)
+    assert_array_equal(model.predict(X, rule="cost"), expected)
+    with pytest.raises(ValueError, match="fit it with probability=True"):
+        plain.predict_proba(X)
+
+
+def test_a_fold_without_basis_rows_has_thresholds_alone():
+    X, y = sample(40, 3)
+    model = fit_tlssvor(X, y, basis=[5], probability=True)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+# Models as values
+
+NAMES = ["dense", "csr", "precomputed", "strings", "probability"]
+
+
+@functools.cache
+def example_model(name):
+    """A model of every kind, and rows that it can judge."""
+    X, y = sample(40, 3)
+    names = np.array(["low", "mid", "top"])
+    match name:
+        case "csr":
+            X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
+            return fit_tlssvor(X, y, kernel="linear", basis=5), X
+        case "precomputed":
+            X = kernels.RBF(0.5)(X, X)
+            return fit_tlssvor(X, y, basis=5, **PRECOMPUTED), X
+        case "strings":
+            return fit_tlssvor(X, names[y], classes=[*names, "never"], u=np.inf), X
+        case "probability":
+            return fit_tlssvor(X, y, probability=True), X
+    return fit_tlssvor(X, y), X
+
+
+def assert_same_fields(a, b):
+    assert type(a) is type(b)
+    for field in dataclasses.fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(x, np.ndarray):
+            assert_array_equal(x, y)
+            assert x.dtype == y.dtype
+            assert not y.flags.writeable
+        elif dataclasses.is_dataclass(x):
+            assert_same_fields(x, y)
+        else:
+            assert x == y
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_survives_file_and_pickle(name, tmp_path):
+    model, X = example_model(name)
+    model.save(tmp_path / "model.npz")
+    for copy in (
+        ordinal.load(tmp_path / "model.npz"),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        assert_same_fields(model, copy)
+        assert_array_equal(copy.predict(X), model.predict(X))
+        if model.link is not None:
+            assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        model.coef = np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "edit", "message"),
+    [
+        ("dense", "coef", lambda a: a[:-1], "coef, thresholds: float64 of m and r"),
+        ("dense", "thresholds", lambda a: a[:-1], "float64 of m and r"),
+        ("dense", "thresholds", lambda a: a * np.nan, "must not be NaN"),
+        ("dense", "support", lambda a: a[:, :-1], "support must be float64 rows"),
+        ("precomputed", "support", lambda a: a + 1000, "must number training rows"),
+        ("probability", "link.offsets", lambda a: a[:-1], "an offset a threshold"),
+    ],
+)
+def test_a_model_file_that_contradicts_itself_is_refused(
+    name, field, edit, message, tmp_path
+):
+    model, _ = example_model(name)
+    path = tmp_path / "model.npz"
+    model.save(path)
+    with np.load(path) as members:
+        arrays = dict(members)
+    arrays[f"model.{field}"] = edit(arrays[f"model.{field}"])
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=message):
+        ordinal.load(path)
+
+
+# Refusals
+
+X2 = [[0.0], [1.0]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eta": 0.0}, "eta must be a number between 0 and 1, got 0.0"),
+        ({"eta": 1.0}, "eta must be a number between 0 and 1, got 1.0"),
+        ({"eta": "a"}, "eta must be a number between 0 and 1, got 'a'"),
+        ({"eta": np.nan}, "eta must be a number between 0 and 1, got nan"),
+        ({"u": 0.2}, "u must be a number above 2 eta = 0.2, got 0.2"),
+        ({"u": -np.inf}, "u must be a number above 2 eta = 0.2, got -inf"),
+        ({"u": np.nan}, "u must be a number above 2 eta = 0.2, got nan"),
+        ({"u": True}, "u must be a number above 2 eta = 0.2, got True"),
+        ({"u": None, "eta": 0.5}, "u must be a number above 2 eta = 1, got None"),
+        ({"basis": 0}, "basis must be from 1 to 2, the rows of positive weight, got 0"),
+        ({"basis": 3}, "basis must be from 1 to 2, the rows of positive weight, got 3"),
+        ({"basis": 1.5}, r"share of the rows must be in \(0, 1\], got 1.5"),
+        ({"basis": 0.0}, r"share of the rows must be in \(0, 1\], got 0.0"),
+        ({"basis": np.nan}, r"share of the rows must be in \(0, 1\], got nan"),
+        ({"basis": True}, "basis must be a count, a share .* got True"),
+        ({"basis": []}, r"basis must be a count, a share .* got \[\]"),
+        ({"basis": "all"}, "basis must be a count, a share .* got 'all'"),
+        ({"basis": [0.5]}, r"basis must be a count, a share .* got \[0.5\]"),
+        ({"basis": [[0]]}, r"basis must be a count, a share .* got \[\[0\]\]"),
+        ({"basis": [0, 2]}, "basis names row 2, X has 2 rows"),
+        ({"basis": [-1]}, "basis names row -1, X has 2 rows"),
+        ({"basis": [1, 1]}, "basis names row 1 more than once"),
+        ({"kernel": "gaussian"}, "kernel must be one of 'rbf'"),
+        ({"C": 0}, "C must be a positive finite number, got 0"),
+        ({"C": np.inf}, "C must be a positive finite number, got inf"),
+        ({"tol": -1}, "tol must be a positive finite number, got -1"),
+        ({"max_time": 0}, "max_time must be a positive finite number, got 0"),
+        ({"max_iter": 1.5}, "max_iter must be a positive integer, got 1.5"),
+        ({"n_threads": 0}, "n_threads must be a positive integer, got 0"),
+        ({"probability": 1}, "probability must be True or False, got 1"),
+        ({"probability": True}, "a class with 2 rows or more"),
+        ({"rng": -1}, "rng must be None, an integer >= 0 or"),
+        ({"sample_weight": [1, 0]}, r"2 classes .*got \[0\]"),
+    ],
+    ids=str,
+)
+def test_refusals_name_the_argument_before_any_work(options, message):
+    calls = []
+
+    def kernel(A, B):
+        calls.append(A)
+        return A @ B.T
+
+    with pytest.raises(ValueError, match=message):
+        fit_tlssvor(X2, [0, 1], **{"kernel": kernel, **options})
+    assert calls == []
+
+
+@pytest.mark.parametrize("call", ["predict", "decision_function", "predict_proba"])
+def test_predict_checks_the_new_rows(call):
+    model = fit_tlssvor([[0.0], [1.0]] * 2, [0, 1] * 2, probability=True)
+    with pytest.raises(ValueError, match="2 features, the model was fitted on 1"):
+        getattr(model, call)([[0.0, 1.0]])
+
+
+def test_every_option_is_documented():
+    for name in inspect.signature(fit_tlssvor).parameters:
+        assert re.search(rf"^    {name} :", fit_tlssvor.__doc__, re.M), name
