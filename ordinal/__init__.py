@@ -17,7 +17,15 @@ except ImportError as error:
         raise SystemExit(2) from None
     raise ImportError(_advice) from error
 
-from . import datasets, kernels, metrics, model_selection, preprocessing
+from . import (
+    comparison,
+    datasets,
+    kernels,
+    metrics,
+    model_selection,
+    plot,
+    preprocessing,
+)
 from ._fit import (
     Convergence,
     ConvergenceWarning,
@@ -43,6 +51,7 @@ __all__ = [
     "Status",
     "SvorModel",
     "__version__",
+    "comparison",
     "datasets",
     "fit_gpor",
     "fit_npsvor",
@@ -55,6 +64,7 @@ __all__ = [
     "load",
     "metrics",
     "model_selection",
+    "plot",
     "preprocessing",
     "show_config",
 ]

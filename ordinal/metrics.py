@@ -1,13 +1,26 @@
-"""How far predicted ranks are from the true ones.
+"""How far predicted ranks, or probabilities of ranks, are from the true ranks.
 
-With a_i and p_i the ranks of row i's true and predicted label, w_i its weight and
-W = sum_i w_i:
+With a_i and p_i the ranks of row i's true and predicted label, w_i its weight,
+W = sum_i w_i, N_j the weight of the rows with a_i = j, and P (n, r) probabilities:
 
-    mze = 1/W sum_i w_i [a_i != p_i]         mean zero-one error
-    mae = 1/W sum_i w_i |a_i - p_i|          mean absolute error
+    mze = 1/W sum_i w_i [a_i != p_i]                 mean zero-one error
+    mae = 1/W sum_i w_i |a_i - p_i|                  mean absolute error
+    amae, mmae = mean and maximum over j of the mae of the rows with a_i = j
+    accuracy_off = 1/W sum_i w_i [|a_i - p_i| <= k]
+    gmsec = sqrt(s_l s_h),   s_j = 1/N_j sum_{a_i = j} w_i [p_i = j]
+    cem = sum_i w_i c(p_i, a_i) / sum_i w_i c(a_i, a_i),
+        c(p, a) = -log2(1/W (N_p / 2 + sum of N_j from a to p, p left out))
+    rps = 1/W sum_i w_i sum_{j < r-1} (sum_{k <= j} P_ik - [a_i <= j])^2
+    log_loss = -1/W sum_i w_i log P_{i, a_i}
+
+j in amae, mmae, l and h runs over the classes that are present: those with N_j > 0.
+The others come from the confusion matrix C (r, r), C_jk the weight of the rows with
+a_i = j and p_i = k, so that ties are sums and not searches: `kappa`, `kendall`,
+`spearman` and `oci`.
 
 A rank is a position in `labels`: only the order of the labels counts, never the
-distance between them. Every metric takes (y_true, y_pred, *, labels, sample_weight).
+distance between them. Every metric takes (y_true, y_pred, *, labels, sample_weight),
+`rps` and `log_loss` probabilities in the place of `y_pred`.
 """
 
 from typing import NamedTuple
@@ -15,7 +28,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._problem import _categories, _labels, _listed, _sample_weights
+from ._problem import (
+    _array,
+    _categories,
+    _labels,
+    _listed,
+    _sample_weights,
+    check_choice,
+    check_nonnegative,
+)
 
 
 def mze(
@@ -55,7 +76,7 @@ def mze(
     0.25
     """
     a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return float(np.average(a != p, weights=weight))
+    return _mean(a != p, weight)
 
 
 def mae(
@@ -92,7 +113,533 @@ def mae(
     1.0
     """
     a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return float(np.average(np.abs(a - p), weights=weight))
+    return _mean(np.abs(a - p), weight)
+
+
+def amae(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Macro-averaged absolute error: the mean of the MAEs of the classes.
+
+    Every class of `y_true` counts alike, however few rows it has. A class without
+    rows of positive weight is left out.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [0, r - 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    S. Baccianella, A. Esuli, F. Sebastiani, "Evaluation measures for ordinal
+    regression", ISDA 2009.
+
+    Examples
+    --------
+    >>> amae([1, 1, 1, 2], [1, 1, 1, 1])  # mae: 0.25
+    0.5
+    """
+    return float(_class_maes(y_true, y_pred, labels, sample_weight).mean())
+
+
+def mmae(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Maximum absolute error: the MAE of the class that is predicted worst.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [0, r - 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    M. Cruz-Ramirez, C. Hervas-Martinez, J. Sanchez-Monedero, P. A. Gutierrez,
+    "Metrics to guide a multi-objective evolutionary algorithm for ordinal
+    classification", Neurocomputing 135:21-31, 2014.
+
+    Examples
+    --------
+    >>> mmae([1, 1, 1, 2], [1, 1, 1, 1])
+    1.0
+    """
+    return float(_class_maes(y_true, y_pred, labels, sample_weight).max())
+
+
+def accuracy_off(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    k: int = 1,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Share of rows that are predicted at most k ranks off.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    k : int, default 1
+        0 gives the accuracy, 1 - `mze`.
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`, or `k` is negative.
+
+    Examples
+    --------
+    >>> accuracy_off([1, 2, 3, 3], [1, 3, 3, 1])
+    0.75
+    """
+    check_nonnegative(k=k)
+    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    return _mean(np.abs(a - p) <= k, weight)
+
+
+def gmsec(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Geometric mean of the sensitivities of the extreme classes.
+
+    The sensitivity of a class is the share of its rows that are predicted right. The
+    extremes are the lowest and the highest class present in `y_true`; if they are
+    one, this is its sensitivity.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    V. M. Vargas, P. A. Gutierrez, J. Barbero-Gomez, C. Hervas-Martinez, "Improving
+    the classification of extreme classes by means of loss regularisation and
+    generalised beta distributions", arXiv:2407.12417, 2024.
+
+    Examples
+    --------
+    >>> gmsec([1, 1, 1, 1, 2, 3], [1, 2, 2, 2, 1, 3])  # sqrt(1/4 * 1)
+    0.5
+    """
+    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    total = np.bincount(a, weight)
+    extremes = np.flatnonzero(total)[[0, -1]]
+    right = np.bincount(a, weight * (a == p))[extremes]
+    return float(np.sqrt(np.prod(right / total[extremes])))
+
+
+def cem(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Closeness evaluation measure: how much of what a perfect prediction would tell.
+
+    A prediction is the closer to the truth, the fewer rows have a class between the
+    two, and the more informative, the rarer these classes are: c(p, a) in the formula
+    above. Relabelling that keeps the order and classes without rows change nothing.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [0, 1]
+        1 if all is right.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    E. Amigo, J. Gonzalo, S. Mizzaro, J. Carrillo-de-Albornoz, "An effectiveness
+    metric for ordinal classification", ACL 2020, 3938-3949.
+
+    Examples
+    --------
+    >>> round(cem([1, 2, 2, 3], [1, 2, 3, 3]), 3)  # 2 as 3: log2(8/5) of 2 bits
+    0.868
+    """
+    a, p, weight, labels = _ranks(y_true, y_pred, labels, sample_weight)
+    share = np.bincount(a, weight, minlength=labels.size) / weight.sum()
+    below = np.concatenate([[0.0], np.cumsum(share)])  # (r + 1,)
+
+    def closeness(p):
+        between = np.where(a < p, below[p] - below[a], below[a + 1] - below[p + 1])
+        between = np.maximum(between, share[a])  # a is in it, also when rounded
+        with np.errstate(divide="ignore"):  # a class whose rows all have weight 0
+            return -np.log2(share[p] / 2 + np.where(a == p, 0.0, between))
+
+    return _mean(closeness(p), weight) / _mean(closeness(a), weight)
+
+
+def kappa(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    weights: str = "quadratic",
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Weighted kappa: agreement beyond what the two sets of labels have by chance.
+
+        kappa = 1 - W sum_jk D_jk C_jk / sum_jk D_jk N_j M_k
+
+    with D_jk = |j - k| or its square, and M_k the weight of the rows with p_i = k.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    weights : {"quadratic", "linear"}
+        How a miss grows with the number of ranks.
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float <= 1
+        0 for chance, 1 if all is right; nan if all labels, true and predicted, are one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`, or `weights` is not one of the two.
+
+    References
+    ----------
+    J. Cohen, "Weighted kappa", Psychological Bulletin 70(4):213-220, 1968.
+
+    Examples
+    --------
+    >>> kappa([1, 2, 3, 3], [1, 2, 3, 2])
+    0.8
+    """
+    check_choice("weights", weights, ("linear", "quadratic"))
+    C = _table(y_true, y_pred, labels, sample_weight)
+    D = _distance(len(C)) ** (1 if weights == "linear" else 2)
+    chance = C.sum(axis=1) @ D @ C.sum(axis=0)
+    return _ratio(chance - C.sum() * (D * C).sum(), chance)
+
+
+def kendall(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Kendall's tau-b between true and predicted ranks.
+
+        tau = sum_jklm C_jk C_lm sgn(j - l) sgn(k - m)
+            / sqrt(sum_{j != l} N_j N_l  sum_{k != m} M_k M_m)
+
+    with M_k the weight of the rows with p_i = k.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [-1, 1]
+        nan if all true or all predicted labels are one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    M. G. Kendall, "The treatment of ties in ranking problems", Biometrika
+    33(3):239-251, 1945.
+
+    Examples
+    --------
+    >>> kendall([1, 2, 3, 4], [1, 3, 2, 4])  # 5 pairs agree, 1 does not
+    0.6666666666666666
+    """
+    C = _table(y_true, y_pred, labels, sample_weight)
+    N, M = C.sum(axis=1), C.sum(axis=0)
+    S = np.sign(np.subtract.outer(np.arange(len(C)), np.arange(len(C))))
+    pairs = (N @ abs(S) @ N) * (M @ abs(S) @ M)
+    return _ratio((C * (S @ C @ S.T)).sum(), np.sqrt(pairs))
+
+
+def spearman(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Spearman's rho: the correlation of the places, tied rows at their mean place.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [-1, 1]
+        nan if all true or all predicted labels are one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    Examples
+    --------
+    >>> spearman([1, 2, 3, 4], [1, 3, 2, 4])
+    0.8
+    """
+    C = _table(y_true, y_pred, labels, sample_weight)
+    N, M = C.sum(axis=1), C.sum(axis=0)
+    # twice the mean place of a class, centred: what is below less what is above
+    u = 2 * np.cumsum(N) - N - N.sum()
+    v = 2 * np.cumsum(M) - M - M.sum()
+    return _ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))
+
+
+def oci(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Ordinal classification index: how far C is from a matrix that keeps the order.
+
+        oci = min over paths of
+            1 - sum_path C_jk / (W + T) + 0.75 / (W (r - 1)) sum_path C_jk |j - k|
+
+    with T = sum_jk C_jk |j - k|, over all paths from the lowest true and predicted
+    class to the highest that at each step go up by one in either or in both.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 if all is right. Labels beyond the ends that no row has may lower it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    J. S. Cardoso, R. Sousa, "Measuring the performance of ordinal classification",
+    International Journal of Pattern Recognition and Artificial Intelligence
+    25(8):1173-1195, 2011; gamma = 1 and beta as in the authors' program.
+
+    Examples
+    --------
+    >>> round(oci([1, 2, 3, 3], [1, 2, 3, 2]), 3)  # by (3, 2): 1 - 4/5 + 0.75 / 8
+    0.294
+    """
+    C = _table(y_true, y_pred, labels, sample_weight)
+    r, W = len(C), C.sum()
+    off = C * _distance(r)
+    gain = C / (W + off.sum()) - 0.75 / (W * max(r - 1, 1)) * off
+    best = np.full((r + 1, r + 1), -np.inf)  # sums of gain along the best path so far
+    best[0, 0] = 0
+    for j in range(r):
+        for k in range(r):
+            before = max(best[j, k], best[j, k + 1], best[j + 1, k])
+            best[j + 1, k + 1] = before + gain[j, k]
+    return max(0.0, 1 - float(best[r, r]))
+
+
+def confusion_matrix(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
+    """Rows of each true (row) and predicted (column) label.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mae`.
+
+    Returns
+    -------
+    (r, r) array in the order of the labels
+        int64 counts, or with `sample_weight` float64 sums.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    Examples
+    --------
+    >>> confusion_matrix([1, 2, 3, 3], [1, 2, 3, 1])
+    array([[1, 0, 0],
+           [0, 1, 0],
+           [1, 0, 1]])
+    """
+    a, p, _, labels = _ranks(y_true, y_pred, labels, sample_weight)
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight, dtype=np.float64)
+    return _count(a, p, sample_weight, labels.size)
+
+
+def rps(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Ranked probability score: squared error of the cumulative probabilities.
+
+    The sum over the r - 1 thresholds is not divided by their number, so that sure
+    predictions (a 1 in each row) have their `mae`.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of numbers or strings
+    proba : (n, r) array_like
+        Probabilities, a column a label; rows sum to 1 within 1e-3, as rounded tables
+        do.
+    labels : (r,) array_like, optional
+        As for `mze`, the default from `y_true` alone.
+    sample_weight : (n,) array_like, optional
+        As for `mze`.
+
+    Returns
+    -------
+    float in [0, r - 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`, or `proba` is not probabilities with a column for each label.
+
+    References
+    ----------
+    E. S. Epstein, "A scoring system for probability forecasts of ranked categories",
+    Journal of Applied Meteorology 8(6):985-987, 1969.
+
+    Examples
+    --------
+    >>> rps([1, 3], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], labels=[1, 2, 3])
+    0.125
+    """
+    a, P, weight = _probabilities(y_true, proba, labels, sample_weight)
+    event = a[:, None] <= np.arange(P.shape[1] - 1)
+    return _mean(((np.cumsum(P[:, :-1], axis=1) - event) ** 2).sum(axis=1), weight)
+
+
+def log_loss(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean negative logarithm of the probability of the true label.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of numbers or strings
+    proba : (n, r) array_like
+        Probabilities, a column a label; rows sum to 1 within 1e-3, as rounded tables
+        do.
+    labels : (r,) array_like, optional
+        As for `mze`, the default from `y_true` alone.
+    sample_weight : (n,) array_like, optional
+        As for `mze`.
+
+    Returns
+    -------
+    float >= 0
+        inf if a row's label had probability 0: nothing is clipped.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`, or `proba` is not probabilities with a column for each label.
+
+    Examples
+    --------
+    >>> round(log_loss([1, 2], [[0.5, 0.5], [0.25, 0.75]]), 4)
+    0.4904
+    """
+    a, P, weight = _probabilities(y_true, proba, labels, sample_weight)
+    with np.errstate(divide="ignore"):
+        return _mean(-np.log(P[np.arange(a.size), a]), weight)
 
 
 class _Ranks(NamedTuple):
@@ -117,7 +664,7 @@ def _ranks(
             f"y_true has {y_true.size} rows and y_pred {y_pred.size}; they must match"
         )
     if y_true.size == 0:
-        raise ValueError("y_true and y_pred must not be empty")
+        raise ValueError("y_true must not be empty")
     text = y_true.dtype.kind == "U"
     if text != (y_pred.dtype.kind == "U"):
         raise TypeError("y_true and y_pred must both hold numbers or both strings")
@@ -131,7 +678,7 @@ def _ranks(
     else:
         labels = _labels(labels, "labels")
         if text != (labels.dtype.kind == "U"):
-            raise TypeError("labels must be of the same kind as y_true and y_pred")
+            raise TypeError("labels must be of the same kind as y_true")
         if labels.size == 0 or np.unique(labels).size < labels.size:
             raise ValueError(
                 f"labels must be distinct and not empty, got {_listed(labels)}"
@@ -157,3 +704,66 @@ def _positions(name: str, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
             f"labels={_listed(labels)}"
         )
     return position
+
+
+def _probabilities(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Validated true ranks (n,), probabilities (n, r) and weights (n,)."""
+    a, _, weight, labels = _ranks(y_true, y_true, labels, sample_weight)
+    P = _array(proba, "proba")
+    if P.dtype.kind not in "biuf":
+        raise TypeError(f"proba must hold real numbers, got dtype {P.dtype}")
+    if P.shape != (a.size, labels.size):
+        raise ValueError(
+            f"proba has shape {P.shape}, expected ({a.size}, {labels.size}) for the "
+            f"rows of y_true and labels={_listed(labels)}"
+        )
+    P = P.astype(np.float64)
+    bad = np.argwhere(~(P >= 0))
+    if bad.size:
+        row, column = bad[0]
+        raise ValueError(f"proba must be >= 0, got {P[row, column]} in row {row}")
+    total = P.sum(axis=1)
+    wrong = np.flatnonzero(~(abs(total - 1) <= 1e-3))
+    if wrong.size:
+        raise ValueError(
+            f"rows of proba must sum to 1, got {total[wrong[0]]} in row {wrong[0]}"
+        )
+    return a, P, weight
+
+
+def _mean(values: np.ndarray, weight: np.ndarray) -> float:
+    """Weighted mean; values in rows without weight may be infinite."""
+    rows = weight > 0
+    return float(np.average(values[rows], weights=weight[rows]))
+
+
+def _class_maes(y_true, y_pred, labels, sample_weight) -> np.ndarray:
+    """MAE of the rows of every class that is present in y_true."""
+    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    total = np.bincount(a, weight)
+    present = total > 0
+    return np.bincount(a, weight * np.abs(a - p))[present] / total[present]
+
+
+def _table(y_true, y_pred, labels, sample_weight) -> np.ndarray:
+    """C of the module's docstring in a unit that does not overflow."""
+    a, p, weight, labels = _ranks(y_true, y_pred, labels, sample_weight)
+    return _count(a, p, weight, labels.size)
+
+
+def _count(a: np.ndarray, p: np.ndarray, weight: np.ndarray | None, r: int):
+    return np.bincount(a * r + p, weight, minlength=r * r).reshape(r, r)
+
+
+def _distance(r: int) -> np.ndarray:
+    """|j - k|, (r, r)."""
+    return np.abs(np.subtract.outer(np.arange(r), np.arange(r)))
+
+
+def _ratio(a: float, b: float) -> float:
+    return float(a / b) if b > 0 else float("nan")

@@ -1,17 +1,54 @@
 import doctest
+import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.stats
+import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import mean_absolute_error, zero_one_loss
 
 from ordinal import metrics
-from ordinal.metrics import mae, mze
+from ordinal.metrics import (
+    accuracy_off,
+    amae,
+    cem,
+    confusion_matrix,
+    gmsec,
+    kappa,
+    kendall,
+    log_loss,
+    mae,
+    mmae,
+    mze,
+    oci,
+    rps,
+    spearman,
+)
 
-BOTH = pytest.mark.parametrize("metric", [mze, mae])
+METRICS = {
+    "mze": mze,
+    "mae": mae,
+    "amae": amae,
+    "mmae": mmae,
+    "accuracy_off": accuracy_off,
+    "gmsec": gmsec,
+    "cem": cem,
+    "kappa": kappa,
+    "linear kappa": lambda *args, **options: kappa(*args, weights="linear", **options),
+    "kendall": kendall,
+    "spearman": spearman,
+    "oci": oci,
+}
+PROBABILITY_METRICS = {"rps": rps, "log_loss": log_loss}
+MAY_BE_NAN = ("kappa", "linear kappa", "kendall", "spearman")
+EVERY = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+EVERY_PROBABILITY = pytest.mark.parametrize(
+    "metric", PROBABILITY_METRICS.values(), ids=PROBABILITY_METRICS
+)
 
 
 @st.composite
@@ -27,31 +64,299 @@ def predictions(draw):
     return np.array(labels), draw(rank), draw(rank), draw(weight)
 
 
+@st.composite
+def forecasts(draw):
+    """(labels, true ranks, probabilities > 0, weights)."""
+    labels, a, _, w = draw(predictions())
+    n, r = len(a), len(labels)
+    odds = draw(st.lists(st.integers(1, 9), min_size=n * r, max_size=n * r))
+    odds = np.array(odds, dtype=float).reshape(n, r)
+    return labels, a, odds / odds.sum(axis=1, keepdims=True), w
+
+
+def same(value):
+    return pytest.approx(value, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+# Definitions
+
+
 @given(predictions())
 def test_definitions(case):
     labels, a, p, w = case
-    wrong = sum(wi for ai, pi, wi in zip(a, p, w, strict=True) if ai != pi)
-    distance = sum(wi * abs(ai - pi) for ai, pi, wi in zip(a, p, w, strict=True))
+    rows = list(zip(a, p, w, strict=True))
     args = dict(labels=labels, sample_weight=w)
-    assert mze(labels[a], labels[p], **args) == pytest.approx(wrong / sum(w))
-    assert mae(labels[a], labels[p], **args) == pytest.approx(distance / sum(w))
+
+    def share(holds):
+        return sum(wi for ai, pi, wi in rows if holds(ai, pi)) / sum(w)
+
+    assert mze(labels[a], labels[p], **args) == same(share(lambda a, p: a != p))
+    for k in range(4):
+        within = share(lambda a, p, k=k: abs(a - p) <= k)
+        assert accuracy_off(labels[a], labels[p], k, **args) == same(within)
+    distance = sum(wi * abs(ai - pi) for ai, pi, wi in rows)
+    assert mae(labels[a], labels[p], **args) == same(distance / sum(w))
+
+    of_class, right = [], []
+    for j in range(len(labels)):
+        total = sum(wi for ai, _, wi in rows if ai == j)
+        if total:
+            off = sum(wi * abs(j - pi) for ai, pi, wi in rows if ai == j)
+            of_class.append(off / total)
+            right.append(sum(wi for ai, pi, wi in rows if ai == pi == j) / total)
+    assert amae(labels[a], labels[p], **args) == same(np.mean(of_class))
+    assert mmae(labels[a], labels[p], **args) == same(max(of_class))
+    expected = math.sqrt(right[0] * right[-1])
+    assert gmsec(labels[a], labels[p], **args) == same(expected)
+
+
+@given(predictions())
+def test_cem_is_the_information_in_closeness(case):
+    labels, a, p, w = case
+    N = [sum(wi for ai, wi in zip(a, w, strict=True) if ai == j) for j in range(6)]
+
+    def closeness(p, a):
+        between = N[p + 1 : a + 1] if p < a else N[a:p]
+        return -math.log2(Fraction(N[p], 2 * sum(w)) + Fraction(sum(between), sum(w)))
+
+    rows = [row for row in zip(a, p, w, strict=True) if row[2]]
+    got = sum(wi * closeness(pi, ai) for ai, pi, wi in rows)
+    best = sum(wi * closeness(ai, ai) for ai, _, wi in rows)
+    args = dict(labels=labels, sample_weight=w)
+    assert cem(labels[a], labels[p], **args) == same(got / best)
+
+
+def paths(r):
+    """All ways from (0, 0) to (r-1, r-1) by steps of one in either or both."""
+    unfinished = [[(0, 0)]]
+    while unfinished:
+        path = unfinished.pop()
+        j, k = path[-1]
+        if (j, k) == (r - 1, r - 1):
+            yield path
+        for step in ((j + 1, k), (j, k + 1), (j + 1, k + 1)):
+            if max(step) < r:
+                unfinished.append([*path, step])
+
+
+@given(predictions().filter(lambda case: 2 <= len(case[0]) <= 4))
+def test_oci_is_the_best_path(case):
+    labels, a, p, w = case
+    r, args = len(labels), dict(labels=labels, sample_weight=w)
+    C = confusion_matrix(labels[a], labels[p], **args)
+    T = sum(C[j, k] * abs(j - k) for j in range(r) for k in range(r))
+    W = C.sum()
+    values = [
+        1
+        - sum(C[cell] for cell in path) / (W + T)
+        + 0.75 / (W * (r - 1)) * sum(C[j, k] * abs(j - k) for j, k in path)
+        for path in paths(r)
+    ]
+    assert oci(labels[a], labels[p], **args) == same(min(values))
+
+
+@given(forecasts())
+def test_rps_is_the_integral_of_the_squared_difference_of_distributions(case):
+    labels, a, P, w = case
+    score = [
+        sum((P[i, : j + 1].sum() - (ai <= j)) ** 2 for j in range(len(labels) - 1))
+        for i, ai in enumerate(a)
+    ]
+    expected = np.average(score, weights=w)
+    assert rps(labels[a], P, labels=labels, sample_weight=w) == same(expected)
+
+
+# Other implementations
 
 
 @given(predictions())
 def test_agree_with_scikit_learn_on_ranks(case):
-    labels, a, p, _ = case
-    args = dict(labels=labels)
-    assert mze(labels[a], labels[p], **args) == pytest.approx(zero_one_loss(a, p))
-    assert mae(labels[a], labels[p], **args) == pytest.approx(mean_absolute_error(a, p))
-
-
-@BOTH
-@given(case=predictions())
-def test_weight_is_a_repeat_count(metric, case):
     labels, a, p, w = case
-    weighted = metric(labels[a], labels[p], labels=labels, sample_weight=w)
+    for ours, theirs in (
+        (mze, sklearn.metrics.zero_one_loss),
+        (mae, sklearn.metrics.mean_absolute_error),
+    ):
+        assert ours(labels[a], labels[p], labels=labels) == same(theirs(a, p))
+        weighted = ours(labels[a], labels[p], labels=labels, sample_weight=w)
+        assert weighted == same(theirs(a, p, sample_weight=w))
+
+
+@pytest.mark.filterwarnings("ignore:A single label was found")
+@given(predictions(), st.booleans())
+def test_confusion_matrix_agrees_with_scikit_learn(case, weighted):
+    labels, a, p, w = case
+    w = w if weighted else None
+    C = confusion_matrix(labels[a], labels[p], labels=labels, sample_weight=w)
+    ranks = range(len(labels))
+    theirs = sklearn.metrics.confusion_matrix(a, p, labels=ranks, sample_weight=w)
+    assert np.array_equal(C, theirs)
+    assert C.dtype == (np.float64 if weighted else np.int64)
+
+
+@given(predictions(), st.sampled_from(["linear", "quadratic"]))
+def test_kappa_agrees_with_scikit_learn(case, weights):
+    labels, a, p, w = case
+    held = {label for label, wi in zip(a + p, w + w, strict=True) if wi}
+    ours = kappa(labels[a], labels[p], weights=weights, labels=labels, sample_weight=w)
+    if len(held) == 1:
+        assert math.isnan(ours)
+        return
+    theirs = sklearn.metrics.cohen_kappa_score(
+        a, p, labels=range(len(labels)), weights=weights, sample_weight=w
+    )
+    assert ours == same(theirs)
+
+
+@given(predictions())
+def test_rank_correlations_agree_with_scipy(case):
+    labels, a, p, w = case
+    args = dict(labels=labels, sample_weight=w)
+    tau, rho = (f(labels[a], labels[p], **args) for f in (kendall, spearman))
     a, p = np.repeat(a, w), np.repeat(p, w)
-    assert weighted == pytest.approx(metric(labels[a], labels[p], labels=labels))
+    if len({*a}) == 1 or len({*p}) == 1:
+        assert math.isnan(tau)
+        assert math.isnan(rho)
+        return
+    assert tau == same(scipy.stats.kendalltau(a, p).statistic)
+    assert rho == same(scipy.stats.spearmanr(a, p).statistic)
+
+
+@given(forecasts().filter(lambda case: len(case[0]) > 1))
+def test_log_loss_agrees_with_scikit_learn(case):
+    labels, a, P, w = case
+    theirs = sklearn.metrics.log_loss(a, P, labels=range(len(labels)), sample_weight=w)
+    assert log_loss(labels[a], P, labels=labels, sample_weight=w) == same(theirs)
+
+
+# What holds for all of them
+
+
+def scores(*args, metrics=METRICS, **options):
+    return {name: metric(*args, **options) for name, metric in metrics.items()}
+
+
+def forecast_scores(*args, **options):
+    return scores(*args, metrics=PROBABILITY_METRICS, **options)
+
+
+@given(predictions())
+def test_weight_is_a_repeat_count(case):
+    labels, a, p, w = case
+    weighted = scores(labels[a], labels[p], labels=labels, sample_weight=w)
+    a, p = np.repeat(a, w), np.repeat(p, w)
+    assert weighted == same(scores(labels[a], labels[p], labels=labels))
+
+
+@given(forecasts())
+def test_weight_is_a_repeat_count_of_forecasts(case):
+    labels, a, P, w = case
+    weighted = forecast_scores(labels[a], P, labels=labels, sample_weight=w)
+    a, P = np.repeat(a, w), np.repeat(P, w, axis=0)
+    assert weighted == same(forecast_scores(labels[a], P, labels=labels))
+
+
+@given(predictions())
+def test_reversed_ranks_score_the_same(case):
+    labels, a, p, w = case
+    forth, back = (
+        scores(labels[a], labels[p], labels=order, sample_weight=w)
+        for order in (labels, labels[::-1])
+    )
+    assert forth == same(back)
+
+
+@given(forecasts())
+def test_reversed_forecasts_score_the_same(case):
+    labels, a, P, w = case
+    forth = forecast_scores(labels[a], P, labels=labels, sample_weight=w)
+    back = forecast_scores(labels[a], P[:, ::-1], labels=labels[::-1], sample_weight=w)
+    assert forth == same(back)
+
+
+@given(predictions())
+def test_names_of_labels_do_not_matter(case):
+    labels, a, p, _ = case
+    named = scores(labels[a], labels[p], labels=labels)
+    assert named == same(scores(a, p, labels=range(len(labels))))
+
+
+@given(predictions())
+def test_bounds(case):
+    labels, a, p, w = case
+    values = scores(labels[a], labels[p], labels=labels, sample_weight=w)
+    for name, value in values.items():
+        least = -1 if name in MAY_BE_NAN else 0
+        most = len(labels) - 1 if name in ("mae", "amae", "mmae") else 1
+        nan = math.isnan(value)
+        assert name in MAY_BE_NAN if nan else least - 1e-12 <= value <= most + 1e-12
+
+
+@given(predictions())
+def test_perfect_predictions(case):
+    labels, a, _, w = case
+    values = scores(labels[a], labels[a], labels=labels, sample_weight=w)
+    held = {ai for ai, wi in zip(a, w, strict=True) if wi}
+    for name, value in values.items():
+        if len(held) == 1 and name in MAY_BE_NAN:
+            assert math.isnan(value)
+        else:
+            errors = ("mze", "mae", "amae", "mmae", "oci")
+            assert value == same(0 if name in errors else 1)
+
+
+@given(predictions())
+def test_classes_beyond_the_ends_that_no_row_has(case):
+    labels, a, p, w = case
+    names = np.array([f"x{label}" for label in labels])
+    values, wider = (
+        scores(names[a], names[p], labels=order, sample_weight=w)
+        for order in (names, ["low", *names, "high"])
+    )
+    # oci knows how far off a prediction might be
+    assert wider.pop("oci") <= values.pop("oci") + 1e-12
+    assert wider == same(values)
+
+
+@given(predictions())
+def test_sure_forecasts_have_the_rps_of_their_mae(case):
+    labels, a, p, w = case
+    args = dict(labels=labels, sample_weight=w)
+    sure = np.eye(len(labels))[p]
+    assert rps(labels[a], sure, **args) == same(mae(labels[a], labels[p], **args))
+
+
+# Cases
+
+
+def test_the_class_that_is_absent_is_predicted():
+    true, pred, labels = [1, 1, 3], [1, 2, 3], [1, 2, 3]
+    assert amae(true, pred, labels=labels) == 0.25
+    assert mmae(true, pred, labels=labels) == 0.5
+    assert gmsec(true, pred, labels=labels) == pytest.approx(math.sqrt(0.5))
+    # c(2, 1) = -log2(0/2 + 2/3), c(1, 1) = -log2(1/3), c(3, 3) = -log2(1/6)
+    assert cem(true, pred, labels=labels) == pytest.approx(
+        math.log(1.5 * 3 * 6) / math.log(3 * 3 * 6)
+    )
+
+
+def test_gmsec_is_of_the_extremes_that_are_present():
+    assert gmsec([2, 3], [2, 3], labels=[1, 2, 3, 4]) == 1
+    assert gmsec([2, 2], [2, 1], labels=[1, 2, 3]) == 0.5
+    # weight 0 is absence
+    assert gmsec([1, 2, 3], [3, 2, 3], sample_weight=[0, 1, 1]) == 1
+
+
+def test_log_loss_is_not_clipped():
+    P = [[1.0, 0.0], [0.0, 1.0]]
+    assert log_loss([1, 1], P, labels=[1, 2]) == math.inf
+    assert log_loss([1, 1], P, labels=[1, 2], sample_weight=[1, 0]) == 0
+
+
+def test_oci_may_leave_the_diagonal():
+    # the diagonal holds nothing: 1; (1, 1), (2, 1), (3, 2), (3, 3) holds 12 of W + T
+    C = [[0, 0, 0], [4, 0, 0], [0, 8, 0]]
+    j, k = np.repeat(np.argwhere(np.array(C) >= 0), np.ravel(C), axis=0).T
+    assert oci(j, k) == pytest.approx(1 - 12 / 24 + 0.75 / 24 * 12)
 
 
 def test_labels_set_the_distance():
@@ -71,14 +376,32 @@ def test_labels_set_the_distance():
 )
 def test_an_ordered_categorical_brings_its_labels(y):
     assert mae(y, np.array(["low", "low"])) == 1
+    assert rps(y, [[1, 0, 0], [1, 0, 0]]) == 1
+    assert confusion_matrix(y, y).shape == (3, 3)
 
 
-def test_huge_weights_do_not_overflow():
-    assert mze([1, 2], [1, 1], sample_weight=[1.5e308, 1.5e308]) == 0.5
+@EVERY
+def test_huge_weights_do_not_overflow(metric):
+    true, pred = [1, 2, 2], [1, 1, 2]
+    huge = metric(true, pred, sample_weight=[1.5e308] * 3)
+    assert huge == same(metric(true, pred))
 
 
-@BOTH
-@pytest.mark.parametrize(
+@EVERY
+def test_tiny_weights_count_as_none(metric):
+    # cem: between 2 and 3 there is next to nothing, where logarithms are large
+    true, pred, labels = [1, 1, 2, 4], [1, 4, 3, 4], [1, 2, 3, 4]
+    tiny, none = (
+        metric(true, pred, labels=labels, sample_weight=[1, 1, w, 1])
+        for w in (1e-20, 0)
+    )
+    if metric not in (amae, mmae):  # where a class counts, however little it weighs
+        assert tiny == same(none)
+
+
+# Errors
+
+BAD = pytest.mark.parametrize(
     ("true", "pred", "options", "error", "message"),
     [
         ([1, 2], [1], {}, ValueError, "2 rows and y_pred 1"),
@@ -99,9 +422,53 @@ def test_huge_weights_do_not_overflow():
         ([1, 1], [1, 1], {"sample_weight": [0, 0]}, ValueError, "zero"),
     ],
 )
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [*METRICS.values(), confusion_matrix],
+    ids=[*METRICS, "confusion_matrix"],
+)
+@BAD
 def test_bad_input(metric, true, pred, options, error, message):
     with pytest.raises(error, match=message):
         metric(true, pred, **options)
+
+
+@EVERY_PROBABILITY
+@pytest.mark.parametrize(
+    ("true", "proba", "options", "error", "message"),
+    [
+        ([], [], {}, ValueError, "y_true must not be empty"),
+        (["a"], [[1]], {}, TypeError, r"labels=\['a'\] in rank order"),
+        ([3], [[1, 0]], {"labels": [1, 2]}, ValueError, "y_true holds 3 in row 0"),
+        ([1], [[1]], {"sample_weight": [-1]}, ValueError, "-1.0 in row 0"),
+        ([1, 2], [[1, 0]], {}, ValueError, r"shape \(1, 2\), expected \(2, 2\)"),
+        ([1, 2], [1, 0], {}, ValueError, r"shape \(2,\), expected \(2, 2\)"),
+        ([1, 2], np.eye(2, 3), {}, ValueError, r"\(2, 2\) .* labels=\[1, 2\]"),
+        ([1], [["1"]], {}, TypeError, "real numbers, got dtype <U1"),
+        ([1, 2], [[1, 0], [2, -1]], {}, ValueError, "got -1.0 in row 1"),
+        ([1, 2], [[1, 0], [1, np.nan]], {}, ValueError, "got nan in row 1"),
+        ([1, 2], [[np.inf, 0], [1, 0]], {}, ValueError, "got inf in row 0"),
+        ([1, 2], [[1, 0], [0.6, 0.5]], {}, ValueError, "sum to 1, got 1.1 in row 1"),
+        ([1], np.ma.masked_equal([[1]], 1), {}, TypeError, "proba is a masked array"),
+    ],
+)
+def test_bad_probabilities(metric, true, proba, options, error, message):
+    with pytest.raises(error, match=message):
+        metric(true, proba, **options)
+
+
+def test_probabilities_may_be_rounded():
+    P = np.array([[0.333, 0.333, 0.333]], dtype=np.float16)
+    assert rps([2], P, labels=[1, 2, 3]) == pytest.approx(2 / 9, rel=2e-3)
+
+
+def test_bad_options():
+    with pytest.raises(ValueError, match=r"'linear', 'quadratic', got None"):
+        kappa([1, 2], [1, 2], weights=None)
+    with pytest.raises(ValueError, match="k must be a finite number >= 0, got -1"):
+        accuracy_off([1, 2], [1, 2], -1)
 
 
 def test_docstring_examples():

@@ -1,0 +1,212 @@
+import subprocess
+import sys
+from itertools import pairwise
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgba
+from numpy.testing import assert_allclose
+
+from ordinal import plot
+from ordinal.comparison import friedman
+
+matplotlib.use("Agg")
+
+NAMES = [f"method {letter}" for letter in "ABCDEFGHIJKL"]
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def errors(n_sets=23, k=12, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_sets, k)) + np.linspace(0, 2, k)[::-1]
+
+
+def test_importing_ordinal_does_not_import_matplotlib():
+    code = "import ordinal.plot, sys; assert not {'matplotlib', 'PIL'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'ordinal-regression\[plot\]'"):
+        plot.critical_difference(friedman(errors(k=3)), NAMES[:3])
+
+
+@pytest.mark.parametrize("draw", ["critical_difference", "boxplots_by_size"])
+def test_draws_on_the_callers_axes(draw):
+    _, (ax, other) = plt.subplots(1, 2)
+    args = {
+        "critical_difference": (friedman(errors(k=3)), NAMES[:3]),
+        "boxplots_by_size": ([errors(k=3)], [100], NAMES[:3]),
+    }
+    assert getattr(plot, draw)(*args[draw], ax) is ax
+    assert ax.has_data()
+    assert not other.has_data()
+    assert len(plt.get_fignums()) == 1
+
+
+# Critical difference
+
+
+def lines(ax, length):
+    """(x, y) of the lines of so many points."""
+    return [line.get_data() for line in ax.lines if len(line.get_xdata()) == length]
+
+
+def boxes(ax):
+    """Where the texts and tick labels are, in pixels."""
+    ax.figure.canvas.draw()
+    texts = [t for t in ax.texts if t.get_text()]
+    texts += [t for t in ax.get_xticklabels() if t.get_text()] + [ax.xaxis.label]
+    return [text.get_window_extent() for text in texts]
+
+
+@pytest.mark.parametrize("k", [2, 3, 12, 30])
+def test_every_method_is_labelled_at_its_rank(k):
+    result = friedman(errors(k=k))
+    names = [f"name {j}" for j in range(k)]
+    ax = plot.critical_difference(result, names)
+    assert ax.get_xlabel() == "average rank"
+    assert ax.get_xlim()[0] == k  # the best on the right
+    elbows = {(x[2], y[2]): x[0] for x, y in lines(ax, 3)}
+    labels = {text.get_text(): text.xy for text in ax.texts[:-1]}
+    assert len(elbows) == len(labels) == k
+    for j, name in enumerate(names):
+        (text,) = (t for t in labels if name in t.split("  "))
+        assert elbows[labels[text]] == result.ranks[j]
+        assert f"{result.ranks[j]:.2f}" in text
+
+
+@pytest.mark.parametrize("k", [3, 12, 30])
+def test_leaders_cross_neither_each_other_nor_bars(k):
+    ax = plot.critical_difference(friedman(errors(k=k)), list(range(k)))
+    elbows = [(x[0], x[2], y[2]) for x, y in lines(ax, 3)]
+    assert max(y for _, _, y in elbows) < min(y[0] for _, y in lines(ax, 2))
+    for side in (1, -1):  # left, right; those further out are higher up
+        of_side = sorted((side * x, y) for x, end, y in elbows if side * (end - x) > 0)
+        assert all(a[1] < b[1] for a, b in pairwise(of_side))
+
+
+@pytest.mark.parametrize("k", [2, 3, 12, 30])
+@pytest.mark.parametrize("n_sets", [2, 23])
+def test_no_labels_overlap_or_leave_the_figure(k, n_sets):
+    names = [f"a rather long name {j}" for j in range(k)]
+    ax = plot.critical_difference(friedman(errors(n_sets, k)), names)
+    extents = boxes(ax)
+    for i, a in enumerate(extents):
+        assert not any(a.overlaps(b) for b in extents[:i])
+        assert a.x0 >= 0
+        assert a.y0 >= 0
+        assert a.x1 <= ax.figure.bbox.width
+        assert a.y1 <= ax.figure.bbox.height
+
+
+def test_the_critical_difference_is_drawn_to_scale():
+    for n_sets in (2, 23):  # longer than the axis, and shorter
+        result = friedman(errors(n_sets, 2), alpha=0.1)
+        ax = plot.critical_difference(result, NAMES[:2])
+        x, y = lines(ax, 2)[-1]
+        assert abs(x[1] - x[0]) == pytest.approx(result.critical_difference)
+        assert y[0] > 0
+        assert ax.texts[-1].get_text().endswith("= 0.1")
+        assert min(ax.get_xlim()) <= min(x)
+
+
+def test_bars_join_what_does_not_differ():
+    result = friedman(errors())
+    ax = plot.critical_difference(result, NAMES)
+    bars = lines(ax, 2)[:-1]
+    assert bars
+    for i, a in enumerate(result.ranks):
+        for b in result.ranks[:i]:
+            joined = any(x[0] < min(a, b) and max(a, b) < x[1] for x, _ in bars)
+            assert joined == (abs(a - b) <= result.critical_difference)
+    assert not lines(plot.critical_difference(friedman(errors(900, 2)), NAMES[:2]), 2)[
+        :-1
+    ]
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=12), st.integers(0, 12))
+def test_cliques_are_the_largest_runs_within_the_difference(ranks, cd):
+    rank = np.sort(ranks)
+    runs = plot._cliques(rank, cd)
+    pairs = {
+        (i, j) for j in range(rank.size) for i in range(j) if rank[j] - rank[i] <= cd
+    }
+    joined = {(i, j) for a, b in runs for j in range(a, b + 1) for i in range(a, j)}
+    assert joined == pairs
+    # none within another
+    assert all(a < c and b < d for (a, b), (c, d) in pairwise(runs))
+    rows = plot._stacked(runs)
+    for row in set(rows):
+        of_row = [run for run, r in zip(runs, rows, strict=True) if r == row]
+        assert all(b < c for (_, b), (c, _) in pairwise(of_row))
+    assert set(rows) == set(range(len(set(rows))))
+
+
+# Box plots
+
+
+def test_a_group_a_size_and_a_box_a_method():
+    scores = [errors(20), errors(5, seed=1), errors(20, seed=2)]
+    ax = plot.boxplots_by_size(scores, [100, 150, "all"], NAMES, ylabel="MZE")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("training rows", "MZE")
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["100", "150", "all"]
+    assert len(ax.patches) == 3 * 12
+    centres = np.array([p.get_path().vertices[:, 0] for p in ax.patches])
+    centres = (centres.min(axis=1) + centres.max(axis=1)) / 2
+    centres = centres.reshape(12, 3)  # drawn method by method
+    assert_allclose(centres.mean(axis=0), ax.get_xticks(), atol=1e-12)
+    assert np.all(np.diff(centres.T.ravel()) > 0)  # no two in one place
+    medians = [line for line in ax.lines if line.get_linewidth() == 1.5]
+    for j in range(12):
+        for g in range(3):
+            x, y = medians[3 * j + g].get_data()
+            assert np.mean(x) == pytest.approx(centres[j, g])
+            assert_allclose(y, np.median(scores[g][:, j]))
+
+
+def test_the_legend_tells_methods_apart():
+    names = [f"m{j}" for j in range(20)]
+    ax = plot.boxplots_by_size([errors(k=20)], [100], names)
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == names
+    fills = [(p.get_facecolor(), p.get_hatch()) for p in ax.patches]
+    shown = [(p.get_facecolor(), p.get_hatch()) for p in legend.get_patches()]
+    assert shown == fills
+    assert len(set(fills)) == 20
+    assert fills[0][0] == to_rgba(plot.PALETTE[0])
+    ax.figure.canvas.draw()
+    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("scores", "sizes", "names", "error", "message"),
+    [
+        ([np.eye(2)], [100], ["a"], ValueError, r"each of 2 methods, got \['a'\]"),
+        ([np.eye(2)], [100], "ab", ValueError, "each of 2 methods, got ab"),
+        ([np.eye(2)], [1, 2], ["a", "b"], ValueError, r"1 tables .* got \[1, 2\]"),
+        ([np.eye(2), np.eye(3)], [1, 2], ["a", "b"], ValueError, r"scores\[1\]"),
+        ([[["1", "2"]]], [1], ["a", "b"], TypeError, "real numbers"),
+    ],
+)
+def test_bad_input(scores, sizes, names, error, message):
+    with pytest.raises(error, match=message):
+        plot.boxplots_by_size(scores, sizes, names)
+
+
+def test_names_are_one_a_method():
+    with pytest.raises(ValueError, match="each of 3 methods"):
+        plot.critical_difference(friedman(np.eye(3)), NAMES)
