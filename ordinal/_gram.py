@@ -26,14 +26,18 @@ class Gram:
         Several threads may ask for rows and blocks.
     """
 
-    def __init__(self, kernel, X, cache_mb: float, n_threads: int, least: int):
-        """`least` rows are held even if that takes more than `cache_mb`."""
+    def __init__(
+        self, kernel, X, cache_mb: float, n_threads: int, least: int, products=None
+    ):
+        """`least` rows are held even if that takes more than `cache_mb`; `products` are
+        the `kernels.Products` of X, if there are any."""
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
-        self._values = kernels.on_itself(kernel, X, n_threads)
-        self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         rows = int(cache_mb * 1e6 / (4 * n))
         self.full = rows >= n
+        products = products if self.full else None  # of tiles, and not of single rows
+        self._values = kernels.on_itself(kernel, X, n_threads, products)
+        self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
