@@ -636,7 +636,7 @@ def _work(
         raise TypeError(
             "X is sparse, and standardising would fill it: standardize=False"
         )
-    one = isinstance(scoring, str) or callable(scoring)
+    one = isinstance(scoring, str) or not isinstance(scoring, Sequence)
     scorers = [Scorer.of(s, greater_is_better) for s in ([scoring] if one else scoring)]
     names = [scorer.name for scorer in scorers]
     if not names or len(set(names)) < len(names):

@@ -413,7 +413,9 @@ class Evaluator:
         self._each(strip, strips(self.shape[0]))
 
     def _each(self, call, arguments) -> None:
-        with Pool(self.n_threads if self.concurrent else 1) as pool:
+        arguments = list(arguments)  # a thread costs more than a few small tiles
+        n_threads = min(self.n_threads, len(arguments)) if self.concurrent else 1
+        with Pool(n_threads) as pool:
             pool.run(call, arguments)
 
 
