@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +254,7 @@ class _Rows:
 # Paths
 
 
+@lru_cache(maxsize=64)
 def parameters(fit: Callable) -> Mapping[str, inspect.Parameter]:
     """The arguments of a fit_* function or of a partial of one."""
     return inspect.signature(fit).parameters

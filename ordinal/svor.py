@@ -549,11 +549,16 @@ class _Job:
     ) -> list[SvorModel]:
         """A model a C."""
         models: list[SvorModel] = []
-        gram = g = None
+        gram = s = None
         for i, C in enumerate(costs):
             terms = self._terms(problem, C)
-            if g is not None:
-                g = _feasible(g * (C / costs[i - 1]), terms)
+            if s is not None:
+                # (D) along the ray through the last solution is a parabola: to its top,
+                # or as far as the boxes grew
+                slope = float(s.g.sum(axis=0) @ s.f)
+                top = -float((terms.slope * s.g).sum()) / slope if slope > 0 else 1.0
+                ratio = C / costs[i - 1]
+                g = _feasible(s.g * min(max(top, min(1.0, ratio)), ratio), terms)
             elif start is not None:
                 g = _start(start, problem, terms, C)
             else:
@@ -567,7 +572,6 @@ class _Job:
                 gram, terms, g, tol=self.tol, max_iter=self.max_iter,
                 n_threads=self.n_threads, monitor=self.monitor,
             )  # fmt: skip
-            g = s.g
             models.append(self._model(problem, terms, s, C))
         return models
 
