@@ -42,18 +42,19 @@ class Gram:
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
-        self._exact: np.ndarray | None = None
+        self._exact: np.ndarray | None = None  # K in double
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
             self._values.triangle(self.K, mirror=True)
             # as rounded as K, so that equal rows have a distance of exactly 0
             self.diagonal = np.diagonal(self.K).astype(float)
-            if products is not None and isinstance(kernel, kernels.RBF):
+            in_double = products is not None and isinstance(kernel, kernels.RBF)
+            if in_double and rows >= 3 * n:  # that fits in `cache_mb` too
                 self._exact = np.empty((n, n))
                 self._values.triangle(self._exact, mirror=False)
-                upper = np.triu(self._exact, 1)
-                self._exact = upper + upper.T
-                np.fill_diagonal(self._exact, 1.0)
+                for part in kernels.strips(n):
+                    below = slice(part.stop, n)
+                    self._exact[below, part] = self._exact[part, below].T
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
             self._holder = np.full(self.capacity, -1)  # which row a slot holds

@@ -35,7 +35,7 @@ from .preprocessing import StandardizedModel, Standardizer
 # What is recorded of every fit, and so not warned of
 REPORTED = (ConvergenceWarning, DisorderedThresholdsWarning)
 
-_KEPT_MB = 250  # inner products of one training set
+_KEPT_MB = 100  # inner products of one training set: to 5000 rows
 _LOSSES = ("mze", "mae", "amae", "mmae", "oci", "rps", "log_loss")
 _GAINS = ("accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman")
 _OF_PROBABILITIES = ("rps", "log_loss")
@@ -242,7 +242,6 @@ class _Rows:
         standardizer = Standardizer.fit(X, weight) if work.standardize else None
         if standardizer is not None:
             X = standardizer.transform(X)
-        # where only one of many gammas' matrices would fit, it comes first
         keep = 4e-6 * train.size**2 <= _KEPT_MB
         products = kernels.Products(X) if keep else None
         return cls(X, work.y[train], weight, standardizer, products)

@@ -555,8 +555,8 @@ class _Job:
             if s is not None:
                 # (D) along the ray through the last solution is a parabola: to its top,
                 # or as far as the boxes grew
-                slope = float(s.g.sum(axis=0) @ s.f)
-                top = -float((terms.slope * s.g).sum()) / slope if slope > 0 else 1.0
+                curve = float(s.g.sum(axis=0) @ s.f)
+                top = -float((terms.slope * s.g).sum()) / curve if curve > 0 else 1.0
                 ratio = C / costs[i - 1]
                 g = _feasible(s.g * min(max(top, min(1.0, ratio)), ratio), terms)
             elif start is not None:

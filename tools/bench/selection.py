@@ -7,9 +7,9 @@ refit) on 300 training rows of Boston housing in 5 bins, and the same search ove
 skordinal's SVOR, which is the authors' C code, by scikit-learn's GridSearchCV behind a
 StandardScaler: first its coarse grid, then the fine one around its own best point.
 With --part N only every Nth point of both of its grids is fitted and its seconds are
-multiplied by what that leaves out. `npsvor` runs the 7 x 7 grid over C1 and gamma with 5
-folds on 1000 Abalone rows in 5 bins, and the 245 separate fits to the same rows of the
-same folds, each with its scaling and its predictions, by SMO and by ADMM.
+multiplied by what that leaves out. `npsvor` runs the 7 x 7 grid over C1 and gamma with
+5 folds on 1000 Abalone rows in 5 bins, and the 245 separate fits to the same rows of
+the same folds, each with its scaling and its predictions, by SMO and by ADMM.
 
 Seconds are CPU seconds of this process, and wall seconds besides, on --threads threads
 of `select`; the loops, and GridSearchCV, run on one.
