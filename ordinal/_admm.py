@@ -96,9 +96,9 @@ class DenseFactor:
     Raises ValueError if K + rho I is not positive definite.
     """
 
-    def __init__(self, kernel, X, rho: float, n_threads: int):
+    def __init__(self, kernel, X, rho: float, n_threads: int, products=None):
         n = len(X)
-        self._values = kernels.on_itself(kernel, X, n_threads)
+        self._values = kernels.on_itself(kernel, X, n_threads, products)
         A = np.empty((n, n))
         self._values.triangle(A, mirror=False)
         A[np.diag_indices(n)] += rho

@@ -168,7 +168,8 @@ def mend(
     mended = np.clip(g - part[:, None] * room, lo, hi)
     whole = np.broadcast_to(total, excess.shape)
     poor = ~enough & (excess != 0)
-    mended[poor] = feasible(g[poor], lo[poor], hi[poor], whole[poor])
+    if poor.any():
+        mended[poor] = feasible(g[poor], lo[poor], hi[poor], whole[poor])
     return mended
 
 

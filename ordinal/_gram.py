@@ -26,22 +26,35 @@ class Gram:
         Several threads may ask for rows and blocks.
     """
 
-    def __init__(self, kernel, X, cache_mb: float, n_threads: int, least: int):
-        """`least` rows are held even if that takes more than `cache_mb`."""
+    def __init__(
+        self, kernel, X, cache_mb: float, n_threads: int, least: int, products=None
+    ):
+        """`least` rows are held even if that takes more than `cache_mb`; `products` are
+        the `kernels.Products` of X, if there are any: for a path of fits, each of which
+        asks for `product` more than once, K is then held in double as well."""
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
-        self._values = kernels.on_itself(kernel, X, n_threads)
-        self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         rows = int(cache_mb * 1e6 / (4 * n))
         self.full = rows >= n
+        products = products if self.full else None  # of tiles, and not of single rows
+        self._values = kernels.on_itself(kernel, X, n_threads, products)
+        self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
+        self._exact: np.ndarray | None = None  # K in double
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
             self._values.triangle(self.K, mirror=True)
             # as rounded as K, so that equal rows have a distance of exactly 0
             self.diagonal = np.diagonal(self.K).astype(float)
+            in_double = products is not None and isinstance(kernel, kernels.RBF)
+            if in_double and rows >= 3 * n:  # that fits in `cache_mb` too
+                self._exact = np.empty((n, n))
+                self._values.triangle(self._exact, mirror=False)
+                for part in kernels.strips(n):
+                    below = slice(part.stop, n)
+                    self._exact[below, part] = self._exact[part, below].T
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
             self._holder = np.full(self.capacity, -1)  # which row a slot holds
@@ -80,6 +93,8 @@ class Gram:
     def block(self, index: np.ndarray) -> np.ndarray:
         """k(X[index], X[index]) in double and from the kernel itself; the tiles that
         hold its lower triangle."""
+        if self._exact is not None:
+            return self._exact[np.ix_(index, index)]
         out = np.empty((index.size, index.size))
         for rows in kernels.strips(index.size):
             for columns in kernels.strips(rows.stop):
@@ -89,6 +104,8 @@ class Gram:
 
     def product(self, g: np.ndarray) -> np.ndarray:
         """g K for g (r, n), in double and from the kernel itself."""
+        if self._exact is not None:
+            return g @ self._exact
         used = np.flatnonzero((g != 0).any(axis=0))
         if isinstance(self.kernel, kernels.Precomputed):
             strips = kernels.strips(len(self.X))

@@ -388,19 +388,24 @@ class Evaluator:
     kernel : callable
     A, B : matrices of rows; for a Precomputed kernel A holds the values and B is
         the array of the columns of A that stand for B's rows.
+    products : Products, optional
+        Those of the rows of A, which is B, for an RBF kernel.
     """
 
-    def __init__(self, kernel, A, B, n_threads: int = 1):
+    def __init__(
+        self, kernel, A, B, n_threads: int = 1, products: "Products | None" = None
+    ):
         if isinstance(kernel, Pearson):  # the linear kernel of rows made once
             kernel, same = Linear(), B is A
             A = z_scores(A)
             B = A if same else z_scores(B)
         self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
+        self._products = products
         self.shape = len(A), len(B)
         # a callable of the user's is called from one thread at a time
         self.concurrent = isinstance(kernel, tuple(NAMED.values()))
         if isinstance(kernel, RBF):
-            self._aa = squared_norms(A)
+            self._aa = squared_norms(A) if products is None else products.norms
             self._bb = self._aa if B is A else squared_norms(B)
         elif not isinstance(kernel, Linear | Polynomial | Precomputed):
             if isinstance(A, CSR) or isinstance(B, CSR):
@@ -415,10 +420,13 @@ class Evaluator:
         than its values to compute. It may be that of `out`.
         """
         if isinstance(self.kernel, RBF):  # in (0, 1]: nothing to check
-            A, B = take(self.A, rows), take(self.B, columns)
-            if scratch is not None:
-                scratch = scratch[: out.size].reshape(out.shape)
-            products = inner_products(A, B, scratch)
+            if self._products is not None and isinstance(rows, slice):
+                products = self._products.tile(rows, columns)
+            else:
+                A, B = take(self.A, rows), take(self.B, columns)
+                if scratch is not None:
+                    scratch = scratch[: out.size].reshape(out.shape)
+                products = inner_products(A, B, scratch)
             aa, bb = self._aa[rows], self._bb[columns]
             _kernel.rbf(products, aa, bb, float(self.kernel.gamma), out)
             return out
@@ -477,14 +485,35 @@ class Evaluator:
         self._each(strip, strips(self.shape[0]))
 
     def _each(self, call, arguments) -> None:
-        with Pool(self.n_threads if self.concurrent else 1) as pool:
+        arguments = list(arguments)  # a thread costs more than a few small tiles
+        n_threads = min(self.n_threads, len(arguments)) if self.concurrent else 1
+        with Pool(n_threads) as pool:
             pool.run(call, arguments)
 
 
-def on_itself(kernel, X, n_threads: int) -> Evaluator:
+class Products:
+    """Inner products of rows with each other, which are the same for every gamma.
+
+    Tiles of the upper triangle as `Evaluator.triangle` asks for them, 4 n^2 bytes in
+    all. Several threads may ask; at worst a tile is computed twice.
+    """
+
+    def __init__(self, X):
+        self.X, self.norms = X, squared_norms(X)
+        self._tiles: dict[tuple[int, int, int], np.ndarray] = {}
+
+    def tile(self, rows: slice, columns: slice) -> np.ndarray:
+        """<x_i, x_j> for i of rows and j of columns; not to be written to."""
+        key = rows.start, columns.start, columns.stop
+        if key not in self._tiles:
+            self._tiles[key] = inner_products(take(self.X, rows), take(self.X, columns))
+        return self._tiles[key]
+
+
+def on_itself(kernel, X, n_threads: int, products: Products | None = None) -> Evaluator:
     """k(X, X) of the training rows X, or of a precomputed matrix X."""
     columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
-    return Evaluator(kernel, X, columns, n_threads)
+    return Evaluator(kernel, X, columns, n_threads, products)
 
 
 def _check_symmetry(tile: np.ndarray) -> None:

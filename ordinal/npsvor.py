@@ -386,6 +386,13 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
+    return fit_path(X, y, points, **options)
+
+
+def fit_path(
+    X: Any, y: Any, points: Sequence, products: Any = None, **options: Any
+) -> list[NpsvorModel]:
+    """The same with the `kernels.Products` of X, if there are any."""
     every = all_options("fit_npsvor_path", fit_npsvor, options)
     own = [name for name in _POINT if name in options]
     if own:
@@ -394,11 +401,12 @@ def fit_npsvor_path(
     if not points:
         raise ValueError("points must hold at least one mapping")
     shared = {name: value for name, value in every.items() if name not in _POINT}
-    return _fit("fit_npsvor_path", X, y, points, **shared)
+    return _fit("fit_npsvor_path", X, y, points, 5, products, **shared)
 
 
 def _fit(
-    name: str, X: Any, y: Any, points: list, *, kernel, gamma, solver, tol,
+    name: str, X: Any, y: Any, points: list, stacklevel: int = 4,
+    products: kernels.Products | None = None, *, kernel, gamma, solver, tol,
     sample_weight, class_weight, cost, classes, normalize, rho, e_abs, e_rel, polish,
     rank, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
 ) -> list[NpsvorModel]:  # fmt: skip
@@ -428,11 +436,11 @@ def _fit(
         kernel, points, cost, normalize, solver, admm, max_iter or _MAX_ITER[solver],
         tol, n_threads, cache_mb, monitor,
     )  # fmt: skip
-    models = job.fit(problem)
+    models = job.fit(problem, products)
     if fold is not None:
         models = job.calibrate(problem, models, fold)
     for model in models:
-        model.convergence.warn_unless_converged(name, stacklevel=4)
+        model.convergence.warn_unless_converged(name, stacklevel=stacklevel)
     return models
 
 
@@ -532,12 +540,14 @@ class _Job:
     cache_mb: float
     monitor: Monitor
 
-    def fit(self, problem: Problem) -> list[NpsvorModel]:
+    def fit(
+        self, problem: Problem, products: kernels.Products | None = None
+    ) -> list[NpsvorModel]:
         """A model a point."""
         duals = [_dual(problem, point, self.cost) for point in self.points]
         if self.solver == "smo":
-            return self._smo(problem, duals, self.max_iter)
-        return self._admm(problem, duals, **self.admm)
+            return self._smo(problem, duals, self.max_iter, None, products)
+        return self._admm(problem, duals, products, **self.admm)
 
     def calibrate(
         self, problem: Problem, models: list[NpsvorModel], fold: np.ndarray
@@ -568,9 +578,12 @@ class _Job:
         problem: Problem,
         duals: list[_Dual],
         max_iter: int,
-        starts: list | None = None,
+        starts: list | None,
+        products: kernels.Products | None,
     ) -> list[NpsvorModel]:
-        gram = Gram(self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS)
+        gram = Gram(
+            self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS, products
+        )
         models, g = [], np.zeros_like(duals[0].lo)
         for i, dual in enumerate(duals):
             if starts is not None:
@@ -593,12 +606,13 @@ class _Job:
         return models
 
     def _admm(
-        self, problem: Problem, duals: list[_Dual], rho, e_abs, e_rel, polish, rank
-    ) -> list[NpsvorModel]:
+        self, problem: Problem, duals: list[_Dual], products,
+        rho, e_abs, e_rel, polish, rank,
+    ) -> list[NpsvorModel]:  # fmt: skip
         X, n_ranks = problem.X, duals[0].lo.shape[0]
         factor: DenseFactor | LowRankFactor
         if rank is None:
-            factor = DenseFactor(self.kernel, X, rho, self.n_threads)
+            factor = DenseFactor(self.kernel, X, rho, self.n_threads, products)
         else:
             factor = LowRankFactor(self.kernel, X, rho, rank, self.n_threads)
         lo, hi, pn, pp = (
@@ -617,7 +631,7 @@ class _Job:
             del factor  # its memory is as large as that of the rows of K
             self.monitor.tol = self.tol
             starts = [inside[point] for point in points]
-            return self._smo(problem, duals, _MAX_ITER["smo"], starts)
+            return self._smo(problem, duals, _MAX_ITER["smo"], starts, products)
 
         G, G_inside = factor.product(out.g), factor.product(inside)
         rows, coef = factor.support, factor.coefficients(out.g)

@@ -225,7 +225,7 @@ def fit_svorim(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    return _fit("svorim", **locals())
+    return _fit("svorim", **locals())[0]
 
 
 @takes_options_of(fit_svorim)
@@ -264,7 +264,7 @@ def fit_svorex(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> model.disorder
     ()
     """
-    return _fit("svorex", X, y, **_arguments("svorex", options))
+    return _fit("svorex", X, y, **_arguments("svorex", options))[0]
 
 
 @takes_options_of(fit_svorim)
@@ -302,7 +302,7 @@ def fit_shashua_levin(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
-    return _fit("shashua_levin", X, y, **_arguments("shashua_levin", options))
+    return _fit("shashua_levin", X, y, **_arguments("shashua_levin", options))[0]
 
 
 @takes_options_of(fit_svorim)
@@ -340,19 +340,33 @@ def fit_redsvm(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
-    return _fit("redsvm", X, y, **_arguments("redsvm", options))
+    return _fit("redsvm", X, y, **_arguments("redsvm", options))[0]
 
 
 def _arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return all_options(f"fit_{method}", fit_svorim, options)
 
 
+def fit_path(
+    method: str, X: Any, y: Any, costs: Sequence[float], products: Any, **options: Any
+) -> list[SvorModel]:
+    """A model of "svorim", ... for every C in `costs`, each but the first started from
+    the one before; K is computed once, from the `kernels.Products` of X if not None."""
+    arguments = _arguments(method, options)
+    return _fit(method, X, y, **arguments, costs=costs, products=products)
+
+
 def _fit(
     method: str, X, y, C, kernel, gamma, tol, sample_weight, class_weight, cost,
     classes, start, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
-) -> SvorModel:  # fmt: skip
+    costs=None, products=None,
+) -> list[SvorModel]:  # fmt: skip
+    """A model for C, or in its place for each of `costs`."""
     name = f"fit_{method}"
-    check_positive(C=C, tol=tol, cache_mb=cache_mb)
+    costs = [C] if costs is None else costs
+    for C in costs:
+        check_positive(C=C)
+    check_positive(tol=tol, cache_mb=cache_mb)
     check_flag(probability=probability)
     if max_iter is not None:
         check_count(max_iter=max_iter)
@@ -374,16 +388,14 @@ def _fit(
     monitor = Monitor(name, tol, callback, max_time)
 
     job = _Job(
-        method, kernel, float(C), cost, tol, n_threads, cache_mb,
-        max_iter or _MAX_ITER, monitor,
-    )  # fmt: skip
-    model = job.fit(problem, start)
+        method, kernel, cost, tol, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
+    )
+    models = job.fit(problem, [float(C) for C in costs], start, products)
     if fold is not None:
-        model = calibrated(
-            model, problem, fold, lambda part, _: job.fit(part, model), monitor
-        )
-    warn_of(model, name, stacklevel=4)
-    return model
+        models = [job.calibrate(problem, model, fold) for model in models]
+    for model in models:
+        warn_of(model, name, stacklevel=4)
+    return models
 
 
 def _default_cost(method: str, r: int) -> np.ndarray:
@@ -397,7 +409,6 @@ class _Job:
 
     method: str
     kernel: Callable
-    C: float
     cost: np.ndarray
     tol: float
     n_threads: int
@@ -405,21 +416,52 @@ class _Job:
     max_iter: int
     monitor: Monitor
 
-    def fit(self, problem: Problem, start: SvorModel | None) -> SvorModel:
-        terms = self._terms(problem)
-        if start is None:
-            g = np.zeros_like(terms.lo)
-        else:
-            g = _start(start, problem, terms, self.C)
-        least = least_rows(len(terms.lo))
-        gram = Gram(self.kernel, problem.X, self.cache_mb, self.n_threads, least)
-        s = solve(
-            gram, terms, g, tol=self.tol, max_iter=self.max_iter,
-            n_threads=self.n_threads, monitor=self.monitor,
-        )  # fmt: skip
-        return self._model(problem, terms, s)
+    def fit(
+        self,
+        problem: Problem,
+        costs: list[float],
+        start: SvorModel | None,
+        products: kernels.Products | None = None,
+    ) -> list[SvorModel]:
+        """A model a C."""
+        models: list[SvorModel] = []
+        gram = s = None
+        for i, C in enumerate(costs):
+            terms = self._terms(problem, C)
+            if s is not None:
+                # (D) along the ray through the last solution is a parabola: to its top,
+                # or as far as the boxes grew
+                curve = float(s.g.sum(axis=0) @ s.f)
+                top = -float((terms.slope * s.g).sum()) / curve if curve > 0 else 1.0
+                ratio = C / costs[i - 1]
+                g = _feasible(s.g * min(max(top, min(1.0, ratio)), ratio), terms)
+            elif start is not None:
+                g = _start(start, problem, terms, C)
+            else:
+                g = np.zeros_like(terms.lo)
+            if gram is None:
+                gram = Gram(
+                    self.kernel, problem.X, self.cache_mb, self.n_threads,
+                    least_rows(len(terms.lo)), products,
+                )  # fmt: skip
+            s = solve(
+                gram, terms, g, tol=self.tol, max_iter=self.max_iter,
+                n_threads=self.n_threads, monitor=self.monitor,
+            )  # fmt: skip
+            models.append(self._model(problem, terms, s, C))
+        return models
 
-    def _terms(self, problem: Problem) -> Terms:
+    def calibrate(
+        self, problem: Problem, model: SvorModel, fold: np.ndarray
+    ) -> SvorModel:
+        """The model with its link."""
+
+        def of_fold(part: Problem, rows: np.ndarray) -> SvorModel:
+            return self.fit(part, [model.C], model)[0]
+
+        return calibrated(model, problem, fold, of_fold, self.monitor)
+
+    def _terms(self, problem: Problem, C: float) -> Terms:
         """Boxes and slopes of (D), one row a threshold between ranks that have rows."""
         present = np.flatnonzero(problem.present)
         rank = np.searchsorted(present, problem.rank)
@@ -427,7 +469,7 @@ class _Job:
         rank = np.minimum(rank, present.size - 1)
         step = np.abs(np.diff(self.cost[np.ix_(present, present)], axis=1))
         above = rank > np.arange(present.size - 1)[:, None]
-        width = self.C * problem.weight * step[rank].T
+        width = C * problem.weight * step[rank].T
         return Terms(
             lo=np.where(above, 0.0, -width),
             hi=np.where(above, width, 0.0),
@@ -436,7 +478,9 @@ class _Job:
             price=np.diff(present).astype(float) if self.method == "redsvm" else None,
         )
 
-    def _model(self, problem: Problem, terms: Terms, s: Solution) -> SvorModel:
+    def _model(
+        self, problem: Problem, terms: Terms, s: Solution, C: float
+    ) -> SvorModel:
         present = np.flatnonzero(problem.present)
         beta = s.g.sum(axis=0)
         rows = np.flatnonzero((s.g != 0).any(axis=0))
@@ -459,7 +503,7 @@ class _Job:
             coef=frozen(dual.sum(axis=1)),
             dual=frozen(dual),
             thresholds=frozen(around_ranks(b, present, r)),
-            C=self.C,
+            C=C,
             cost=self.cost,
             classes=frozen(problem.classes),
             kernel=self.kernel,
@@ -543,6 +587,11 @@ def _start(start: SvorModel, problem: Problem, terms: Terms, C: float) -> np.nda
                 g[:, i] = values
                 where[key].remove(i)
                 break
+    return _feasible(g, terms)
+
+
+def _feasible(g: np.ndarray, terms: Terms) -> np.ndarray:
+    """A feasible point of (D) near g."""
     g = snap(g, terms.lo, terms.hi)
     if terms.price is not None:
         return g

@@ -1,4 +1,3 @@
-import doctest
 import math
 from collections import Counter
 
@@ -7,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordinal import model_selection
-from ordinal.model_selection import stratified_holdout
+from ordinal.model_selection import stratified_holdout, stratified_kfold
 
 
 @st.composite
@@ -112,5 +110,40 @@ def test_bad_input(y, options, message):
         stratified_holdout(y, **options)
 
 
-def test_docstring_examples():
-    assert doctest.testmod(model_selection).failed == 0
+@given(labels_and_size(), st.integers(2, 7), st.integers(0, 99))
+def test_folds_are_even_stratified_and_test_every_row_once(case, k, seed):
+    y, _ = case
+    k = min(k, y.size)
+    folds = stratified_kfold(y, k, rng=seed)
+    tested = np.concatenate([test_idx for _, test_idx in folds])
+    assert sorted(tested.tolist()) == list(range(y.size))
+    for train_idx, test_idx in folds:
+        both = np.concatenate([train_idx, test_idx])
+        assert sorted(both.tolist()) == list(range(y.size))
+        assert np.all(np.diff(train_idx) > 0)
+        assert np.all(np.diff(test_idx) > 0)
+    of_rank = np.array([np.bincount(y[t], minlength=y.max() + 1) for _, t in folds])
+    assert np.ptp(of_rank, axis=0).max() <= 1
+    assert np.ptp(of_rank.sum(axis=1)) <= 1
+
+
+def test_a_seed_fixes_the_folds():
+    y = np.arange(60) % 4
+    a, b, c = (stratified_kfold(y, rng=seed) for seed in (5, 5, 6))
+    assert len(a) == 5
+    assert all(np.array_equal(s[1], t[1]) for s, t in zip(a, b, strict=True))
+    assert not all(np.array_equal(s[1], t[1]) for s, t in zip(a, c, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("y", "n_splits", "message"),
+    [
+        ([1, 2, 3], 1, "2 to the number of rows, 3, got 1"),
+        ([1, 2, 3], 4, "got 4"),
+        ([1, 2, 3], 0, "n_splits"),
+        ([], 2, "non-empty"),
+    ],
+)
+def test_bad_folds(y, n_splits, message):
+    with pytest.raises(ValueError, match=message):
+        stratified_kfold(y, n_splits)

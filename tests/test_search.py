@@ -1,0 +1,749 @@
+"""select and nested: what they compute, where it runs, and how it is shown and kept."""
+
+import io
+import math
+import os
+import pty
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from strategies import sample
+
+import ordinal
+from ordinal import _tasks, metrics
+from ordinal._progress import Progress, _duration
+from ordinal.kernels import RBF
+from ordinal.model_selection import (
+    CoarseToFine,
+    Grid,
+    UniformDesign,
+    gamma_range,
+    nested,
+    select,
+    stratified_holdout,
+    stratified_kfold,
+)
+from ordinal.preprocessing import StandardizedModel, Standardizer
+
+X, y = sample(90, r=4, seed=3)
+X = X * [1.0, 20.0, 0.1] + 5.0
+GRID = Grid(C=[0.1, 1.0, 30.0], gamma=[0.05, 0.5])
+SVOR = [
+    ordinal.fit_svorim,
+    ordinal.fit_svorex,
+    ordinal.fit_shashua_levin,
+    ordinal.fit_redsvm,
+]
+ADMM = partial(ordinal.fit_npsvor, solver="admm")
+
+
+class Constant:
+    """A model that predicts one label."""
+
+    def __init__(self, label):
+        self.label = label
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+
+def fit_constant(X, y, *, label=0, shape="round"):
+    """A fit without C, gamma, classes or convergence; some labels it refuses."""
+    if label == 2:
+        raise RuntimeError("two is not to be")
+    return Constant(label)
+
+
+def fit_slow(X, y, *, label=0):
+    time.sleep(0.2)
+    return Constant(label)
+
+
+def hit_rate(y_true, y_pred):
+    return float(np.mean(y_true == y_pred))
+
+
+def plain(fit, points, splits, metric, **options):
+    """Scores of separate fits in a double loop."""
+    scores = np.empty((len(points), len(splits)))
+    for i, point in enumerate(points):
+        for k, (train, test) in enumerate(splits):
+            s = Standardizer.fit(X[train])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = fit(
+                    s.transform(X[train]), y[train], n_threads=1, **point, **options
+                )
+            scores[i, k] = metric(y[test], model.predict(s.transform(X[test])))
+    return scores
+
+
+def same(a, b):
+    """Two selections, but for their times."""
+    assert a.points == b.points
+    assert a.scores.tobytes() == b.scores.tobytes()
+    assert a.status.tolist() == b.status.tolist()
+    assert a.failures == b.failures
+    assert (a.best, a.one_se) == (b.best, b.one_se)
+
+
+# What is computed
+
+
+@pytest.mark.parametrize("fit", [*SVOR, ordinal.fit_npsvor, ADMM])
+def test_scores_are_those_of_separate_fits(fit):
+    found = select(fit, X, y, search=GRID, tol=1e-5, rng=7)
+    splits = stratified_kfold(y, rng=7)
+    name = "C1" if fit in (ordinal.fit_npsvor, ADMM) else "C"
+    assert found.points[1] == {name: 0.1, "gamma": 0.5}
+    expected = plain(fit, found.points, splits, metrics.mae, tol=1e-5)
+    # a warm start may move a score within tol, and a row of 18 over a threshold
+    assert np.sum(np.abs(found.scores - expected) > 1e-12) <= 1
+    assert_allclose(found.mean, found.scores.mean(axis=1))
+    assert found.best == np.argmin(found.mean)
+    assert found.score == found.mean.min()
+
+
+@pytest.mark.parametrize("fit", SVOR)
+def test_a_path_is_a_row_of_fits(fit):
+    costs = [0.1, 1.0, 5.0, 1000.0]
+    work = Standardizer.fit(X).transform(X)
+    products = ordinal.kernels.Products(work)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+        name = _tasks._SVOR[fit]
+        path = ordinal.svor.fit_path(name, work, y, costs, products, gamma=0.3)
+        separate = [fit(work, y, C=C, gamma=0.3) for C in costs]
+    for C, model, alone in zip(costs, path, separate, strict=True):
+        assert model.C == C
+        assert model.convergence.converged
+        # both optima lie between the primal and the dual value of either
+        gap = model.convergence.gap + alone.convergence.gap
+        assert abs(model.convergence.primal - alone.convergence.primal) <= gap + 1e-9
+
+
+def test_kept_products_change_no_bit():
+    work = Standardizer.fit(X).transform(X)
+    products = ordinal.kernels.Products(work)
+    for gamma in (0.1, 2.0):
+        plain, shared = np.empty((2, 90, 90), np.float32)
+        ordinal.kernels.on_itself(RBF(gamma), work, 1).triangle(plain, mirror=True)
+        values = ordinal.kernels.on_itself(RBF(gamma), work, 1, products)
+        values.triangle(shared, mirror=True)
+        assert plain.tobytes() == shared.tobytes()
+
+
+def test_refit_is_the_fit_of_all_rows_on_raw_features():
+    found = select(ordinal.fit_svorim, X, y, search=GRID)
+    s = Standardizer.fit(X)
+    alone = ordinal.fit_svorim(s.transform(X), y, **found.params)
+    assert isinstance(found.model, StandardizedModel)
+    assert found.standardizer.mean.tobytes() == s.mean.tobytes()
+    assert found.model.model.coef.tobytes() == alone.coef.tobytes()
+    assert np.array_equal(found.predict(X), alone.predict(s.transform(X)))
+    assert np.array_equal(found.decision_function(X), found.model.decision_function(X))
+    assert found.classes.tolist() == [0, 1, 2, 3]
+
+    simple = select(ordinal.fit_svorim, X, y, search=GRID, refit="one_se")
+    chosen = simple.points[simple.one_se]
+    assert simple.model.model.C == chosen["C"]
+    none = select(ordinal.fit_svorim, X, y, search=GRID, refit=False)
+    with pytest.raises(ValueError, match="refit=False"):
+        none.predict(X)
+
+
+def test_unstandardised_and_sparse():
+    from scipy.sparse import csr_matrix
+
+    Z = np.where(np.abs(X - X.mean(axis=0)) < X.std(axis=0), 0.0, 1.0)
+    dense = select(ordinal.fit_svorim, Z, y, search=GRID, standardize=False)
+    sparse = select(
+        ordinal.fit_svorim, csr_matrix(Z), y, search=GRID, standardize=False
+    )
+    assert sparse.standardizer is None
+    assert np.sum(dense.scores != sparse.scores) <= 1
+    with pytest.raises(TypeError, match="standardize=False"):
+        select(ordinal.fit_svorim, csr_matrix(Z), y, search=GRID)
+
+
+def test_labels_weights_and_probabilities():
+    words = np.array(["a", "low", "mid", "high"])[y]
+    classes = ["a", "low", "mid", "high"]
+    weight = np.where(np.arange(90) < 45, 1.0, 0.0)  # half the rows do not count
+    options = {"search": Grid(C=[0.3, 3.0]), "rng": 1}
+    a = select(
+        ordinal.fit_svorim, X, words, classes=classes, sample_weight=weight, **options,
+        scoring=("rps", "mae"), probability=True,
+    )  # fmt: skip
+    assert a.scoring == "rps"
+    assert set(a.others) == {"mae"}
+    assert set(a.predict(X)) <= set(classes)
+    assert a.predict_proba(X).shape == (90, 4)
+    train, test = a.splits[2]
+    s = Standardizer.fit(X[train], weight[train])
+    model = ordinal.fit_svorim(
+        s.transform(X[train]), y[train], sample_weight=weight[train], C=0.3
+    )
+    predicted = model.predict(s.transform(X[test]))
+    expected = metrics.mae(y[test], predicted, sample_weight=weight[test])
+    assert_allclose(a.others["mae"][0, 2], expected)
+
+
+def test_a_rank_with_one_row_is_no_obstacle():
+    rare = y.copy()
+    rare[17] = 9
+    found = select(ordinal.fit_svorim, X, rare, search=GRID)
+    assert found.failures == ()
+    assert found.classes.tolist() == [0, 1, 2, 3, 9]
+
+
+# Choice
+
+
+def test_fits_of_any_arguments_and_failures():
+    grid = Grid(shape=["round", "square"], label=[1, 2, 7, 0])
+    found = select(fit_constant, X, y, search=grid, scoring="mze", refit=False)
+    assert len(found.points) == 8
+    assert len(found.failures) == 2 * 5 * 2  # 2 raises, 7 is no label: both recorded
+    reasons = {f.params["label"]: f.reason for f in found.failures}
+    assert reasons[2] == "RuntimeError: two is not to be"
+    assert reasons[7].startswith("ValueError: y_pred holds 7")
+    assert np.isnan(found.scores[[1, 2, 5, 6]]).all()
+    assert not np.isnan(found.scores[[0, 3, 4, 7]]).any()
+    assert (found.status[1] == "failed").all()
+    assert (found.status[0] == "fitted").all()
+    assert found.points[found.best]["label"] in (0, 1)
+    assert found.points[found.best]["shape"] == "round"  # the first of equals
+    table = found.table()
+    assert {column.shape for column in table.values()} == {(8,)}
+    assert table["failed"].tolist() == [0, 5, 5, 0] * 2
+    assert "20 failed" in repr(found)
+
+
+def test_one_bad_point_of_a_path_spoils_no_other():
+    grid = Grid(C=[1.0, -1.0, 10.0], gamma=[0.5])
+    good = Grid(C=[1.0, 10.0], gamma=[0.5])
+    found = select(ordinal.fit_svorim, X, y, search=grid)
+    assert {f.point for f in found.failures} == {1}
+    assert "C must be a positive" in found.failures[0].reason
+    expected = select(ordinal.fit_svorim, X, y, search=good)
+    assert np.sum(found.scores[[0, 2]] != expected.scores) <= 1
+
+
+def test_not_converged_is_recorded_and_not_warned_of():
+    found = select(
+        ordinal.fit_svorim, X, y, search=Grid(C=[1e-3, 1e3]), max_iter=5, refit=False
+    )
+    assert "max_iter" in found.status[1]
+    assert found.failures == ()
+
+
+def test_nothing_that_fits():
+    with pytest.raises(ValueError, match="two is not to be"):
+        select(fit_constant, X, y, search=Grid(label=[2]))
+
+
+def test_greater_is_better_and_callables():
+    by_name = select(ordinal.fit_svorim, X, y, search=GRID, scoring="kappa")
+    assert by_name.greater_is_better
+    assert by_name.score == np.max(by_name.mean)
+    hits = select(
+        ordinal.fit_svorim, X, y, search=GRID, scoring=hit_rate, greater_is_better=True
+    )
+    misses = select(ordinal.fit_svorim, X, y, search=GRID, scoring="mze")
+    assert_allclose(hits.scores, 1 - misses.scores, atol=1e-12)
+    assert (hits.best, hits.one_se) == (misses.best, misses.one_se)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1.0, 2.0, 3.0]), st.sampled_from([0.1, 0.2])),
+        min_size=1,
+        unique=True,
+    ),
+    st.integers(0, 99),
+)
+@settings(max_examples=25)
+def test_ties_go_to_the_least_C_then_the_least_gamma(points, seed):
+    scores = np.random.default_rng(seed).integers(0, 2, len(points)) / 2
+
+    def fit(X, y, *, gamma, C):
+        return Constant(scores[points.index((C, gamma))])
+
+    class Listed:
+        def stages(self, X):
+            yield [{"gamma": gamma, "C": C} for C, gamma in points]
+
+    found = select(
+        fit, X, y, search=Listed(), scoring=lambda _, p: p.mean(), refit=False, cv=2
+    )
+    least = [p for p, s in zip(points, scores, strict=True) if s == scores.min()]
+    assert points[found.best] == min(least)
+    assert points[found.one_se] == min(least)  # no deviation between folds
+
+
+def test_one_standard_error_is_the_simplest_point_within_it():
+    found = select(ordinal.fit_svorim, X, y, search=Grid(C=10.0 ** np.arange(-2, 4)))
+    within = found.mean <= found.score + found.standard_error[found.best]
+    assert found.one_se == np.flatnonzero(within)[0]  # C increases
+    assert_allclose(
+        found.standard_error, found.scores.std(axis=1, ddof=1) / math.sqrt(5)
+    )
+
+
+# Searches
+
+
+def test_coarse_to_fine_is_the_papers_protocol():
+    found = select(ordinal.fit_svorim, X, y, search=CoarseToFine(), cv=2, refit=False)
+    assert len(found.points) == 129
+    assert np.bincount(found.stage).tolist() == [49, 80]
+    log = np.log10([[p["C"], 2 * p["gamma"]] for p in found.points])
+    assert_allclose(np.unique(np.round(log[:49], 9)), np.arange(-3, 4))
+    coarse = np.argmin(found.mean[:49])
+    steps = (log[49:] - log[coarse]) / 0.2
+    assert_allclose(steps, np.round(steps), atol=1e-9)
+    assert np.abs(steps).max() == pytest.approx(4)
+    assert len(np.unique(np.round(steps), axis=0)) == 80
+
+
+@pytest.mark.parametrize("third", [None, {"epsilon": (0.1, 0.3)}])
+def test_uniform_designs_in_two_boxes(third):
+    search = UniformDesign(others=third)
+    found = select(ordinal.fit_npsvor, X, y, search=search, cv=2, refit=False)
+    assert np.bincount(found.stage).tolist() == [13, 8]
+    assert search.size == 21
+    low, high = gamma_range(Standardizer.fit(X).transform(X))
+    table = found.table()
+    log_C, log_gamma = np.log10([table["C1"], table["gamma"]])
+    assert_allclose(np.sort(log_C[:13]), np.linspace(-3, 3, 13), atol=1e-9)
+    levels = np.linspace(np.log10(low), np.log10(high), 13)
+    assert_allclose(np.sort(log_gamma[:13]), levels, atol=1e-9)
+    best = np.nanargmin(found.mean[:13])
+    assert np.abs(log_C[13:] - log_C[best]).max() == pytest.approx(1.5)
+    if third:
+        epsilon = table["epsilon"]
+        assert_allclose(np.sort(epsilon[:13]), np.linspace(0.1, 0.3, 13), atol=1e-9)
+
+
+def test_gamma_range_spans_the_kernel_of_near_rows():
+    Z = np.random.default_rng(0).normal(size=(300, 4))
+    low, high = gamma_range(np.vstack([Z, Z[:50]]))  # repeated rows do not count
+    square = ((Z[:, None] - Z) ** 2).sum(axis=2)[np.triu_indices(300, 1)]
+    q = np.quantile(square, 0.05)
+    assert_allclose(np.exp(-low * q), 0.999, atol=2e-4)
+    assert_allclose(np.exp(-high * q), 0.15, atol=0.02)
+    with pytest.raises(ValueError, match="two different rows"):
+        gamma_range([[1.0, 2.0]] * 3)
+
+
+def test_points_that_were_tried_are_not_tried_again():
+    class Twice:
+        def stages(self, X):
+            best = yield [{"C": 1.0}, {"C": 2.0}, {"C": 1.0}]
+            yield [best, {"C": 3.0}]
+
+    found = select(ordinal.fit_svorim, X, y, search=Twice(), refit=False)
+    assert [p["C"] for p in found.points] == [1.0, 2.0, 3.0]
+
+
+# Where it runs
+
+
+class Shuffled:
+    """An executor that ends tasks in any order but that of submission."""
+
+    def __init__(self):
+        self._pool = ThreadPoolExecutor(1)
+        self._held = []
+        self.sizes = []
+
+    def submit(self, call, *arguments):
+        future = Future()
+        self._held.append((future, call, arguments))
+        self.sizes.append(len(arguments))
+        self._pool.submit(self._work)
+        return future
+
+    def _work(self):
+        time.sleep(0.01)  # until more are held
+        future, call, arguments = self._held.pop(len(self._held) // 2)
+        future.set_result(call(*arguments))
+
+
+def test_the_result_is_the_same_wherever_it_is_computed():
+    options = {"search": CoarseToFine(fine=False), "cv": 3, "refit": False}
+    serial = select(ordinal.fit_svorex, X, y, n_threads=1, **options)
+    same(serial, select(ordinal.fit_svorex, X, y, n_threads=3, **options))
+    shuffled = select(ordinal.fit_svorex, X, y, executor=Shuffled(), **options)
+    same(serial, shuffled)
+    context = get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        same(serial, select(ordinal.fit_svorex, X, y, executor=pool, **options))
+
+
+def test_workers_that_cannot_see_the_file_are_brought_the_work(monkeypatch):
+    here = select(ordinal.fit_svorim, X, y, search=GRID, refit=False)
+    executor = Shuffled()
+    monkeypatch.setattr(_tasks, "publish", lambda key, work: None)
+    monkeypatch.setattr(Path, "read_bytes", _no_such_file)
+    found = select(
+        ordinal.fit_svorim, X, y, search=GRID, executor=executor, refit=False
+    )
+    same(found, here)
+    assert max(executor.sizes) == min(executor.sizes) + 1
+
+
+def _no_such_file(path):
+    raise FileNotFoundError(path)
+
+
+def test_threads_do_not_call_a_function_of_ones_own():
+    import threading
+
+    inside, most = [0], [0]
+    lock = threading.Lock()
+
+    def kernel(A, B):
+        with lock:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+        time.sleep(0.001)
+        with lock:
+            inside[0] -= 1
+        return np.asarray(A) @ np.asarray(B).T
+
+    select(
+        ordinal.fit_svorim, X[:40], y[:40], search=Grid(C=[1.0], kernel=[kernel]),
+        n_threads=4, cv=2,
+    )  # fmt: skip
+    assert most[0] == 1
+
+
+DASK = """
+import os, signal, sys, time
+from dask.distributed import Client, LocalCluster
+import ordinal
+from ordinal.model_selection import CoarseToFine, select
+
+X, y = ordinal.datasets.make_gaussians(rng=0)
+
+if __name__ == "__main__":
+    search = CoarseToFine(fine=False)
+    serial = select(ordinal.fit_svorim, X, y, search=search, cv=4, refit=False)
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster, Client(cluster) as client:
+        executor = client.get_executor()
+        real, count = executor.submit, [0]
+
+        def submit(*arguments):
+            count[0] += 1
+            if count[0] == 20:  # well within the 28 tasks
+                pids = client.run(os.getpid)
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+            return real(*arguments)
+
+        executor.submit = submit
+        found = select(
+            ordinal.fit_svorim, X, y, search=search, cv=4, refit=False,
+            executor=executor,
+        )
+    assert count[0] >= 28
+    assert found.scores.tobytes() == serial.scores.tobytes()
+    assert found.best == serial.best
+    print("equal after", count[0])
+"""
+
+
+def test_dask_loses_a_worker(tmp_path):
+    pytest.importorskip("distributed")
+    script = tmp_path / "run.py"
+    script.write_text(DASK)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True, text=True, timeout=240, cwd=tmp_path,
+    )  # fmt: skip
+    assert "equal after" in done.stdout, done.stderr
+
+
+def test_ctrl_c_ends_threads_soon(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import ordinal, numpy as np\n"
+        "from ordinal.model_selection import Grid, select\n"
+        "rng = np.random.default_rng(0)\n"
+        "X, y = rng.normal(size=(3000, 5)), rng.integers(0, 6, 3000)\n"
+        "print('go', flush=True)\n"
+        "select(ordinal.fit_svorim, X, y, search=Grid(C=[1e4], gamma=[1.0, 2.0]),\n"
+        "       n_threads=2)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert process.stdout.readline() == "go\n"
+    time.sleep(1.0)
+    process.send_signal(2)
+    began = time.perf_counter()
+    _, stderr = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in stderr
+    assert time.perf_counter() - began < 10  # the fits would take minutes
+
+
+# Nested hold-outs and the store
+
+
+def equal(a, b):
+    assert a.params == b.params
+    assert {k: v.tobytes() for k, v in a.scores.items()} == {
+        k: v.tobytes() for k, v in b.scores.items()
+    }
+    for one, other in zip(a.selections, b.selections, strict=True):
+        same(one, other)
+
+
+def test_nested_is_a_loop_of_searches():
+    result = nested(ordinal.fit_svorim, X, y, search=GRID, outer=3, cv=3, rng=5)
+    assert list(result.scores) == ["mae", "mze"]
+    for i, (train, test) in enumerate(result.splits):
+        of_split = result.selections[i]
+        alone = select(
+            ordinal.fit_svorim, X[train], y[train], search=GRID,
+            cv=[tuple(np.searchsorted(train, rows) for rows in s)
+                for s in of_split.splits],
+        )  # fmt: skip
+        same(alone, of_split)
+        assert result.params[i] == alone.params
+        miss = np.abs(alone.predict(X[test]) - y[test])
+        assert result.scores["mae"][i] == miss.mean()
+        assert result.scores["mze"][i] == (miss > 0).mean()
+    table = result.table()
+    assert {column.shape for column in table.values()} == {(3,)}
+    assert "3 hold-outs" in repr(result)
+
+
+def test_outer_splits_of_ones_own_and_the_simplest_point():
+    outer = stratified_holdout(y, 2, test_size=30, rng=9)
+    result = nested(
+        ordinal.fit_svorim, X, y, search=GRID, outer=outer, cv=3, choose="one_se"
+    )
+    for one, params in zip(result.selections, result.params, strict=True):
+        assert params == one.points[one.one_se]
+
+
+def test_a_failed_test_fit_is_recorded():
+    def fit(X, y, *, C):
+        if len(X) > 60:
+            raise RuntimeError("too many rows")
+        return Constant(1)
+
+    result = nested(fit, X, y, search=Grid(C=[1.0]), outer=2, cv=3)
+    assert result.failures == dict.fromkeys(range(2), "RuntimeError: too many rows")
+    assert np.isnan(result.scores["mae"]).all()
+    assert result.status.tolist() == ["failed"] * 2
+
+
+class Killed(BaseException):
+    pass
+
+
+@given(st.integers(1, 12))
+@settings(max_examples=4)
+def test_a_killed_run_continues(tmp_path_factory, after):
+    store = tmp_path_factory.mktemp("store")
+    options = {"search": Grid(C=[1.0], gamma=[0.1, 1.0]), "outer": 2, "cv": 3, "rng": 4}
+    whole = nested(ordinal.fit_svorim, X, y, **options)  # 14 tasks
+
+    real, calls = _tasks.Work.run, []
+
+    def run(self, task, n_threads):
+        calls.append(task)
+        if len(calls) > after and not resumed:
+            raise Killed
+        return real(self, task, n_threads)
+
+    _tasks.Work.run, resumed = run, False
+    try:
+        with pytest.raises(Killed):
+            nested(ordinal.fit_svorim, X, y, store=store, n_threads=1, **options)
+        assert len(list(store.glob("*.json"))) == after
+        resumed = True
+        again = nested(ordinal.fit_svorim, X, y, store=store, n_threads=1, **options)
+    finally:
+        _tasks.Work.run = real
+    assert len(calls) == 14 + 1  # one was killed, none was done twice
+    equal(whole, again)
+    assert not list(store.glob(".*"))
+
+
+def test_sigkill_loses_nothing_that_was_finished(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from test_search import X, y, fit_slow, nested, Grid\n"
+        "nested(fit_slow, X, y, search=Grid(label=[0, 1]), outer=2, cv=3,\n"
+        "       store='store')\n"
+    )
+    command = [sys.executable, str(script), str(Path(__file__).parent)]
+    process = subprocess.Popen(command, cwd=tmp_path)
+    store = tmp_path / "store"
+    deadline = time.monotonic() + 60
+    while len(list(store.glob("*.json"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    before = {p.name: p.stat().st_mtime_ns for p in store.glob("*.json")}
+    assert 4 <= len(before) < 14
+    subprocess.run(command, cwd=tmp_path, check=True)
+    after = {p.name: p.stat().st_mtime_ns for p in store.glob("*.json")}
+    assert len(after) == 14
+    assert before.items() <= after.items()
+
+
+def test_a_store_knows_what_a_result_depends_on(tmp_path):
+    def files(fit=ordinal.fit_svorim, X=X, search=GRID, **options):
+        select(fit, X, y, search=search, store=tmp_path, refit=False, **options)
+        return len(list(tmp_path.glob("*.json")))
+
+    n = files()
+    assert n == 10  # 5 folds of 2 gammas
+    assert files() == n
+    assert files(n_threads=2) == n
+    for change in (
+        {"fit": ordinal.fit_svorex},
+        {"X": X + 1e-9},
+        {"search": Grid(C=[0.1, 1.0, 31.0], gamma=[0.05, 0.5])},
+        {"rng": 1},
+        {"tol": 1e-2},
+        {"scoring": "mze"},
+        {"standardize": False},
+        {"kernel": RBF(1.0), "search": Grid(C=[0.1])},
+    ):
+        more = files(**change)
+        assert more > n
+        n = more
+    with pytest.raises(TypeError, match="store"):
+        files(scoring=lambda a, b: 0.0)
+
+
+def test_a_damaged_store_is_an_error(tmp_path):
+    select(ordinal.fit_svorim, X, y, search=GRID, store=tmp_path)
+    next(tmp_path.glob("*.json")).write_text("{")
+    with pytest.raises(ValueError, match="delete it"):
+        select(ordinal.fit_svorim, X, y, search=GRID, store=tmp_path)
+
+
+# Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_line_on_a_terminal_and_nowhere_else(monkeypatch):
+    monkeypatch.setattr(Progress, "EVERY", 0.0)
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        select(ordinal.fit_svorim, X, y, search=GRID, progress=True, n_threads=1)
+        text = stream.getvalue()
+        if not stream.isatty():
+            assert text == ""
+            continue
+        lines = text.split("\r")
+        assert lines[0] == ""
+        assert lines[1].startswith("3/30 fits")
+        assert "left" in lines[2]
+        assert "best mae" in lines[-1]
+        assert lines[-1].startswith("30/30 fits")
+        assert text.endswith("\n")
+        assert text.count("\n") == 1
+        assert max(map(len, lines)) <= 80
+
+
+def test_the_line_on_a_real_terminal():
+    primary, secondary = pty.openpty()
+    with os.fdopen(secondary, "w") as stream:
+        line = Progress(True, stream)
+        line.EVERY, line.total = 0.0, 4
+        line.add(2, stored=True)
+        line.add(1, stored=False)
+        line.close()
+        text = os.read(primary, 10_000).decode()
+    os.close(primary)
+    assert "2/4 fits" in text
+    assert "3/4 fits" in text
+    assert text.endswith("\r\n")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+)
+def test_durations(seconds, text):
+    assert _duration(seconds) == text
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"search": Grid(shape=[1])}, TypeError, "has no argument 'shape'"),
+        ({"tolerance": 1}, TypeError, "has no argument 'tolerance'"),
+        ({"C": 1.0}, ValueError, "C is searched, and given"),
+        ({"scoring": "accuracy"}, ValueError, "scoring must be one of"),
+        ({"scoring": 3}, TypeError, "name or a callable"),
+        ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
+        ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),
+        ({"cv": 1}, ValueError, "n_splits must be 2"),
+        ({"cv": []}, ValueError, "at least one split"),
+        ({"cv": [([0, 1], [1, 2])]}, ValueError, "trains on row 1"),
+        ({"cv": [([0, 1], [90])]}, ValueError, "outside 0 to 89"),
+        ({"cv": [([0.5], [1])]}, ValueError, "vectors of row numbers"),
+        ({"cv": [([0], [1], [2])]}, ValueError, "train_idx, test_idx"),
+        ({"refit": "all"}, ValueError, "refit must be"),
+        ({"progress": 1}, ValueError, "progress must be"),
+        ({"executor": 3}, TypeError, "submit"),
+        ({"kernel": "precomputed"}, ValueError, "precomputed"),
+        ({"n_threads": 0}, ValueError, "n_threads"),
+        ({"rng": -1}, ValueError, "rng"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        select(ordinal.fit_svorim, X, y, **{"search": GRID, **options})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Grid(), "at least one argument"),
+        (lambda: Grid(C=[]), "at least one value"),
+        (lambda: Grid(C=1.0), "sequence"),
+        (lambda: Grid(kernel="rbf"), "sequence"),
+        (lambda: CoarseToFine(C=(0.5, 2)), "whole powers"),
+        (lambda: CoarseToFine(kappa=(2, 1)), "whole powers"),
+        (lambda: UniformDesign(C=(0.0, 1.0)), "positive"),
+        (lambda: UniformDesign(gamma=(2.0, 1.0)), "gamma must be"),
+        (lambda: UniformDesign(others={"u": (2.0, 1.0)}), "u must be"),
+        (lambda: UniformDesign(n_points=(13, 8)), "odd"),
+        (lambda: gamma_range([[1.0], [2.0]], quantile=1.0), "quantile"),
+    ],
+)
+def test_bad_searches(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

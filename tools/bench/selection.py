@@ -1,0 +1,156 @@
+"""Searches: the protocol of the SVOR paper, and NPSVOR's grid, against plain loops.
+
+    OPENBLAS_NUM_THREADS=1 python tools/bench/selection.py --data FOLDER
+
+`svorim` runs the whole protocol of Chu and Keerthi (49 + 81 points, 5 folds, then a
+refit) on 300 training rows of Boston housing in 5 bins, and the same search over
+skordinal's SVOR, which is the authors' C code, by scikit-learn's GridSearchCV behind a
+StandardScaler: first its coarse grid, then the fine one around its own best point.
+With --part N only every Nth point of both of its grids is fitted and its seconds are
+multiplied by what that leaves out. `npsvor` runs the 7 x 7 grid over C1 and gamma with
+5 folds on 1000 Abalone rows in 5 bins, and the 245 separate fits to the same rows of
+the same folds, each with its scaling and its predictions, by SMO and by ADMM.
+
+Seconds are CPU seconds of this process, and wall seconds besides, on --threads threads
+of `select`; the loops, and GridSearchCV, run on one.
+"""
+
+import time
+import warnings
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from _common import header, parser, table
+
+import ordinal
+from ordinal.model_selection import CoarseToFine, Grid, select
+from ordinal.preprocessing import Standardizer
+
+LOGS = range(-3, 4)
+
+
+def rows(args, name, n):
+    """(X, y): the first n training rows of the first official partition, 5 bins."""
+    X, _ = table(args.data, name)
+    folder = Path(args.data) / "splits" / name
+    stored = np.load(folder / "orreview_equalfreq.npz")
+    train = stored["train_idx_5"][0][:n]
+    return X[train], stored["y5"][train]
+
+
+def timed(call, *args, **kwargs):
+    """(CPU seconds, wall seconds, result)"""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = call(*args, **kwargs)
+    return time.process_time() - cpu, time.perf_counter() - wall, result
+
+
+def least(repeat, call, *args, **kwargs):
+    """The same, of the run with the least CPU seconds."""
+    runs = [timed(call, *args, **kwargs) for _ in range(repeat)]
+    return min(runs, key=lambda run: run[0])
+
+
+def svorim(args) -> None:
+    X, y = rows(args, "boston_housing", 300)
+    print(f"\n## SVORIM on {len(X)} rows of Boston, 129 points, 5 folds, refit")
+    cpu, wall, ours = least(
+        args.repeat, select, ordinal.fit_svorim, X, y, search=CoarseToFine(),
+        n_threads=args.threads,
+    )  # fmt: skip
+    print(f"select: {cpu:.2f} s CPU, {wall:.2f} s wall; {ours!r}")
+    their_cpu, their_wall, best = protocol_of_skordinal(X, y, args.part)
+    scaled = f", of which 1 in {args.part} was run" if args.part > 1 else ""
+    print(
+        f"GridSearchCV over skordinal's SVOR: {their_cpu:.1f} s CPU, "
+        f"{their_wall:.1f} s wall{scaled}; best {best}\n"
+        f"ratio: {their_cpu / cpu:.1f} CPU, {their_wall / wall:.1f} wall"
+    )
+
+
+def protocol_of_skordinal(X, y, part):
+    """(CPU seconds, wall seconds, best point), scaled up to all points."""
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from skordinal.classifiers import SVOR
+
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    fit = make_pipeline(StandardScaler(), SVOR(constraints="implicit"))
+    coarse = list(product(LOGS, LOGS))
+    cpu = wall = 0.0
+    centre = None
+    for fine in (False, True):
+        points = coarse
+        if fine:
+            steps = 0.2 * np.arange(-4, 5)
+            points = list(product(*(x + steps for x in centre)))
+        tried = points[:: 1 if part == 1 else part]
+        values = [
+            {"svor__C": [10.0**a], "svor__gamma": [10.0**b / 2]} for a, b in tried
+        ]
+        search = GridSearchCV(
+            fit, values, cv=folds, scoring="neg_mean_absolute_error", refit=fine
+        )
+        seconds = timed(search.fit, X, y)
+        cpu += seconds[0] * len(points) / len(tried)
+        wall += seconds[1] * len(points) / len(tried)
+        centre = tried[int(np.argmax(search.cv_results_["mean_test_score"]))]
+    return cpu, wall, {"C": 10.0 ** centre[0], "gamma": 10.0 ** centre[1] / 2}
+
+
+def npsvor(args) -> None:
+    X, y = rows(args, "abalone", 1000)
+    print(f"\n## NPSVOR on {len(X)} rows of Abalone, 49 points, 5 folds")
+    print(
+        "solver  select CPU  wall  245 fits CPU  wall  ratio CPU  wall  scores differ"
+    )
+    grid = Grid(C1=[10.0**a for a in LOGS], gamma=[10.0**b / 2 for b in LOGS])
+    for solver in ("smo", "admm"):
+        fit = partial(ordinal.fit_npsvor, solver=solver)
+        cpu, wall, found = least(
+            args.repeat, select, fit, X, y, search=grid, refit=False,
+            n_threads=args.threads,
+        )  # fmt: skip
+        loop_cpu, loop_wall, scores = timed(loop, fit, X, y, found)
+        differ = np.mean(np.abs(scores - found.scores) > 1e-9)
+        print(
+            f"{solver:6} {cpu:11.2f} {wall:5.2f} {loop_cpu:13.2f} {loop_wall:5.2f} "
+            f"{loop_cpu / cpu:10.1f} {loop_wall / wall:5.1f} {differ:14.0%}",
+            flush=True,
+        )
+
+
+def loop(fit, X, y, found):
+    """MAE of separate fits at the points and in the folds of a search."""
+    scores = np.empty(found.scores.shape)
+    for (i, point), (k, (train, test)) in product(
+        enumerate(found.points), enumerate(found.splits)
+    ):
+        s = Standardizer.fit(X[train])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+            model = fit(s.transform(X[train]), y[train], n_threads=1, **point)
+        scores[i, k] = np.abs(model.predict(s.transform(X[test])) - y[test]).mean()
+    return scores
+
+
+PARTS = {"svorim": svorim, "npsvor": npsvor}
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--threads", type=int, default=1, help="of select")
+    arguments.add_argument("--part", type=int, default=1, help="1 in N of their points")
+    arguments.add_argument("--only", choices=list(PARTS), help="one part")
+    args = arguments.parse_args()
+    print(header(ordinal))
+    for name, part in PARTS.items():
+        if args.only in (None, name):
+            part(args)
+
+
+if __name__ == "__main__":
+    main()
