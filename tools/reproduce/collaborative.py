@@ -21,7 +21,10 @@ SVM is SVORIM; C is that of the least MAE, or MZE, in 5-fold cross validation on
 training rows, the least C among equals. MAP and EP choose theirs by their evidence and
 predict the most probable rank, as in the paper.
 
-RESULTS
+What came out in 10 trials of 100 and of 300 movies, with --traits 1 and with 2: SVM has
+the least MAE with means, as in the paper. Rank 2 lowers that of MAP and EP by 0.02 to
+0.08 and moves that of SVM by at most 0.02, up or down; rank 4 lowers that of all by
+0.05 to 0.15. Quality and level alone make a table of rank 2.
 """
 
 import argparse
@@ -138,7 +141,8 @@ def main():
 
     names = ["means", *(f"rank {rank}" for rank in args.ranks)]
     for k, error in enumerate(("MAE", "MZE")):
-        print(f"\n{error}  rows method " + "".join(f" {name:13}" for name in names))
+        columns = "".join(f" {name:13}" for name in names)
+        print(f"\n{error}  rows method {columns.rstrip()}")
         of_error = np.array(found)[..., k]
         mean, sd = of_error.mean(axis=0), of_error.std(axis=0)
         for i, size in enumerate(args.sizes):

@@ -33,6 +33,7 @@ from ordinal.model_selection import stratified_holdout
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from _common import header, table
+from svor import five_folds
 
 PAPER = {  # accuracy, its deviation, MAE, its deviation
     "g_auto_riskness": (0.719, 0.031, 0.343, 0.019),
@@ -47,15 +48,6 @@ def data(folder, name):
     if name == "boston_housing":
         y = np.load(Path(folder) / "splits" / name / "chu_equallength.npz")["y5"]
     return X, y.astype(int)
-
-
-def five_folds(y, rng):
-    """The fold of each row: rows in random order are dealt out rank by rank."""
-    order = rng.permutation(y.size)
-    order = order[np.argsort(y[order], kind="stable")]
-    fold = np.empty(y.size, dtype=int)
-    fold[order] = np.arange(y.size) % 5
-    return fold
 
 
 def misses(args, X, y, train, test, point):
