@@ -39,5 +39,6 @@ def test_readme_example(tmp_path, monkeypatch):
     readme = Path(__file__).parent.parent / "README.md"
     blocks = re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)
     assert blocks
+    session: dict = {}  # blocks follow each other, as a reader would type them
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, "README.md", "exec"), session)
