@@ -41,6 +41,7 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
     out, value = _S(like, a, f)
     last, fresh, fall = 0.0, False, np.inf
     exact = np.inf  # what was left when f was last recomputed
+    moved = False  # since then
     n_iter = 0
     while n_iter < _MAX_ITER:
         residual = w * out[1] - a
@@ -49,8 +50,10 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
             break
         rounding = 1e-13 * (1 + abs(value))
         if violation <= _TOL or (fresh and fall < rounding and violation > last / 2):
-            f = cov.times(a)  # without what the steps have left of their rounding
-            out, value = _S(like, a, f)
+            if moved:
+                f = cov.times(a)  # without what the steps have left of their rounding
+                out, value = _S(like, a, f)
+                moved = False
             before, exact = exact, _violation(w * out[1] - a, w * out[1])
             if exact <= _TOL or exact > before / 2:
                 break
@@ -76,8 +79,10 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
         else:
             break
         (a, f), out, value = trial, at_trial, new
-    f = cov.times(a)
-    out, value = _S(like, a, f)
+        moved = True
+    if moved:
+        f = cov.times(a)
+        out, value = _S(like, a, f)
     violation = _violation(w * out[1] - a, w * out[1])
     if violation > _USABLE and state is not None:
         return laplace(cov, like, None)  # a start so far off that f is all rounding

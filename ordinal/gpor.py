@@ -488,19 +488,22 @@ class _Search:
         """What is minimised; inf where it cannot be evaluated."""
         try:
             with np.errstate(all="ignore"):  # a trial point may lie anywhere
-                posterior, gradient, _ = self.evaluate(theta)
+                posterior, gradient = self.evaluate(theta)
         except (np.linalg.LinAlgError, ValueError):
             return np.inf, np.full_like(theta, np.nan)
         if posterior.converged:
             self.state = posterior.state
-        offset = (theta - self.centre) / self.spread
-        value = 0.5 * float(offset @ offset) - posterior.objective
-        return value, offset / self.spread - gradient
+        penalty, slopes = self._prior(theta)
+        return penalty - posterior.objective, slopes - gradient
 
-    def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray, Any]:
-        """The posterior at theta, the gradient of its objective, the covariance."""
-        posterior, cov, kernel = self.infer(theta)
-        like = self.likelihood(theta, cov)
+    def _prior(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the log density of theta, up to a constant, and its slopes."""
+        offset = (theta - self.centre) / self.spread
+        return 0.5 * float(offset @ offset), offset / self.spread
+
+    def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
+        """The posterior at theta and the gradient of its objective."""
+        posterior, cov, kernel, like = self.infer(theta)
         by_likelihood = like.slopes(posterior.by_row)
         by_likelihood[1] *= self.c
         if self.n_gammas:
@@ -508,17 +511,20 @@ class _Search:
             by_kernel = self._kernel_slopes(kernel, cov, M)
         else:
             by_kernel = np.empty(0)
-        return posterior, np.concatenate([by_kernel, by_likelihood]), cov
+        return posterior, np.concatenate([by_kernel, by_likelihood])
 
-    def infer(self, theta: np.ndarray) -> tuple[Posterior, Any, Any]:
+    def infer(
+        self, theta: np.ndarray
+    ) -> tuple[Posterior, Dense | LowRank, Any, Likelihood]:
+        """The posterior at theta, and what it was made of."""
         kernel = self.make(np.exp(theta[: self.n_gammas]))
         cov = self._covariance(kernel)
         like = self.likelihood(theta, cov)
         if self.inference == "laplace":
-            return laplace(cov, like, self.state), cov, kernel
+            return laplace(cov, like, self.state), cov, kernel, like
         bound = self.objective == "bound"
         posterior = expectation_propagation(cov, like, self.state, bound=bound)
-        return posterior, cov, kernel
+        return posterior, cov, kernel, like
 
     def likelihood(self, theta: np.ndarray, cov: Dense | LowRank) -> Likelihood:
         noise, first, *gaps = theta[self.n_gammas :]
@@ -565,13 +571,11 @@ class _Search:
         self, theta: np.ndarray, found: Minimum | None, n_eval: int, monitor: Monitor
     ) -> GporModel:
         self.state = None  # a model is that of theta, whatever way led there
-        posterior, cov, kernel = self.infer(theta)
+        posterior, cov, kernel, like = self.infer(theta)
         coef, root = cov.predictor(posterior.a)
-        like = self.likelihood(theta, cov)
         rows = self.rows if self.pivots is None else self.rows[self.pivots]
         present = np.flatnonzero(self.problem.present)
         thresholds = around_ranks(like.b, present, self.problem.n_classes)
-        offset = (theta - self.centre) / self.spread
         status, violation, tol = Status.CONVERGED, posterior.violation, 1e-4
         if found is not None and posterior.converged:
             status, violation, tol = found.status, found.violation, monitor.tol
@@ -593,7 +597,7 @@ class _Search:
                 n_iter=n_eval,
                 violation=violation,
                 tol=tol,
-                primal=0.5 * float(offset @ offset) - posterior.objective,
+                primal=self._prior(theta)[0] - posterior.objective,
                 dual=None,
                 seconds=monitor.seconds,
             ),

@@ -94,7 +94,7 @@ def assert_gradient(search, theta):
     def value(theta):
         return search.infer(theta)[0].objective
 
-    posterior, got, _ = search.evaluate(theta)
+    posterior, got = search.evaluate(theta)
     assume(posterior.violation <= 1e-8)
     search.state = posterior.state
     expected, error = central_differences(value, theta, steps_of(search, theta))
@@ -148,7 +148,7 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
     value, gradient = search._minus(theta)
     middle = np.log([0.5, 2.0, 1.0, 0.3, 0.3])
     spread = np.array([0.7, 0.1, np.inf, 1.5, 1.5])
-    posterior, slope, _ = search.evaluate(theta)
+    posterior, slope = search.evaluate(theta)
     offset = (theta - middle) / spread
     assert_allclose(value, 0.5 * offset @ offset - posterior.objective, rtol=1e-12)
     assert_allclose(gradient, offset / spread - slope, rtol=1e-6, atol=1e-9)
@@ -159,7 +159,7 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
 def test_the_bound_is_searched_with_its_published_gradient(case):
     """(28)-(30): the slope of the bound as the posterior's own part is left out."""
     search = search_of(case, "ep", "bound")
-    posterior, cov, _ = search.infer(search.begin)
+    posterior, cov, *_ = search.infer(search.begin)
     assert posterior.converged
     h, A = cov.times(posterior.a), cov.marginals()[0]
     got = search.evaluate(search.begin)[1]
@@ -681,7 +681,7 @@ def test_all_rows_as_inducing_ones_are_the_dense_model(inference, case):
     low.pivots = np.arange(len(case.y))
     g, h = (search.evaluate(search.begin)[1] for search in (dense, low))
     assert_allclose(h, g, rtol=1e-3, atol=1e-3 * np.abs(g).max())
-    (p, cov, _), (q, low_cov, _) = (s.infer(s.begin) for s in (dense, low))
+    (p, cov, *_), (q, low_cov, *_) = (s.infer(s.begin) for s in (dense, low))
     assert_allclose(q.objective, p.objective, rtol=1e-5, atol=1e-5)
     coef, root = cov.predictor(p.a)
     other_coef, other_root = low_cov.predictor(q.a)

@@ -18,14 +18,19 @@ def parser(doc: str) -> argparse.ArgumentParser:
     out = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    out.add_argument(
+    add_data(out)
+    out.add_argument("--repeat", type=int, default=3, help="the least time counts")
+    out.add_argument("--peak", nargs=2, help="(used by the memory part)")
+    return out
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The option --data of a script that reads tables."""
+    parser.add_argument(
         "--data",
         default=os.environ.get("ORDINAL_DATA"),
         help="folder of the data tables (default: the environment's ORDINAL_DATA)",
     )
-    out.add_argument("--repeat", type=int, default=3, help="the least time counts")
-    out.add_argument("--peak", nargs=2, help="(used by the memory part)")
-    return out
 
 
 def table(folder: str | None, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,6 @@ gives over partitions.
 """
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -30,7 +29,8 @@ import numpy as np
 import ordinal
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import header, table
+from _common import add_data, header
+from svor import partition
 
 INFERENCE = {"MAP": "laplace", "EP": "ep"}
 PAPER = {  # MZE, its deviation, MAE, its deviation, in per cent
@@ -58,20 +58,10 @@ PAPER = {  # MZE, its deviation, MAE, its deviation, in per cent
 SETS = list(dict.fromkeys(name for name, *_ in PAPER))
 
 
-def partition(data, name, bins, split):
-    """X and y of the training rows, then of the test rows, of one of 20 partitions."""
-    X, _ = table(data, name)
-    stored = np.load(Path(data) / "splits" / name / "chu_equallength.npz")
-    y = stored[f"y{bins}"]
-    train, test = (stored[f"{part}_idx_{bins}"][split] for part in ("train", "test"))
-    X = X[:, np.ptp(X[train], axis=0) > 0]
-    X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
-    return X[train], y[train], X[test], y[test]
-
-
 def errors(args, name, bins, method, split):
     """MZE and MAE in per cent, and whether the fit converged."""
-    X, y, X_test, y_test = partition(args.data, name, bins, split)
+    parts = partition(args.data, name, bins, split, "chu_equallength")
+    X, y, X_test, y_test = parts
     options = {"prior": None} if args.prior == "none" else {}
     with warnings.catch_warnings():  # counted
         warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
@@ -111,11 +101,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data",
-        default=os.environ.get("ORDINAL_DATA"),
-        help="folder of the data tables (default: the environment's ORDINAL_DATA)",
-    )
+    add_data(parser)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--bins", nargs="+", type=int, choices=(5, 10), default=(5, 10))
     parser.add_argument(

@@ -29,7 +29,6 @@ and kappa of a fine grid brings the MAE on the first partition's test rows below
 """
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -42,7 +41,7 @@ import numpy as np
 import ordinal
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import header, table
+from _common import add_data, header, table
 
 FIT = {
     "svorex": ordinal.fit_svorex,  # EXC
@@ -76,10 +75,10 @@ def around(point):
     return list(product(*(np.round(x + steps, 1).tolist() for x in point)))
 
 
-def partition(data, name, bins, split):
+def partition(data, name, bins, split, stored="orreview_equalfreq"):
     """X and y of the training rows, then of the test rows, of one of 20 partitions."""
     X, _ = table(data, name)
-    stored = np.load(Path(data) / "splits" / name / "orreview_equalfreq.npz")
+    stored = np.load(Path(data) / "splits" / name / f"{stored}.npz")
     y = stored[f"y{bins}"]
     train, test = (stored[f"{part}_idx_{bins}"][split] for part in ("train", "test"))
     X = X[:, np.ptp(X[train], axis=0) > 0]
@@ -165,11 +164,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data",
-        default=os.environ.get("ORDINAL_DATA"),
-        help="folder of the data tables (default: the environment's ORDINAL_DATA)",
-    )
+    add_data(parser)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--bins", nargs="+", type=int, choices=(5, 10), default=(5, 10))
     parser.add_argument("--methods", nargs="+", choices=list(FIT), default=list(FIT))

@@ -19,7 +19,6 @@ equal-length labels of another paper: those of the source are not among the data
 """
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -32,7 +31,7 @@ import ordinal
 from ordinal.model_selection import stratified_holdout
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
-from _common import header, table
+from _common import add_data, header, table
 from svor import five_folds
 
 PAPER = {  # accuracy, its deviation, MAE, its deviation
@@ -95,11 +94,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--data",
-        default=os.environ.get("ORDINAL_DATA"),
-        help="folder of the data tables (default: the environment's ORDINAL_DATA)",
-    )
+    add_data(parser)
     parser.add_argument("--sets", nargs="+", choices=list(PAPER), default=list(PAPER))
     parser.add_argument("--splits", type=int, default=30)
     parser.add_argument("--steps", type=int, default=25)
