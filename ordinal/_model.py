@@ -20,6 +20,7 @@ import math
 import os
 import types
 import typing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,6 +101,28 @@ class Model:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+class ThresholdModel(Model):
+    """Base of the models whose ranks are divided by thresholds on one line."""
+
+    __slots__ = ()
+    classes: np.ndarray
+
+    @property
+    def threshold_names(self) -> tuple[str, ...]:
+        """The two labels on the sides of each threshold, such as "low|mid"."""
+        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
+
+    def _check_arrays(self, shapes: dict[str, tuple[int, ...]]) -> None:
+        """Raise ValueError unless these fields are float64 of these shapes, and the
+        classes a vector."""
+        for name, shape in shapes.items():
+            values = getattr(self, name)
+            if values.shape != shape or values.dtype != np.float64:
+                raise ValueError(f"{', '.join(shapes)}: float64 of m and r")
+        if self.classes.ndim != 1:
+            raise ValueError("classes must be a vector")
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -10,14 +10,14 @@ import numpy as np
 
 from . import kernels
 from ._fit import Convergence, DisorderedThresholdsWarning, Monitor, worse
-from ._model import Model, check_support
+from ._model import ThresholdModel, check_support
 from ._probability import CumulativeLink, out_of_fold, predict_ranks, require_link
 from ._problem import Problem, check_features
 from ._sparse import CSR
 from ._threads import resolve_n_threads
 
 
-class ScoreModel(Model):
+class ScoreModel(ThresholdModel):
     """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
 
     A subclass is a frozen dataclass with at least the fields named here, and says in
@@ -29,16 +29,10 @@ class ScoreModel(Model):
     support: np.ndarray | CSR
     coef: np.ndarray
     thresholds: np.ndarray
-    classes: np.ndarray
     kernel: Callable
     n_features: int
     link: CumulativeLink | None
     convergence: Convergence
-
-    @property
-    def threshold_names(self) -> tuple[str, ...]:
-        """The two labels on the sides of each threshold, such as "low|mid"."""
-        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
 
     @property
     def disorder(self) -> tuple[str, ...]:
@@ -149,13 +143,7 @@ class ScoreModel(Model):
 
     def _check(self) -> None:
         m, r = len(self.support), self.classes.size
-        shapes = self._shapes(m, r)
-        for name, shape in shapes.items():
-            values = getattr(self, name)
-            if values.shape != shape or values.dtype != np.float64:
-                raise ValueError(f"{', '.join(shapes)}: float64 of m and r")
-        if self.classes.ndim != 1:
-            raise ValueError("classes must be a vector")
+        self._check_arrays(self._shapes(m, r))
         if np.isnan(self.thresholds).any():
             raise ValueError("thresholds must not be NaN")
         check_support(self.support, self.kernel, m, self.n_features)

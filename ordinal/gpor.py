@@ -24,7 +24,6 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ from ._fit import Convergence, Monitor, State, Status
 from ._laplace import laplace
 from ._lbfgs import Minimum, minimize
 from ._likelihood import Likelihood, Posterior
-from ._model import Model, check_support, support_rows
+from ._model import ThresholdModel, check_support, support_rows
 from ._probability import cost_of_rule, decide
 from ._problem import (
     Problem,
@@ -63,7 +62,7 @@ _MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GporModel(Model):
+class GporModel(ThresholdModel):
     """A posterior of the latent function and the thresholds that cut it.
 
     Attributes
@@ -107,11 +106,6 @@ class GporModel(Model):
     kernel: Callable
     n_features: int
     convergence: Convergence
-
-    @property
-    def threshold_names(self) -> tuple[str, ...]:
-        """The two labels on the sides of each threshold, such as "low|mid"."""
-        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
 
     def relevance(self) -> np.ndarray:
         """The kernel's weight gamma of every feature, (d,), in 1 / (its unit)^2.
@@ -263,12 +257,7 @@ class GporModel(Model):
 
     def _check(self) -> None:
         m, r = len(self.support), self.classes.size
-        arrays = self.coef, self.root, self.thresholds
-        for values, shape in zip(arrays, ((m,), (m, m), (r - 1,)), strict=True):
-            if values.shape != shape or values.dtype != np.float64:
-                raise ValueError("coef, root, thresholds: float64 of m and r")
-        if self.classes.ndim != 1:
-            raise ValueError("classes must be a vector")
+        self._check_arrays({"coef": (m,), "root": (m, m), "thresholds": (r - 1,)})
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         if not (edges[1:] >= edges[:-1]).all() or not np.isfinite(edges).any():
             raise ValueError("thresholds must increase, and some be finite")
