@@ -41,6 +41,7 @@ from ._gram import Gram
 from ._newton import step_on_face
 from ._solvers._thresholds import Task
 
+_DUST = 1e-12  # of the sum of all |g|: a mu that is 0 but for rounding
 _MODEST = 512  # variables of a Newton step that may be more than there are rows
 
 
@@ -85,7 +86,9 @@ class _Point:
         if terms.price is not None:
             self.z[:], self.curvature[:] = -sums, 1 / terms.price
         if terms.coupled:
-            self.mu[1:-1] = np.maximum(-np.cumsum(sums)[:-1], 0)
+            mu = -np.cumsum(sums)[:-1]
+            dust = _DUST * np.abs(self.g).sum()
+            self.mu[1:-1] = np.where(mu > dust, mu, 0)
         self.f = np.zeros(n)
         self.low, self.up = np.zeros(T), np.zeros(T)
         self.judge()

@@ -542,6 +542,31 @@ def test_a_tie_is_given_up_where_it_does_not_pay():
     assert_array_equal(s.mu, np.zeros(3))
 
 
+@pytest.mark.parametrize("seed", [0, 279])
+def test_what_rounding_leaves_of_a_tie_is_not_sent_round(seed):
+    # mu of 1e-14 once let SMO pass 1e-14 to and fro among three variables for ever
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    rank = np.digitize(X[:, 0] + rng.normal(size=60), [-1, 0, 1])
+    j = np.arange(3)[:, None]
+    width = ((rank == j) | (rank == j + 1)) * 1.0
+    lo, hi = np.where(rank > j, 0, -width), np.where(rank > j, width, 0)
+    p = Program(
+        kernels.RBF(0.005)(X, X), Terms(lo, hi, np.where(rank > j, -1.0, 1.0), True)
+    )
+    g = np.zeros_like(lo)
+    for row, *sides in zip(g, hi > 0, lo < 0, strict=True):
+        up, down = map(np.flatnonzero, sides)
+        m = min(up.size, down.size)
+        row[rng.permutation(up)[:m]] = 1
+        row[rng.permutation(down)[:m]] = -1
+        for i in np.flatnonzero(row)[[0, -1]]:
+            row[i] *= 1 - 1e-14 * rng.random()
+    s = solved(p, g, tol=1e-3, max_iter=100_000)
+    assert s.status is Status.CONVERGED
+    assert s.n_iter < 1000
+
+
 def test_a_price_in_closed_form():
     # value (K + 1 / price) g^2 / 2 + slope g and z = -g
     K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])

@@ -39,6 +39,7 @@ import numpy as np
 
 cdef double INNER_RATIO = 0.2   # a block is solved to this part of the violation
 cdef double UNSETTLED = 15      # times longer SMO is left to it where more wait
+cdef double MU_DUST = 1e-12     # of a box's width: a mu that is 0 but for rounding
 cdef Py_ssize_t STRIP = 2048    # entries of f that one thread updates
 
 
@@ -339,7 +340,7 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
     """SMO on p.block, then f += K (change of beta). Sets the next phase."""
     cdef const simd_loops* ops = p.ops
     cdef Py_ssize_t m, a, i, j, k, ei, ej, of_i, of_j, count
-    cdef double scale, eta, t, room_i, room_j, d_i, d_j, violation
+    cdef double scale, eta, t, dust, room_i, room_j, d_i, d_j, violation
     cdef double inner_tol = fmax(0.5 * p.at.tol, INNER_RATIO * p.at.violation)
     cdef int64_t left = 40 * p.size, steps = 0
     if p.at.max_steps - p.at.steps < left:
@@ -366,10 +367,12 @@ cdef void solve_block(State* p, int n_threads) noexcept nogil:
         t = fmin(t, fmin(room_i, room_j))
         for k in range(of_i + 1, of_j + 1):   # these mu fall
             t = fmin(t, p.mu[k])
+        # what rounding leaves of a mu would be sent to and fro between variables
+        dust = MU_DUST * (p.hi[ei] - p.lo[ei])
         for k in range(of_i + 1, of_j + 1):
-            p.mu[k] = 0 if p.mu[k] == t else p.mu[k] - t
+            p.mu[k] = p.mu[k] - t if p.mu[k] - t > dust else 0
         for k in range(of_j + 1, of_i + 1):   # these rise
-            p.mu[k] += t
+            p.mu[k] = p.mu[k] + t if p.mu[k] + t > dust else 0
         p.g[ei] = p.hi[ei] if t == room_i else p.g[ei] + t
         p.g[ej] = p.lo[ej] if t == room_j else p.g[ej] - t
         place(p, i, d_i, p.mid[of_i])
