@@ -20,6 +20,7 @@ import math
 import os
 import types
 import typing
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -170,6 +171,30 @@ def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
         return frozen(rows.astype(np.int64))
     support = kernels.take(X, rows)
     return support if isinstance(support, CSR) else frozen(support)
+
+
+def decisions(
+    models: Sequence[Any], used: Sequence[np.ndarray], X: np.ndarray | CSR, X_test: Any
+) -> Sequence[np.ndarray | None]:
+    """What each model's `decision_function` gives for `X_test`, or None without it.
+
+    The models are of one kernel, and their support rows the rows `used` of X, so that
+    k(X_test, X) serves them all.
+    """
+    if X_test is None or isinstance(models[0].kernel, kernels.Precomputed):
+        return [None] * len(models)
+    columns = [
+        model.coef.reshape(rows.size, -1)
+        for model, rows in zip(models, used, strict=True)
+    ]
+    ends = np.cumsum([c.shape[1] for c in columns])
+    coef = np.zeros((len(X), ends[-1]))
+    for rows, c, end in zip(used, columns, ends, strict=True):
+        coef[rows, end - c.shape[1] : end] = c
+    some = np.flatnonzero(coef.any(axis=1))
+    values = kernels.Evaluator(models[0].kernel, X_test, kernels.take(X, some))
+    sums = np.split(values.product(coef[some]), ends[:-1], axis=1)
+    return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
 
 def check_support(support: Any, kernel: Any, m: int, n_features: int) -> None:

@@ -74,7 +74,11 @@ class ScoreModel(ThresholdModel):
         values = kernels.Evaluator(
             self.kernel, X, self.support, resolve_n_threads(None)
         )
-        return values.product(self.coef[:, None])[:, 0]
+        return self._decided(values.product(self.coef[:, None]))
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The score from the (n, 1) sums over the support rows."""
+        return sums[:, 0]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the ranks, a cumulative logistic link of the score.
@@ -98,7 +102,11 @@ class ScoreModel(ThresholdModel):
         ValueError
             If the model was fitted without `probability`.
         """
-        return require_link(self.link)(self.decision_function(X))
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows with the scores f."""
+        return require_link(self.link)(f)
 
     def predict(
         self, X: Any, *, rule: str = "threshold", cost: Any = None
@@ -131,12 +139,16 @@ class ScoreModel(ThresholdModel):
         """
         ranks = predict_ranks(self, X, rule, "threshold", cost)
         if ranks is None:
-            # in disorder, too, a rank between equal thresholds is never predicted
-            b, f = self.thresholds, self.decision_function(X)
-            last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
-            reached = np.searchsorted(np.sort(b[last]), f, side="right")
-            ranks = np.append(0, last + 1)[reached]
+            return self._labels(self.decision_function(X))
         return self.classes[ranks]
+
+    def _labels(self, f: np.ndarray) -> np.ndarray:
+        """`predict` of rows with the scores f, by the thresholds."""
+        # in disorder, too, a rank between equal thresholds is never predicted
+        b = self.thresholds
+        last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
+        reached = np.searchsorted(np.sort(b[last]), f, side="right")
+        return self.classes[np.append(0, last + 1)[reached]]
 
     def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
         raise NotImplementedError

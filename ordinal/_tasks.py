@@ -67,14 +67,19 @@ class Scorer:
         name = getattr(scoring, "__name__", type(scoring).__name__)
         return cls(name, scoring, bool(greater_is_better))
 
-    def __call__(self, model: Any, X: Any, y, classes, weight) -> float:
+    def __call__(self, model: Any, X: Any, f: Any, y, classes, weight) -> float:
+        """Of a model on rows X, whose decision function is f if that is not None."""
+        given = {"labels": classes, "sample_weight": weight}
         if getattr(metrics, self.name, None) is not self.call:
-            return float(self.call(y, model.predict(X)))
+            return float(self.call(y, _predicted(model, X, f)))
         if self.name in _OF_PROBABILITIES:
-            P = model.predict_proba(X)
-            return self.call(y, P, labels=classes, sample_weight=weight)
-        labels = {"labels": classes, "sample_weight": weight}
-        return self.call(y, model.predict(X), **labels)
+            P = model.predict_proba(X) if f is None else model._proba(f)
+            return self.call(y, P, **given)
+        return self.call(y, _predicted(model, X, f), **given)
+
+
+def _predicted(model: Any, X: Any, f: Any) -> np.ndarray:
+    return model.predict(X) if f is None else model._labels(f)
 
 
 # Work and tasks
@@ -145,15 +150,15 @@ class Work:
             X_test = rows.transformed(kernels.take(self.X, task.test))
         except Exception as error:
             return [self._failed(error, start)] * len(task.points)
-        found = self.fitted(rows, task.points, n_threads)
+        found = self.fitted(rows, X_test, task.points, n_threads)
         weight = None if self.weight is None else self.weight[task.test]
         outcomes, y = [], self.y[task.test]
-        for model in found:
+        for model, f in found:
             try:
                 if isinstance(model, Exception):
                     raise model
                 scores = [
-                    s(model, X_test, y, self.classes, weight) for s in self.scorers
+                    s(model, X_test, f, y, self.classes, weight) for s in self.scorers
                 ]
             except Exception as error:
                 outcomes.append(self._failed(error, start))
@@ -166,24 +171,27 @@ class Work:
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
     def fitted(
-        self, rows: _Rows, points: Sequence[Point], n_threads: int | None
-    ) -> list[Any]:
-        """The model, or what was raised, for every point."""
+        self, rows: _Rows, X_test: Any, points: Sequence[Point], n_threads: int | None
+    ) -> list[tuple[Any, Any]]:
+        """The model, or what was raised, for every point, and the decision function of
+        the test rows where it came with the model."""
         options = self._options(rows, n_threads)
         path = _path(self.fit, self.options)
         if path is not None:
             try:
-                return path(rows, points, options)
+                return path(rows, X_test, points, options)
             except Exception:  # of which point will be seen
                 if len(points) > 1:
-                    return [self.fitted(rows, [p], n_threads)[0] for p in points]
+                    return [
+                        self.fitted(rows, X_test, [p], n_threads)[0] for p in points
+                    ]
         models: list[Any] = []
         for point in points:
             try:
                 models.append(self.fit(rows.X, rows.y, **options, **point))
             except Exception as error:
                 models.append(error)
-        return models
+        return [(model, None) for model in models]
 
     def refitted(self, point: Point, n_threads: int | None) -> Any:
         """The model of all rows, behind its standardizer."""
@@ -279,23 +287,26 @@ _SVOR = {
 
 
 def _path(fit: Callable, options: Mapping[str, Any]) -> Callable | None:
-    """A function of (rows, points, options) that fits a path, if `fit` has paths."""
+    """A function of (rows, test rows, points, options) that fits a path, if `fit` has
+    paths."""
     names = path_arguments(fit, options)
     if not names:
         return None
     function, fixed = _unwrapped(fit, {})
 
-    def call(rows: _Rows, points: Sequence[Point], options: dict) -> list:
+    def call(rows: _Rows, X_test: Any, points: Sequence[Point], options: dict) -> list:
         shared = {k: v for k, v in points[0].items() if k not in names}
         every = {**fixed, **options, **shared}
         varied = {k: every.pop(k) for k in names if k in every}
         own = [varied | {k: p[k] for k in names if k in p} for p in points]
         if function in _SVOR:
             costs = [p.get("C", 1.0) for p in own]
-            return svor.fit_path(
-                _SVOR[function], rows.X, rows.y, costs, rows.products, **every
+            found: tuple = svor.fit_path(
+                _SVOR[function], rows.X, rows.y, costs, rows.products, X_test, **every
             )
-        return npsvor.fit_path(rows.X, rows.y, own, rows.products, **every)
+        else:
+            found = npsvor.fit_path(rows.X, rows.y, own, rows.products, X_test, **every)
+        return list(zip(*found, strict=True))
 
     return call
 

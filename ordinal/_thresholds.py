@@ -41,7 +41,7 @@ from ._gram import Gram
 from ._newton import step_on_face
 from ._solvers._thresholds import Task
 
-_DUST = 1e-12  # of the sum of all |g|: a mu that is 0 but for rounding
+_DUST = 1e-15  # of the sum of all |g|: a mu that is 0 but for rounding
 _MODEST = 512  # variables of a Newton step that may be more than there are rows
 
 
@@ -198,7 +198,8 @@ def _block_size(gram: Gram, T: int) -> int:
     n = len(gram.diagonal)
     # where memory is short, the block's own part of K should not be large
     rows = n if gram.full else max(min(LEAST_ROWS, gram.capacity), gram.capacity // 4)
-    q = max(4 * T, block_size(n, rows))
+    # a row may be in the block at more than one threshold
+    q = max(4 * T, block_size(n, rows), min(n // 2, 768, rows) // 32 * 32)
     if min(q, n) > gram.capacity:
         raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
     return q

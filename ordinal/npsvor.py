@@ -41,7 +41,7 @@ from ._admm import DenseFactor, LowRankFactor, solve_admm
 from ._blocks import LEAST_ROWS, feasible, mend
 from ._fit import Convergence, Monitor, State, Status, worse
 from ._gram import Gram
-from ._model import Model, check_support, support_rows
+from ._model import Model, check_support, decisions, support_rows
 from ._probability import (
     SoftmaxLink,
     fold_numbers,
@@ -62,7 +62,7 @@ from ._problem import (
     frozen,
     resolve_rng,
 )
-from ._smo import solve
+from ._smo import Solution, solve
 from ._sparse import CSR
 from ._threads import resolve_n_threads
 
@@ -136,7 +136,11 @@ class NpsvorModel(Model):
         values = kernels.Evaluator(
             self.kernel, X, self.support, resolve_n_threads(None)
         )
-        f = values.product(self.coef) + self.intercept
+        return self._decided(values.product(self.coef))
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The distances from the (n, r) sums over the support rows."""
+        f = sums + self.intercept
         return f / self.norms if self.normalize else f
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -161,7 +165,11 @@ class NpsvorModel(Model):
         ValueError
             If the model was fitted without `probability`.
         """
-        return require_link(self.link)(np.abs(self.decision_function(X)))
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows at the distances f."""
+        return require_link(self.link)(np.abs(f))
 
     def predict(self, X: Any, *, rule: str = "nearest", cost: Any = None) -> np.ndarray:
         """Labels by a rule.
@@ -190,8 +198,12 @@ class NpsvorModel(Model):
         """
         ranks = predict_ranks(self, X, rule, "nearest", cost)
         if ranks is None:
-            ranks = np.abs(self.decision_function(X)).argmin(axis=1)
+            return self._labels(self.decision_function(X))
         return self.classes[ranks]
+
+    def _labels(self, f: np.ndarray) -> np.ndarray:
+        """`predict` of rows at the distances f, by the nearest hyperplane."""
+        return self.classes[np.abs(f).argmin(axis=1)]
 
     def _check(self) -> None:
         if self.coef.ndim != 2:
@@ -347,7 +359,7 @@ def fit_npsvor(
         polish=polish, rank=rank, probability=probability, rng=rng,
         n_threads=n_threads, cache_mb=cache_mb, max_iter=max_iter, max_time=max_time,
         callback=callback,
-    )[0]  # fmt: skip
+    )[0][0]  # fmt: skip
 
 
 def fit_npsvor_path(
@@ -386,13 +398,19 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
-    return fit_path(X, y, points, **options)
+    return fit_path(X, y, points, **options)[0]
 
 
 def fit_path(
-    X: Any, y: Any, points: Sequence, products: Any = None, **options: Any
-) -> list[NpsvorModel]:
-    """The same with the `kernels.Products` of X, if there are any."""
+    X: Any,
+    y: Any,
+    points: Sequence,
+    products: kernels.Products | None = None,
+    X_test: Any = None,
+    **options: Any,
+) -> tuple[list[NpsvorModel], Sequence]:
+    """The same with the `kernels.Products` of X, if there are any, and the decision
+    function of each model for the rows of `X_test`, or None."""
     every = all_options("fit_npsvor_path", fit_npsvor, options)
     own = [name for name in _POINT if name in options]
     if own:
@@ -401,15 +419,16 @@ def fit_path(
     if not points:
         raise ValueError("points must hold at least one mapping")
     shared = {name: value for name, value in every.items() if name not in _POINT}
-    return _fit("fit_npsvor_path", X, y, points, 5, products, **shared)
+    return _fit("fit_npsvor_path", X, y, points, 5, products, X_test, **shared)
 
 
 def _fit(
     name: str, X: Any, y: Any, points: list, stacklevel: int = 4,
-    products: kernels.Products | None = None, *, kernel, gamma, solver, tol,
-    sample_weight, class_weight, cost, classes, normalize, rho, e_abs, e_rel, polish,
-    rank, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
-) -> list[NpsvorModel]:  # fmt: skip
+    products: kernels.Products | None = None, X_test: Any = None, *, kernel, gamma,
+    solver, tol, sample_weight, class_weight, cost, classes, normalize, rho, e_abs,
+    e_rel, polish, rank, probability, rng, n_threads, cache_mb, max_iter, max_time,
+    callback,
+) -> tuple[list[NpsvorModel], Sequence]:  # fmt: skip
     check_choice("solver", solver, ("smo", "admm"))
     check_positive(tol=tol, cache_mb=cache_mb)
     check_flag(normalize=normalize, probability=probability)
@@ -436,12 +455,13 @@ def _fit(
         kernel, points, cost, normalize, solver, admm, max_iter or _MAX_ITER[solver],
         tol, n_threads, cache_mb, monitor,
     )  # fmt: skip
-    models = job.fit(problem, products)
+    models, used = job.fit(problem, products)
+    f = decisions(models, used, problem.X, X_test)
     if fold is not None:
         models = job.calibrate(problem, models, fold)
     for model in models:
         model.convergence.warn_unless_converged(name, stacklevel=stacklevel)
-    return models
+    return models, f
 
 
 def _point(point: Any) -> tuple[float, float, float]:
@@ -503,10 +523,13 @@ class _Dual:
         half = 0.5 * np.einsum("ij,ij->i", g, G)
         return half + np.maximum(ends, 0).sum(axis=1)
 
+    def phi(self, g) -> np.ndarray:
+        """The sum of phi_i(g_i) for each rank."""
+        return np.where(g > 0, self.pp * g, self.pn * g).sum(axis=1)
+
     def dual(self, g, G) -> np.ndarray:
         """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
-        phi = np.where(g > 0, self.pp * g, self.pn * g).sum(axis=1)
-        return -(0.5 * np.einsum("ij,ij->i", g, G) + phi)
+        return -(0.5 * np.einsum("ij,ij->i", g, G) + self.phi(g))
 
 
 def _dual(problem: Problem, point: tuple, cost: np.ndarray) -> _Dual:
@@ -542,8 +565,8 @@ class _Job:
 
     def fit(
         self, problem: Problem, products: kernels.Products | None = None
-    ) -> list[NpsvorModel]:
-        """A model a point."""
+    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
+        """A model a point, and the numbers of its support rows."""
         duals = [_dual(problem, point, self.cost) for point in self.points]
         if self.solver == "smo":
             return self._smo(problem, duals, self.max_iter, None, products)
@@ -561,7 +584,7 @@ class _Job:
             distance[i, single] = np.abs(f)
         convergence = [model.convergence for model in models]
         for part, _, rows, X in out_of_fold(problem, self.kernel, fold):
-            for i, of_fold in enumerate(self.fit(part)):
+            for i, of_fold in enumerate(self.fit(part)[0]):
                 distance[i, rows] = np.abs(of_fold.decision_function(X))
                 convergence[i] = worse(convergence[i], of_fold.convergence)
         return [
@@ -580,21 +603,24 @@ class _Job:
         max_iter: int,
         starts: list | None,
         products: kernels.Products | None,
-    ) -> list[NpsvorModel]:
+    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         gram = Gram(
             self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS, products
         )
-        models, g = [], np.zeros_like(duals[0].lo)
+        models: list[NpsvorModel] = []
+        used: list[np.ndarray] = []
+        g, s = np.zeros_like(duals[0].lo), None
         for i, dual in enumerate(duals):
             if starts is not None:
                 g = starts[i]
-            elif i:  # the last solution, scaled with its box
-                g = mend(g * _growth(duals[i - 1], dual), dual.lo, dual.hi)
+            elif s is not None:
+                g = mend(_ahead(s, duals[i - 1], dual), dual.lo, dual.hi)
             s = solve(
                 gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
                 max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
             )  # fmt: skip
-            rows = np.flatnonzero((s.g != 0).any(axis=0))
+            rows = np.flatnonzero(s.g.any(axis=0))
+            used.append(rows)
             models.append(
                 self._model(
                     problem, rows, s.g[:, rows].T, s.b, s.g, s.G,
@@ -603,12 +629,12 @@ class _Job:
                     tol=self.tol,
                 )
             )  # fmt: skip
-        return models
+        return models, used
 
     def _admm(
         self, problem: Problem, duals: list[_Dual], products,
         rho, e_abs, e_rel, polish, rank,
-    ) -> list[NpsvorModel]:  # fmt: skip
+    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:  # fmt: skip
         X, n_ranks = problem.X, duals[0].lo.shape[0]
         factor: DenseFactor | LowRankFactor
         if rank is None:
@@ -647,7 +673,7 @@ class _Job:
                     status=status, n_iter=out.n_iter[point], violation=ratio, tol=1.0,
                 )
             )  # fmt: skip
-        return models
+        return models, [rows] * len(models)
 
     def _model(
         self, problem: Problem, rows, coef, b, g, G,
@@ -685,7 +711,14 @@ class _Job:
         )
 
 
-def _growth(old: _Dual, new: _Dual) -> np.ndarray:
-    """How much wider each variable's box became; 1 where it has no width."""
+def _ahead(s: Solution, old: _Dual, new: _Dual) -> np.ndarray:
+    """Where to start the next point of a path from the solution of the last.
+
+    (D) along the ray through a rank's solution is a parabola: to its top, or for each
+    variable as far as its box grew.
+    """
+    curve = np.einsum("ij,ij->i", s.g, s.G)
+    top = -new.phi(s.g) / np.where(curve > 0, curve, np.inf)
     before, after = old.hi - old.lo, new.hi - new.lo
-    return np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
+    growth = np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
+    return s.g * np.minimum(growth, np.maximum(top, 1.0)[:, None])

@@ -39,7 +39,7 @@ the weight of a threshold not to fall with the distance from the rank: convex ro
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ from . import kernels
 from ._blocks import mend, snap
 from ._fit import Convergence, Monitor, State
 from ._gram import Gram
-from ._model import support_rows
+from ._model import decisions, support_rows
 from ._probability import CumulativeLink, fold_numbers
 from ._problem import (
     Problem,
@@ -225,7 +225,7 @@ def fit_svorim(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    return _fit("svorim", **locals())[0]
+    return _fit("svorim", **locals())[0][0]
 
 
 @takes_options_of(fit_svorim)
@@ -264,7 +264,7 @@ def fit_svorex(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> model.disorder
     ()
     """
-    return _fit("svorex", X, y, **_arguments("svorex", options))[0]
+    return _fit("svorex", X, y, **_arguments("svorex", options))[0][0]
 
 
 @takes_options_of(fit_svorim)
@@ -302,7 +302,7 @@ def fit_shashua_levin(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
-    return _fit("shashua_levin", X, y, **_arguments("shashua_levin", options))[0]
+    return _fit("shashua_levin", X, y, **_arguments("shashua_levin", options))[0][0]
 
 
 @takes_options_of(fit_svorim)
@@ -340,7 +340,7 @@ def fit_redsvm(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
-    return _fit("redsvm", X, y, **_arguments("redsvm", options))[0]
+    return _fit("redsvm", X, y, **_arguments("redsvm", options))[0][0]
 
 
 def _arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -348,22 +348,30 @@ def _arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fit_path(
-    method: str, X: Any, y: Any, costs: Sequence[float], products: Any, **options: Any
-) -> list[SvorModel]:
+    method: str,
+    X: Any,
+    y: Any,
+    costs: Sequence[float],
+    products: kernels.Products | None = None,
+    X_test: Any = None,
+    **options: Any,
+) -> tuple[list[SvorModel], Sequence]:
     """A model of "svorim", ... for every C in `costs`, each but the first started from
-    the one before; K is computed once, from the `kernels.Products` of X if not None."""
+    the one before, and the decision function of each for the rows of `X_test`, or None.
+
+    K is computed once, from the `kernels.Products` of X if they are given."""
     arguments = _arguments(method, options)
-    return _fit(method, X, y, **arguments, costs=costs, products=products)
+    return _fit(method, X, y, **arguments, path=(costs, products, X_test))
 
 
 def _fit(
     method: str, X, y, C, kernel, gamma, tol, sample_weight, class_weight, cost,
     classes, start, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
-    costs=None, products=None,
-) -> list[SvorModel]:  # fmt: skip
-    """A model for C, or in its place for each of `costs`."""
+    path=None,
+) -> tuple[list[SvorModel], Sequence]:  # fmt: skip
+    """A model for C, or in its place for each of a path."""
     name = f"fit_{method}"
-    costs = [C] if costs is None else costs
+    costs, products, X_test = path or ([C], None, None)
     for C in costs:
         check_positive(C=C)
     check_positive(tol=tol, cache_mb=cache_mb)
@@ -390,12 +398,13 @@ def _fit(
     job = _Job(
         method, kernel, cost, tol, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
     )
-    models = job.fit(problem, [float(C) for C in costs], start, products)
+    models, used = job.fit(problem, [float(C) for C in costs], start, products)
+    f = decisions(models, used, problem.X, X_test)
     if fold is not None:
         models = [job.calibrate(problem, model, fold) for model in models]
     for model in models:
         warn_of(model, name, stacklevel=4)
-    return models
+    return models, f
 
 
 def _default_cost(method: str, r: int) -> np.ndarray:
@@ -422,19 +431,23 @@ class _Job:
         costs: list[float],
         start: SvorModel | None,
         products: kernels.Products | None = None,
-    ) -> list[SvorModel]:
-        """A model a C."""
+    ) -> tuple[list[SvorModel], list[np.ndarray]]:
+        """A model a C, and the numbers of its support rows."""
         models: list[SvorModel] = []
+        used: list[np.ndarray] = []
         gram = s = None
+        unit = self._terms(problem)
         for i, C in enumerate(costs):
-            terms = self._terms(problem, C)
+            weight = C * problem.weight
+            terms = replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
             if s is not None:
                 # (D) along the ray through the last solution is a parabola: to its top,
                 # or as far as the boxes grew
                 curve = float(s.g.sum(axis=0) @ s.f)
-                top = -float((terms.slope * s.g).sum()) / curve if curve > 0 else 1.0
+                top = -float(np.vdot(terms.slope, s.g)) / curve if curve > 0 else 1.0
                 ratio = C / costs[i - 1]
-                g = _feasible(s.g * min(max(top, min(1.0, ratio)), ratio), terms)
+                g = s.g * min(max(top, min(1.0, ratio)), ratio)
+                g = snap(g, terms.lo, terms.hi)
             elif start is not None:
                 g = _start(start, problem, terms, C)
             else:
@@ -448,8 +461,9 @@ class _Job:
                 gram, terms, g, tol=self.tol, max_iter=self.max_iter,
                 n_threads=self.n_threads, monitor=self.monitor,
             )  # fmt: skip
-            models.append(self._model(problem, terms, s, C))
-        return models
+            used.append(np.flatnonzero(s.g.any(axis=0)))
+            models.append(self._model(problem, terms, s, C, used[-1]))
+        return models, used
 
     def calibrate(
         self, problem: Problem, model: SvorModel, fold: np.ndarray
@@ -457,19 +471,20 @@ class _Job:
         """The model with its link."""
 
         def of_fold(part: Problem, rows: np.ndarray) -> SvorModel:
-            return self.fit(part, [model.C], model)[0]
+            return self.fit(part, [model.C], model)[0][0]
 
         return calibrated(model, problem, fold, of_fold, self.monitor)
 
-    def _terms(self, problem: Problem, C: float) -> Terms:
-        """Boxes and slopes of (D), one row a threshold between ranks that have rows."""
+    def _terms(self, problem: Problem) -> Terms:
+        """Boxes for weight 1 and slopes of (D), one row a threshold between ranks that
+        have rows."""
         present = np.flatnonzero(problem.present)
         rank = np.searchsorted(present, problem.rank)
         # a row of a rank without weight has no box, whichever of its neighbours it is
         rank = np.minimum(rank, present.size - 1)
         step = np.abs(np.diff(self.cost[np.ix_(present, present)], axis=1))
         above = rank > np.arange(present.size - 1)[:, None]
-        width = C * problem.weight * step[rank].T
+        width = step[rank].T
         return Terms(
             lo=np.where(above, 0.0, -width),
             hi=np.where(above, width, 0.0),
@@ -479,21 +494,18 @@ class _Job:
         )
 
     def _model(
-        self, problem: Problem, terms: Terms, s: Solution, C: float
+        self, problem: Problem, terms: Terms, s: Solution, C: float, rows: np.ndarray
     ) -> SvorModel:
         present = np.flatnonzero(problem.present)
-        beta = s.g.sum(axis=0)
-        rows = np.flatnonzero((s.g != 0).any(axis=0))
         b = _thresholds(terms, s)
         r = problem.n_classes
         dual = np.zeros((rows.size, r - 1))
         dual[:, present[:-1]] = s.g[:, rows].T
 
-        half = 0.5 * float(beta @ s.f)
-        width = terms.hi - terms.lo
+        half = 0.5 * float(s.g.sum(axis=0) @ s.f)
         slack = np.maximum(1 + terms.slope * (s.f - b[:, None]), 0)
-        primal = half + float((width * slack).sum())
-        dual_value = -half - float((terms.slope * s.g).sum())
+        primal = half + float(np.vdot(terms.hi - terms.lo, slack))
+        dual_value = -half - float(np.vdot(terms.slope, s.g))
         if terms.price is not None:
             primal += 0.5 * float(terms.price @ b**2)
             dual_value -= 0.5 * float((s.z**2 / terms.price).sum())
@@ -529,23 +541,24 @@ def _thresholds(terms: Terms, s: Solution) -> np.ndarray:
     """
     if terms.coupled:
         return 0.5 * (s.low + s.up)
-    b = np.empty(len(terms.lo))
-    for j in range(b.size):
-        width = terms.hi[j] - terms.lo[j]
-        v = s.f + terms.slope[j]
-        order = np.argsort(v, kind="stable")
-        v, sums = v[order], np.cumsum(width[order])
-        below = -terms.lo[j].sum()
-        if terms.price is not None:
-            rises = np.append(terms.price[j] * v + sums >= below, True)
-            k = int(rises.argmax())  # the slope is >= 0 right of v[k], but not v[k - 1]
-            zero = (below - (sums[k - 1] if k else 0.0)) / terms.price[j]
-            b[j] = min(zero, v[k]) if k < v.size else zero
-        else:
-            rounding = 1e-12 * sums[-1]
-            first = np.searchsorted(sums, below - rounding)
-            last = np.searchsorted(sums, below + rounding)
-            b[j] = 0.5 * (v[first] + v[min(last, v.size - 1)])
+    v = s.f + terms.slope
+    order = np.argsort(v, axis=1, kind="stable")
+    v = np.take_along_axis(v, order, axis=1)
+    width = np.take_along_axis(terms.hi - terms.lo, order, axis=1)
+    sums = np.cumsum(width, axis=1)
+    below = -terms.lo.sum(axis=1)
+    if terms.price is None:
+        rounding = 1e-12 * sums[:, -1]
+        first = (sums < (below - rounding)[:, None]).sum(axis=1)
+        last = (sums < (below + rounding)[:, None]).sum(axis=1)
+        every = np.arange(len(v))
+        return 0.5 * (v[every, first] + v[every, np.minimum(last, v.shape[1] - 1)])
+    b = np.empty(len(v))
+    for j, price in enumerate(terms.price):
+        rises = np.append(price * v[j] + sums[j] >= below[j], True)
+        k = int(rises.argmax())  # the slope is >= 0 right of v[k], but not v[k - 1]
+        zero = (below[j] - (sums[j, k - 1] if k else 0.0)) / price
+        b[j] = min(zero, v[j, k]) if k < len(v[j]) else zero
     return b
 
 

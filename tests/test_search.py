@@ -123,7 +123,7 @@ def test_a_path_is_a_row_of_fits(fit):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
         name = _tasks._SVOR[fit]
-        path = ordinal.svor.fit_path(name, work, y, costs, products, gamma=0.3)
+        path, _ = ordinal.svor.fit_path(name, work, y, costs, products, gamma=0.3)
         separate = [fit(work, y, C=C, gamma=0.3) for C in costs]
     for C, model, alone in zip(costs, path, separate, strict=True):
         assert model.C == C

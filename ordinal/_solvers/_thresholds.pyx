@@ -39,7 +39,7 @@ import numpy as np
 
 cdef double INNER_RATIO = 0.2   # a block is solved to this part of the violation
 cdef double UNSETTLED = 15      # times longer SMO is left to it where more wait
-cdef double MU_DUST = 1e-12     # of a box's width: a mu that is 0 but for rounding
+cdef double MU_DUST = 1e-13     # of a box's width: a mu that is 0 but for rounding
 cdef Py_ssize_t STRIP = 2048    # entries of f that one thread updates
 
 
