@@ -25,6 +25,7 @@ from ._fit import Monitor, Status
 from ._linalg import Cholesky, lower_inverse
 from ._solvers import _admm
 
+_NOTHING = 1e-100  # products with entries near 1e-308 are many times slower
 _STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a second
 
 
@@ -108,7 +109,10 @@ class DenseFactor:
             raise ValueError(
                 f"kernel must be positive semi-definite: K + {rho:g} I is not"
             ) from None
-        self._M *= rho
+        for rows in kernels.strips(n):
+            M = self._M[rows]
+            M *= rho
+            M[np.abs(M) < _NOTHING] = 0
         self.support = np.arange(n)
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
