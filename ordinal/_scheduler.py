@@ -7,7 +7,8 @@ they ended.
 
 A store is a folder with a file for every finished task. Its name is a digest of all
 that the result depends on: data, rows, points, function, options, scoring and version
-of the package. So a search finds what an earlier one has done, and nothing else.
+of the package. So a search finds what an earlier one has done, and nothing else. Which
+of several metrics decided then does not matter: scores are kept by name.
 """
 
 from __future__ import annotations
@@ -55,8 +56,12 @@ class Store:
         work_fields = (f.name for f in fields(work) if f.name not in ("stop", "_rows"))
         digest = hashlib.blake2b(_config.VERSION.encode(), digest_size=16)
         for name in work_fields:
-            _feed(digest, getattr(work, name), name)
+            value = getattr(work, name)
+            if name == "scorers":
+                value = sorted(value, key=lambda scorer: scorer.name)
+            _feed(digest, value, name)
         self._work = digest
+        self._scores = [scorer.name for scorer in work.scorers]
 
     def get(self, task: Task) -> list[Outcome] | None:
         """What the task returned, if it has been done."""
@@ -64,8 +69,8 @@ class Store:
         try:
             stored = json.loads(path.read_text(encoding="ascii"))
             return [
-                Outcome(**{**outcome, "scores": tuple(outcome["scores"])})
-                for outcome in stored["outcomes"]
+                Outcome(**o | {"scores": tuple(o["scores"][m] for m in self._scores)})
+                for o in stored["outcomes"]
             ]
         except FileNotFoundError:
             return None
@@ -79,7 +84,13 @@ class Store:
         """Keep what the task returned."""
         path = self._path(task)
         points = [{k: _shown(v) for k, v in p.items()} for p in task.points]
-        content = {"points": points, "outcomes": [asdict(o) for o in outcomes]}
+        content = {
+            "points": points,
+            "outcomes": [
+                asdict(o) | {"scores": dict(zip(self._scores, o.scores, strict=True))}
+                for o in outcomes
+            ],
+        }
         temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
         try:
             temporary.write_text(json.dumps(content, indent=1), encoding="ascii")

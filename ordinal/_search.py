@@ -273,7 +273,8 @@ def select(
     refit : bool or "one_se", default True
         Fit all rows at the best point, or at `one_se`; False fits none.
     store : path of a folder, optional
-        Finished tasks are kept there, and found by a later search for the same.
+        Finished tasks are kept there, and found by a later search for the same, or one
+        in which another of the same metrics decides.
     rng : int or numpy.random.Generator, default 0
         Draws the folds.
     **options
@@ -457,7 +458,7 @@ class _Search:
         """The outcomes of one of the tasks asked for last."""
         fold, numbers = self._asked[place]
         for number, outcome in zip(numbers, outcomes, strict=True):
-            self._outcomes[number][fold] = outcome
+            self._outcomes[number][fold] = outcome.judged()
         best = self.best() if self._line.shown else None
         if best is not None:
             score = np.mean([o.scores[0] for o in self._outcomes[best] if o])
@@ -611,7 +612,7 @@ class _Holdout:
         if self._found is None:
             self._search.note(place, outcomes)
         else:
-            (self._outcome,) = outcomes
+            self._outcome = outcomes[0].judged()
 
 
 # Arguments

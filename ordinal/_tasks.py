@@ -107,6 +107,12 @@ class Outcome:
     failure: str
     seconds: float
 
+    def judged(self) -> Outcome:
+        """A failure as well if the score that decides is no number."""
+        if self.failure or np.isfinite(self.scores[0]):
+            return self
+        return replace(self, failure=f"scored {self.scores[0]}")
+
 
 @dataclass(slots=True, eq=False)
 class Work:
@@ -165,8 +171,7 @@ class Work:
                 continue
             record = getattr(model, "convergence", None)
             status = "fitted" if record is None else record.status.value
-            failure = "" if np.isfinite(scores[0]) else f"scored {scores[0]}"
-            outcomes.append(Outcome(tuple(scores), status, failure, 0.0))
+            outcomes.append(Outcome(tuple(scores), status, "", 0.0))
         seconds = (time.perf_counter() - start) / len(task.points)
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 

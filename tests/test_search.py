@@ -74,6 +74,11 @@ def hit_rate(y_true, y_pred):
     return float(np.mean(y_true == y_pred))
 
 
+def doubtful(y_true, y_pred):
+    """MZE; no number where the first row is predicted to be of rank 1."""
+    return math.nan if y_pred[0] == 1 else metrics.mze(y_true, y_pred)
+
+
 def plain(fit, points, splits, metric, **options):
     """Scores of separate fits in a double loop."""
     scores = np.empty((len(points), len(splits)))
@@ -636,6 +641,25 @@ def test_a_store_knows_what_a_result_depends_on(tmp_path):
         n = more
     with pytest.raises(TypeError, match="store"):
         files(scoring=lambda a, b: 0.0)
+
+
+def test_a_store_serves_whichever_metric_decides(tmp_path):
+    grid = Grid(label=[0, 1, 3])
+    for scoring in (("mae", doubtful), (doubtful, "mae")):
+        call = partial(select, fit_constant, X, y, search=grid, scoring=scoring)
+        kept, fresh = call(store=tmp_path), call()
+        same(kept, fresh)
+        first = "mae" if scoring[0] == "mae" else "doubtful"
+        assert kept.scoring == first
+        assert np.isnan(kept.mean).tolist() == [False, first != "mae", False]
+        for name, values in fresh.others.items():
+            assert kept.others[name].tobytes() == values.tobytes()
+        assert len(list(tmp_path.glob("*.json"))) == 15
+
+    outer = stratified_holdout(y, 2, test_size=30)
+    for scoring in (("mae", "mze"), ("mze", "mae")):
+        call = partial(nested, ordinal.fit_svorim, X, y, search=GRID, outer=outer)
+        equal(call(scoring=scoring, store=tmp_path), call(scoring=scoring))
 
 
 def test_a_damaged_store_is_an_error(tmp_path):
