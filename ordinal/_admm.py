@@ -26,6 +26,7 @@ from ._linalg import Cholesky, lower_inverse
 from ._solvers import _admm
 
 _NOTHING = 1e-100  # products with entries near 1e-308 are many times slower
+_THIN = 128  # rows from which it pays to look for a low rank
 _STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a second
 
 
@@ -91,15 +92,31 @@ def solve_admm(
     return AdmmResult(g=g_end, b=b, ratio=ratio, n_iter=n_iter, status=status)
 
 
-class DenseFactor:
+class _Exact:
+    """What asks the kernel itself: all rows are support rows."""
+
+    def __init__(self, kernel, X, n_threads: int, products):
+        self._values = kernels.on_itself(kernel, X, n_threads, products)
+        self.support = np.arange(len(X))
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """K z for every row of z, from the kernel itself."""
+        return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Of the support rows, a column for every row of g."""
+        return g.T
+
+
+class DenseFactor(_Exact):
     """M = rho (K + rho I)^-1 itself: n^2 doubles, n^3 operations once.
 
     Raises ValueError if K + rho I is not positive definite.
     """
 
     def __init__(self, kernel, X, rho: float, n_threads: int, products=None):
+        super().__init__(kernel, X, n_threads, products)
         n = len(X)
-        self._values = kernels.on_itself(kernel, X, n_threads, products)
         A = np.empty((n, n))
         self._values.triangle(A, mirror=False)
         A[np.diag_indices(n)] += rho
@@ -113,7 +130,6 @@ class DenseFactor:
             M = self._M[rows]
             M *= rho
             M[np.abs(M) < _NOTHING] = 0
-        self.support = np.arange(n)
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
@@ -122,38 +138,20 @@ class DenseFactor:
             out[:, columns] = Q @ self._M[:, columns]
         return out
 
-    def product(self, z: np.ndarray) -> np.ndarray:
-        """K z for every row of z, from the kernel itself."""
-        return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
 
-    def coefficients(self, g: np.ndarray) -> np.ndarray:
-        """Of the support rows, a column for every row of g."""
-        return g.T
+class _Thin:
+    """M for K = L L': with rho I + L'L = C C' and B = L C'^-1, M q is q - B B'q.
 
-
-class LowRankFactor:
-    """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
-
-    With rho I + L'L = C C' and B = L C'^-1, which takes the place of L, M q is
-    q - B B'q. The rows of K at the pivots are kept exactly, and the approximation is
-    k~(x, x') = k(x, P) K_PP^-1 k(P, x'): a model has the pivot rows P for its support.
-
-    Attributes
-    ----------
-    support : (m,) numbers of the pivot rows
-    residual : float
-        Part of the trace of K that L L' leaves.
+    B takes the place of L.
     """
 
-    def __init__(self, kernel, X, rho: float, rank: int | float, n_threads: int):
-        L, self.support, self.residual = incomplete_cholesky(kernel, X, rank, n_threads)
-        m = self.support.size
+    def __init__(self, L: np.ndarray, rho: float):
+        m = L.shape[1]
         inner = np.zeros((m, m))
         for rows in kernels.strips(len(L), _STRIP):
             inner += L[rows].T @ L[rows]
         inner[np.diag_indices(m)] += rho
         self._C = np.linalg.cholesky(inner)
-        self._top = np.tril(L[self.support])  # its square is K_PP
         inverse = lower_inverse(self._C)
         for rows in kernels.strips(len(L), _STRIP):
             L[rows] = L[rows] @ inverse.T
@@ -177,6 +175,33 @@ class LowRankFactor:
         """M q for every row q of Q."""
         return Q - self._up(self._down(Q))
 
+
+class ThinFactor(_Thin, _Exact):
+    """M by L L', which leaves next to nothing of K; all else by K itself."""
+
+    def __init__(self, kernel, X, L, rho: float, n_threads: int, products=None):
+        _Exact.__init__(self, kernel, X, n_threads, products)
+        _Thin.__init__(self, L, rho)
+
+
+class LowRankFactor(_Thin):
+    """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
+
+    The rows of K at the pivots are kept exactly, and the approximation is
+    k~(x, x') = k(x, P) K_PP^-1 k(P, x'): a model has the pivot rows P for its support.
+
+    Attributes
+    ----------
+    support : (m,) numbers of the pivot rows
+    residual : float
+        Part of the trace of K that L L' leaves.
+    """
+
+    def __init__(self, kernel, X, rho: float, rank: int | float, n_threads: int):
+        L, self.support, self.residual = incomplete_cholesky(kernel, X, rank, n_threads)
+        self._top = np.tril(L[self.support])  # its square is K_PP
+        super().__init__(L, rho)
+
     def product(self, z: np.ndarray) -> np.ndarray:
         """L L'z = B C'C B'z for every row of z."""
         return self._up(self._down(z) @ self._C.T @ self._C)
@@ -188,18 +213,44 @@ class LowRankFactor:
         return np.linalg.solve(self._top.T, self._C @ self._down(g).T)
 
 
-def incomplete_cholesky(kernel, X, rank: int | float, n_threads: int):
+def exact_factor(
+    kernel, X, rho: float, allowed: float, n_threads: int, products=None
+) -> DenseFactor | ThinFactor:
+    """What multiplies by M: through n x m matrices where they do for K.
+
+    K of a smooth kernel, or of rows that repeat, is nearly of low rank. `allowed` is
+    the trace of K that may be left out of M; as much is the most that M q / |q| is off,
+    in units of rho.
+    """
+    n = len(X)
+    # of these the diagonal bounds the rest of K: they are positive semi-definite
+    if n >= _THIN and isinstance(kernel, kernels.RBF | kernels.Linear):
+        trace = float(kernels.diagonal(kernel, X).sum())
+        if 0 < allowed < trace:
+            most = n // 3  # half of n would cost as much as M itself
+            L, _, left = incomplete_cholesky(
+                kernel, X, allowed / trace, n_threads, most
+            )
+            if left * trace <= allowed:
+                return ThinFactor(kernel, X, L, rho, n_threads, products)
+            del L
+    return DenseFactor(kernel, X, rho, n_threads, products)
+
+
+def incomplete_cholesky(
+    kernel, X, rank: int | float, n_threads: int, most: int | None = None
+):
     """L (n, m), pivot rows and relative trace residual of K ~ L L'. O(n m^2).
 
     Pivots are taken in blocks: of the rows with the largest residuals, those that
     remain large when the others of the block are accounted for. `rank` is the number
-    of pivots, or the part of the trace at which to stop.
+    of pivots, or the part of the trace at which to stop, before `most` pivots or then.
     """
     n = len(X)
     values = kernels.on_itself(kernel, X, n_threads)
     left = kernels.diagonal(kernel, X)  # diagonal of K - L L'
     trace = left.sum()
-    most = n if isinstance(rank, float) else min(int(rank), n)
+    most = min(int(rank) if not isinstance(rank, float) else most or n, n)
     floor = 1e-12 * left.max()
     if not left.min() >= 0:
         raise ValueError("kernel must be positive semi-definite: a k(x, x) is below 0")

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._admm import DenseFactor, LowRankFactor, solve_admm
+from ._admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor, solve_admm
 from ._blocks import LEAST_ROWS, feasible, mend
 from ._fit import Convergence, Monitor, State, Status, worse
 from ._gram import Gram
@@ -636,9 +636,12 @@ class _Job:
         rho, e_abs, e_rel, polish, rank,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:  # fmt: skip
         X, n_ranks = problem.X, duals[0].lo.shape[0]
-        factor: DenseFactor | LowRankFactor
+        factor: DenseFactor | ThinFactor | LowRankFactor
         if rank is None:
-            factor = DenseFactor(self.kernel, X, rho, self.n_threads, products)
+            # far from what the residuals can see
+            allowed = 1e-4 * rho * min(filter(None, (e_abs, e_rel)), default=0.0)
+            threads = self.n_threads
+            factor = exact_factor(self.kernel, X, rho, allowed, threads, products)
         else:
             factor = LowRankFactor(self.kernel, X, rho, rank, self.n_threads)
         lo, hi, pn, pp = (

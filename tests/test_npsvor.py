@@ -34,7 +34,13 @@ from strategies import cases, moderate, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
-from ordinal._admm import DenseFactor, LowRankFactor, incomplete_cholesky
+from ordinal._admm import (
+    DenseFactor,
+    LowRankFactor,
+    ThinFactor,
+    exact_factor,
+    incomplete_cholesky,
+)
 from ordinal._fit import Monitor
 from ordinal._gram import Gram
 from ordinal._smo import solve
@@ -861,6 +867,45 @@ def test_the_products_of_a_dense_factor():
     assert_allclose(factor.apply(Q), Q @ M, atol=1e-11)
     assert_allclose(factor.product(Q), Q @ K, atol=1e-10)
     assert_array_equal(factor.coefficients(Q), Q.T)
+
+
+@pytest.mark.parametrize("kernel", [kernels.RBF(1e-3), kernels.Linear()], ids=repr)
+def test_a_smooth_kernel_goes_through_thin_products(kernel):
+    X, _ = sample(300, 4)
+    Q = np.random.default_rng(2).normal(size=(4, 300))
+    thin, dense = exact_factor(kernel, X, 0.7, 1e-6, 1), DenseFactor(kernel, X, 0.7, 1)
+    assert type(thin) is ThinFactor
+    off = np.linalg.norm(thin.apply(Q) - dense.apply(Q), axis=1)
+    assert np.all(off <= 1e-6 / 0.7 * np.linalg.norm(Q, axis=1))
+    assert_allclose(thin.product(Q), dense.product(Q), rtol=1e-12)
+    assert_array_equal(thin.coefficients(Q), Q.T)
+    assert_array_equal(thin.support, dense.support)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "X", "allowed"),
+    [
+        (kernels.RBF(10.0), sample(300, 4)[0], 1e-6),  # of full rank
+        (kernels.RBF(1e-3), sample(300, 4)[0], 0.0),  # a tolerance of 0
+        (kernels.Linear(), np.zeros((300, 2)), 1e-6),  # of rank 0
+        (lambda A, B: A @ B.T, sample(300, 4)[0], 1e-6),  # perhaps indefinite
+    ],
+)
+def test_other_kernels_go_through_the_whole_matrix(kernel, X, allowed):
+    assert type(exact_factor(kernel, X, 1.0, allowed, 1)) is DenseFactor
+
+
+def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
+    X, y = sample(300, 4)
+    path = [{"C1": C} for C in (0.1, 1.0, 10.0)]
+    options = {"solver": "admm", "gamma": 1e-2, "e_rel": 1e-3}
+    thin = fit_npsvor_path(X, y, path, **options)
+    monkeypatch.setattr("ordinal._admm._THIN", 10**9)
+    for a, b in zip(thin, fit_npsvor_path(X, y, path, **options), strict=True):
+        assert_array_equal(a.convergence.n_iter, b.convergence.n_iter)
+        f = b.decision_function(X)
+        assert_allclose(a.decision_function(X), f, atol=1e-5 * np.abs(f).max())
+        assert a.coef.shape == b.coef.shape
 
 
 def test_a_factor_stops_where_duplicate_rows_leave_nothing():

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal import _tasks, metrics
+from ordinal import _tasks, metrics, npsvor, svor
 from ordinal._progress import Progress, _duration
 from ordinal.kernels import RBF
 from ordinal.model_selection import (
@@ -136,6 +136,36 @@ def test_a_path_is_a_row_of_fits(fit):
         # both optima lie between the primal and the dual value of either
         gap = model.convergence.gap + alone.convergence.gap
         assert abs(model.convergence.primal - alone.convergence.primal) <= gap + 1e-9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"normalize": True}, {"solver": "admm"}, {"solver": "admm", "rank": 20}],
+    ids=str,
+)
+def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):
+    work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
+    points = [{"C1": C} for C in (0.1, 1.0, 100.0)]
+    models, f = npsvor.fit_path(
+        work, y[:70], points, None, test, gamma=0.3, classes=[0, 1, 2, 3, 4], **options
+    )
+    judged_alike(models, f, test)
+
+
+@pytest.mark.parametrize("fit", SVOR)
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+def test_the_test_rows_of_a_path_are_judged_as_by_its_models(fit):
+    work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
+    models, f = svor.fit_path(
+        _tasks._SVOR[fit], work, y[:70], [0.1, 1.0], None, test, gamma=0.3
+    )
+    judged_alike(models, f, test)
+
+
+def judged_alike(models, f, test):
+    for model, scores in zip(models, f, strict=True):
+        assert_allclose(scores, model.decision_function(test), rtol=1e-9, atol=1e-9)
+        assert_array_equal(model._labels(scores), model.predict(test))
 
 
 def test_kept_products_change_no_bit():

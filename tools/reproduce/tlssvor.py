@@ -21,12 +21,13 @@ import math
 import sys
 import time
 import warnings
-from itertools import product
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 import ordinal
+from ordinal.model_selection import UniformDesign
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from _common import header
@@ -34,7 +35,6 @@ from _common import header
 WRONG = (0, 4, 8, 12)  # percent of the learned rows
 U = {"np-SVOR": math.inf, "TLS-SVOR": 1.5}
 MEASURES = ("MAE", "MZE")
-GRID = list(product(range(-3, 4), np.arange(-2, 1.01, 0.5).tolist()))
 
 
 def thirds(y, rng):
@@ -57,21 +57,27 @@ def swapped(y, percent, rng):
 
 def errors(u, learn, validate, test):
     """MAE and MZE of the test rows, each at the point that validation picks for it."""
-    found = []
-    for log_C, log_gamma in GRID:
+
+    @cache
+    def at(point):
+        """Both measures of the validation rows, and of the test rows."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
-            model = ordinal.fit_tlssvor(
-                *learn, u=u, C=10.0**log_C, gamma=10.0**log_gamma, n_threads=1
-            )
-        of_parts = []
-        for X, y in (validate, test):
-            miss = np.abs(model.predict(X) - y)
-            of_parts.append((miss.mean(), (miss > 0).mean()))
-        found.append(of_parts)
-    validated, tested = np.swapaxes(found, 0, 1)
-    best = validated.argmin(axis=0)
-    return tested[best, range(len(MEASURES))]
+            model = ordinal.fit_tlssvor(*learn, u=u, n_threads=1, **dict(point))
+        miss = [np.abs(model.predict(X) - y) for X, y in (validate, test)]
+        return [((x.mean(), (x > 0).mean())) for x in miss]
+
+    def searched(m):
+        stages, tried, best = UniformDesign().stages(learn[0]), [], None
+        while True:
+            try:
+                points = stages.send(best and dict(best))
+            except StopIteration:
+                return at(best)[1][m]
+            tried += sorted(tuple(point.items()) for point in points)
+            best = min(tried, key=lambda point: at(point)[0][m])
+
+    return [searched(m) for m in range(len(MEASURES))]
 
 
 def experiment(seed, noise):
@@ -88,7 +94,7 @@ def experiment(seed, noise):
         for j, percent in enumerate(WRONG):
             labels = swapped(learn[1], percent, np.random.default_rng(order))
             for i, u in enumerate(U.values()):
-                out[i, j] += errors(u, (learn[0], labels), validate, test) / 3
+                out[i, j] += np.divide(errors(u, (learn[0], labels), validate, test), 3)
     return out
 
 
@@ -129,9 +135,7 @@ def main():
     mean, root = found.mean(axis=0), math.sqrt(args.sets)
     spread = found.std(axis=0, ddof=1) / root
     growth = found[:, :, -1] - found[:, :, 0]
-    print(
-        header(ordinal), f"\n# {args.sets} sets, noise {args.noise}, {len(GRID)} points"
-    )
+    print(header(ordinal), f"\n# {args.sets} sets, noise {args.noise}")
     for m, measure in enumerate(MEASURES):
         columns = "".join(f"{percent:>7} %" for percent in WRONG)
         print(f"\n## Figure {m + 1}: {measure}\n{'':9}{columns}  grows")
