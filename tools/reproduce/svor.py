@@ -120,8 +120,8 @@ def by_measure(fit, X, y, *, seed, **options):
 
 
 def fits(found):
-    """How the fits of `by_measure` ended, and their seconds; each that differs once.
-    Those of all training rows come without seconds."""
+    """How the fits of `by_measure` ended, each that differs once, and their seconds in
+    all; fits to all training rows come without."""
     status, seconds = {}, {}
     for result in found.values():
         for i, search in enumerate(result.selections):
@@ -202,10 +202,12 @@ def main():
     print(header(ordinal), f"\n# {args.splits} partitions, {grid}, seed {args.seed}")
     with store_folder(args) as store:
         for bins in args.bins:
-            print(f"\n## Table {bins // 5}: {bins} bins\n{HEADING}")
-            for name, method in product(args.sets, args.methods):
-                if (name, bins, method) in PAPER:
-                    print(row(args, name, bins, method, store), flush=True)
+            cells = product(args.sets, [bins], args.methods)
+            cells = [cell for cell in cells if cell in PAPER]
+            if cells:
+                print(f"\n## Table {bins // 5}: {bins} bins\n{HEADING}")
+            for cell in cells:
+                print(row(args, *cell, store), flush=True)
 
 
 if __name__ == "__main__":
