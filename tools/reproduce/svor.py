@@ -28,7 +28,11 @@ kept in that folder, and the same command goes on where it was killed.
 
 SVOREX and Shashua-Levin on Abalone come out with less MZE and more MAE than the paper
 says. That is not the search's doing: no C and kappa of a fine grid brings the MAE on
-the first partition's test rows below 1.47 with 10 bins.
+the first partition's test rows below 1.47 with 10 bins. Nor is it the solver's: the
+authors' own code, in skordinal, predicts the same there at the same C and kappa (99 %
+of the rows and more). Leaving the sex out, or in one feature, changes little. On
+California housing both methods are better than the paper says, in the cross validation
+as well.
 """
 
 import argparse
