@@ -91,12 +91,16 @@ class _Point:
             self.mu[1:-1] = np.where(mu > dust, mu, 0)
         self.f = np.zeros(n)
         self.low, self.up = np.zeros(T), np.zeros(T)
-        self.judge()
+        self._score()
+
+    def _score(self) -> None:
+        """f from the kernel itself."""
+        beta = self.g.sum(axis=0)
+        self.f[:] = self.gram.product(beta[None])[0] if beta.any() else 0.0
 
     def judge(self) -> np.ndarray:
         """f from the kernel itself, low and up from it; the violation, (1,)."""
-        beta = self.g.sum(axis=0)
-        self.f[:] = self.gram.product(beta[None])[0] if beta.any() else 0.0
+        self._score()
         self._slopes()
         return np.array([(self.low - self.up).max()])
 

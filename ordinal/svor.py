@@ -542,16 +542,15 @@ def _thresholds(terms: Terms, s: Solution) -> np.ndarray:
     if terms.coupled:
         return 0.5 * (s.low + s.up)
     v = s.f + terms.slope
-    order = np.argsort(v, axis=1, kind="stable")
-    v = np.take_along_axis(v, order, axis=1)
-    width = np.take_along_axis(terms.hi - terms.lo, order, axis=1)
-    sums = np.cumsum(width, axis=1)
+    every = np.arange(len(v))
+    ordered = every[:, None], np.argsort(v, axis=1, kind="stable")
+    v = v[ordered]
+    sums = np.cumsum((terms.hi - terms.lo)[ordered], axis=1)
     below = -terms.lo.sum(axis=1)
     if terms.price is None:
         rounding = 1e-12 * sums[:, -1]
         first = (sums < (below - rounding)[:, None]).sum(axis=1)
         last = (sums < (below + rounding)[:, None]).sum(axis=1)
-        every = np.arange(len(v))
         return 0.5 * (v[every, first] + v[every, np.minimum(last, v.shape[1] - 1)])
     b = np.empty(len(v))
     for j, price in enumerate(terms.price):
