@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import inspect
-import pickle
 import re
 import signal
 import time
@@ -12,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from files import assert_same_fields, copies, load_edited, replaced_once
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -1360,29 +1360,10 @@ def example(name):
     return fit_svorim(X, y, kernel=kernels.Polynomial(2), cost=SKEW), X
 
 
-def assert_same_fields(a, b):
-    assert type(a) is type(b)
-    for field in dataclasses.fields(a):
-        x, y = getattr(a, field.name), getattr(b, field.name)
-        if isinstance(x, np.ndarray):
-            assert_array_equal(x, y)
-            assert x.dtype == y.dtype
-            assert not y.flags.writeable
-        elif dataclasses.is_dataclass(x):
-            assert_same_fields(x, y)
-        else:
-            assert x == y
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_survives_file_and_pickle(name, tmp_path):
     model, X = example(name)
-    model.save(tmp_path / "model.npz")
-    for copy in (
-        ordinal.load(tmp_path / "model.npz"),
-        pickle.loads(pickle.dumps(model)),
-    ):
-        assert_same_fields(model, copy)
+    for copy in copies(model, tmp_path):
         assert_array_equal(copy.decision_function(X), model.decision_function(X))
         assert_array_equal(copy.predict(X), model.predict(X))
         assert copy.predict(X).dtype == model.classes.dtype
@@ -1466,14 +1447,8 @@ def test_a_model_file_that_contradicts_itself_is_refused(
     name, field, edit, message, tmp_path
 ):
     model, _ = example(name)
-    path = tmp_path / "model.npz"
-    model.save(path)
-    with np.load(path) as members:
-        arrays = dict(members)
-    arrays[f"model.{field}"] = edit(arrays[f"model.{field}"])
-    np.savez(path, **arrays)
     with pytest.raises(ValueError, match=message):
-        ordinal.load(path)
+        load_edited(model, tmp_path, {field: edit})
 
 
 @pytest.mark.parametrize(
@@ -1490,16 +1465,9 @@ def test_a_model_file_that_contradicts_itself_is_refused(
 )
 def test_a_header_that_contradicts_the_arrays_is_refused(name, old, new, tmp_path):
     model, _ = example(name)
-    path = tmp_path / "model.npz"
-    model.save(path)
-    with np.load(path) as members:
-        arrays = dict(members)
-    text = arrays["header"].tobytes().decode()
-    assert text.count(old) == 1
-    arrays["header"] = np.frombuffer(text.replace(old, new).encode(), np.uint8)
-    np.savez(path, **arrays)
+    edits = {"header": replaced_once(old, new)}
     with pytest.raises(ValueError, match="is not an ordinal model file"):
-        ordinal.load(path)
+        load_edited(model, tmp_path, edits)
 
 
 # Refusals

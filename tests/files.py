@@ -1,0 +1,63 @@
+"""Models through files and pickles, and files that someone has edited."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+import ordinal
+
+
+def assert_same_fields(a, b):
+    """Equal to the last bit, field by field, and the arrays of b read-only."""
+    assert type(a) is type(b)
+    for field in dataclasses.fields(a):
+        x, y = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(x, np.ndarray):
+            assert_array_equal(x, y)
+            assert x.dtype == y.dtype
+            assert not y.flags.writeable
+        elif dataclasses.is_dataclass(x):
+            assert_same_fields(x, y)
+        else:
+            assert x == y
+
+
+def copies(model, folder):
+    """The model from a file and from a pickle, each with the same fields."""
+    model.save(folder / "model.npz")
+    loaded = ordinal.load(folder / "model.npz")
+    for copy in (loaded, pickle.loads(pickle.dumps(model))):
+        assert_same_fields(model, copy)
+        yield copy
+
+
+def load_edited(model, folder, edits):
+    """Save the model, change members of the file by the functions `edits`, load it.
+
+    A member is named "header", which is then given as text, or as a field.
+    """
+    path = folder / "model.npz"
+    model.save(path)
+    with np.load(path) as members:
+        arrays = dict(members)
+    for name, edit in edits.items():
+        if name == "header":
+            text = edit(arrays[name].tobytes().decode())
+            arrays[name] = np.frombuffer(text.encode(), np.uint8)
+        else:
+            assert f"model.{name}" in arrays
+            arrays[f"model.{name}"] = edit(arrays[f"model.{name}"])
+    np.savez(path, **arrays)
+    return ordinal.load(path)
+
+
+def replaced_once(old, new):
+    """An edit of text in which `old` stands once."""
+
+    def edit(text):
+        assert text.count(old) == 1
+        return text.replace(old, new)
+
+    return edit
