@@ -402,7 +402,7 @@ def test_f_follows_every_change_of_g(kind, n, monkeypatch):
 
     monkeypatch.setattr(_Point, "judge", spy)
     solved(p, tol=1e-3, n_threads=2)
-    assert len(seen) > 1
+    assert seen[0].any()  # from 0 to there by blocks and Newton steps alone
 
 
 @every_kind
