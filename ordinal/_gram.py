@@ -38,7 +38,8 @@ class Gram:
         self.full = rows >= n
         products = products if self.full else None  # of tiles, and not of single rows
         self._values = kernels.on_itself(kernel, X, n_threads, products)
-        self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
+        with np.errstate(over="ignore"):  # the tiles are checked
+            self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
