@@ -250,7 +250,7 @@ def incomplete_cholesky(
     values = kernels.on_itself(kernel, X, n_threads)
     left = kernels.diagonal(kernel, X)  # diagonal of K - L L'
     trace = left.sum()
-    most = min(int(rank) if not isinstance(rank, float) else most or n, n)
+    most = min(n, (most or n) if isinstance(rank, float) else int(rank))
     floor = 1e-12 * left.max()
     if not left.min() >= 0:
         raise ValueError("kernel must be positive semi-definite: a k(x, x) is below 0")

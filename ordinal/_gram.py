@@ -38,7 +38,9 @@ class Gram:
         self.full = rows >= n
         products = products if self.full else None  # of tiles, and not of single rows
         self._values = kernels.on_itself(kernel, X, n_threads, products)
-        with np.errstate(over="ignore"):  # the tiles are checked
+        # first of all: it names a row that is too long. What a float cannot hold is
+        # refused with its tile
+        with np.errstate(over="ignore"):
             self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))

@@ -30,7 +30,9 @@ import numpy as np
 from . import kernels
 from ._fit import Convergence, Status
 from ._probability import CumulativeLink, SoftmaxLink
+from ._problem import check_features
 from ._sparse import CSR, frozen
+from ._threads import resolve_n_threads
 
 _FORMAT, _VERSION = "ordinal-model", 1
 _ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
@@ -173,6 +175,18 @@ def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
     return support if isinstance(support, CSR) else frozen(support)
 
 
+def decision(model: Any, X: Any) -> np.ndarray:
+    """The `decision_function` of a kernel model, from k(X, support) @ coef.
+
+    Raises ValueError or TypeError as `check_features`.
+    """
+    missing = kernels.takes_missing(model.kernel)
+    X = check_features(X, model.n_features, missing=missing)
+    n_threads = resolve_n_threads(None)
+    values = kernels.Evaluator(model.kernel, X, model.support, n_threads)
+    return model._decided(values.product(_columns(model)))
+
+
 def decisions(
     models: Sequence[Any], used: Sequence[np.ndarray], X: np.ndarray | CSR, X_test: Any
 ) -> Sequence[np.ndarray | None]:
@@ -183,10 +197,7 @@ def decisions(
     """
     if X_test is None or isinstance(models[0].kernel, kernels.Precomputed):
         return [None] * len(models)
-    columns = [
-        model.coef.reshape(rows.size, -1)
-        for model, rows in zip(models, used, strict=True)
-    ]
+    columns = [_columns(model) for model in models]
     ends = np.cumsum([c.shape[1] for c in columns])
     coef = np.zeros((len(X), ends[-1]))
     for rows, c, end in zip(used, columns, ends, strict=True):
@@ -195,6 +206,11 @@ def decisions(
     values = kernels.Evaluator(models[0].kernel, X_test, kernels.take(X, some))
     sums = np.split(values.product(coef[some]), ends[:-1], axis=1)
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
+
+
+def _columns(model: Any) -> np.ndarray:
+    """The coefficients as a matrix, which may have no rows."""
+    return model.coef[:, None] if model.coef.ndim == 1 else model.coef
 
 
 def check_support(support: Any, kernel: Any, m: int, n_features: int) -> None:

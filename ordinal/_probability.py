@@ -192,16 +192,17 @@ def cost_of_rule(
     return default if cost is None else check_cost(cost, r)
 
 
-def predict_ranks(
-    model: Any, X: Any, rule: str, plain: str, cost: Any
-) -> np.ndarray | None:
-    """Ranks by a rule on the model's probabilities, None for its `plain` rule.
+def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarray:
+    """Labels by the model's `plain` rule on its decision function, or by one on its
+    probabilities.
 
     Raises ValueError as `cost_of_rule`, or for probabilities that the model lacks.
     """
     rules = plain, "mode", "median", "cost"
     table = cost_of_rule(rule, rules, cost, model.cost, model.classes.size)
-    return None if rule == plain else decide(model.predict_proba(X), rule, table)
+    if rule == plain:
+        return model._labels(model.decision_function(X))
+    return model.classes[decide(model.predict_proba(X), rule, table)]
 
 
 def require_link(link: Any) -> Any:

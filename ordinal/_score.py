@@ -10,11 +10,10 @@ import numpy as np
 
 from . import kernels
 from ._fit import Convergence, DisorderedThresholdsWarning, Monitor, worse
-from ._model import ThresholdModel, check_support
-from ._probability import CumulativeLink, out_of_fold, predict_ranks, require_link
-from ._problem import Problem, check_features
+from ._model import ThresholdModel, check_support, decision
+from ._probability import CumulativeLink, out_of_fold, predicted, require_link
+from ._problem import Problem
 from ._sparse import CSR
-from ._threads import resolve_n_threads
 
 
 class ScoreModel(ThresholdModel):
@@ -69,12 +68,7 @@ class ScoreModel(ThresholdModel):
             If X is not a finite real matrix of `n_features` columns; the Pearson
             kernel takes NaN.
         """
-        missing = kernels.takes_missing(self.kernel)
-        X = check_features(X, self.n_features, missing=missing)
-        values = kernels.Evaluator(
-            self.kernel, X, self.support, resolve_n_threads(None)
-        )
-        return self._decided(values.product(self.coef[:, None]))
+        return decision(self, X)
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
         """The score from the (n, 1) sums over the support rows."""
@@ -137,10 +131,7 @@ class ScoreModel(ThresholdModel):
             If a rule on probabilities is asked of a model without them, or `cost` is
             not as in `fit_svorim`.
         """
-        ranks = predict_ranks(self, X, rule, "threshold", cost)
-        if ranks is None:
-            return self._labels(self.decision_function(X))
-        return self.classes[ranks]
+        return predicted(self, X, rule, "threshold", cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """`predict` of rows with the scores f, by the thresholds."""

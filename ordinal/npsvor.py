@@ -41,12 +41,12 @@ from ._admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor, solve_a
 from ._blocks import LEAST_ROWS, feasible, mend
 from ._fit import Convergence, Monitor, State, Status, worse
 from ._gram import Gram
-from ._model import Model, check_support, decisions, support_rows
+from ._model import Model, check_support, decision, decisions, support_rows
 from ._probability import (
     SoftmaxLink,
     fold_numbers,
     out_of_fold,
-    predict_ranks,
+    predicted,
     require_link,
 )
 from ._problem import (
@@ -55,7 +55,6 @@ from ._problem import (
     check_choice,
     check_cost,
     check_count,
-    check_features,
     check_flag,
     check_nonnegative,
     check_positive,
@@ -131,12 +130,7 @@ class NpsvorModel(Model):
             If X is not a finite real matrix of `n_features` columns; the Pearson
             kernel takes NaN.
         """
-        missing = kernels.takes_missing(self.kernel)
-        X = check_features(X, self.n_features, missing=missing)
-        values = kernels.Evaluator(
-            self.kernel, X, self.support, resolve_n_threads(None)
-        )
-        return self._decided(values.product(self.coef))
+        return decision(self, X)
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
         """The distances from the (n, r) sums over the support rows."""
@@ -196,10 +190,7 @@ class NpsvorModel(Model):
             If a rule on probabilities is asked of a model without them, or `cost` is
             not as in `fit_npsvor`.
         """
-        ranks = predict_ranks(self, X, rule, "nearest", cost)
-        if ranks is None:
-            return self._labels(self.decision_function(X))
-        return self.classes[ranks]
+        return predicted(self, X, rule, "nearest", cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """`predict` of rows at the distances f, by the nearest hyperplane."""

@@ -162,6 +162,12 @@ def test_the_test_rows_of_a_path_are_judged_as_by_its_models(fit):
     judged_alike(models, f, test)
 
 
+def test_models_without_support_judge_test_rows():
+    models, f = svor.fit_path("svorim", X, y, [0.1, 1.0], None, X[:9], tol=9.0)
+    assert all(len(model.support) == 0 for model in models)
+    judged_alike(models, f, X[:9])
+
+
 def judged_alike(models, f, test):
     for model, scores in zip(models, f, strict=True):
         assert_allclose(scores, model.decision_function(test), rtol=1e-9, atol=1e-9)
