@@ -8,7 +8,7 @@ import math
 from itertools import count
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 from scipy.special import log_ndtr
 
 # Kernels
@@ -433,13 +433,23 @@ def variational_bound(K, h, A, y, b, v):
 
 
 def exact_evidence(K, y, b, v):
-    """P(D): f plus noise is normal, and every row has it between two thresholds."""
+    """P(D) by the trapezoidal rule over f = Lz, z standard normal (three rows at most).
+
+    The noise smooths every factor, so that the rule's error falls as
+    exp(-2 (pi sigma / h)^2) with its step h: to rounding at h = 0.6 sigma.
+    """
     n = len(y)
+    h = min(0.25, 0.6 * math.sqrt(v))
+    axis = h * np.arange(-math.ceil(8.5 / h), math.ceil(8.5 / h) + 1)
+    z = np.stack(np.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n)
+    f = z @ np.linalg.cholesky(K).T
     edges = np.concatenate([[-np.inf], b, [np.inf]])
-    y = np.asarray(y)
-    return stats.multivariate_normal(np.zeros(n), K + v * np.eye(n)).cdf(
-        edges[y + 1], lower_limit=edges[y]
-    )
+    sigma = math.sqrt(v)
+    density = (h / math.sqrt(2 * math.pi)) ** n * np.exp(-0.5 * (z**2).sum(axis=1))
+    for row, rank in zip(f.T, y, strict=True):
+        upper, lower = edges[rank + 1] - row, edges[rank] - row
+        density *= special.ndtr(upper / sigma) - special.ndtr(lower / sigma)
+    return density.sum()
 
 
 def sampled_evidence(K, y, b, v, h, A, n_samples, rng):
