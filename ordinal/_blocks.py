@@ -2,8 +2,9 @@
 
 A kernel advances tasks by blocks, with the interpreter's lock released, and returns
 several times a second. Between its turns missing rows of K are computed, Newton steps
-taken where SMO turns slow, and the monitor is asked. What counts in the end is judged
-afresh, from the kernel in double: float32 rows leave errors that add up.
+taken where SMO turns slow, or the active set of a path pivoted to the end, and the
+monitor is asked. What counts in the end is judged afresh, from the kernel in double:
+float32 rows leave errors that add up.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 
 from ._fit import Monitor, Status
 from ._gram import Gram
+from ._solvers._active_set import ActiveSet
 from ._solvers._blocks import Phase
 from ._threads import Pool
 
@@ -21,6 +23,8 @@ AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 PATIENCE = 0.5
 LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
+PIVOTS = 500  # of an active set before the monitor is asked again
+_FACE_ROOM = 512  # free variables for which pivots are cheaper than what else there is
 _IN_VAIN = 6  # times that all is recomputed without a fifth less violation to show
 
 
@@ -31,11 +35,19 @@ def block_size(n: int, capacity: int) -> int:
     return min(1536, max(64, n // 4 // 64 * 64), max(16, capacity // 16 * 16))
 
 
+def active_set(K: np.ndarray, curvature: np.ndarray) -> ActiveSet:
+    """For problems over K one after the other, as those of a path.
+
+    `curvature` (T,) is that of the z of their T equalities, 0 where they have none."""
+    room = min(_FACE_ROOM, curvature.size * len(K)) + curvature.size
+    return ActiveSet(K, curvature, room)
+
+
 def run(
     tasks: list,
     points: np.ndarray,
     advance: Callable[[float, int], None],
-    newton: Callable[[int], bool],
+    leap: Callable[[int], int],
     judge: Callable[[], np.ndarray],
     *,
     gram: Gram,
@@ -52,8 +64,9 @@ def run(
         Their dual points, which the tasks change in place.
     advance : callable(seconds, n_threads)
         Blocks of SMO on whatever task is in phase RUN or READY.
-    newton : callable(k)
-        A Newton step of task k; whether it moved.
+    leap : callable(k)
+        A Newton step of task k, or pivots of its active set; how many, 0 if it did not
+        move.
     judge : callable()
         All that follows from `points` afresh, in double; returns the violations, (r,).
 
@@ -71,11 +84,11 @@ def run(
     under_way: dict[int, Future] = {}  # Newton steps on threads of the pool
 
     def step(k: int) -> bool:
-        moved = newton(k)
-        # where it did not, it is not worth trying again soon
-        patience = PATIENCE if moved else 2 * tasks[k].patience
-        tasks[k].newton_done(patience, int(moved))
-        return moved
+        steps = leap(k)
+        # where it did not move, it is not worth trying again soon
+        patience = PATIENCE if steps else 2 * tasks[k].patience
+        tasks[k].leapt(patience, steps)
+        return steps > 0
 
     with Pool(n_workers) as pool:
         while True:

@@ -22,6 +22,8 @@ class Gram:
     diagonal : (n,) float64
     full : bool
         Every row is held, row i at slot i.
+    exact : (n, n) float64 or None
+        K in double, for a path of fits where there is room for it.
     concurrent : bool
         Several threads may ask for rows and blocks.
     """
@@ -45,7 +47,7 @@ class Gram:
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
-        self._exact: np.ndarray | None = None  # K in double
+        self.exact: np.ndarray | None = None
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
             self._values.triangle(self.K, mirror=True)
@@ -53,11 +55,11 @@ class Gram:
             self.diagonal = np.diagonal(self.K).astype(float)
             in_double = products is not None and isinstance(kernel, kernels.RBF)
             if in_double and rows >= 3 * n:  # that fits in `cache_mb` too
-                self._exact = np.empty((n, n))
-                self._values.triangle(self._exact, mirror=False)
+                self.exact = np.empty((n, n))
+                self._values.triangle(self.exact, mirror=False)
                 for part in kernels.strips(n):
                     below = slice(part.stop, n)
-                    self._exact[below, part] = self._exact[part, below].T
+                    self.exact[below, part] = self.exact[part, below].T
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
             self._holder = np.full(self.capacity, -1)  # which row a slot holds
@@ -96,8 +98,8 @@ class Gram:
     def block(self, index: np.ndarray) -> np.ndarray:
         """k(X[index], X[index]) in double and from the kernel itself; the tiles that
         hold its lower triangle."""
-        if self._exact is not None:
-            return self._exact[np.ix_(index, index)]
+        if self.exact is not None:
+            return self.exact[np.ix_(index, index)]
         out = np.empty((index.size, index.size))
         for rows in kernels.strips(index.size):
             for columns in kernels.strips(rows.stop):
@@ -107,8 +109,8 @@ class Gram:
 
     def product(self, g: np.ndarray) -> np.ndarray:
         """g K for g (r, n), in double and from the kernel itself."""
-        if self._exact is not None:
-            return g @ self._exact
+        if self.exact is not None:
+            return g @ self.exact
         used = np.flatnonzero((g != 0).any(axis=0))
         if isinstance(self.kernel, kernels.Precomputed):
             strips = kernels.strips(len(self.X))

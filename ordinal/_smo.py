@@ -13,18 +13,21 @@ a feasible g is optimal iff violation = max L - min R <= 0                      
 and any b in [-min R, -max L] is then a multiplier of the equality: the intercept of
 the decision function. `solve` works on several problems over one K at once: SMO by
 blocks (`_solvers/_smo.pyx`), Newton steps on all free variables where SMO turns slow,
-and at the end G afresh from the kernel in double, which is what is judged.
+or on a path the pivots of its active sets (`_solvers/_active_set.pyx`), and at the end
+G afresh from the kernel in double, which is what is judged.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ._blocks import AIM, PATIENCE, block_size, curves_down, run, verdict
+from ._blocks import AIM, PATIENCE, PIVOTS, block_size, curves_down, run, verdict
 from ._fit import Monitor, Status
 from ._gram import Gram
 from ._newton import step_on_face
 from ._solvers import _smo
+from ._solvers._active_set import ActiveSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +38,7 @@ class Solution:
     G: np.ndarray  # Kg, from the kernel in double
     b: np.ndarray
     violation: np.ndarray
-    n_iter: np.ndarray  # pair steps, plus one for every Newton step
+    n_iter: np.ndarray  # pair steps, Newton steps and pivots
     status: Status
 
 
@@ -51,11 +54,13 @@ def solve(
     max_iter: int,
     n_threads: int,
     monitor: Monitor,
+    active: Sequence[ActiveSet] = (),
 ) -> Solution:
     """Solve (Q) for every row of g, which is feasible and is overwritten.
 
-    Stops at violation <= tol for each, or after max_iter steps of one problem. The
-    result does not depend on n_threads.
+    `active` has the `active_set` of every row on a path. Stops at violation <= tol for
+    each, or after max_iter steps of one problem. The result does not depend on
+    n_threads.
     """
     r, n = g.shape
     q = block_size(n, gram.capacity)
@@ -68,7 +73,7 @@ def solve(
     tasks = [
         _smo.Task(
             gram.K, gram.slot, gram.diagonal, *problem(k),
-            blocks[k], AIM * tol, max_iter, PATIENCE,
+            blocks[k], AIM * tol, max_iter, PATIENCE, active[k].room if active else 0,
         )
         for k in range(r)
     ]  # fmt: skip
@@ -78,8 +83,16 @@ def solve(
     def advance(seconds: float, threads: int) -> None:
         _smo.advance_all(tasks, space, seconds, threads)
 
-    def newton(k: int) -> bool:
-        return newton_step(gram, *problem(k))
+    for task, faces in zip(tasks, active, strict=False):
+        task.face_size = faces.size
+
+    def leap(k: int) -> int:
+        if not tasks[k].pivots:
+            return int(newton_step(gram, *problem(k)))
+        most = min(PIVOTS, max_iter - tasks[k].steps)
+        pivots = active[k].minimise(*problem(k), AIM * tol, most)
+        tasks[k].face_size = active[k].size
+        return pivots
 
     def judge() -> np.ndarray:
         """Violations, from the kernel itself."""
@@ -90,7 +103,7 @@ def solve(
         return L_max - R_min
 
     violation, stopped = run(
-        tasks, g, advance, newton, judge,
+        tasks, g, advance, leap, judge,
         gram=gram, tol=tol, n_threads=n_threads, monitor=monitor,
     )  # fmt: skip
     short = bool((violation > tol).any())

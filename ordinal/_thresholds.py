@@ -20,7 +20,8 @@ minimum from the first one on, as in (17) and (18) of Chu and Keerthi. A feasibl
 optimal iff violation = max_j (low_j - up_j) <= 0, and b_j lies in [low_j, up_j]. (KKT)
 
 `solve` works by SMO in blocks (`_solvers/_thresholds.pyx`), Newton steps on all free
-variables where SMO turns slow, and judges f afresh from the kernel in double.
+variables where SMO turns slow, or on a path the pivots of its active set
+(`_solvers/_active_set.pyx`), and judges f afresh from the kernel in double.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from ._blocks import (
     AIM,
     LEAST_ROWS,
     PATIENCE,
+    PIVOTS,
     block_size,
     curves_down,
     run,
@@ -39,6 +41,7 @@ from ._blocks import (
 from ._fit import Monitor, Status
 from ._gram import Gram
 from ._newton import step_on_face
+from ._solvers._active_set import ActiveSet
 from ._solvers._thresholds import Task
 
 _DUST = 1e-15  # of the sum of all |g|: a mu that is 0 but for rounding
@@ -67,7 +70,7 @@ class Solution:
     low: np.ndarray  # (T,)
     up: np.ndarray  # (T,)
     violation: float
-    n_iter: int  # pair steps, plus one for every Newton step
+    n_iter: int  # pair steps, Newton steps and pivots
     status: Status
 
 
@@ -218,11 +221,12 @@ def solve(
     max_iter: int,
     n_threads: int,
     monitor: Monitor,
+    active: ActiveSet | None = None,
 ) -> Solution:
     """Solve (Q) from the feasible point g, (T, n).
 
-    Stops at violation <= tol or after max_iter steps. The result does not depend on
-    n_threads.
+    `active` is the `active_set` of a path, with the curvature of z. Stops at violation
+    <= tol or after max_iter steps. The result does not depend on n_threads.
     """
     T = len(terms.lo)
     point = _Point(gram, terms, g)
@@ -231,15 +235,30 @@ def solve(
         return np.concatenate([a.ravel(), np.full(T, of_z)])
 
     box = 0.0 if terms.price is None else np.inf
+    lo, hi = by_entry(terms.lo, -box), by_entry(terms.hi, box)
+    slope = by_entry(terms.slope, 0.0)
     task = Task(
-        gram.K, gram.slot, gram.diagonal, point.entries, point.mu, point.f,
-        by_entry(terms.lo, -box), by_entry(terms.hi, box), by_entry(terms.slope, 0.0),
-        point.curvature, terms.coupled, _block_size(gram, T), AIM * tol, max_iter,
-        PATIENCE,
+        gram.K, gram.slot, gram.diagonal, point.entries, point.mu, point.f, lo, hi,
+        slope, point.curvature, terms.coupled, _block_size(gram, T), AIM * tol,
+        max_iter, PATIENCE, 0 if active is None else active.room,
     )  # fmt: skip
+    if active is not None:
+        task.face_size = active.size
+
+    def leap(_: int) -> int:
+        # tied thresholds share a sum, which the active set knows nothing of
+        if active is None or not task.pivots or point.mu.any():
+            return int(point.newton_step())
+        most = min(PIVOTS, max_iter - task.steps)
+        pivots = active.minimise(
+            point.entries, point.f, lo, hi, slope, slope, AIM * tol, most
+        )
+        task.face_size = active.size
+        return pivots
+
     violation, stopped = run(
-        [task], point.whole[None], task.advance, lambda k: point.newton_step(),
-        point.judge, gram=gram, tol=tol, n_threads=n_threads, monitor=monitor,
+        [task], point.whole[None], task.advance, leap, point.judge,
+        gram=gram, tol=tol, n_threads=n_threads, monitor=monitor,
     )  # fmt: skip
     beta = point.g.sum(axis=0)[None]
     curved_down = curves_down(gram, beta, point.f[None])

@@ -45,7 +45,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._blocks import mend, snap
+from ._blocks import active_set, mend, snap
 from ._fit import Convergence, Monitor, State
 from ._gram import Gram
 from ._model import decisions, support_rows
@@ -435,8 +435,15 @@ class _Job:
         """A model a C, and the numbers of its support rows."""
         models: list[SvorModel] = []
         used: list[np.ndarray] = []
-        gram = s = None
         unit = self._terms(problem)
+        gram = Gram(
+            self.kernel, problem.X, self.cache_mb, self.n_threads,
+            least_rows(len(unit.lo)), products,
+        )  # fmt: skip
+        active = s = None
+        if gram.exact is not None:
+            price = np.inf if unit.price is None else unit.price
+            active = active_set(gram.exact, np.ones(len(unit.lo)) / price)
         for i, C in enumerate(costs):
             weight = C * problem.weight
             terms = replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
@@ -452,14 +459,9 @@ class _Job:
                 g = _start(start, problem, terms, C)
             else:
                 g = np.zeros_like(terms.lo)
-            if gram is None:
-                gram = Gram(
-                    self.kernel, problem.X, self.cache_mb, self.n_threads,
-                    least_rows(len(terms.lo)), products,
-                )  # fmt: skip
             s = solve(
                 gram, terms, g, tol=self.tol, max_iter=self.max_iter,
-                n_threads=self.n_threads, monitor=self.monitor,
+                n_threads=self.n_threads, monitor=self.monitor, active=active,
             )  # fmt: skip
             used.append(np.flatnonzero(s.g.any(axis=0)))
             models.append(self._model(problem, terms, s, C, used[-1]))

@@ -6,7 +6,7 @@ cpdef enum Phase:
     RUN = 0     # choose a block next
     READY = 1   # block chosen, not yet solved
     WAIT = 2    # block chosen, some of its rows of K are missing
-    NEWTON = 3  # a step on all free variables is due
+    NEWTON = 3  # a step on all free variables is due, or pivots
     DONE = 4    # violation <= tol
     LIMIT = 5   # max_steps pair steps taken
     STUCK = 6   # rounding leaves no progress
@@ -32,6 +32,9 @@ cdef struct Progress:          # of one problem
     double best                # violation, least seen
     double mark                # objective then, or PROBATION blocks ago
     double noise               # violation that the errors of K explain
+    Py_ssize_t face_room       # free variables that its active set can hold
+    Py_ssize_t face_size       # and those that it does
+    bint pivots                # what is due is not a Newton step but pivots of that set
     int since                  # blocks since `mark`
     int phase
     bint indefinite            # a pair was met along which the objective curves down
@@ -72,15 +75,29 @@ cdef inline bint newton_is_due(
     Progress* at, Py_ssize_t free, Py_ssize_t waiting, double unsettled, Py_ssize_t n,
 ) noexcept nogil:
     """Whether SMO has had its time: `unsettled` times longer where many wait to join
-    the free variables, for a Newton step then does not end the fit."""
-    cdef double cost = at.patience * newton_cost(free + waiting, n)
-    return at.work > (cost if waiting <= SETTLED * free else unsettled * cost)
+    the free variables, for a Newton step then does not end the fit. Pivots of an active
+    set do, and are what is due where they cost less."""
+    cdef double cost = newton_cost(free + waiting, n)
+    cdef double pivots = pivots_cost(at, free, waiting, n)
+    if waiting > SETTLED * free:
+        cost *= unsettled
+    at.pivots = free + waiting <= at.face_room and pivots < cost
+    return at.work > at.patience * (pivots if at.pivots else cost)
 
 
 cdef inline double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:
     """Time of one Newton step, in the unit of block_cost."""
     cdef double f = free
     return f * (f * (f / 130 + 5) + 0.2 * n) + 1e6
+
+
+cdef inline double pivots_cost(
+    Progress* at, Py_ssize_t free, Py_ssize_t waiting, Py_ssize_t n,
+) noexcept nogil:
+    """Time for an active set to take in the free variables that it does not hold, which
+    seldom all stay, and those that wait, not each at the first attempt."""
+    cdef double f = free + 0.5 * waiting, new = max(0, free - at.face_size)
+    return (3 * waiting + new + 20) * (f * (0.28 * f + 0.06 * n) + 1500)
 
 
 cdef inline double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:

@@ -7,9 +7,11 @@ from libc.string cimport memset
 cdef class BlockTask:
     """Base of the kernels' tasks: one problem that is improved block by block."""
 
-    def __init__(self, double tol, int64_t max_steps, double patience):
+    def __init__(self, double tol, int64_t max_steps, double patience,
+                 Py_ssize_t face_room):
         memset(&self.at, 0, sizeof(Progress))
         self.at.tol, self.at.max_steps, self.at.patience = tol, max_steps, patience
+        self.at.face_room = face_room
         self.at.violation = self.at.best = INFINITY
 
     @property
@@ -40,7 +42,21 @@ cdef class BlockTask:
         """As it was when the last block was chosen."""
         return self.at.violation
 
-    def newton_done(self, double patience, int steps):
-        """Go on after a Newton step, or after it failed."""
+    @property
+    def pivots(self):
+        """What is due in phase NEWTON are pivots of an active set."""
+        return bool(self.at.pivots)
+
+    @property
+    def face_size(self):
+        """Free variables that the active set holds already."""
+        return self.at.face_size
+
+    @face_size.setter
+    def face_size(self, Py_ssize_t value):
+        self.at.face_size = value
+
+    def leapt(self, double patience, int steps):
+        """Go on after a Newton step or pivots, or after they failed."""
         self.at.phase, self.at.work, self.at.patience = RUN, 0, patience
         self.at.steps += steps

@@ -42,6 +42,16 @@ typedef struct {
   void (*add_rows)(double *G, const float *const *rows, const double *delta,
                    ptrdiff_t count, ptrdiff_t begin, ptrdiff_t end);
 
+  /* Active sets: out += sum_a c[a] A[row[a]]; y = A x and A += scale v v' for the lower
+   * triangle of a symmetric A of m rows. */
+  void (*combine_rows)(double *out, const double *A, ptrdiff_t stride,
+                       const int32_t *row, const double *c, ptrdiff_t count,
+                       ptrdiff_t n);
+  void (*symmetric_product)(const double *A, ptrdiff_t stride, const double *x,
+                            double *y, ptrdiff_t m);
+  void (*rank_one)(double *A, ptrdiff_t stride, const double *v, double scale,
+                   ptrdiff_t m);
+
   /* K = exp(-gamma max(aa + bb - 2 P, 0)) for one row of inner products. */
   void (*rbf_row_f32)(const double *P, double aa, const double *bb, double gamma,
                       float *K, ptrdiff_t n);

@@ -33,6 +33,17 @@ cdef extern from "simd.h" nogil:
             double* G, const float** rows, const double* delta, Py_ssize_t count,
             Py_ssize_t begin, Py_ssize_t end,
         ) noexcept nogil
+        void (*combine_rows)(
+            double* out, const double* A, Py_ssize_t stride, const int32_t* row,
+            const double* c, Py_ssize_t count, Py_ssize_t n,
+        ) noexcept nogil
+        void (*symmetric_product)(
+            const double* A, Py_ssize_t stride, const double* x, double* y,
+            Py_ssize_t m,
+        ) noexcept nogil
+        void (*rank_one)(
+            double* A, Py_ssize_t stride, const double* v, double scale, Py_ssize_t m,
+        ) noexcept nogil
         void (*rbf_row_f32)(
             const double* P, double aa, const double* bb, double gamma, float* K,
             Py_ssize_t n,

@@ -172,6 +172,79 @@ static void FN(add_rows)(double *restrict G, const float *const *rows,
   }
 }
 
+/* out += sum_a c[a] A[row[a]], eight rows to one pass over out. */
+static void FN(combine_rows)(double *restrict out, const double *restrict A,
+                             ptrdiff_t stride, const int32_t *row, const double *c,
+                             ptrdiff_t count, ptrdiff_t n) {
+  ptrdiff_t a = 0;
+  for (; a + 8 <= count; a += 8) {
+    const double *p[8];
+    for (int k = 0; k < 8; k++) p[k] = A + row[a + k] * stride;
+    const double *restrict p0 = p[0], *restrict p1 = p[1], *restrict p2 = p[2];
+    const double *restrict p3 = p[3], *restrict p4 = p[4], *restrict p5 = p[5];
+    const double *restrict p6 = p[6], *restrict p7 = p[7];
+    const double c0 = c[a], c1 = c[a + 1], c2 = c[a + 2], c3 = c[a + 3];
+    const double c4 = c[a + 4], c5 = c[a + 5], c6 = c[a + 6], c7 = c[a + 7];
+#pragma omp simd
+    for (ptrdiff_t i = 0; i < n; i++)
+      out[i] += ((c0 * p0[i] + c1 * p1[i]) + (c2 * p2[i] + c3 * p3[i])) +
+                ((c4 * p4[i] + c5 * p5[i]) + (c6 * p6[i] + c7 * p7[i]));
+  }
+  for (; a < count; a++) {
+    const double *restrict p = A + row[a] * stride;
+    const double ca = c[a];
+#pragma omp simd
+    for (ptrdiff_t i = 0; i < n; i++) out[i] += ca * p[i];
+  }
+}
+
+/* y = A x for a symmetric A of m rows, of which the lower triangle is stored: four rows
+ * at a time, each both a row and a column. */
+static void FN(symmetric_product)(const double *restrict A, ptrdiff_t stride,
+                                  const double *restrict x, double *restrict y,
+                                  ptrdiff_t m) {
+  for (ptrdiff_t a = 0; a < m; a += 4) {
+    const ptrdiff_t rows = m - a < 4 ? m - a : 4;
+    double t[4] = {0}, s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    const double *p[4];
+    for (ptrdiff_t k = 0; k < 4; k++) {
+      p[k] = A + (a + (k < rows ? k : 0)) * stride;
+      t[k] = k < rows ? x[a + k] : 0;
+    }
+    const double *restrict p0 = p[0], *restrict p1 = p[1];
+    const double *restrict p2 = p[2], *restrict p3 = p[3];
+    const double t0 = t[0], t1 = t[1], t2 = t[2], t3 = t[3];
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+    for (ptrdiff_t b = 0; b < a; b++) {
+      s0 += p0[b] * x[b];
+      s1 += p1[b] * x[b];
+      s2 += p2[b] * x[b];
+      s3 += p3[b] * x[b];
+    }
+#pragma omp simd
+    for (ptrdiff_t b = 0; b < a; b++)
+      y[b] += (t0 * p0[b] + t1 * p1[b]) + (t2 * p2[b] + t3 * p3[b]);
+    const double sums[4] = {s0, s1, s2, s3};
+    for (ptrdiff_t k = 0; k < rows; k++) {
+      y[a + k] = sums[k] + p[k][a + k] * t[k];
+      for (ptrdiff_t l = 0; l < k; l++) {
+        y[a + k] += p[k][a + l] * t[l];
+        y[a + l] += p[k][a + l] * t[k];
+      }
+    }
+  }
+}
+
+/* A += scale v v' for its lower triangle of m rows. */
+static void FN(rank_one)(double *restrict A, ptrdiff_t stride, const double *restrict v,
+                         double scale, ptrdiff_t m) {
+  for (ptrdiff_t a = 0; a < m; a++, A += stride) {
+    const double t = scale * v[a];
+#pragma omp simd
+    for (ptrdiff_t b = 0; b <= a; b++) A[b] += t * v[b];
+  }
+}
+
 /* exp(x) for x <= 0, about 1 ulp: x = n ln 2 + r, |r| <= ln(2) / 2, and a Taylor
  * polynomial whose first dropped term is r^8/8! < 2^-27 relative. Adding and
  * subtracting 1.5 2^23 rounds to the nearest integer and leaves it in the low bits.
@@ -411,6 +484,7 @@ static void FN(xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *restrict dW
 
 static const simd_loops FN(loops) = {
   STR(LEVEL), FN(smo_update), FN(threshold_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
+  FN(combine_rows), FN(symmetric_product), FN(rank_one),
   FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip), FN(xofm_scores), FN(xofm_scatter),
   FN(xofm_spread), FN(xofm_gather), FN(xofm_descend),
 };

@@ -1,0 +1,330 @@
+"""`ActiveSet.minimise`: feasible and no worse always, optimal where K has full rank."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from ordinal._solvers._active_set import ActiveSet
+from strategies import moderate, sample
+
+from ordinal import kernels, npsvor, svor
+from ordinal._blocks import mend
+
+ALL = 10_000  # pivots: more than any of these problems takes
+
+
+class Program(NamedTuple):
+    """K, and arrays of (T, n) that define boxes and slopes; (T,) curvatures of z."""
+
+    K: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    pn: np.ndarray
+    pp: np.ndarray
+    curvature: np.ndarray
+
+    @property
+    def priced(self):
+        return bool(self.curvature.any())
+
+    def active(self, room=None):
+        T = len(self.lo)
+        return ActiveSet(self.K, self.curvature, room or self.lo.size + T)
+
+
+class Point(NamedTuple):
+    g: np.ndarray
+    z: np.ndarray
+    f: np.ndarray
+    pivots: int
+
+
+def pivoted(p, g, active=None, *, tol=1e-6, most=ALL):
+    """What becomes of the feasible point g, (T, n)."""
+    T, n = g.shape
+    active = p.active() if active is None else active
+    box = np.full(T, np.inf if p.priced else 0.0)
+    z = -g.sum(axis=1) if p.priced else np.zeros(T)
+    entries, f = np.concatenate([g.ravel(), z]), p.K @ g.sum(axis=0)
+    ends = [np.concatenate([a.ravel(), b]) for a, b in ((p.lo, -box), (p.hi, box))]
+    slopes = [np.concatenate([a.ravel(), np.zeros(T)]) for a in (p.pn, p.pp)]
+    pivots = active.minimise(entries, f, *ends, *slopes, tol, most)
+    return Point(entries[: T * n].reshape(T, n), entries[T * n :], f, pivots)
+
+
+def value(p, g, z):
+    beta = g.sum(axis=0)
+    terms = np.maximum(p.pn * g, p.pp * g).sum() + 0.5 * p.curvature @ z**2
+    return 0.5 * beta @ p.K @ beta + terms
+
+
+def violation(p, s):
+    """The largest over the groups of max L - min R, from K."""
+    f = p.K @ s.g.sum(axis=0)
+    R = np.where(s.g < p.hi, f + np.where(s.g < 0, p.pn, p.pp), np.inf).min(axis=1)
+    L = np.where(s.g > p.lo, f + np.where(s.g > 0, p.pp, p.pn), -np.inf).max(axis=1)
+    if p.priced:
+        b = s.z * p.curvature
+        R, L = np.minimum(R, b), np.maximum(L, b)
+    return (L - R).max()
+
+
+def rounding(p, s):
+    """Of a derivative, and of a sum over a group."""
+    size = 1 + np.abs(p.K) @ np.abs(s.g).sum(axis=0) + np.abs([p.pn, p.pp]).max()
+    width = 1 + (p.hi - p.lo).sum(axis=1).max()
+    return 1e-12 * size.max(), 1e-14 * (99 + s.pivots) * width
+
+
+def assert_feasible_and_no_worse(p, s, start):
+    of_f, of_sum = rounding(p, s)
+    assert np.all((p.lo <= s.g) & (s.g <= p.hi))
+    assert_allclose(s.g.sum(axis=1), -s.z, atol=of_sum)
+    assert_allclose(s.f, p.K @ s.g.sum(axis=0), atol=of_f)
+    z = -start.sum(axis=1) if p.priced else np.zeros(len(start))
+    width = (p.hi - p.lo).sum()
+    assert value(p, s.g, s.z) <= value(p, start, z) + of_f * (1 + width)
+
+
+@st.composite
+def programs(draw, max_n=9, max_T=4, ridge=(0.0, 1e-6, 1.0)):
+    """(p, feasible start): rows of K repeat; boxes hold 0 and may be points."""
+    n, T = draw(st.integers(2, max_n)), draw(st.integers(1, max_T))
+    reals = st.floats(-2, 2, width=16)
+    B = draw(hnp.arrays(np.float64, (n, draw(st.integers(1, n + 1))), elements=reals))
+    if draw(st.booleans()):
+        B = B[draw(hnp.arrays(np.intp, n, elements=st.integers(0, n - 1)))]
+    K = B @ B.T + draw(st.sampled_from(ridge)) * np.eye(n)
+    ends = draw(hnp.arrays(np.float64, (2, T, n), elements=reals)) * draw(moderate)
+    ends *= draw(hnp.arrays(np.float64, (2, T, n), elements=st.sampled_from([0, 1])))
+    lo, hi = ends.min(axis=0).clip(max=0), ends.max(axis=0).clip(min=0)
+    slopes = draw(hnp.arrays(np.float64, (2, T, n), elements=reals))
+    if draw(st.booleans()):
+        slopes[1] = slopes[0]  # without kinks
+    curvature = np.zeros(T)
+    if draw(st.booleans()):
+        curvature = draw(
+            hnp.arrays(np.float64, T, elements=st.sampled_from([0.2, 1.0, 3.0]))
+        )
+    p = Program(K, lo, hi, slopes.min(axis=0), slopes.max(axis=0), curvature)
+    part = draw(hnp.arrays(np.float64, (T, n), elements=st.sampled_from([0, 0.3, 1])))
+    start = part * np.where(draw(st.booleans()), lo, hi)
+    return p, start if p.priced else mend(start, lo, hi)
+
+
+@given(programs(ridge=(1.0,)))
+def test_it_ends_at_the_optimum(case):
+    p, start = case
+    s = pivoted(p, start)
+    assert_feasible_and_no_worse(p, s, start)
+    assert violation(p, s) <= 0.9e-6 + rounding(p, s)[0]
+
+
+@given(programs())
+def test_whatever_k_is_the_point_is_feasible_and_no_worse(case):
+    p, start = case
+    assert_feasible_and_no_worse(p, pivoted(p, start), start)
+
+
+@given(programs(), st.integers(0, 9))
+def test_it_can_be_interrupted_after_any_pivot(case, most):
+    p, start = case
+    active = p.active()
+    s = pivoted(p, start, active, most=most)
+    assert s.pivots <= most
+    assert_feasible_and_no_worse(p, s, start)
+    again = pivoted(p, s.g, active)
+    assert_feasible_and_no_worse(p, again, s.g)
+
+
+@given(programs(ridge=(1.0,)), st.integers(1, 3))
+def test_without_room_the_point_is_feasible_and_no_worse(case, more):
+    p, start = case
+    s = pivoted(p, start, p.active(len(p.lo) + more))
+    assert_feasible_and_no_worse(p, s, start)
+
+
+@given(programs(ridge=(1.0,)), st.lists(st.floats(0.1, 10), min_size=2, max_size=6))
+def test_one_serves_the_problems_of_a_path(case, widths):
+    p, start = case
+    active, last = p.active(), 1.0
+    for width in widths:
+        q = p._replace(lo=width * p.lo, hi=width * p.hi)
+        start = np.clip(width / last * start, q.lo, q.hi)
+        start = start if p.priced else mend(start, q.lo, q.hi)
+        s = pivoted(q, start, active)
+        assert_feasible_and_no_worse(q, s, start)
+        assert violation(q, s) <= 0.9e-6 + rounding(q, s)[0]
+        start, last = s.g, width
+
+
+@given(programs(ridge=(1.0,)), st.integers(0, 40))
+def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
+    """However many entries came and went, and whichever groups have none."""
+    p, start = case
+    T, n = p.lo.shape
+    # every row at one threshold only: where it is free at two, K_FF is singular
+    own = np.arange(n) % T == np.arange(T)[:, None]
+    p = p._replace(lo=p.lo * own, hi=p.hi * own)
+    start = start * own if p.priced else mend(start * own, p.lo, p.hi)
+    active = p.active()
+    pivoted(p, start, active, most=most)
+    F, H = active.face()
+    T, n = p.lo.shape
+    assert len(F) == len(set(F)) == active.size
+    group, row = np.where(F < T * n, F // n, F - T * n), F % n
+    E = (group[:, None] == np.arange(T)) * 1.0
+    has_row = F < T * n
+    K = p.K[np.ix_(row, row)] * (has_row[:, None] & has_row)
+    K += np.diag(np.where(has_row, 1e-10 * np.trace(p.K) / n, p.curvature[group]))
+    bordered = np.block([[np.zeros((T, T)), E.T], [E, K]])
+    held = np.concatenate([E.any(axis=0), np.ones(len(F), bool)])
+    assert_allclose(H @ bordered, np.diag(held * 1.0), atol=1e-10)
+    assert not H[~held].any()
+
+
+def svm(C, n=200, gamma=0.3):
+    """A C-SVC on two overlapping ranks."""
+    X, y = sample(n, r=2)
+    width = np.full((1, n), C)
+    slope = np.where(y, -1.0, 1.0)[None]
+    return Program(
+        kernels.RBF(gamma)(X, X),
+        np.where(y, 0.0, -width),
+        np.where(y, width, 0.0),
+        slope,
+        slope,
+        np.zeros(1),
+    )
+
+
+@pytest.mark.parametrize("gamma", [1e-6, 1e-3, 0.3, 100.0])
+def test_a_kernel_matrix_of_any_rank_is_solved(gamma):
+    """From nearly all ones to the identity, by some hundred pivots."""
+    active = None
+    for C in (0.1, 1.0, 10.0, 100.0):
+        p = svm(C, gamma=gamma)
+        active = p.active() if active is None else active
+        s = pivoted(p, np.zeros(p.lo.shape), active, tol=1e-3)
+        assert 0 < s.pivots < ALL
+        assert violation(p, s) <= 1e-3
+        assert_feasible_and_no_worse(p, s, np.zeros(p.lo.shape))
+
+
+def test_the_free_entries_are_those_inside_their_boxes():
+    p = svm(1.0)
+    active = p.active()
+    s = pivoted(p, np.zeros(p.lo.shape), active)
+    assert active.size == ((p.lo < s.g) & (s.g < p.hi)).sum() > 2
+
+
+def test_at_the_optimum_nothing_moves():
+    p = svm(1.0)
+    s = pivoted(p, np.zeros(p.lo.shape))
+    again = pivoted(p, s.g)
+    assert again.pivots == 0
+    assert_array_equal(again.g, s.g)
+
+
+def test_the_slopes_on_both_sides_of_a_kink_count():
+    # 1/2 (g1 - g2)^2 with g1 = -g2 and |g| terms of 0.3 and 0.1: 2 g = 1 - 0.4
+    K, one = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.ones((1, 2))
+    slope = np.array([[-0.5, 0.5]])
+    width = np.array([[0.3, 0.1]])
+    p = Program(K, -9 * one, 9 * one, slope - width, slope + width, np.zeros(1))
+    s = pivoted(p, np.zeros((1, 2)))
+    assert_allclose(s.g, [[0.15, -0.15]], atol=1e-8)
+    wide = p._replace(pn=slope - 2 * width, pp=slope + 3 * width)
+    assert_array_equal(pivoted(wide, s.g).g, 0.0)
+
+
+# On paths
+
+
+@pytest.fixture
+def spied(monkeypatch):
+    """The pivots that the active sets of paths made."""
+    pivots = []
+
+    class Spy:
+        def __init__(self, real):
+            self.real = real
+
+        def __getattr__(self, name):
+            return getattr(self.real, name)
+
+        def minimise(self, *args):
+            pivots.append(self.real.minimise(*args))
+            return pivots[-1]
+
+    for module in (svor, npsvor):
+        real = module.active_set
+        monkeypatch.setattr(module, "active_set", lambda *args, r=real: Spy(r(*args)))
+    return pivots
+
+
+def assert_values_enclose_each_other(a, b):
+    """The optimum lies within both gaps."""
+    rounding = 1e-13 * (1 + np.abs(a.primal))
+    assert np.all(a.dual <= b.primal + rounding)
+    assert np.all(b.dual <= a.primal + rounding)
+
+
+COSTS = [0.1, 1.0, 3.0, 10.0, 30.0, 1000.0]
+
+
+@pytest.mark.parametrize("method", ["svorim", "svorex", "shashua_levin", "redsvm"])
+def test_paths_of_thresholds_end_by_pivots(method, spied):
+    X, y = sample(150)
+    found, _ = svor.fit_path(
+        method, X, y, COSTS, kernels.Products(X), gamma=0.1, n_threads=1
+    )
+    assert sum(spied) > 20
+    for C, model in zip(COSTS, found, strict=True):
+        alone = svor.fit_path(method, X, y, [C], gamma=0.1, tol=1e-6)[0][0]
+        c = model.convergence
+        assert c.converged
+        assert c.gap <= 0.5e-3 * C * 4 * len(y)
+        assert_values_enclose_each_other(c, alone.convergence)
+        assert_allclose(
+            model.decision_function(X), alone.decision_function(X), atol=2e-3 * C**0.5
+        )
+
+
+def test_paths_of_npsvor_end_by_pivots(spied):
+    X, y = sample(150)
+    points = [{"C1": C} for C in COSTS]
+    found, _ = npsvor.fit_path(X, y, points, kernels.Products(X), gamma=0.1)
+    assert sum(spied) > 20
+    for point, model in zip(points, found, strict=True):
+        alone = npsvor.fit_npsvor(X, y, **point, gamma=0.1, tol=1e-6).convergence
+        c = model.convergence
+        assert c.converged
+        assert_values_enclose_each_other(c, alone)
+
+
+def test_a_path_ends_at_max_iter(spied):
+    X, y = sample(150)
+    for most in (1, 60, 200, 300, 400):
+        with pytest.warns():
+            found, _ = svor.fit_path(
+                "svorim", X, y, COSTS, kernels.Products(X), gamma=0.1, max_iter=most
+            )
+        assert all(model.convergence.n_iter <= most for model in found)
+    assert sum(spied) > 0
+
+
+def test_shapes_that_contradict_each_other_are_refused():
+    active = svm(1.0).active()
+    a, b = np.zeros(201), np.zeros(200)
+    for args in ((b[:9], b, b, b, b, b), (a, a, a, a, a, a), (a, b, b, a, a, a)):
+        with pytest.raises(ValueError, match="inconsistent array shapes"):
+            active.minimise(*args, 1e-3, 9)
+    with pytest.raises(ValueError, match="inconsistent array shapes"):
+        ActiveSet(np.ones((2, 3)), np.zeros(1), 9)
+    with pytest.raises(ValueError, match="inconsistent array shapes"):
+        ActiveSet(np.ones((2, 2)), np.zeros(4), 4)
