@@ -7,6 +7,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -436,11 +437,16 @@ def all_options(
 ) -> dict[str, Any]:
     """Every keyword argument of `like`: those given to the function `name`, and the
     defaults of the others."""
-    defaults = inspect.getfullargspec(like).kwonlydefaults or {}
+    defaults = _keyword_defaults(like)
     foreign = [option for option in options if option not in defaults]
     if foreign:
         raise TypeError(f"{name}() has no argument {', '.join(foreign)}")
     return {**defaults, **options}
+
+
+@cache  # of the few functions that others resemble
+def _keyword_defaults(function: Callable) -> Mapping[str, Any]:
+    return inspect.getfullargspec(function).kwonlydefaults or {}
 
 
 def takes_options_of(like: Callable) -> Callable[[F], F]:

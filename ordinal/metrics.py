@@ -739,7 +739,9 @@ def _probabilities(
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     """Weighted mean; values in rows without weight may be infinite."""
     rows = weight > 0
-    return float(np.average(values[rows], weights=weight[rows]))
+    if rows.all():
+        return float(values @ weight / weight.sum())
+    return float(values[rows] @ weight[rows] / weight.sum())
 
 
 def _class_maes(y_true, y_pred, labels, sample_weight) -> np.ndarray:

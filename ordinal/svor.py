@@ -433,23 +433,23 @@ class _Job:
         products: kernels.Products | None = None,
     ) -> tuple[list[SvorModel], list[np.ndarray]]:
         """A model a C, and the numbers of its support rows."""
-        models: list[SvorModel] = []
-        used: list[np.ndarray] = []
         unit = self._terms(problem)
         gram = Gram(
             self.kernel, problem.X, self.cache_mb, self.n_threads,
             least_rows(len(unit.lo)), products,
         )  # fmt: skip
-        active = s = None
+        active = None
         if gram.exact is not None:
             price = np.inf if unit.price is None else unit.price
             active = active_set(gram.exact, np.ones(len(unit.lo)) / price)
+        found: list[Solution] = []
+        seconds: list[float] = []
         for i, C in enumerate(costs):
-            weight = C * problem.weight
-            terms = replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
-            if s is not None:
+            terms = _weighed(unit, C * problem.weight)
+            if found:
                 # (D) along the ray through the last solution is a parabola: to its top,
                 # or as far as the boxes grew
+                s = found[-1]
                 curve = float(s.g.sum(axis=0) @ s.f)
                 top = -float(np.vdot(terms.slope, s.g)) / curve if curve > 0 else 1.0
                 ratio = C / costs[i - 1]
@@ -459,13 +459,15 @@ class _Job:
                 g = _start(start, problem, terms, C)
             else:
                 g = np.zeros_like(terms.lo)
-            s = solve(
-                gram, terms, g, tol=self.tol, max_iter=self.max_iter,
-                n_threads=self.n_threads, monitor=self.monitor, active=active,
+            found.append(
+                solve(
+                    gram, terms, g, tol=self.tol, max_iter=self.max_iter,
+                    n_threads=self.n_threads, monitor=self.monitor, active=active,
+                )
             )  # fmt: skip
-            used.append(np.flatnonzero(s.g.any(axis=0)))
-            models.append(self._model(problem, terms, s, C, used[-1]))
-        return models, used
+            seconds.append(self.monitor.seconds)
+        unit = _weighed(unit, problem.weight)
+        return self._models(problem, unit, costs, found, seconds)
 
     def calibrate(
         self, problem: Problem, model: SvorModel, fold: np.ndarray
@@ -495,72 +497,95 @@ class _Job:
             price=np.diff(present).astype(float) if self.method == "redsvm" else None,
         )
 
-    def _model(
-        self, problem: Problem, terms: Terms, s: Solution, C: float, rows: np.ndarray
-    ) -> SvorModel:
-        present = np.flatnonzero(problem.present)
-        b = _thresholds(terms, s)
-        r = problem.n_classes
-        dual = np.zeros((rows.size, r - 1))
-        dual[:, present[:-1]] = s.g[:, rows].T
+    def _models(
+        self,
+        problem: Problem,
+        unit: Terms,
+        costs: list[float],
+        found: list[Solution],
+        seconds: list[float],
+    ) -> tuple[list[SvorModel], list[np.ndarray]]:
+        """A model a solution, and the numbers of its support rows; `unit` is of C = 1."""
+        present, r = np.flatnonzero(problem.present), problem.n_classes
+        C = np.array(costs)
+        g, f = np.stack([s.g for s in found]), np.stack([s.f for s in found])
+        b = _thresholds(unit, C, found, f)
+        half = 0.5 * np.einsum("cn,cn->c", g.sum(axis=1), f)
+        slack = np.maximum(1 + unit.slope * (f[:, None] - b[:, :, None]), 0)
+        primal = half + C * np.einsum("ctn,tn->c", slack, unit.hi - unit.lo)
+        dual = -half - np.einsum("ctn,tn->c", g, unit.slope)
+        if unit.price is not None:
+            z = np.stack([s.z for s in found])
+            primal += 0.5 * b**2 @ unit.price
+            dual -= 0.5 * (z**2 / unit.price).sum(axis=1)
 
-        half = 0.5 * float(s.g.sum(axis=0) @ s.f)
-        slack = np.maximum(1 + terms.slope * (s.f - b[:, None]), 0)
-        primal = half + float(np.vdot(terms.hi - terms.lo, slack))
-        dual_value = -half - float(np.vdot(terms.slope, s.g))
-        if terms.price is not None:
-            primal += 0.5 * float(terms.price @ b**2)
-            dual_value -= 0.5 * float((s.z**2 / terms.price).sum())
-        return SvorModel(
-            method=self.method,
-            support=support_rows(self.kernel, problem.X, rows),
-            coef=frozen(dual.sum(axis=1)),
-            dual=frozen(dual),
-            thresholds=frozen(around_ranks(b, present, r)),
-            C=C,
-            cost=self.cost,
-            classes=frozen(problem.classes),
-            kernel=self.kernel,
-            n_features=problem.n_features,
-            link=None,
-            convergence=Convergence(
-                status=s.status,
-                n_iter=s.n_iter,
-                violation=s.violation,
-                tol=self.tol,
-                primal=primal,
-                dual=dual_value,
-                seconds=self.monitor.seconds,
-            ),
-        )
+        models, used = [], [np.flatnonzero(s.g.any(axis=0)) for s in found]
+        for c, (s, rows) in enumerate(zip(found, used, strict=True)):
+            alphas = np.zeros((rows.size, r - 1))
+            alphas[:, present[:-1]] = s.g[:, rows].T
+            model = SvorModel(
+                method=self.method,
+                support=support_rows(self.kernel, problem.X, rows),
+                coef=frozen(alphas.sum(axis=1)),
+                dual=frozen(alphas),
+                thresholds=frozen(around_ranks(b[c], present, r)),
+                C=costs[c],
+                cost=self.cost,
+                classes=frozen(problem.classes),
+                kernel=self.kernel,
+                n_features=problem.n_features,
+                link=None,
+                convergence=Convergence(
+                    status=s.status,
+                    n_iter=s.n_iter,
+                    violation=s.violation,
+                    tol=self.tol,
+                    primal=float(primal[c]),
+                    dual=float(dual[c]),
+                    seconds=seconds[c],
+                ),
+            )
+            models.append(model)
+        return models, used
 
 
-def _thresholds(terms: Terms, s: Solution) -> np.ndarray:
-    """b that minimises (P) for the scores f; the middle, if an interval does.
+def _weighed(unit: Terms, weight: np.ndarray) -> Terms:
+    return replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
 
-    The slope of (P) by b_j is price_j b_j + the widths of all f_i + slope_ij <= b_j,
-    less the widths of the rows below the threshold.
+
+def _thresholds(
+    unit: Terms, C: np.ndarray, found: list[Solution], f: np.ndarray
+) -> np.ndarray:
+    """b that minimises (P) for the scores f (c, n) of each C; the middle, if an
+    interval does.
+
+    The slope of (P) by b_j is price_j b_j + C times the widths of all f_i + slope_ij <=
+    b_j, less C times the widths of the rows below the threshold.
     """
-    if terms.coupled:
-        return 0.5 * (s.low + s.up)
-    v = s.f + terms.slope
-    every = np.arange(len(v))
-    ordered = every[:, None], np.argsort(v, axis=1, kind="stable")
-    v = v[ordered]
-    sums = np.cumsum((terms.hi - terms.lo)[ordered], axis=1)
-    below = -terms.lo.sum(axis=1)
-    if terms.price is None:
-        rounding = 1e-12 * sums[:, -1]
-        first = (sums < (below - rounding)[:, None]).sum(axis=1)
-        last = (sums < (below + rounding)[:, None]).sum(axis=1)
-        return 0.5 * (v[every, first] + v[every, np.minimum(last, v.shape[1] - 1)])
-    b = np.empty(len(v))
-    for j, price in enumerate(terms.price):
-        rises = np.append(price * v[j] + sums[j] >= below[j], True)
-        k = int(rises.argmax())  # the slope is >= 0 right of v[k], but not v[k - 1]
-        zero = (below[j] - (sums[j, k - 1] if k else 0.0)) / price
-        b[j] = min(zero, v[j, k]) if k < len(v[j]) else zero
-    return b
+    if unit.coupled:
+        return np.stack([0.5 * (s.low + s.up) for s in found])
+    v = f[:, None] + unit.slope
+    order = np.argsort(v, axis=2)
+    every = np.arange(len(unit.lo))[:, None]
+    sums = np.cumsum((unit.hi - unit.lo)[every, order], axis=2)
+    below = -unit.lo.sum(axis=1, keepdims=True)
+    v = np.take_along_axis(v, order, axis=2)
+
+    def at(a: np.ndarray, k: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(a, k[:, :, None], axis=2)[:, :, 0]
+
+    if unit.price is None:
+        rounding = 1e-12 * sums[:, :, -1:]
+        first = (sums < below - rounding).sum(axis=2)
+        last = (sums < below + rounding).sum(axis=2)
+        return 0.5 * (at(v, first) + at(v, np.minimum(last, v.shape[2] - 1)))
+    C, price = C[:, None, None], unit.price[:, None]
+    none, end = np.zeros((*v.shape[:2], 1)), np.full((*v.shape[:2], 1), np.inf)
+    v, through = np.concatenate([v, end], axis=2), np.concatenate([sums, end], axis=2)
+    # the slope is >= 0 right of v[k], but not right of v[k - 1]
+    k = (price * v + C * through >= C * below).argmax(axis=2)
+    left_of = at(np.concatenate([none, sums], axis=2), k)[:, :, None]
+    return np.minimum((C * (below - left_of) / price)[:, :, 0], at(v, k))
 
 
 # Warm start
