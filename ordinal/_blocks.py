@@ -79,7 +79,7 @@ def run(
     everyone = range(len(tasks))
     judged = np.full(len(tasks), np.inf)  # least violation
     vain = np.zeros(len(tasks), int)  # times judged since
-    best = points.copy()  # where it was
+    best = points[:0]  # where it was
     n_workers = n_threads if gram.concurrent else 1
     under_way: dict[int, Future] = {}  # Newton steps on threads of the pool
 
@@ -100,7 +100,8 @@ def run(
                 wait(under_way.values(), Monitor.SLICE, FIRST_COMPLETED)
             for k in [k for k, future in under_way.items() if future.done()]:
                 under_way.pop(k).result()
-            _fetch(gram, tasks)
+            if not gram.full:
+                _fetch(gram, tasks)
             going = any(t.phase < Phase.NEWTON for t in tasks)
             for k in everyone:  # one thread stays with SMO while there is SMO to do
                 due = tasks[k].phase == Phase.NEWTON and k not in under_way
@@ -117,6 +118,10 @@ def run(
             if under_way or any(t.phase < Phase.DONE for t in tasks):
                 continue
             violation = judge()
+            if (violation <= tol).all():
+                return violation, None
+            if best.size == 0:
+                best = points.copy()
             vain = np.where(violation < 0.8 * judged, 0, vain + 1)
             better = violation < judged
             best[better], judged[better] = points[better], violation[better]

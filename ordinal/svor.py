@@ -453,8 +453,8 @@ class _Job:
                 curve = float(s.g.sum(axis=0) @ s.f)
                 top = -float(np.vdot(terms.slope, s.g)) / curve if curve > 0 else 1.0
                 ratio = C / costs[i - 1]
-                g = s.g * min(max(top, min(1.0, ratio)), ratio)
-                g = snap(g, terms.lo, terms.hi)
+                length = min(max(top, min(1.0, ratio)), ratio)
+                g = snap(length * s.g, terms.lo, terms.hi)
             elif start is not None:
                 g = _start(start, problem, terms, C)
             else:
@@ -505,7 +505,7 @@ class _Job:
         found: list[Solution],
         seconds: list[float],
     ) -> tuple[list[SvorModel], list[np.ndarray]]:
-        """A model a solution, and the numbers of its support rows; `unit` is of C = 1."""
+        """A model a solution, and its support rows; `unit` is of C = 1."""
         present, r = np.flatnonzero(problem.present), problem.n_classes
         C = np.array(costs)
         g, f = np.stack([s.g for s in found]), np.stack([s.f for s in found])
