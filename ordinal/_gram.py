@@ -50,9 +50,6 @@ class Gram:
         self.exact: np.ndarray | None = None
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
-            self._values.triangle(self.K, mirror=True)
-            # as rounded as K, so that equal rows have a distance of exactly 0
-            self.diagonal = np.diagonal(self.K).astype(float)
             in_double = products is not None and isinstance(kernel, kernels.RBF)
             if in_double and rows >= 3 * n:  # that fits in `cache_mb` too
                 self.exact = np.empty((n, n))
@@ -60,6 +57,11 @@ class Gram:
                 for part in kernels.strips(n):
                     below = slice(part.stop, n)
                     self.exact[below, part] = self.exact[part, below].T
+                self.K[:] = self.exact
+            else:
+                self._values.triangle(self.K, mirror=True)
+            # as rounded as K, so that equal rows have a distance of exactly 0
+            self.diagonal = np.diagonal(self.K).astype(float)
         else:
             self.slot = np.full(n, -1, dtype=np.int32)
             self._holder = np.full(self.capacity, -1)  # which row a slot holds
