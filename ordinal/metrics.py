@@ -739,8 +739,6 @@ def _probabilities(
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     """Weighted mean; values in rows without weight may be infinite."""
     rows = weight > 0
-    if rows.all():
-        return float(values @ weight / weight.sum())
     return float(values[rows] @ weight[rows] / weight.sum())
 
 
