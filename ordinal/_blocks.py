@@ -15,7 +15,7 @@ import numpy as np
 from ._fit import Monitor, Status
 from ._gram import Gram
 from ._solvers._active_set import ActiveSet
-from ._solvers._blocks import Phase
+from ._solvers._blocks import BlockTask, Phase
 from ._threads import Pool
 
 AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
@@ -23,8 +23,9 @@ AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 PATIENCE = 0.5
 LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
-PIVOTS = 500  # of an active set before the monitor is asked again
+_PIVOTS = 500  # of an active set before the monitor is asked again
 _FACE_ROOM = 512  # free variables for which pivots are cheaper than what else there is
+_NS_OF_ENTRY = 8.0  # of K in double, in the unit of a task's costs
 _IN_VAIN = 6  # times that all is recomputed without a fifth less violation to show
 
 
@@ -35,12 +36,41 @@ def block_size(n: int, capacity: int) -> int:
     return min(1536, max(64, n // 4 // 64 * 64), max(16, capacity // 16 * 16))
 
 
-def active_set(K: np.ndarray, curvature: np.ndarray) -> ActiveSet:
-    """For problems over K one after the other, as those of a path.
+class Face:
+    """The active set of a problem, and of those after it on a path: made, with K in
+    double, when pivots are first due.
 
-    `curvature` (T,) is that of the z of their T equalities, 0 where they have none."""
-    room = min(_FACE_ROOM, curvature.size * len(K)) + curvature.size
-    return ActiveSet(K, curvature, room)
+    Attributes
+    ----------
+    room : int
+        Free variables that it can hold; 0 where K cannot be held in double.
+    """
+
+    def __init__(self, gram: Gram, curvature: np.ndarray, share: int = 1):
+        """`curvature` (T,) is that of the z of the T equalities, 0 where they have
+        none; `share` problems are solved over the same K."""
+        self.gram, self.curvature = gram, curvature
+        n, T = len(gram.diagonal), curvature.size
+        self.room = min(_FACE_ROOM, T * n) + T if gram.doubles else 0
+        self._setup = _NS_OF_ENTRY * n**2 / share
+        self._active: ActiveSet | None = None
+
+    def equip(self, task: BlockTask) -> None:
+        """Tell a task when pivots pay."""
+        task.face_room = self.room
+        task.face_size = 0 if self._active is None else self._active.size
+        task.face_setup = self._setup if self.gram.exact is None else 0.0
+
+    def minimise(self, task: BlockTask, *problem: np.ndarray, tol, max_iter) -> int:
+        """Pivots of `ActiveSet.minimise` that the task may take; how many."""
+        if self._active is None:
+            K = self.gram.in_double()
+            self._active = ActiveSet(K, self.curvature, self.room)
+            task.face_setup = 0.0
+        most = min(_PIVOTS, max_iter - task.steps)
+        pivots = self._active.minimise(*problem, AIM * tol, most)
+        task.face_size = self._active.size
+        return pivots
 
 
 def run(

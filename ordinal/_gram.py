@@ -5,10 +5,14 @@ Solvers step on the float32 rows; `product` gives what tolerances look at, in do
 and from the kernel itself.
 """
 
+from threading import Lock
+
 import numpy as np
 
 from . import kernels
 from ._solvers import _kernel
+
+_MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
 
 
 class Gram:
@@ -23,7 +27,9 @@ class Gram:
     full : bool
         Every row is held, row i at slot i.
     exact : (n, n) float64 or None
-        K in double, for a path of fits where there is room for it.
+        K in double: at once for a path of fits, else from the first `in_double` on.
+    doubles : bool
+        There is room for that.
     concurrent : bool
         Several threads may ask for rows and blocks.
     """
@@ -48,16 +54,15 @@ class Gram:
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
         self.exact: np.ndarray | None = None
+        self.doubles = False
+        self._lock = Lock()
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
-            in_double = products is not None and isinstance(kernel, kernels.RBF)
-            if in_double and rows >= 3 * n:  # that fits in `cache_mb` too
-                self.exact = np.empty((n, n))
-                self._values.triangle(self.exact, mirror=False)
-                for part in kernels.strips(n):
-                    below = slice(part.stop, n)
-                    self.exact[below, part] = self.exact[part, below].T
-                self.K[:] = self.exact
+            small = n <= _MOST_IN_DOUBLE or products is not None
+            # that fits in `cache_mb` too
+            self.doubles = small and rows >= 3 * n and isinstance(kernel, kernels.RBF)
+            if self.doubles and products is not None:
+                self.K[:] = self.in_double()
             else:
                 self._values.triangle(self.K, mirror=True)
             # as rounded as K, so that equal rows have a distance of exactly 0
@@ -67,6 +72,19 @@ class Gram:
             self._holder = np.full(self.capacity, -1)  # which row a slot holds
             self._used = np.zeros(self.capacity, dtype=np.int64)  # when it was asked
             self._clock = 0
+
+    def in_double(self) -> np.ndarray:
+        """K in double, kept from now on; for `doubles` only."""
+        with self._lock:
+            if self.exact is None:
+                n = len(self.X)
+                exact = np.empty((n, n))
+                self._values.triangle(exact, mirror=False)
+                for part in kernels.strips(n):
+                    below = slice(part.stop, n)
+                    exact[below, part] = exact[part, below].T
+                self.exact = exact
+            return self.exact
 
     def ensure(self, rows: np.ndarray) -> None:
         """Hold these rows, at most `capacity` of them, in place of the least used."""

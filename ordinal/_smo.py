@@ -12,9 +12,9 @@ a feasible g is optimal iff violation = max L - min R <= 0                      
 
 and any b in [-min R, -max L] is then a multiplier of the equality: the intercept of
 the decision function. `solve` works on several problems over one K at once: SMO by
-blocks (`_solvers/_smo.pyx`), Newton steps on all free variables where SMO turns slow,
-or on a path the pivots of its active sets (`_solvers/_active_set.pyx`), and at the end
-G afresh from the kernel in double, which is what is judged.
+blocks (`_solvers/_smo.pyx`), Newton steps on all free variables or pivots of an active
+set (`_solvers/_active_set.pyx`) where SMO turns slow, and at the end G afresh from the
+kernel in double, which is what is judged.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._blocks import AIM, PATIENCE, PIVOTS, block_size, curves_down, run, verdict
+from ._blocks import AIM, PATIENCE, Face, block_size, curves_down, run, verdict
 from ._fit import Monitor, Status
 from ._gram import Gram
 from ._newton import step_on_face
 from ._solvers import _smo
-from ._solvers._active_set import ActiveSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,13 +53,12 @@ def solve(
     max_iter: int,
     n_threads: int,
     monitor: Monitor,
-    active: Sequence[ActiveSet] = (),
+    faces: Sequence[Face] | None = None,
 ) -> Solution:
     """Solve (Q) for every row of g, which is feasible and is overwritten.
 
-    `active` has the `active_set` of every row on a path. Stops at violation <= tol for
-    each, or after max_iter steps of one problem. The result does not depend on
-    n_threads.
+    Stops at violation <= tol for each, or after max_iter steps of one problem. The
+    result does not depend on n_threads. `faces` are those of the last fit of a path.
     """
     r, n = g.shape
     q = block_size(n, gram.capacity)
@@ -73,7 +71,7 @@ def solve(
     tasks = [
         _smo.Task(
             gram.K, gram.slot, gram.diagonal, *problem(k),
-            blocks[k], AIM * tol, max_iter, PATIENCE, active[k].room if active else 0,
+            blocks[k], AIM * tol, max_iter, PATIENCE,
         )
         for k in range(r)
     ]  # fmt: skip
@@ -83,16 +81,15 @@ def solve(
     def advance(seconds: float, threads: int) -> None:
         _smo.advance_all(tasks, space, seconds, threads)
 
-    for task, faces in zip(tasks, active, strict=False):
-        task.face_size = faces.size
+    if faces is None:
+        faces = [Face(gram, np.zeros(1), r) for _ in range(r)]
+    for task, face in zip(tasks, faces, strict=True):
+        face.equip(task)
 
     def leap(k: int) -> int:
         if not tasks[k].pivots:
             return int(newton_step(gram, *problem(k)))
-        most = min(PIVOTS, max_iter - tasks[k].steps)
-        pivots = active[k].minimise(*problem(k), AIM * tol, most)
-        tasks[k].face_size = active[k].size
-        return pivots
+        return faces[k].minimise(tasks[k], *problem(k), tol=tol, max_iter=max_iter)
 
     def judge() -> np.ndarray:
         """Violations, from the kernel itself."""

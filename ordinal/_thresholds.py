@@ -20,8 +20,8 @@ minimum from the first one on, as in (17) and (18) of Chu and Keerthi. A feasibl
 optimal iff violation = max_j (low_j - up_j) <= 0, and b_j lies in [low_j, up_j]. (KKT)
 
 `solve` works by SMO in blocks (`_solvers/_thresholds.pyx`), Newton steps on all free
-variables where SMO turns slow, or on a path the pivots of its active set
-(`_solvers/_active_set.pyx`), and judges f afresh from the kernel in double.
+variables or pivots of an active set (`_solvers/_active_set.pyx`) where SMO turns slow,
+and judges f afresh from the kernel in double.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from ._blocks import (
     AIM,
     LEAST_ROWS,
     PATIENCE,
-    PIVOTS,
+    Face,
     block_size,
     curves_down,
     run,
@@ -41,7 +41,6 @@ from ._blocks import (
 from ._fit import Monitor, Status
 from ._gram import Gram
 from ._newton import step_on_face
-from ._solvers._active_set import ActiveSet
 from ._solvers._thresholds import Task
 
 _DUST = 1e-15  # of the sum of all |g|: a mu that is 0 but for rounding
@@ -221,12 +220,12 @@ def solve(
     max_iter: int,
     n_threads: int,
     monitor: Monitor,
-    active: ActiveSet | None = None,
+    face: Face | None = None,
 ) -> Solution:
     """Solve (Q) from the feasible point g, (T, n).
 
-    `active` is the `active_set` of a path, with the curvature of z. Stops at violation
-    <= tol or after max_iter steps. The result does not depend on n_threads.
+    Stops at violation <= tol or after max_iter steps. The result does not depend on
+    n_threads. `face` is that of the last fit of a path.
     """
     T = len(terms.lo)
     point = _Point(gram, terms, g)
@@ -240,21 +239,17 @@ def solve(
     task = Task(
         gram.K, gram.slot, gram.diagonal, point.entries, point.mu, point.f, lo, hi,
         slope, point.curvature, terms.coupled, _block_size(gram, T), AIM * tol,
-        max_iter, PATIENCE, 0 if active is None else active.room,
+        max_iter, PATIENCE,
     )  # fmt: skip
-    if active is not None:
-        task.face_size = active.size
+    face = Face(gram, point.curvature) if face is None else face
+    face.equip(task)
 
     def leap(_: int) -> int:
-        # tied thresholds share a sum, which the active set knows nothing of
-        if active is None or not task.pivots or point.mu.any():
+        # tied thresholds share a sum, which an active set knows nothing of
+        if not task.pivots or point.mu.any():
             return int(point.newton_step())
-        most = min(PIVOTS, max_iter - task.steps)
-        pivots = active.minimise(
-            point.entries, point.f, lo, hi, slope, slope, AIM * tol, most
-        )
-        task.face_size = active.size
-        return pivots
+        problem = point.entries, point.f, lo, hi, slope, slope
+        return face.minimise(task, *problem, tol=tol, max_iter=max_iter)
 
     violation, stopped = run(
         [task], point.whole[None], task.advance, leap, point.judge,

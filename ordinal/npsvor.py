@@ -38,7 +38,7 @@ import numpy as np
 
 from . import kernels
 from ._admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor, solve_admm
-from ._blocks import LEAST_ROWS, active_set, feasible, mend
+from ._blocks import LEAST_ROWS, Face, feasible, mend
 from ._fit import Convergence, Monitor, State, Status, worse
 from ._gram import Gram
 from ._model import Model, check_support, decision, decisions, support_rows
@@ -598,9 +598,8 @@ class _Job:
         gram = Gram(
             self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS, products
         )
-        active = []
-        if gram.exact is not None:
-            active = [active_set(gram.exact, np.zeros(1)) for _ in duals[0].lo]
+        r = len(duals[0].lo)
+        faces = [Face(gram, np.zeros(1), share=r) for _ in range(r)]
         models: list[NpsvorModel] = []
         used: list[np.ndarray] = []
         g, s = np.zeros_like(duals[0].lo), None
@@ -612,7 +611,7 @@ class _Job:
             s = solve(
                 gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
                 max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
-                active=active,
+                faces=faces,
             )  # fmt: skip
             rows = np.flatnonzero(s.g.any(axis=0))
             used.append(rows)

@@ -45,7 +45,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._blocks import active_set, mend, snap
+from ._blocks import Face, mend, snap
 from ._fit import Convergence, Monitor, State
 from ._gram import Gram
 from ._model import decisions, support_rows
@@ -438,10 +438,8 @@ class _Job:
             self.kernel, problem.X, self.cache_mb, self.n_threads,
             least_rows(len(unit.lo)), products,
         )  # fmt: skip
-        active = None
-        if gram.exact is not None:
-            price = np.inf if unit.price is None else unit.price
-            active = active_set(gram.exact, np.ones(len(unit.lo)) / price)
+        price = np.inf if unit.price is None else unit.price
+        face = Face(gram, np.ones(len(unit.lo)) / price)
         found: list[Solution] = []
         seconds: list[float] = []
         for i, C in enumerate(costs):
@@ -462,7 +460,7 @@ class _Job:
             found.append(
                 solve(
                     gram, terms, g, tol=self.tol, max_iter=self.max_iter,
-                    n_threads=self.n_threads, monitor=self.monitor, active=active,
+                    n_threads=self.n_threads, monitor=self.monitor, face=face,
                 )
             )  # fmt: skip
             seconds.append(self.monitor.seconds)
@@ -521,7 +519,9 @@ class _Job:
 
         models, used = [], [np.flatnonzero(s.g.any(axis=0)) for s in found]
         for c, (s, rows) in enumerate(zip(found, used, strict=True)):
-            alphas = np.zeros((rows.size, r - 1))
+            # by columns, which are summed one after the other: those of absent ranks,
+            # all 0, then change no bit of `coef`
+            alphas = np.zeros((rows.size, r - 1), order="F")
             alphas[:, present[:-1]] = s.g[:, rows].T
             model = SvorModel(
                 method=self.method,

@@ -34,6 +34,7 @@ cdef struct Progress:          # of one problem
     double noise               # violation that the errors of K explain
     Py_ssize_t face_room       # free variables that its active set can hold
     Py_ssize_t face_size       # and those that it does
+    double face_setup          # cost of its first pivot beyond that of others
     bint pivots                # what is due is not a Newton step but pivots of that set
     int since                  # blocks since `mark`
     int phase
@@ -81,8 +82,8 @@ cdef inline bint newton_is_due(
     cdef double pivots = pivots_cost(at, free, waiting, n)
     if waiting > SETTLED * free:
         cost *= unsettled
-    at.pivots = free + waiting <= at.face_room and pivots < cost
-    return at.work > at.patience * (pivots if at.pivots else cost)
+    at.pivots = 0 < at.face_room >= free + waiting and pivots < cost
+    return at.work > at.patience * (pivots + at.face_setup if at.pivots else cost)
 
 
 cdef inline double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:

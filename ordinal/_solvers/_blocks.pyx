@@ -7,11 +7,9 @@ from libc.string cimport memset
 cdef class BlockTask:
     """Base of the kernels' tasks: one problem that is improved block by block."""
 
-    def __init__(self, double tol, int64_t max_steps, double patience,
-                 Py_ssize_t face_room):
+    def __init__(self, double tol, int64_t max_steps, double patience):
         memset(&self.at, 0, sizeof(Progress))
         self.at.tol, self.at.max_steps, self.at.patience = tol, max_steps, patience
-        self.at.face_room = face_room
         self.at.violation = self.at.best = INFINITY
 
     @property
@@ -48,6 +46,15 @@ cdef class BlockTask:
         return bool(self.at.pivots)
 
     @property
+    def face_room(self):
+        """Free variables that its active set can hold, 0 without one."""
+        return self.at.face_room
+
+    @face_room.setter
+    def face_room(self, Py_ssize_t value):
+        self.at.face_room = value
+
+    @property
     def face_size(self):
         """Free variables that the active set holds already."""
         return self.at.face_size
@@ -55,6 +62,15 @@ cdef class BlockTask:
     @face_size.setter
     def face_size(self, Py_ssize_t value):
         self.at.face_size = value
+
+    @property
+    def face_setup(self):
+        """What the active set costs before its first pivot."""
+        return self.at.face_setup
+
+    @face_setup.setter
+    def face_setup(self, double value):
+        self.at.face_setup = value
 
     def leapt(self, double patience, int steps):
         """Go on after a Newton step or pivots, or after they failed."""

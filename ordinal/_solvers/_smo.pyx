@@ -314,9 +314,8 @@ cdef class Task(BlockTask):
         double tol,
         int64_t max_steps,
         double patience,
-        Py_ssize_t face_room,                # of its active set, or 0
     ):
-        super().__init__(tol, max_steps, patience, face_room)
+        super().__init__(tol, max_steps, patience)
         cdef State* p = &self.s
         cdef Py_ssize_t n = g.shape[0]
         if not (K.shape[1] == slot.shape[0] == diag.shape[0] == G.shape[0] == n

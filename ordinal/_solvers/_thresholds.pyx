@@ -449,9 +449,8 @@ cdef class Task(BlockTask):
         double tol,
         int64_t max_steps,
         double patience,
-        Py_ssize_t face_room,                # of its active set, or 0
     ):
-        super().__init__(tol, max_steps, patience, face_room)
+        super().__init__(tol, max_steps, patience)
         cdef State* p = &self.s
         cdef Py_ssize_t n = f.shape[0], T = mu.shape[0] - 1
         cdef Py_ssize_t room = (q + T) + SIMD_LANES * T
