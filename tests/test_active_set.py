@@ -242,7 +242,7 @@ def test_the_slopes_on_both_sides_of_a_kink_count():
     assert_array_equal(pivoted(wide, s.g).g, 0.0)
 
 
-# On paths
+# In fits, and on paths
 
 
 @pytest.fixture
@@ -296,6 +296,34 @@ def test_paths_of_npsvor_end_by_pivots(spied):
         c = model.convergence
         assert c.converged
         assert_values_enclose_each_other(c, alone)
+
+
+def test_a_fit_that_is_slow_by_smo_ends_by_pivots(spied):
+    X, y = sample(300)
+    model = svor.fit_svorim(X, y, C=1000.0, gamma=0.05)
+    assert sum(spied) > 20
+    assert model.convergence.converged
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"gamma": 0.05, "cache_mb": 0.5}, {"kernel": "linear"}],
+    ids=["memory", "kernel"],
+)
+def test_without_k_in_double_there_are_no_pivots(options, spied):
+    X, y = sample(300)
+    model = svor.fit_svorim(X, y, C=1000.0, tol=1e-2, **options)
+    assert model.convergence.converged
+    assert not spied
+
+
+def test_pivots_do_not_depend_on_the_number_of_threads(spied):
+    X, y = sample(300)
+    models = [
+        npsvor.fit_npsvor(X, y, C1=1000.0, gamma=0.05, n_threads=n) for n in (1, 4)
+    ]
+    assert sum(spied) > 20
+    assert models[0].coef.tobytes() == models[1].coef.tobytes()
 
 
 def test_a_path_ends_at_max_iter(spied):
