@@ -57,19 +57,18 @@ class Face:
 
     def equip(self, task: BlockTask) -> None:
         """Tell a task when pivots pay."""
-        task.face_room = self.room
-        task.face_size = 0 if self._active is None else self._active.size
-        task.face_setup = self._setup if self.gram.exact is None else 0.0
+        size = 0 if self._active is None else self._active.size
+        setup = self._setup if self.gram.exact is None else 0.0
+        task.equip(self.room, size, setup)
 
     def minimise(self, task: BlockTask, *problem: np.ndarray, tol, max_iter) -> int:
         """Pivots of `ActiveSet.minimise` that the task may take; how many."""
         if self._active is None:
             K = self.gram.in_double()
             self._active = ActiveSet(K, self.curvature, self.room)
-            task.face_setup = 0.0
         most = min(_PIVOTS, max_iter - task.steps)
         pivots = self._active.minimise(*problem, AIM * tol, most)
-        task.face_size = self._active.size
+        self.equip(task)
         return pivots
 
 

@@ -45,32 +45,10 @@ cdef class BlockTask:
         """What is due in phase NEWTON are pivots of an active set."""
         return bool(self.at.pivots)
 
-    @property
-    def face_room(self):
-        """Free variables that its active set can hold, 0 without one."""
-        return self.at.face_room
-
-    @face_room.setter
-    def face_room(self, Py_ssize_t value):
-        self.at.face_room = value
-
-    @property
-    def face_size(self):
-        """Free variables that the active set holds already."""
-        return self.at.face_size
-
-    @face_size.setter
-    def face_size(self, Py_ssize_t value):
-        self.at.face_size = value
-
-    @property
-    def face_setup(self):
-        """What the active set costs before its first pivot."""
-        return self.at.face_setup
-
-    @face_setup.setter
-    def face_setup(self, double value):
-        self.at.face_setup = value
+    def equip(self, Py_ssize_t room, Py_ssize_t size, double setup):
+        """Let pivots be due: of an active set that can hold `room` free variables and
+        holds `size`; its first pivot costs `setup` beyond what others do."""
+        self.at.face_room, self.at.face_size, self.at.face_setup = room, size, setup
 
     def leapt(self, double patience, int steps):
         """Go on after a Newton step or pivots, or after they failed."""
