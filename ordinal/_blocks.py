@@ -2,9 +2,9 @@
 
 A kernel advances tasks by blocks, with the interpreter's lock released, and returns
 several times a second. Between its turns missing rows of K are computed, Newton steps
-taken where SMO turns slow, or the active set of a path pivoted to the end, and the
-monitor is asked. What counts in the end is judged afresh, from the kernel in double:
-float32 rows leave errors that add up.
+or pivots of an active set taken where SMO turns slow, and the monitor is asked. What
+counts in the end is judged afresh, from the kernel in double: float32 rows leave errors
+that add up.
 """
 
 from collections.abc import Callable
@@ -110,7 +110,7 @@ def run(
     vain = np.zeros(len(tasks), int)  # times judged since
     best = points[:0]  # where it was
     n_workers = n_threads if gram.concurrent else 1
-    under_way: dict[int, Future] = {}  # Newton steps on threads of the pool
+    under_way: dict[int, Future] = {}  # leaps on threads of the pool
 
     def step(k: int) -> bool:
         steps = leap(k)

@@ -8,7 +8,7 @@ import math
 from itertools import count
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, stats
 from scipy.special import log_ndtr
 
 # Kernels
@@ -442,14 +442,9 @@ def exact_evidence(K, y, b, v):
     h = min(0.25, 0.6 * math.sqrt(v))
     axis = h * np.arange(-math.ceil(8.5 / h), math.ceil(8.5 / h) + 1)
     z = np.stack(np.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n)
-    f = z @ np.linalg.cholesky(K).T
-    edges = np.concatenate([[-np.inf], b, [np.inf]])
-    sigma = math.sqrt(v)
-    density = (h / math.sqrt(2 * math.pi)) ** n * np.exp(-0.5 * (z**2).sum(axis=1))
-    for row, rank in zip(f.T, y, strict=True):
-        upper, lower = edges[rank + 1] - row, edges[rank] - row
-        density *= special.ndtr(upper / sigma) - special.ndtr(lower / sigma)
-    return density.sum()
+    ends = probit_ends(z @ np.linalg.cholesky(K).T, y, b, v)
+    density = n * math.log(h / math.sqrt(2 * math.pi)) - 0.5 * (z**2).sum(axis=1)
+    return np.exp(density + normal_log_mass(*ends).sum(axis=1)).sum()
 
 
 def sampled_evidence(K, y, b, v, h, A, n_samples, rng):

@@ -451,10 +451,6 @@ cdef class ActiveSet:
         forget(p)
 
     @property
-    def room(self):
-        return self.s.room
-
-    @property
     def size(self):
         """Entries in F."""
         return self.s.m
