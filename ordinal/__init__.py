@@ -1,7 +1,7 @@
 """Ordinal regression: `fit_*` functions that return a frozen, certified model."""
 
 try:
-    from ._solvers import _config
+    from ._solvers import _build_info
 except ImportError as error:
     import sys
     from pathlib import Path
@@ -26,22 +26,22 @@ from . import (
     plot,
     preprocessing,
 )
-from ._fit import (
+from ._model.convergence import (
     Convergence,
     ConvergenceWarning,
     DisorderedThresholdsWarning,
-    State,
     Status,
 )
-from ._model import load
-from ._threads import show_config
+from ._model.model import load
+from ._model.monitor import State
+from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 from .tlssvor import TlsSvorModel, fit_tlssvor
 from .xofm import XofmModel, fit_xofm
 
-__version__: str = _config.VERSION
+__version__: str = _build_info.VERSION
 
 __all__ = [
     "Convergence",

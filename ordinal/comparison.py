@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._problem import _array, _real
-from ._sparse import frozen
-from ._tails import chi2_tail, f_tail, range_quantile
+from ._input.checks import as_array, as_real
+from ._input.sparse import frozen
+from ._numerics.tails import chi2_tail, f_tail, range_quantile
 
 _MAX_EXACT = 50  # pairs: the 2^50 signs are counted exactly
 _ROUNDING = 1e-12
@@ -266,7 +266,7 @@ def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
 
 
 def _scores(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    a = _array(values, name)
+    a = as_array(values, name)
     if a.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")
     if a.dtype.kind not in "biuf":
@@ -280,7 +280,7 @@ def _scores(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
 
 
 def _check_level(alpha: float) -> None:
-    if not 0 < _real(alpha) < 1:
+    if not 0 < as_real(alpha) < 1:
         raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}")
 
 

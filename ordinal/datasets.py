@@ -4,7 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import numpy as np
 
-from ._problem import check_count, check_nonnegative, resolve_rng
+from ._input.checks import check_count, check_nonnegative, resolve_rng
 
 
 def make_gaussians(

@@ -29,31 +29,29 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._admm import incomplete_cholesky
-from ._covariance import Dense, LowRank
-from ._ep import expectation_propagation
-from ._fit import Convergence, Monitor, State, Status
-from ._laplace import laplace
-from ._lbfgs import Minimum, minimize
-from ._likelihood import Likelihood, Posterior
-from ._model import ThresholdModel, check_support, support_rows
-from ._probability import cost_of_rule, decide
-from ._problem import (
-    Problem,
-    _labels,
-    _ranks,
-    around_ranks,
+from ._dual.admm import incomplete_cholesky
+from ._gp.covariance import Dense, LowRank
+from ._gp.ep import expectation_propagation
+from ._gp.laplace import laplace
+from ._gp.likelihood import Likelihood, Posterior
+from ._input.checks import (
     check_choice,
     check_count,
-    check_features,
     check_flag,
     check_positive,
-    frozen,
     resolve_rng,
 )
+from ._input.features import check_features
+from ._input.labels import ranks_of, read_labels
+from ._input.problem import Problem, around_ranks
+from ._input.sparse import CSR, frozen
+from ._model.convergence import Convergence, Status
+from ._model.links import cost_of_rule, decide
+from ._model.model import ThresholdModel, check_support, support_rows
+from ._model.monitor import Monitor, State
+from ._numerics.lbfgs import Minimum, minimize
+from ._numerics.threads import resolve_n_threads
 from ._solvers import _ordinal_probit
-from ._sparse import CSR
-from ._threads import resolve_n_threads
 
 _PARTS = ("gamma", "noise", "gap")  # what a prior may be put on
 _ROWS = 1024  # rows predicted at a time
@@ -218,7 +216,7 @@ class GporModel(ThresholdModel):
         ValueError, TypeError
             As `predict_latent`, or if `y` is not so.
         """
-        rank = _ranks(_labels(y, "y"), self.classes)
+        rank = ranks_of(read_labels(y, "y"), self.classes)
         log_P = self._log_proba(X, diagonal)
         if rank.size != len(log_P):
             raise ValueError(f"y has shape {rank.shape}, expected ({len(log_P)},) as X")

@@ -9,16 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._problem import (
-    Problem,
-    check_choice,
-    check_count,
-    check_nonnegative,
-    check_positive,
-)
-from ._solvers import _kernel
-from ._sparse import CSR, frozen
-from ._threads import Pool
+from ._input.checks import check_choice, check_count, check_nonnegative, check_positive
+from ._input.problem import Problem
+from ._input.sparse import CSR, frozen
+from ._numerics.threads import Pool
+from ._solvers import _kernel_values
 
 _TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 
@@ -87,7 +82,9 @@ class RBF:
 
     def __call__(self, A, B) -> np.ndarray:
         out = inner_products(A, B)
-        _kernel.rbf(out, squared_norms(A), squared_norms(B), float(self.gamma), out)
+        _kernel_values.rbf(
+            out, squared_norms(A), squared_norms(B), float(self.gamma), out
+        )
         return out
 
 
@@ -274,7 +271,7 @@ def inner_products(A, B, out: np.ndarray | None = None) -> np.ndarray:
         dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
         columns = np.ascontiguousarray(dense.T)
         part = np.zeros((len(A), columns.shape[1]))
-        _kernel.csr_times_dense(A.indptr, A.indices, A.data, columns, part)
+        _kernel_values.csr_times_dense(A.indptr, A.indices, A.data, columns, part)
         out[:, rows] = part
     return out
 
@@ -428,7 +425,7 @@ class Evaluator:
                     scratch = scratch[: out.size].reshape(out.shape)
                 products = inner_products(A, B, scratch)
             aa, bb = self._aa[rows], self._bb[columns]
-            _kernel.rbf(products, aa, bb, float(self.kernel.gamma), out)
+            _kernel_values.rbf(products, aa, bb, float(self.kernel.gamma), out)
             return out
         with np.errstate(over="ignore"):  # seen by the check
             if isinstance(self.kernel, Precomputed):
@@ -480,7 +477,7 @@ class Evaluator:
                     _check_symmetry(tile)  # of a callable; ours are symmetric
                 if mirror:
                     ends = rows.start, rows.stop, columns.start, columns.stop
-                    _kernel.mirror(out, *ends)
+                    _kernel_values.mirror(out, *ends)
 
         self._each(strip, strips(self.shape[0]))
 

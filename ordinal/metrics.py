@@ -28,15 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._problem import (
-    _array,
-    _categories,
-    _labels,
-    _listed,
-    _sample_weights,
-    check_choice,
-    check_nonnegative,
-)
+from ._input.checks import as_array, check_choice, check_nonnegative, listed
+from ._input.labels import declared_categories, read_labels
+from ._input.weights import sample_weights
 
 
 def mze(
@@ -657,8 +651,8 @@ def _ranks(
 ) -> _Ranks:
     """Validate the arguments that every metric shares."""
     if labels is None:
-        labels = _categories(y_true)
-    y_true, y_pred = _labels(y_true, "y_true"), _labels(y_pred, "y_pred")
+        labels = declared_categories(y_true)
+    y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
     if y_true.size != y_pred.size:
         raise ValueError(
             f"y_true has {y_true.size} rows and y_pred {y_pred.size}; they must match"
@@ -672,18 +666,18 @@ def _ranks(
         if text:
             raise TypeError(
                 "y_true holds strings, whose order is not known: pass "
-                f"labels={_listed(np.union1d(y_true, y_pred))} in rank order"
+                f"labels={listed(np.union1d(y_true, y_pred))} in rank order"
             )
         labels = np.union1d(y_true, y_pred)
     else:
-        labels = _labels(labels, "labels")
+        labels = read_labels(labels, "labels")
         if text != (labels.dtype.kind == "U"):
             raise TypeError("labels must be of the same kind as y_true")
         if labels.size == 0 or np.unique(labels).size < labels.size:
             raise ValueError(
-                f"labels must be distinct and not empty, got {_listed(labels)}"
+                f"labels must be distinct and not empty, got {listed(labels)}"
             )
-    weight = _sample_weights(sample_weight, y_true.size)
+    weight = sample_weights(sample_weight, y_true.size)
     return _Ranks(
         _positions("y_true", y_true, labels),
         _positions("y_pred", y_pred, labels),
@@ -701,7 +695,7 @@ def _positions(name: str, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
         row = unknown[0]
         raise ValueError(
             f"{name} holds {values[row].item()!r} in row {row}, which is not among "
-            f"labels={_listed(labels)}"
+            f"labels={listed(labels)}"
         )
     return position
 
@@ -714,13 +708,13 @@ def _probabilities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Validated true ranks (n,), probabilities (n, r) and weights (n,)."""
     a, _, weight, labels = _ranks(y_true, y_true, labels, sample_weight)
-    P = _array(proba, "proba")
+    P = as_array(proba, "proba")
     if P.dtype.kind not in "biuf":
         raise TypeError(f"proba must hold real numbers, got dtype {P.dtype}")
     if P.shape != (a.size, labels.size):
         raise ValueError(
             f"proba has shape {P.shape}, expected ({a.size}, {labels.size}) for the "
-            f"rows of y_true and labels={_listed(labels)}"
+            f"rows of y_true and labels={listed(labels)}"
         )
     P = P.astype(np.float64)
     bad = np.argwhere(~(P >= 0))

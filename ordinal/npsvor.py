@@ -37,33 +37,33 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor, solve_admm
-from ._blocks import LEAST_ROWS, Face, feasible, mend
-from ._fit import Convergence, Monitor, State, Status, worse
-from ._gram import Gram
-from ._model import Model, check_support, decision, decisions, support_rows
-from ._probability import (
+from ._dual.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor, solve_admm
+from ._dual.driver import LEAST_ROWS, Face, feasible, mend
+from ._dual.gram import Gram
+from ._dual.smo import Solution, solve
+from ._input.checks import (
+    all_options,
+    check_choice,
+    check_count,
+    check_flag,
+    check_nonnegative,
+    check_positive,
+    resolve_rng,
+)
+from ._input.costs import check_cost
+from ._input.problem import Problem
+from ._input.sparse import CSR, frozen
+from ._model.convergence import Convergence, Status, worse
+from ._model.links import (
     SoftmaxLink,
     fold_numbers,
     out_of_fold,
     predicted,
     require_link,
 )
-from ._problem import (
-    Problem,
-    all_options,
-    check_choice,
-    check_cost,
-    check_count,
-    check_flag,
-    check_nonnegative,
-    check_positive,
-    frozen,
-    resolve_rng,
-)
-from ._smo import Solution, solve
-from ._sparse import CSR
-from ._threads import resolve_n_threads
+from ._model.model import Model, check_support, decision, decisions, support_rows
+from ._model.monitor import Monitor, State
+from ._numerics.threads import resolve_n_threads
 
 _ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
 _POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._problem import check_count
+from ._input.checks import check_count
 from .comparison import Friedman, score_tables
 
 if TYPE_CHECKING:

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._fit import Convergence, ConvergenceWarning
-from ._model import Model
-from ._problem import (
-    _sample_weights,
-    check_count,
-    check_features,
-    check_positive,
-    frozen,
-)
+from ._input.checks import check_count, check_positive
+from ._input.features import check_features
+from ._input.sparse import frozen
+from ._input.weights import sample_weights
+from ._model.convergence import Convergence, ConvergenceWarning
+from ._model.model import Model
 
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
@@ -81,7 +78,7 @@ class Standardizer(Model):
             If `X` is sparse: it would not stay so.
         """
         X = _dense(X)
-        w = _sample_weights(sample_weight, X.shape[0])
+        w = sample_weights(sample_weight, X.shape[0])
         if not w.all():
             X, w = X[w > 0], w[w > 0]
         w = w / w.max()  # a sum of huge weights could overflow

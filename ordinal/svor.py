@@ -45,28 +45,26 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._blocks import Face, mend, snap
-from ._fit import Convergence, Monitor, State
-from ._gram import Gram
-from ._model import decisions, support_rows
-from ._probability import CumulativeLink, fold_numbers
-from ._problem import (
-    Problem,
-    absolute_cost,
+from ._dual.driver import Face, mend, snap
+from ._dual.gram import Gram
+from ._dual.thresholds import Solution, Terms, least_rows, solve
+from ._input.checks import (
     all_options,
-    around_ranks,
-    check_cost,
     check_count,
     check_flag,
     check_positive,
-    frozen,
     resolve_rng,
     takes_options_of,
 )
-from ._score import ScoreModel, calibrated, warn_of
-from ._sparse import CSR
-from ._threads import resolve_n_threads
-from ._thresholds import Solution, Terms, least_rows, solve
+from ._input.costs import absolute_cost, check_cost
+from ._input.problem import Problem, around_ranks
+from ._input.sparse import CSR, frozen
+from ._model.convergence import Convergence
+from ._model.links import CumulativeLink, fold_numbers
+from ._model.model import decisions, support_rows
+from ._model.monitor import Monitor, State
+from ._model.threshold_model import ScoreModel, calibrated, warn_of
+from ._numerics.threads import resolve_n_threads
 
 _MAX_ITER = 10_000_000
 

@@ -54,24 +54,18 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._fit import Convergence, Monitor, State, Status
-from ._linalg import Cholesky
-from ._model import support_rows
-from ._probability import CumulativeLink, fold_numbers
-from ._problem import (
-    Problem,
-    absolute_cost,
-    around_ranks,
-    check_count,
-    check_flag,
-    check_positive,
-    frozen,
-    resolve_rng,
-)
-from ._score import ScoreModel, calibrated, warn_of
-from ._solvers import _tlssvor
-from ._sparse import CSR
-from ._threads import resolve_n_threads
+from ._input.checks import check_count, check_flag, check_positive, resolve_rng
+from ._input.costs import absolute_cost
+from ._input.problem import Problem, around_ranks
+from ._input.sparse import CSR, frozen
+from ._model.convergence import Convergence, Status
+from ._model.links import CumulativeLink, fold_numbers
+from ._model.model import support_rows
+from ._model.monitor import Monitor, State
+from ._model.threshold_model import ScoreModel, calibrated, warn_of
+from ._numerics.cholesky import Cholesky
+from ._numerics.threads import resolve_n_threads
+from ._solvers import _truncated_loss
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of psi, relative to it
@@ -412,8 +406,8 @@ class _Objective:
         """Value and gradient. O(n (m + T))."""
         f = self.K @ x[self.T :]
         by_row = np.empty(f.size)
-        by_chunk = np.empty((_tlssvor.n_chunks(f.size), 1 + self.T))
-        _tlssvor.slopes(*self._loss(x, f, u), by_row, by_chunk, self.n_threads)
+        by_chunk = np.empty((_truncated_loss.n_chunks(f.size), 1 + self.T))
+        _truncated_loss.slopes(*self._loss(x, f, u), by_row, by_chunk, self.n_threads)
         value, *by_threshold = by_chunk.sum(axis=0)
         gradient = np.concatenate([by_threshold, by_row @ self.K])
         ridge = self.price * x / self.C
@@ -429,8 +423,8 @@ class _Objective:
         """
         T, n = self.T, point.f.size
         D, by_row = np.empty((n, T)), np.empty(n)
-        by_chunk = np.empty((_tlssvor.n_chunks(n), T))
-        _tlssvor.curvatures(
+        by_chunk = np.empty((_truncated_loss.n_chunks(n), T))
+        _truncated_loss.curvatures(
             *self._loss(point.x, point.f, point.u), D, by_row, by_chunk, self.n_threads
         )
         H = np.zeros((point.x.size, point.x.size))

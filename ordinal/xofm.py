@@ -43,23 +43,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._columns import Columns, column_number
-from ._fit import Convergence, Monitor, State, Status
-from ._lbfgs import minimize
-from ._model import Model
-from ._pieces import Layout, make_knots
-from ._probability import cost_of_rule, decide
-from ._problem import (
-    Problem,
+from ._input.checks import (
     check_choice,
     check_count,
     check_nonnegative,
     check_positive,
-    frozen,
     resolve_rng,
 )
-from ._solvers import _xofm
-from ._threads import resolve_n_threads
+from ._input.columns import Columns, column_number
+from ._input.problem import Problem
+from ._input.sparse import frozen
+from ._model.convergence import Convergence, Status
+from ._model.links import cost_of_rule, decide
+from ._model.model import Model
+from ._model.monitor import Monitor, State
+from ._numerics.lbfgs import minimize
+from ._numerics.threads import resolve_n_threads
+from ._pieces.layout import Layout, make_knots
+from ._solvers import _factorization
 from .model_selection import stratified_holdout
 
 _STRIP = 1 << 21  # entries of X in one call of a kernel: some hundredths of a second
@@ -722,7 +723,7 @@ class _Loss:
         U, self._S = _scores(rows.node, rows.share, table, self.n_threads)
         if not np.isfinite(U).all():
             return np.inf
-        loss = _xofm.hinge(
+        loss = _factorization.hinge(
             U, np.argsort(U), self._rank, rows.weight, self._r, self.tau, self._slope,
             self._sorted, self._tree,
         )  # fmt: skip
@@ -731,12 +732,12 @@ class _Loss:
     def gradient(self, table: np.ndarray) -> np.ndarray:
         """By the table of the last `value`."""
         rows, n = self.rows, self._slope.size
-        step = _xofm.chunk_rows(n)
+        step = _factorization.chunk_rows(n)
         G = np.zeros((-(-n // step), *table.shape))
         chunks = max(1, _STRIP // (step * rows.node.shape[1]))
         for c in range(0, len(G), chunks):
             some = slice(c * step, (c + chunks) * step)
-            _xofm.scatter(
+            _factorization.scatter(
                 rows.node[some], rows.share[some], table, self._S[some],
                 self._slope[some], step, G[c : c + chunks], self.n_threads,
             )  # fmt: skip
@@ -750,7 +751,9 @@ def _scores(node, share, table, n_threads: int) -> tuple[np.ndarray, np.ndarray]
     step = max(1, _STRIP // d)
     for i in range(0, n, step):
         some = slice(i, i + step)
-        _xofm.scores(node[some], share[some], table, S[some], U[some], n_threads)
+        _factorization.scores(
+            node[some], share[some], table, S[some], U[some], n_threads
+        )
     return U, S
 
 
@@ -897,7 +900,7 @@ def _sgd(
     done, violation, status = 0, np.inf, None
     for look in range(1, _LOOKS + 1):
         while done < last * look // _LOOKS and status is None:
-            done = _xofm.sgd(
+            done = _factorization.sgd(
                 rows.node, rows.share, rows.weight, loss.start, layout.first,
                 layout.kind, loss.tau, loss.n_pairs / loss.weight,
                 2 * objective.penalty, floor, objective.bounds.squared, W,
@@ -952,7 +955,9 @@ def _means(layout: Layout, table: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 def _padded(u: np.ndarray, V: np.ndarray) -> np.ndarray:
-    W = np.zeros((u.size, -(-(1 + V.shape[1]) // _xofm.LANES) * _xofm.LANES))
+    W = np.zeros(
+        (u.size, -(-(1 + V.shape[1]) // _factorization.LANES) * _factorization.LANES)
+    )
     W[:, 0] = u
     W[:, 1 : 1 + V.shape[1]] = V
     return W

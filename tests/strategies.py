@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ordinal import kernels
-from ordinal._likelihood import Likelihood
+from ordinal._gp.likelihood import Likelihood
 
 
 class Case(NamedTuple):

@@ -12,7 +12,7 @@ from ordinal._solvers._active_set import ActiveSet
 from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
-from ordinal._blocks import Face, mend
+from ordinal._dual.driver import Face, mend
 
 ALL = 10_000  # pivots: more than any of these problems takes
 

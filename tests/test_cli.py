@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import ordinal
-from ordinal import _cli
+from ordinal._command import main as _cli
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import mae, mze
 from ordinal.model_selection import stratified_holdout

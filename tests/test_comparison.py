@@ -9,7 +9,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ordinal import _tails, comparison
+from ordinal import comparison
+from ordinal._numerics import tails as _tails
 from ordinal.comparison import friedman, wilcoxon, win_draw_loss
 
 grid = st.integers(0, 6).map(float)  # many ties

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import fitc
 
 from ordinal import kernels
-from ordinal._covariance import Dense, LowRank
-from ordinal._solvers import _covariance
+from ordinal._gp.covariance import Dense, LowRank
+from ordinal._solvers import _gp_products
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -191,8 +191,8 @@ def test_every_number_of_threads_gives_the_same_bits(n_threads):
     n = 1003
     Sigma, root = rng.normal(size=(n, n)), rng.uniform(0, 2, n)
     one, other = np.full((n, n), np.nan), np.full((n, n), np.nan)
-    _covariance.scaled(Sigma, root, one, 1)
-    _covariance.scaled(Sigma, root, other, n_threads)
+    _gp_products.scaled(Sigma, root, one, 1)
+    _gp_products.scaled(Sigma, root, other, n_threads)
     assert_array_equal(one, other)
     assert_allclose(one, np.tril(np.eye(n) + root[:, None] * Sigma * root), rtol=1e-15)
 
@@ -201,7 +201,7 @@ def test_every_number_of_threads_gives_the_same_bits(n_threads):
 def test_column_norms_look_below_the_diagonal_only(n):
     A = np.random.default_rng(0).normal(size=(n, n))
     norms = np.full(n, np.nan)
-    _covariance.column_norms(A, norms)
+    _gp_products.column_norms(A, norms)
     assert_allclose(norms, (np.tril(A) ** 2).sum(axis=0), rtol=1e-13)
 
 
@@ -215,7 +215,7 @@ def test_inconsistent_shapes_are_refused():
         (square, np.ones(3), square[:2].copy()),
     ]:
         with pytest.raises(ValueError, match="scaled: inconsistent array shapes"):
-            _covariance.scaled(*args, 1)
+            _gp_products.scaled(*args, 1)
     for args in [(square, np.ones(2)), (short, np.ones(3)), (short, np.ones(2))]:
         with pytest.raises(ValueError, match="column_norms: inconsistent array shapes"):
-            _covariance.column_norms(*args)
+            _gp_products.column_norms(*args)

@@ -11,9 +11,9 @@ import pytest
 import ordinal
 
 MODULES = [
-    f"ordinal.{m.name}"
-    for m in pkgutil.iter_modules(ordinal.__path__)
-    if m.name not in ("__main__", "_solvers")
+    module.name
+    for module in pkgutil.walk_packages(ordinal.__path__, "ordinal.")
+    if module.name != "ordinal.__main__" and "._solvers" not in module.name
 ]
 
 

@@ -18,9 +18,10 @@ from oracles import (
 )
 from strategies import gpor_cases, likelihood, sample
 
-from ordinal import _ep, kernels
-from ordinal._covariance import Dense
-from ordinal._ep import expectation_propagation
+from ordinal import kernels
+from ordinal._gp import ep as _ep
+from ordinal._gp.covariance import Dense
+from ordinal._gp.ep import expectation_propagation
 
 few = settings(max_examples=settings.default.max_examples // 4)
 

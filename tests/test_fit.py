@@ -18,7 +18,7 @@ from ordinal import (
     fit_npsvor,
     fit_npsvor_path,
 )
-from ordinal._fit import Monitor
+from ordinal._model.monitor import Monitor
 
 
 def record(status=Status.CONVERGED, **changes):

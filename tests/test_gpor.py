@@ -25,8 +25,10 @@ from scipy import sparse, stats
 from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 
 import ordinal
-from ordinal import ConvergenceWarning, Status, _ep, _laplace, fit_gpor, gpor, kernels
-from ordinal._problem import Problem
+from ordinal import ConvergenceWarning, Status, fit_gpor, gpor, kernels
+from ordinal._gp import ep as _ep
+from ordinal._gp import laplace as _laplace
+from ordinal._input.problem import Problem
 
 INFERENCES = ["ep", "laplace"]
 few = settings(max_examples=settings.default.max_examples // 4)

@@ -16,9 +16,9 @@ from sklearn.svm import SVC
 
 import ordinal
 from ordinal import kernels
-from ordinal._problem import Problem
-from ordinal._solvers import _kernel
-from ordinal._sparse import CSR
+from ordinal._input.problem import Problem
+from ordinal._input.sparse import CSR
+from ordinal._solvers import _kernel_values
 
 KERNELS = [
     kernels.Linear(),
@@ -208,7 +208,7 @@ def exponential(x, dtype):
     """exp(x) for x <= 0, in the precision of dtype, as the solvers compute it."""
     out = np.empty((1, x.size), dtype)
     zero = np.zeros((1, x.size))
-    _kernel.rbf(zero, np.zeros(1), -np.asarray(x, np.float64), 1.0, out)
+    _kernel_values.rbf(zero, np.zeros(1), -np.asarray(x, np.float64), 1.0, out)
     return out[0]
 
 
@@ -275,7 +275,7 @@ import sys
 import numpy as np
 import ordinal
 from ordinal import kernels
-from ordinal._solvers import _kernel
+from ordinal._solvers import _kernel_values
 
 assert ordinal.show_config()["simd"] == sys.argv[1], ordinal.show_config()
 rng = np.random.default_rng(0)
@@ -285,7 +285,7 @@ out = {}
 for dtype in ("f4", "f8"):
     x = rng.uniform(0, 90, 1003)
     row = np.empty((1, x.size), dtype)
-    _kernel.rbf(np.zeros((1, x.size)), np.zeros(1), x, 1.0, row)
+    _kernel_values.rbf(np.zeros((1, x.size)), np.zeros(1), x, 1.0, row)
     out[f"exp_{dtype}"] = row
 out["K"] = kernels.RBF(0.7)(X, X)
 for solver in ("smo", "admm"):
@@ -613,9 +613,9 @@ def test_kernel_loops_check_their_shapes():
     P, a, b = np.zeros((2, 3)), np.zeros(2), np.zeros(3)
     for args in [(P, b, b, 1.0, P), (P, a, a, 1.0, P), (P, a, b, 1.0, P.T)]:
         with pytest.raises(ValueError, match="rbf: inconsistent array shapes"):
-            _kernel.rbf(*args)
+            _kernel_values.rbf(*args)
     strided = np.zeros((2, 6))[:, ::2]
     with pytest.raises(ValueError, match="inconsistent"):
-        _kernel.rbf(P, a, b, 1.0, strided)
+        _kernel_values.rbf(P, a, b, 1.0, strided)
     empty = np.empty((0, 3))
-    _kernel.rbf(empty, np.empty(0), b, 1.0, empty)
+    _kernel_values.rbf(empty, np.empty(0), b, 1.0, empty)

@@ -9,9 +9,10 @@ from oracles import kernel_matrix, laplace_posterior, normal_log_mass, probit_te
 from scipy import optimize
 from strategies import gpor_cases, likelihood, sample
 
-from ordinal import _laplace, kernels
-from ordinal._covariance import Dense
-from ordinal._laplace import laplace
+from ordinal import kernels
+from ordinal._gp import laplace as _laplace
+from ordinal._gp.covariance import Dense
+from ordinal._gp.laplace import laplace
 
 few = settings(max_examples=settings.default.max_examples // 4)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from ordinal import Status
-from ordinal._fit import Monitor
-from ordinal._lbfgs import minimize
+from ordinal._model.monitor import Monitor
+from ordinal._numerics.lbfgs import minimize
 
 
 def run(fun, x, tol=1e-8, max_iter=10_000, callback=None, **options):

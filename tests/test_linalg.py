@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 
-from ordinal._linalg import BLOCK, Cholesky, lower_inverse
+from ordinal._numerics.cholesky import BLOCK, Cholesky, lower_inverse
 
 SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
 

@@ -21,9 +21,10 @@ from scipy import sparse
 from strategies import sample
 
 from ordinal import fit_gpor, kernels
-from ordinal._fit import Convergence, Status
-from ordinal._model import Model, load
-from ordinal._problem import CSR, check_features
+from ordinal._input.features import check_features
+from ordinal._input.sparse import CSR
+from ordinal._model.convergence import Convergence, Status
+from ordinal._model.model import Model, load
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal._newton import step_on_face
+from ordinal._dual.newton import step_on_face
 
 
 def minimiser(M, slope, E):

@@ -34,17 +34,17 @@ from strategies import cases, moderate, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
-from ordinal._admm import (
+from ordinal._dual.admm import (
     DenseFactor,
     LowRankFactor,
     ThinFactor,
     exact_factor,
     incomplete_cholesky,
 )
-from ordinal._fit import Monitor
-from ordinal._gram import Gram
-from ordinal._smo import solve
-from ordinal._sparse import CSR
+from ordinal._dual.gram import Gram
+from ordinal._dual.smo import solve
+from ordinal._input.sparse import CSR
+from ordinal._model.monitor import Monitor
 
 PRECOMPUTED = {"kernel": "precomputed"}
 
@@ -902,7 +902,7 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
     path = [{"C1": C} for C in (0.1, 1.0, 10.0)]
     options = {"solver": "admm", "gamma": 1e-2, "e_rel": 1e-3}
     thin = fit_npsvor_path(X, y, path, **options)
-    monkeypatch.setattr("ordinal._admm._THIN", 10**9)
+    monkeypatch.setattr("ordinal._dual.admm._THIN", 10**9)
     for a, b in zip(thin, fit_npsvor_path(X, y, path, **options), strict=True):
         assert_array_equal(a.convergence.n_iter, b.convergence.n_iter)
         f = b.decision_function(X)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import normal_log_mass, probit_terms
 
-from ordinal._likelihood import Likelihood
+from ordinal._gp.likelihood import Likelihood
 from ordinal._solvers import _ordinal_probit
 
 TABLE = np.genfromtxt(

@@ -21,7 +21,6 @@ from ordinal import (
     ConvergenceWarning,
     DisorderedThresholdsWarning,
     Status,
-    _score,
     fit_npsvor,
     fit_npsvor_path,
     fit_redsvm,
@@ -32,8 +31,9 @@ from ordinal import (
     npsvor,
     svor,
 )
-from ordinal._fit import Monitor
-from ordinal._probability import (
+from ordinal._input.problem import Problem
+from ordinal._model import threshold_model
+from ordinal._model.links import (
     N_FOLDS,
     CumulativeLink,
     SoftmaxLink,
@@ -42,7 +42,7 @@ from ordinal._probability import (
     fold_numbers,
     out_of_fold,
 )
-from ordinal._problem import Problem
+from ordinal._model.monitor import Monitor
 
 # Links: what they compute
 
@@ -698,7 +698,7 @@ def test_the_links_scores_are_of_fits_on_the_other_folds(name):
 
 def home_of_folds(name):
     """The module that asks for the folds."""
-    return _score if name in SVOR else npsvor
+    return threshold_model if name in SVOR else npsvor
 
 
 @every_fit

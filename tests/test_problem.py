@@ -14,19 +14,18 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from ordinal._problem import (
-    CSR,
-    Problem,
+from ordinal._input.checks import (
     check_choice,
-    check_cost,
     check_count,
-    check_features,
     check_flag,
     check_nonnegative,
     check_positive,
-    frozen,
     resolve_rng,
 )
+from ordinal._input.costs import check_cost
+from ordinal._input.features import check_features
+from ordinal._input.problem import Problem
+from ordinal._input.sparse import CSR, frozen
 
 
 def problem(y, **options):

@@ -21,8 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal import _tasks, metrics, npsvor, svor
-from ordinal._progress import Progress, _duration
+from ordinal import metrics, npsvor, svor
 from ordinal.kernels import RBF
 from ordinal.model_selection import (
     CoarseToFine,
@@ -34,6 +33,8 @@ from ordinal.model_selection import (
     stratified_holdout,
     stratified_kfold,
 )
+from ordinal.model_selection import work as _tasks
+from ordinal.model_selection.progress import Progress, _duration
 from ordinal.preprocessing import StandardizedModel, Standardizer
 
 X, y = sample(90, r=4, seed=3)

@@ -10,9 +10,9 @@ from sklearn.svm import SVC, SVR
 from strategies import quadratic_programs, sample
 
 from ordinal import Status, kernels
-from ordinal._fit import Monitor
-from ordinal._gram import Gram
-from ordinal._smo import solve
+from ordinal._dual.gram import Gram
+from ordinal._dual.smo import solve
+from ordinal._model.monitor import Monitor
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):

@@ -47,9 +47,9 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
-from ordinal._probability import fold_numbers
-from ordinal._problem import Problem
-from ordinal._sparse import CSR
+from ordinal._input.problem import Problem
+from ordinal._input.sparse import CSR
+from ordinal._model.links import fold_numbers
 
 FITS = dict(
     zip(

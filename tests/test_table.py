@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordinal._table import read_table
+from ordinal._input.table import read_table
 
 
 @pytest.fixture

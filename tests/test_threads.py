@@ -6,8 +6,8 @@ import re
 import pytest
 
 import ordinal
-from ordinal import _threads
-from ordinal._threads import resolve_n_threads
+from ordinal._numerics import threads as _threads
+from ordinal._numerics.threads import resolve_n_threads
 
 openmp = pytest.mark.skipif(
     not ordinal.show_config()["openmp"], reason="this build has one thread only"
@@ -88,7 +88,7 @@ def test_a_fork_is_noticed():
 
 
 def test_without_openmp_there_is_one(monkeypatch):
-    monkeypatch.setattr(_threads._config, "OPENMP", False)
+    monkeypatch.setattr(_threads._build_info, "OPENMP", False)
     assert resolve_n_threads(8) == 1
 
 

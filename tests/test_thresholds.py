@@ -12,10 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize
 from strategies import moderate, sample
 
-from ordinal import Status, _smo, kernels
-from ordinal._fit import Monitor
-from ordinal._gram import Gram
-from ordinal._thresholds import Terms, _Point, least_rows, solve
+from ordinal import Status, kernels
+from ordinal._dual import smo as _smo
+from ordinal._dual.gram import Gram
+from ordinal._dual.thresholds import Terms, _Point, least_rows, solve
+from ordinal._model.monitor import Monitor
 
 KINDS = ("separate", "coupled", "priced")
 every_kind = pytest.mark.parametrize("kind", KINDS)

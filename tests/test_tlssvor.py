@@ -28,10 +28,11 @@ from ordinal import (
     kernels,
     tlssvor,
 )
-from ordinal._fit import Monitor
-from ordinal._probability import fold_numbers
-from ordinal._problem import Problem, absolute_cost
-from ordinal._solvers import _tlssvor
+from ordinal._input.costs import absolute_cost
+from ordinal._input.problem import Problem
+from ordinal._model.links import fold_numbers
+from ordinal._model.monitor import Monitor
+from ordinal._solvers import _truncated_loss
 
 PRECOMPUTED = {"kernel": "precomputed"}
 RBF = kernels.RBF(0.3)
@@ -90,7 +91,7 @@ widths = st.floats(2.001, 40.0)  # u / eta
 def loss(s, u, eta):
     s = np.array(s, dtype=float)
     out = np.empty((s.size, 3))
-    _tlssvor.loss(s, u, eta, out)
+    _truncated_loss.loss(s, u, eta, out)
     return out
 
 

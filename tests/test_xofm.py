@@ -26,8 +26,8 @@ from strategies import sample, xofm_cases
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_xofm
-from ordinal._pieces import Layout, quantile_knots
-from ordinal._solvers import _xofm
+from ordinal._pieces.layout import Layout, quantile_knots
+from ordinal._solvers import _factorization
 from ordinal.xofm import _Bounds, _Loss, _Objective, _padded, _Rows
 
 SOLVERS = ["lbfgs", "sgd"]
@@ -85,7 +85,9 @@ def test_the_fast_pairwise_sum_is_the_double_loop(ranks, data, tau):
     y = np.array(y, np.int32)
     slope, tree = np.empty(n), np.empty(2 * r + 2)
     order = np.argsort(U)
-    loss = _xofm.hinge(U, order, y, weight, r, tau, slope, np.empty((3, n)), tree)
+    loss = _factorization.hinge(
+        U, order, y, weight, r, tau, slope, np.empty((3, n)), tree
+    )
     expected, expected_slope, _ = xofm_pairs(U, y, weight, tau)
     scale = 1e-12 * n**2
     assert_allclose(loss, expected, rtol=1e-12, atol=scale)
@@ -96,7 +98,9 @@ def test_far_scores_keep_the_digits_of_their_differences():
     y = np.array([0, 1, 0, 1], np.int32)
     U = 1e9 + np.array([0.0, 0.5, 0.25, 0.75])
     slope, scratch = np.empty(4), (np.empty((3, 4)), np.empty(6))
-    loss = _xofm.hinge(U, np.argsort(U), y, np.ones(4), 2, 1.0, slope, *scratch)
+    loss = _factorization.hinge(
+        U, np.argsort(U), y, np.ones(4), 2, 1.0, slope, *scratch
+    )
     assert_allclose(loss, xofm_pairs(U, y, np.ones(4), 1.0)[0], rtol=1e-14)
 
 
@@ -164,13 +168,13 @@ def test_gather_is_the_transpose_of_spread(sizes, seed, data):
     )
     first = np.append(0, np.cumsum(np.array(sizes) + 1)).astype(np.int32)
     kind = np.array(kinds, np.int8)
-    N = _xofm.n_nodes(first, kind)
+    N = _factorization.n_nodes(first, kind)
     assert N == first[-1] + np.count_nonzero(kind) + 1
     rng = np.random.default_rng(seed)
     W, G = rng.normal(size=(first[-1], 8)), rng.normal(size=(N, 8))
     table, dW = np.full((N, 8), np.nan), np.full(W.shape, np.nan)
-    _xofm.spread(W, first, kind, table)
-    _xofm.gather(G, first, kind, dW)
+    _factorization.spread(W, first, kind, table)
+    _factorization.gather(G, first, kind, dW)
     assert_array_equal(table[-1], 0)
     assert_allclose((table * G)[:-1].sum(), (W * dW).sum(), rtol=1e-10, atol=1e-10)
 
@@ -932,21 +936,23 @@ def test_a_table_that_is_not_like_the_training_rows_is_refused():
 def test_kernels_refuse_arrays_that_do_not_fit():
     first, kind = np.array([0, 3], np.int32), np.ones(1, np.int8)
     with pytest.raises(ValueError, match="layout: inconsistent array shapes"):
-        _xofm.n_nodes(first[:1], kind)
+        _factorization.n_nodes(first[:1], kind)
     with pytest.raises(ValueError, match="spread: inconsistent array shapes"):
-        _xofm.spread(np.zeros((3, 4)), first, kind, np.zeros((3, 4)))
+        _factorization.spread(np.zeros((3, 4)), first, kind, np.zeros((3, 4)))
     with pytest.raises(ValueError, match="gather: inconsistent array shapes"):
-        _xofm.gather(np.zeros((5, 3)), first, kind, np.zeros((3, 3)))
+        _factorization.gather(np.zeros((5, 3)), first, kind, np.zeros((3, 3)))
     node, share = np.zeros((2, 1), np.int32), np.zeros((2, 1))
     with pytest.raises(ValueError, match="scores: inconsistent array shapes"):
-        _xofm.scores(node, share, np.zeros((5, 4)), np.zeros((2, 4)), np.zeros(3), 1)
+        _factorization.scores(
+            node, share, np.zeros((5, 4)), np.zeros((2, 4)), np.zeros(3), 1
+        )
     with pytest.raises(ValueError, match="scatter: inconsistent array shapes"):
-        _xofm.scatter(
+        _factorization.scatter(
             node, share, np.zeros((5, 4)), np.zeros((2, 4)), np.zeros(2), 1,
             np.zeros((1, 5, 4)), 1,
         )  # fmt: skip
     with pytest.raises(ValueError, match="hinge: inconsistent array shapes"):
-        _xofm.hinge(
+        _factorization.hinge(
             np.zeros(2), np.arange(2), np.zeros(2, np.int32), np.ones(2), 2, 1.0,
             np.zeros(2), np.zeros((3, 2)), np.zeros(5),
         )  # fmt: skip

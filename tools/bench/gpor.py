@@ -27,9 +27,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import ordinal
 from ordinal import gpor
-from ordinal._fit import Monitor
-from ordinal._lbfgs import minimize
-from ordinal._problem import Problem
+from ordinal._input.problem import Problem
+from ordinal._model.monitor import Monitor
+from ordinal._numerics.lbfgs import minimize
 
 
 def search(X, y, inference, **options):

@@ -21,8 +21,8 @@ from _common import best_time, header, resident
 
 import ordinal
 from ordinal import xofm
-from ordinal._pieces import Layout, make_knots
-from ordinal._problem import Problem
+from ordinal._input.problem import Problem
+from ordinal._pieces.layout import Layout, make_knots
 
 
 def sample(n, d, r=5, seed=0):

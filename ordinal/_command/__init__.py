@@ -1,0 +1,1 @@
+"""The `ordinal` command. Imports what it needs; nothing imports it."""

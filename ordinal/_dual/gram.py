@@ -1,0 +1,143 @@
+"""The kernel matrix of the training rows: float32 rows within a memory limit.
+
+`Gram` holds all rows where `cache_mb` allows it, or else the most recently used ones.
+Solvers step on the float32 rows; `product` gives what tolerances look at, in double
+and from the kernel itself.
+"""
+
+from threading import Lock
+
+import numpy as np
+
+from .. import kernels
+from .._solvers import _kernel_values
+
+_MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
+
+
+class Gram:
+    """Rows of K = k(X, X) for the SMO kernels.
+
+    Attributes
+    ----------
+    K : (capacity, n) float32
+    slot : (n,) int32
+        Row i of the kernel matrix is K[slot[i]]; -1 where it is not held.
+    diagonal : (n,) float64
+    full : bool
+        Every row is held, row i at slot i.
+    exact : (n, n) float64 or None
+        K in double: at once for a path of fits, else from the first `in_double` on.
+    doubles : bool
+        There is room for that.
+    concurrent : bool
+        Several threads may ask for rows and blocks.
+    """
+
+    def __init__(
+        self, kernel, X, cache_mb: float, n_threads: int, least: int, products=None
+    ):
+        """`least` rows are held even if that takes more than `cache_mb`; `products` are
+        the `kernels.Products` of X, if there are any: for a path of fits, each of which
+        asks for `product` more than once, K is then held in double as well."""
+        n = len(X)
+        self.kernel, self.X, self.n_threads = kernel, X, n_threads
+        rows = int(cache_mb * 1e6 / (4 * n))
+        self.full = rows >= n
+        products = products if self.full else None  # of tiles, and not of single rows
+        self._values = kernels.on_itself(kernel, X, n_threads, products)
+        # first of all: it names a row that is too long. What a float cannot hold is
+        # refused with its tile
+        with np.errstate(over="ignore"):
+            self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
+        self.concurrent = self.full and self._values.concurrent
+        self.capacity = n if self.full else min(n, max(rows, least))
+        self.K = np.empty((self.capacity, n), dtype=np.float32)
+        self.exact: np.ndarray | None = None
+        self.doubles = False
+        self._lock = Lock()
+        if self.full:
+            self.slot = np.arange(n, dtype=np.int32)
+            small = n <= _MOST_IN_DOUBLE or products is not None
+            # that fits in `cache_mb` too
+            self.doubles = small and rows >= 3 * n and isinstance(kernel, kernels.RBF)
+            if self.doubles and products is not None:
+                self.K[:] = self.in_double()
+            else:
+                self._values.triangle(self.K, mirror=True)
+            # as rounded as K, so that equal rows have a distance of exactly 0
+            self.diagonal = np.diagonal(self.K).astype(float)
+        else:
+            self.slot = np.full(n, -1, dtype=np.int32)
+            self._holder = np.full(self.capacity, -1)  # which row a slot holds
+            self._used = np.zeros(self.capacity, dtype=np.int64)  # when it was asked
+            self._clock = 0
+
+    def in_double(self) -> np.ndarray:
+        """K in double, kept from now on; for `doubles` only."""
+        with self._lock:
+            if self.exact is None:
+                n = len(self.X)
+                exact = np.empty((n, n))
+                self._values.triangle(exact, mirror=False)
+                for part in kernels.strips(n):
+                    below = slice(part.stop, n)
+                    exact[below, part] = exact[part, below].T
+                self.exact = exact
+            return self.exact
+
+    def ensure(self, rows: np.ndarray) -> None:
+        """Hold these rows, at most `capacity` of them, in place of the least used."""
+        if self.full:
+            return
+        self._clock += 1
+        held = self.slot[rows]
+        self._used[held[held >= 0]] = self._clock
+        missing = rows[held < 0]
+        if missing.size == 0:
+            return
+        oldest = np.argsort(self._used, kind="stable")[: missing.size]
+        evicted = self._holder[oldest]
+        self.slot[evicted[evicted >= 0]] = -1
+        for part in kernels.strips(missing.size, 64):
+            into = oldest[part]
+            for columns in kernels.strips(self.slot.size, 4096):
+                tile = np.empty((into.size, columns.stop - columns.start), np.float32)
+                self.K[into, columns] = self._values.tile(missing[part], columns, tile)
+        self._holder[oldest] = missing
+        self._used[oldest] = self._clock
+        self.slot[missing] = oldest
+
+    def add_rows(self, rows: np.ndarray, change: np.ndarray, G: np.ndarray) -> None:
+        """G += sum_a change[a] K[rows[a]], where the change is not 0; G is (n,)."""
+        moved = change != 0
+        rows = rows[moved].astype(np.int32)
+        self.ensure(rows)
+        _kernel_values.add_rows(self.K, self.slot[rows], change[moved], G)
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """k(X[index], X[index]) in double and from the kernel itself; the tiles that
+        hold its lower triangle."""
+        if self.exact is not None:
+            return self.exact[np.ix_(index, index)]
+        out = np.empty((index.size, index.size))
+        for rows in kernels.strips(index.size):
+            for columns in kernels.strips(rows.stop):
+                tile = out[rows, columns]
+                self._values.tile(index[rows], index[columns], tile)
+        return out
+
+    def product(self, g: np.ndarray) -> np.ndarray:
+        """g K for g (r, n), in double and from the kernel itself."""
+        if self.exact is not None:
+            return g @ self.exact
+        used = np.flatnonzero((g != 0).any(axis=0))
+        if isinstance(self.kernel, kernels.Precomputed):
+            strips = kernels.strips(len(self.X))
+            return sum(
+                (g[:, rows] @ self.X[rows] for rows in strips), np.zeros(g.shape)
+            )
+        values = kernels.Evaluator(
+            self.kernel, self.X, kernels.take(self.X, used), self.n_threads
+        )
+        return np.ascontiguousarray(values.product(g[:, used].T).T)

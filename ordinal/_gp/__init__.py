@@ -1,0 +1,4 @@
+"""Gaussian processes: covariance, likelihood, Laplace's method, EP, evidence.
+
+Imports `kernels` and what stands below. `gpor` imports it.
+"""

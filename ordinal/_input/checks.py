@@ -1,0 +1,112 @@
+"""Arguments that are numbers, choices, flags or generators: a bad one is a ValueError,
+whatever its type, that names the argument, the rule and the value."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable)
+
+
+def check_positive(**values: Any) -> None:
+    for name, value in values.items():
+        if not 0 < as_real(value) < math.inf:
+            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+
+
+def check_nonnegative(**values: Any) -> None:
+    for name, value in values.items():
+        if not 0 <= as_real(value) < math.inf:
+            raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+
+
+def check_count(**values: Any) -> None:
+    for name, value in values.items():
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if not (whole and 1 <= value < 2**63):  # what a kernel's counter can hold
+            raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
+    allowed = list(allowed)
+    if not (value is None or isinstance(value, str)) or value not in allowed:
+        choices = ", ".join(map(repr, allowed))
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}")
+
+
+def check_flag(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def resolve_rng(rng: Any) -> np.random.Generator:
+    """A Generator from itself, a seed, or None for one the system chooses."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return np.random.default_rng(rng)
+    whole = isinstance(rng, numbers.Integral) and not isinstance(rng, bool)
+    if not whole or rng < 0:
+        raise ValueError(
+            f"rng must be None, an integer >= 0 or a numpy Generator, got {rng!r}"
+        )
+    return np.random.default_rng(int(rng))
+
+
+def as_real(value: Any) -> float:
+    """The value of a real number; NaN, which no rule accepts, for anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def as_array(values: Any, name: str) -> np.ndarray:
+    """np.asarray that names the argument and does not drop a mask."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array: fill or drop what it masks")
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # rows of unequal length
+        raise ValueError(f"{name} is not an array: {error}") from error
+
+
+def listed(labels: Iterable, at_most: int = 10) -> str:
+    """The labels as a list to paste, cut short."""
+    shown = [repr(label) for label in np.asarray(labels).tolist()]
+    return f"[{', '.join(shown[:at_most] + ['...'] * (len(shown) > at_most))}]"
+
+
+def all_options(
+    name: str, like: Callable, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every keyword argument of `like`: those given to the function `name`, and the
+    defaults of the others."""
+    defaults = _keyword_defaults(like)
+    foreign = [option for option in options if option not in defaults]
+    if foreign:
+        raise TypeError(f"{name}() has no argument {', '.join(foreign)}")
+    return {**defaults, **options}
+
+
+@cache  # of the few functions that others resemble
+def _keyword_defaults(function: Callable) -> Mapping[str, Any]:
+    return inspect.getfullargspec(function).kwonlydefaults or {}
+
+
+def takes_options_of(like: Callable) -> Callable[[F], F]:
+    """Show the arguments of `like` as those of a function of (X, y, **options)."""
+
+    def show(function: F) -> F:
+        function.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
+        return function
+
+    return show

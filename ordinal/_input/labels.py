@@ -1,0 +1,97 @@
+"""Labels of any kind, and the ranks that they stand for."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .checks import as_array, listed
+from .sparse import frozen
+
+
+def declared_categories(y: Any) -> Any:
+    """Rank order that a pandas Categorical or a polars Enum carries, else None."""
+    dtype: Any = getattr(y, "dtype", None)
+    if not hasattr(dtype, "categories"):
+        return None
+    # A polars Categorical sorts by first appearance or by the alphabet: no order.
+    if type(dtype).__name__ == "Enum" or getattr(dtype, "ordered", False):
+        return read_labels(dtype.categories, "the categories of y")
+    raise TypeError(
+        "y is an unordered categorical: make it ordered (pandas) or an Enum (polars), "
+        f"or pass classes={listed(dtype.categories)} in rank order"
+    )
+
+
+def read_labels(values: Any, name: str) -> np.ndarray:
+    """A 1-D array of booleans, integers, finite floats or strings."""
+    a = as_array(values, name)
+    if a.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")
+    if a.dtype.kind in "UT" and not isinstance(values, np.ndarray):
+        a = np.array(values, dtype=object)  # numpy has turned [1, "a"] into strings
+    if a.dtype.kind in "OT":
+        labels = a.tolist()
+        for row, label in enumerate(labels):
+            if is_missing(label):
+                raise ValueError(f"{name} has no label in row {row}")
+            if not isinstance(label, str):
+                raise TypeError(
+                    f"{name} must hold integers or strings, got "
+                    f"{type(label).__name__} {label!r} in row {row}"
+                )
+        a = np.array(labels, dtype=np.str_)
+    if a.dtype.kind not in "biufU":
+        raise TypeError(f"{name} must hold integers or strings, got dtype {a.dtype}")
+    if a.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(a))
+        if bad.size:
+            raise ValueError(f"{name} holds {a[bad[0]].item()} in row {bad[0]}")
+    return a
+
+
+def is_missing(label: Any) -> bool:
+    """None, NaN or pandas.NA, whose comparisons have no truth value."""
+    is_nan = isinstance(label, float) and math.isnan(label)
+    return label is None or is_nan or type(label).__name__ == "NAType"
+
+
+def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
+    """The labels named by the caller, or those of y when their values rank them."""
+    if classes is not None:
+        classes = read_labels(classes, "classes")
+        values, counts = np.unique(classes, return_counts=True)
+        if values.size < classes.size:
+            twice = listed(values[counts > 1])
+            raise ValueError(f"classes must be distinct, got {twice} more than once")
+        return frozen(classes.copy())
+    if y.dtype.kind == "U":
+        # Sorting strings would silently order high < low < medium.
+        raise TypeError(
+            "y holds strings, whose order is not known: pass "
+            f"classes={listed(np.unique(y))} in rank order"
+        )
+    if y.dtype.kind == "f":
+        bad = np.flatnonzero(y != np.floor(y))
+        if bad.size:
+            raise ValueError(
+                f"y holds {y[bad[0]].item()} in row {bad[0]}, not a whole number: bin "
+                "it with ordinal.preprocessing, or pass classes= in rank order"
+            )
+    return frozen(np.unique(y))
+
+
+def ranks_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Position of every label among the classes, (n,) int32."""
+    # Python's own equality: exact between int64, uint64 and float64, and "1" != 1
+    position = {label: k for k, label in enumerate(classes.tolist())}
+    values, inverse = np.unique(y, return_inverse=True)
+    of_value = [position.get(label, -1) for label in values.tolist()]
+    rank = np.array(of_value, dtype=np.int32)[inverse]
+    bad = np.flatnonzero(rank < 0)
+    if bad.size:
+        raise ValueError(
+            f"y holds {y[bad[0]].item()!r} in row {bad[0]}, which is not among "
+            f"classes={listed(classes)}"
+        )
+    return frozen(rank)

@@ -1,0 +1,131 @@
+"""Training data as a solver can trust it: features, ranks, classes and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import listed
+from .features import check_features
+from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
+from .sparse import CSR, frozen
+from .weights import class_weights, sample_weights
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Validated training data: what a solver may assume without looking.
+
+    Attributes
+    ----------
+    X : (n, d) float64 array, C-contiguous and finite, or CSR
+        May share memory with the caller's data; never written to. Holds NaN only
+        where missing entries were allowed.
+    rank : (n,) int32
+        Values 0..r-1; `classes[rank]` are the caller's labels.
+    classes : (r,) array of integers, floats, booleans or strings, never objects
+        Labels in rank order. Some may have no row, or none of positive weight.
+    weight : (n,) float64, >= 0
+        Sample weight times class weight.
+    sample_weight : (n,) float64, >= 0
+        Ones unless given.
+    """
+
+    X: np.ndarray | CSR
+    rank: np.ndarray
+    classes: np.ndarray
+    weight: np.ndarray
+    sample_weight: np.ndarray
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X,
+        y,
+        *,
+        classes=None,
+        sample_weight=None,
+        class_weight=None,
+        missing: bool = False,
+    ) -> Problem:
+        """Validate training data.
+
+        Parameters
+        ----------
+        X : (n, d) array of real numbers, or anything with the attributes of a CSR
+        y : (n,) labels
+            Integers, booleans or whole floats, ranked by value; an ordered pandas
+            Categorical or a polars Enum, ranked by its categories; with `classes`,
+            anything of numbers or strings.
+        classes : sequence of labels in rank order, optional
+            Takes precedence over the order that `y` implies, and may name labels
+            that no row holds.
+        sample_weight : (n,) weights >= 0, optional
+            Weight 2 means the same as the row written twice, 0 as the row left out.
+        class_weight : None, "balanced" or mapping from label to weight, optional
+            Multiplies the weights of a class; labels that are not named keep theirs.
+            "balanced" gives every class that is present the same total weight.
+        missing : bool
+            As for `check_features`.
+
+        Raises
+        ------
+        TypeError
+            Data of a kind that has no order or is not numeric.
+        ValueError
+            Everything else; the message names the argument, the rule and the row.
+        """
+        X = check_features(X, missing=missing)
+        n = X.shape[0]
+        if classes is None:
+            classes = declared_categories(y)
+        y = read_labels(y, "y")
+        if y.size != n:
+            raise ValueError(f"y has shape {y.shape}, expected ({n},) as X")
+        classes = classes_in_rank_order(y, classes)
+        rank = ranks_of(y, classes)
+
+        sample_weight = sample_weights(sample_weight, n)
+        factor = class_weights(class_weight, classes, rank, sample_weight)
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below
+            weight = frozen(sample_weight * factor[rank])
+            total = weight.sum()
+        if not np.isfinite(total):
+            raise ValueError("the sum of sample_weight times class_weight overflows")
+        problem = cls(X, rank, classes, weight, sample_weight)
+        if problem.present.sum() < 2:
+            raise ValueError(
+                "y needs at least 2 classes with positive weight, got "
+                f"{listed(classes[problem.present])}"
+            )
+        return problem
+
+    @property
+    def n_samples(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+    @property
+    def n_classes(self) -> int:
+        return self.classes.size
+
+    @property
+    def present(self) -> np.ndarray:
+        """Which classes have a row of positive weight, (r,) bool."""
+        return np.bincount(self.rank, self.weight, minlength=self.n_classes) > 0
+
+
+def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:
+    """The r - 1 thresholds of all ranks from those between the ranks that are present.
+
+    -inf and +inf where no rank lies beyond; equal on both sides of an absent rank.
+    """
+    out = np.full(r - 1, np.inf)
+    out[: present[0]] = -np.inf
+    for t, value in enumerate(inner):
+        out[present[t] : present[t + 1]] = value
+    return out

@@ -1,0 +1,61 @@
+"""Weights of rows and of classes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .checks import as_array, check_nonnegative, listed
+from .sparse import frozen
+
+
+def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """The caller's weights, or ones."""
+    if sample_weight is None:
+        return frozen(np.ones(n))
+    a = as_array(sample_weight, "sample_weight")
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"sample_weight must hold real numbers, got dtype {a.dtype}")
+    if a.shape != (n,):
+        raise ValueError(f"sample_weight has shape {a.shape}, expected ({n},) as X")
+    with np.errstate(over="ignore"):
+        a = np.array(a, dtype=np.float64)  # a copy: the caller's own stays writeable
+    bad = np.flatnonzero(~(np.isfinite(a) & (a >= 0)))
+    if bad.size:
+        raise ValueError(
+            "sample_weight must be finite and >= 0, got "
+            f"{a[bad[0]].item()} in row {bad[0]}"
+        )
+    if not a.any():
+        raise ValueError("sample_weight must not be zero everywhere")
+    return frozen(a)
+
+
+def class_weights(
+    class_weight: Any, classes: np.ndarray, rank: np.ndarray, sample_weight: np.ndarray
+) -> np.ndarray:
+    """Factor of every class, (r,)."""
+    factor = np.ones(classes.size)
+    if class_weight is None:
+        return factor
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        held = np.bincount(rank, sample_weight, minlength=classes.size)
+        present = held > 0
+        with np.errstate(over="ignore", invalid="ignore"):  # seen in the product
+            factor[present] = held.sum() / present.sum() / held[present]
+        return factor
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            "class_weight must be None, 'balanced' or a mapping from label to weight, "
+            f"got {class_weight!r}"
+        )
+    position = {label: k for k, label in enumerate(classes.tolist())}
+    for label, weight in class_weight.items():
+        if label not in position:
+            raise ValueError(
+                f"class_weight names {label!r}, which is not among "
+                f"classes={listed(classes)}"
+            )
+        check_nonnegative(**{f"class_weight[{label!r}]": weight})
+        factor[position[label]] = weight
+    return factor

@@ -1,0 +1,69 @@
+"""How a fit is watched: clock, callback, time limit."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .._input.checks import check_positive
+from .convergence import Status
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a `callback` sees: progress so far; a true return value stops the fit."""
+
+    method: str
+    n_iter: int
+    violation: float
+    tol: float
+    seconds: float
+
+
+class Monitor:
+    """Clock, callback and time limit of one fit; drivers call `stop` between slices.
+
+    Ctrl-C needs nothing from here: kernels return at least every `SLICE` seconds, and
+    the interpreter then raises KeyboardInterrupt.
+    """
+
+    SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
+
+    def __init__(
+        self,
+        method: str,
+        tol: float,
+        callback: Callable[[State], object] | None = None,
+        max_time: float | None = None,
+    ):
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {callback!r}")
+        if max_time is not None:
+            check_positive(max_time=max_time)
+        self.method, self.tol = method, tol
+        self.callback, self.max_time = callback, max_time
+        self._start = time.perf_counter()
+        self._ended: Status | None = None
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    def stop(self, n_iter: int, violation: float) -> Status | None:
+        """Report progress; the status to end with, or None to go on.
+
+        Once a fit is to end, so are all its later parts: the other points of a path,
+        or the polish after ADMM.
+        """
+        if self._ended is None:
+            self._ended = self._ask(n_iter, violation)
+        return self._ended
+
+    def _ask(self, n_iter: int, violation: float) -> Status | None:
+        seconds = self.seconds
+        if self.callback is not None and self.callback(
+            State(self.method, int(n_iter), float(violation), self.tol, seconds)
+        ):
+            return Status.STOPPED
+        if self.max_time is not None and seconds >= self.max_time:
+            return Status.MAX_TIME
+        return None

@@ -1,0 +1,134 @@
+"""Features cut in pieces: where a value lies, without the vector that says so in full.
+
+A feature of numbers has knots b_0 < ... < b_g and g pieces between them, one of
+categories has a piece each, and both have a last piece for values that are missing. A
+score that is linear between the knots is given by its values at nodes: the knots, or
+the categories, and one for missing values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._input.sparse import frozen
+from .._solvers import _factorization
+
+_LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Pieces and nodes of all features, one after the other.
+
+    Attributes
+    ----------
+    knots : tuple of (d,) arrays
+        Empty for a feature of categories.
+    first : (d + 1,) int32
+        The first piece of each feature; the last of each is for missing values.
+    kind : (d,) int8
+        1 where the value at a knot is the sum of the pieces below, -1 where it is that
+        of those above, 0 for categories.
+    node : (d + 1,) int64
+        The first node of each feature.
+    """
+
+    knots: tuple[np.ndarray, ...]
+    first: np.ndarray
+    kind: np.ndarray
+    node: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        knots: Sequence[np.ndarray],
+        categories: Sequence[np.ndarray | None],
+        downward: np.ndarray,
+    ) -> "Layout":
+        """From knots, the categories (None for numbers), and which features sum from
+        above."""
+        is_number = np.array([labels is None for labels in categories])
+        sizes = [
+            1 + (len(k) - 1 if labels is None else len(labels))
+            for k, labels in zip(knots, categories, strict=True)
+        ]
+        first = np.append(0, np.cumsum(sizes))
+        kind = np.where(is_number, np.where(downward, -1, 1), 0)
+        node = first + np.append(0, np.cumsum(is_number))
+        return cls(tuple(knots), first.astype(np.int32), kind.astype(np.int8), node)
+
+    @property
+    def n_pieces(self) -> int:
+        return int(self.first[-1])
+
+    def locate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Node at or below each value of X, and the share of the way to the next.
+
+        (n, d) int32 and float64. A number beyond the knots is moved to the last of
+        them; NaN is missing.
+        """
+        node = np.empty(X.shape, np.int32)
+        share = np.zeros(X.shape)
+        for j, knots in enumerate(self.knots):
+            x = X[:, j]
+            missing = np.isnan(x)
+            if self.kind[j] == 0:
+                at = np.where(missing, self.first[j + 1] - self.first[j] - 1, x)
+            else:
+                at = np.zeros(len(x), np.intp)
+                if knots.size > 1:
+                    x = np.clip(x, knots[0], knots[-1])
+                    at = np.searchsorted(knots[1:-1], x, side="right")
+                    share[:, j] = (x - knots[at]) / (knots[at + 1] - knots[at])
+                at = np.where(missing, knots.size, at)
+            node[:, j] = self.node[j] + at
+            share[missing, j] = 0
+        return node, share
+
+    def table(self, W: np.ndarray) -> np.ndarray:
+        """Values at the nodes, and a row of zeros, from those of the pieces, (P, m)."""
+        table = np.empty((int(self.node[-1]) + 1, W.shape[1]))
+        _factorization.spread(W, self.first, self.kind, table)
+        return table
+
+    def gather(self, G: np.ndarray) -> np.ndarray:
+        """The gradient by pieces from that by the nodes of `table`."""
+        dW = np.empty((self.n_pieces, G.shape[1]))
+        _factorization.gather(G, self.first, self.kind, dW)
+        return dW
+
+
+def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
+    """Knots of pieces of equal length over the range of x; fewer if they coincide."""
+    return np.unique(np.linspace(x.min(), x.max(), pieces + 1))
+
+
+def quantile_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
+    """Knots at values of x that leave the same weight between them, as nearly as ties
+    allow; fewer if they coincide."""
+    order = np.argsort(x, kind="stable")
+    x, below = x[order], np.cumsum(weight[order])
+    shares = np.arange(1, pieces) / pieces * below[-1]
+    # the first value with that weight up to it, which a row written twice shares
+    inner = x[np.minimum(np.searchsorted(below, shares), x.size - 1)]
+    return np.unique(np.concatenate([x[:1], inner, x[-1:]]))
+
+
+def make_knots(X, weight, is_number, n_intervals, breakpoints) -> list[np.ndarray]:
+    """Knots of every feature from rows of positive weight; empty for categories."""
+    cut = quantile_knots if breakpoints == "quantile" else equal_knots
+    knots = []
+    for j, pieces in enumerate(n_intervals):
+        x = X[:, j]
+        there = ~np.isnan(x)
+        if not is_number[j]:
+            k = np.empty(0)
+        elif not there.any():
+            k = np.zeros(1)
+        elif not x[there].max() / 2 - x[there].min() / 2 < 0.5 * _LARGEST:
+            raise ValueError(f"column {j} of X spans more than {_LARGEST:.3g}")
+        else:
+            k = cut(x[there], weight[there], pieces)
+        knots.append(frozen(k))
+    return knots

@@ -1,0 +1,34 @@
+"""Splits of the rows, searches for arguments, and the choice among them by validation.
+
+    splits      stratified_kfold, stratified_holdout
+    searches    Grid, CoarseToFine, UniformDesign; gamma_range
+    the choice  select, which refits, and nested, which tests it on held-out rows
+    designs     uniform_design, centred_discrepancy
+
+What a choice costs is kept low by sharing: features are standardised once a fold and
+their inner products serve every gamma; a kernel matrix serves every C of a fold, whose
+fits are warm-started from the least C up (ADMM of NPSVOR: more columns of one product).
+Matrices are not shared across folds, as standardisation by training rows makes other
+distances in each.
+"""
+
+from .designs import centred_discrepancy, uniform_design
+from .selection import Failure, Nested, Selection, nested, select
+from .spaces import CoarseToFine, Grid, UniformDesign, gamma_range
+from .splits import stratified_holdout, stratified_kfold
+
+__all__ = [
+    "CoarseToFine",
+    "Failure",
+    "Grid",
+    "Nested",
+    "Selection",
+    "UniformDesign",
+    "centred_discrepancy",
+    "gamma_range",
+    "nested",
+    "select",
+    "stratified_holdout",
+    "stratified_kfold",
+    "uniform_design",
+]

@@ -1,0 +1,270 @@
+"""What a search tries: points of a grid, of two grids, or of two uniform designs.
+
+A search is an object with `stages(X)`, a generator of lists of points, which are
+mappings from argument to value. It is sent the best point so far for every list that
+it yields, and ends when it returns. X are the standardised training rows. `size`, if it
+has one, is the number of points it will yield in all, for the progress line.
+
+W. Chu, S. S. Keerthi, "Support vector ordinal regression", Neural Computation
+19(3):792-815, 2007, section 4.3. C.-M. Huang, Y.-J. Lee, D. K. J. Lin, S.-Y. Huang,
+"Model selection for support vector machines via uniform design", Computational
+Statistics and Data Analysis 52(1):335-346, 2007.
+"""
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .. import kernels
+from .._input.checks import check_count, check_positive
+from .._input.features import check_features
+from .designs import uniform_design
+
+Point = dict[str, Any]
+Stages = Generator[list[Point], Point, None]
+
+_PAIRS_OF = 1000  # rows whose distances are looked at
+
+
+class Grid:
+    """Every combination of the values of some arguments.
+
+    Parameters
+    ----------
+    **values : sequence each
+        Values of arguments of the `fit_*` function, of any kind.
+
+    Raises
+    ------
+    ValueError
+        If an argument has no values.
+
+    Examples
+    --------
+    >>> search = Grid(C=[0.1, 1.0], gamma=["scale"])
+    >>> next(search.stages(None))
+    [{'C': 0.1, 'gamma': 'scale'}, {'C': 1.0, 'gamma': 'scale'}]
+    """
+
+    def __init__(self, **values: Sequence):
+        self.values = {name: _listed(name, given) for name, given in values.items()}
+        if not values:
+            raise ValueError("Grid needs at least one argument with its values")
+        self.size = math.prod(len(given) for given in self.values.values())
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.values.items())
+        return f"Grid({given})"
+
+    def stages(self, X: Any) -> Stages:
+        """All points in one stage."""
+        rows = product(*self.values.values())
+        yield [dict(zip(self.values, row, strict=True)) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseToFine:
+    """The two grids of the GPOR and SVOR papers, over log10 C and log10 kappa.
+
+    First 7 x 7 points with both in -3..3, then 9 x 9 in steps of 0.2 around the best;
+    that one is in both, so that 129 differ. gamma = kappa / 2.
+
+    Parameters
+    ----------
+    C : (low, high), default (-3, 3)
+        Whole powers of ten: the range of the coarse grid, which has steps of 1.
+    kappa : (low, high), default (-3, 3)
+        The same of kappa.
+    fine : bool, default True
+        False leaves the second grid out.
+
+    Examples
+    --------
+    >>> search = CoarseToFine()
+    >>> search.size
+    129
+    >>> next(search.stages(None))[0]
+    {'C': 0.001, 'gamma': 0.0005}
+    """
+
+    C: tuple[int, int] = (-3, 3)
+    kappa: tuple[int, int] = (-3, 3)
+    fine: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("C", "kappa"):
+            low, high = getattr(self, name)
+            if int(low) != low or int(high) != high or low > high:
+                raise ValueError(
+                    f"{name} must be two whole powers of ten, low <= high, got "
+                    f"{getattr(self, name)!r}"
+                )
+
+    @property
+    def size(self) -> int:
+        coarse = math.prod(b - a + 1 for a, b in (self.C, self.kappa))
+        return coarse + 80 * self.fine
+
+    def stages(self, X: Any) -> Stages:
+        """The coarse grid, then the fine one around its best point."""
+        ranges = (np.arange(a, b + 1.0) for a, b in (self.C, self.kappa))
+        best = yield _on_log_grid(*ranges)
+        if self.fine:
+            centre = math.log10(best["C"]), math.log10(2 * best["gamma"])
+            steps = 0.2 * np.arange(-4, 5)
+            yield _on_log_grid(*(np.round(x + steps, 1) for x in centre))
+
+
+def _on_log_grid(log_C: np.ndarray, log_kappa: np.ndarray) -> list[Point]:
+    return [
+        {"C": 10.0**a, "gamma": 10.0**b / 2}
+        for a, b in product(log_C.tolist(), log_kappa.tolist())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class UniformDesign:
+    """Two uniform designs, the second in a box of half the width around the best point.
+
+    21 points do for two or three arguments what a grid does with a hundred or more. The
+    centre of the second design is the best point of the first, which is not fitted
+    again. Unlike Algorithm 1 of the TLS-SVOR paper, which searches in every fold and
+    then compares the winners, the best point is that of all folds together.
+
+    Parameters
+    ----------
+    C : (low, high), default (1e-3, 1e3)
+        The range of the first box, on a logarithmic scale.
+    gamma : (low, high) or None, default None
+        The same; None takes `gamma_range` of the training rows.
+    others : mapping of argument to (low, high), optional
+        A third argument or more, on a linear scale, such as {"epsilon": (0.1, 0.3)}.
+    n_points : (int, int), default (13, 9)
+        Points of the two designs, as in the papers; odd, so that the centre is one.
+
+    Raises
+    ------
+    ValueError
+        If a range is not two increasing numbers, positive where the scale is
+        logarithmic, or a number of points is not odd.
+
+    Examples
+    --------
+    >>> search = UniformDesign(gamma=(1e-3, 1.0))
+    >>> stages = search.stages(None)
+    >>> points = next(stages)
+    >>> len(points), len(stages.send(points[3]))
+    (13, 9)
+    """
+
+    C: tuple[float, float] = (1e-3, 1e3)
+    gamma: tuple[float, float] | None = None
+    others: Mapping[str, tuple[float, float]] | None = None
+    n_points: tuple[int, int] = (13, 9)
+
+    def __post_init__(self) -> None:
+        check_positive(**{"C[0]": self.C[0], "C[1]": self.C[1]})
+        if self.gamma is not None:
+            low, high = self.gamma
+            check_positive(**{"gamma[0]": low, "gamma[1]": high})
+        ranges = {"C": self.C, "gamma": self.gamma, **(self.others or {})}
+        for name, given in ranges.items():
+            if given is not None and not (len(given) == 2 and given[0] < given[1]):
+                raise ValueError(f"{name} must be (low, high), got {given!r}")
+        for n in self.n_points:
+            check_count(n_points=n)
+            if n % 2 == 0:
+                raise ValueError(f"n_points must be odd, got {n}")
+
+    @property
+    def size(self) -> int:
+        return sum(self.n_points) - 1
+
+    def stages(self, X: Any) -> Stages:
+        """The design of the whole box, then that of the smaller one."""
+        gamma = gamma_range(X) if self.gamma is None else self.gamma
+        logs = np.log10([self.C, gamma])
+        box = np.vstack([logs, *(self.others or {}).values()])  # (d, 2)
+        names = ["C", "gamma", *(self.others or {})]
+        first, second = (uniform_design(n, len(names)) for n in self.n_points)
+        centre, width = box.mean(axis=1), np.ptp(box, axis=1)
+        points = _of_design(names, first, centre, width)
+        best = yield points
+        chosen = [tuple(point.values()) for point in points].index(tuple(best.values()))
+        centre = _coordinates(first, centre, width)[chosen]
+        around = _of_design(names, second, centre, width / 2)
+        # to the last bit, for what has been fitted is known by its values
+        middle = (second == second.mean(axis=0)).all(axis=1).argmax()
+        around[middle] = points[chosen]
+        yield around
+
+
+def _coordinates(levels: np.ndarray, centre, width) -> np.ndarray:
+    """The points of a design in a box; the outer levels lie on its sides."""
+    n = len(levels)
+    return centre + width * ((levels - 1) / max(n - 1, 1) - 0.5 * (n > 1))
+
+
+def _of_design(names: list[str], levels: np.ndarray, centre, width) -> list[Point]:
+    at = _coordinates(levels, centre, width)
+    at[:, :2] = 10.0 ** at[:, :2]
+    return [dict(zip(names, row, strict=True)) for row in at.tolist()]
+
+
+def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
+    """The gammas between which the RBF kernel tells near rows apart, from the data.
+
+    With q a low quantile of the squared distances between different rows, exp(-gamma q)
+    falls from 0.999 to 0.15 over the range. Labels are not looked at.
+
+    Parameters
+    ----------
+    X : (n, d) array-like or CSR matrix
+        Rows of features, standardised as for the fit. Of more than 1000 rows, 1000
+        evenly spaced ones are taken.
+    quantile : float in (0, 1), default 0.05
+        Huang et al. take the nearest pair, which is a matter of chance and of ties.
+
+    Returns
+    -------
+    (low, high)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If all rows are equal, or X or `quantile` is unusable.
+
+    Examples
+    --------
+    >>> low, high = gamma_range([[0.0], [1.0], [2.0]])
+    >>> round(low, 6), round(high, 3)
+    (0.001001, 1.897)
+    """
+    if not 0 < quantile < 1:
+        raise ValueError(f"quantile must be in (0, 1), got {quantile!r}")
+    X = check_features(X)
+    n = X.shape[0]
+    if n > _PAIRS_OF:
+        X = kernels.take(X, np.arange(_PAIRS_OF) * n // _PAIRS_OF)
+    norms = kernels.squared_norms(X)
+    square = np.add.outer(norms, norms) - 2 * kernels.inner_products(X, X)
+    square = square[np.triu_indices(len(norms), 1)]
+    rounding = 1e-12 * float(norms.max())
+    square = square[square > rounding]
+    if square.size == 0:
+        raise ValueError("X must have two different rows")
+    q = float(np.sort(square)[int(quantile * square.size)])
+    return -math.log(0.999) / q, -math.log(0.15) / q
+
+
+def _listed(name: str, values: Any) -> list:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ValueError(f"{name} must be a sequence of values, got {values!r}")
+    listed = [v.item() if isinstance(v, np.generic) else v for v in values]
+    if not listed:
+        raise ValueError(f"{name} must have at least one value")
+    return listed

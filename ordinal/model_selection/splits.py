@@ -1,0 +1,193 @@
+"""Splits of the rows into training and test sets."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._input.checks import check_count, resolve_rng
+
+Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
+
+
+def stratified_holdout(
+    y: ArrayLike,
+    n_splits: int = 30,
+    *,
+    test_size: float | int = 0.25,
+    rng: int | np.random.Generator = 0,
+) -> Splits:
+    """Repeated random hold-outs with every rank in its share on both sides.
+
+    Each split takes exactly `n_test` test rows, apportioned to the ranks by largest
+    remainder (ties drawn anew for each split). No rank loses its last training row,
+    so a rank with a single row is always trained on and never tested.
+
+    Parameters
+    ----------
+    y : (n,) array_like
+        Labels of any kind that numpy can sort; their order does not matter here.
+    n_splits : int, default 30
+        Number of hold-outs, as usual for the benchmark sets of ordinal regression.
+    test_size : float or int, default 0.25
+        A fraction of the rows, rounded up as the published partitions do, or their
+        number.
+    rng : int or numpy.random.Generator, default 0
+        The same seed gives the same splits.
+
+    Returns
+    -------
+    list of (train_idx, test_idx)
+        Increasing int64 row numbers: together they are 0..n-1, each once.
+
+    Raises
+    ------
+    ValueError
+        If `test_size` leaves no test row or fewer training rows than ranks, or `y`
+        is not a finite vector.
+
+    Examples
+    --------
+    >>> train_idx, test_idx = stratified_holdout([1, 1, 1, 1, 2, 2, 2, 2, 3])[0]
+    >>> train_idx.size, test_idx.size
+    (6, 3)
+    """
+    rank, count = _ranks(y)
+    check_count(n_splits=n_splits)
+    rng = resolve_rng(rng)
+    n_test = _test_rows(test_size, rank.size, count.size)
+    # of rows grouped by rank: the place of each within its group
+    place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
+
+    splits = []
+    for _ in range(n_splits):
+        take = _apportion(n_test, count, rng)
+        test = _grouped(rank, rng)[place < np.repeat(take, count)]
+        splits.append(_split(np.isin(np.arange(rank.size), test)))
+    return splits
+
+
+def stratified_kfold(
+    y: ArrayLike, n_splits: int = 5, *, rng: int | np.random.Generator = 0
+) -> Splits:
+    """Folds with every rank in its share: each row is tested once.
+
+    The rows, in random order within their ranks, are dealt out to the folds in turn.
+    So the sizes of folds, and the rows of a rank in them, differ by one at most. A
+    rank with fewer rows than folds is absent from some test sets, one with a single
+    row from the training rows of its fold, where no model can predict it.
+
+    Parameters
+    ----------
+    y : (n,) array_like
+        Labels of any kind that numpy can sort; their order does not matter here.
+    n_splits : int, default 5
+        Number of folds, 2 to n; 5 is what the papers of ordinal regression take.
+    rng : int or numpy.random.Generator, default 0
+        The same seed gives the same folds.
+
+    Returns
+    -------
+    list of (train_idx, test_idx)
+        Increasing int64 row numbers, as from `stratified_holdout`.
+
+    Raises
+    ------
+    ValueError
+        If there are more folds than rows, or `y` is not a finite vector.
+
+    Examples
+    --------
+    >>> folds = stratified_kfold([1, 1, 1, 2, 2, 3], 3)
+    >>> [test_idx.size for _, test_idx in folds]
+    [2, 2, 2]
+    """
+    rank, _ = _ranks(y)
+    check_count(n_splits=n_splits)
+    if not 2 <= n_splits <= rank.size:
+        raise ValueError(
+            f"n_splits must be 2 to the number of rows, {rank.size}, got {n_splits}"
+        )
+    fold = np.empty(rank.size, dtype=np.int64)
+    fold[_grouped(rank, resolve_rng(rng))] = np.arange(rank.size) % n_splits
+    return [_split(fold == k) for k in range(n_splits)]
+
+
+def check_splits(splits: Any, n: int, name: str) -> Splits:
+    """The caller's own splits as row numbers; ValueError tells what is wrong."""
+    out = []
+    for k, split in enumerate(splits):
+        if len(split) != 2:
+            raise ValueError(
+                f"{name}[{k}] must be (train_idx, test_idx), got {split!r}"
+            )
+        train, test = (np.asarray(rows) for rows in split)
+        for rows in (train, test):
+            if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+                raise ValueError(f"{name}[{k}] must hold two vectors of row numbers")
+            if rows.min() < 0 or rows.max() >= n:
+                raise ValueError(f"{name}[{k}] has a row outside 0 to {n - 1}")
+        shared = np.intersect1d(train, test)
+        if shared.size:
+            raise ValueError(f"{name}[{k}] trains on row {shared[0]} and tests on it")
+        out.append((train.astype(np.int64), test.astype(np.int64)))
+    if not out:
+        raise ValueError(f"{name} must hold at least one split")
+    return out
+
+
+def _ranks(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The number of every row's label, (n,), and how many rows each label has."""
+    y = np.asarray(y)
+    if y.ndim != 1 or y.size == 0:
+        raise ValueError(f"y must be 1-dimensional and non-empty, got shape {y.shape}")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = np.flatnonzero(~np.isfinite(y))[0]
+        raise ValueError(f"y must be finite, got {y[row]} in row {row}")
+    _, rank, count = np.unique(y, return_inverse=True, return_counts=True)
+    return rank, count
+
+
+def _grouped(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The rows grouped by rank, in random order within: a stable sort of shuffled
+    rows."""
+    order = rng.permutation(rank.size)
+    return order[np.argsort(rank[order], kind="stable")]
+
+
+def _split(is_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def _test_rows(test_size: float | int, n: int, n_ranks: int) -> int:
+    if isinstance(test_size, Integral) and not isinstance(test_size, bool):
+        n_test = int(test_size)
+    elif isinstance(test_size, Real) and 0 < test_size < 1:
+        # 0.07 * 100 is 7.000000000000001: a product this near an integer is one
+        n_test = math.ceil(test_size * n - 1e-9)
+    else:
+        raise ValueError(
+            f"test_size must be a fraction in (0, 1) or a count, got {test_size!r}"
+        )
+    if not 1 <= n_test <= n - n_ranks:
+        raise ValueError(
+            f"test_size={test_size!r} asks for {n_test} test rows; with {n} rows and "
+            f"one training row kept for each of the {n_ranks} ranks there can be 1 to "
+            f"{n - n_ranks}"
+        )
+    return n_test
+
+
+def _apportion(n_test: int, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Test rows of each rank: sum n_test, at most count - 1, by largest remainder."""
+    n = int(count.sum())
+    take = n_test * count // n  # < count, as n_test < n
+    shuffled = rng.permutation(count.size)  # argmax then breaks ties at random
+    while take.sum() < n_test:
+        owed = np.where(take < count - 1, n_test * count - n * take, -n * n)
+        take[shuffled[np.argmax(owed[shuffled])]] += 1
+    return take
