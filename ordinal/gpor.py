@@ -45,11 +45,20 @@ from ._input.features import check_features
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
+from ._kernel_matrix.choice import (
+    check_precomputed,
+    gamma_scale,
+    make_kernel,
+    takes_missing,
+)
+from ._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
+from ._kernel_matrix.tiles import Evaluator, diagonal_of, values_of
 from ._model.convergence import Convergence, Status
 from ._model.links import cost_of_rule, decide
 from ._model.model import ThresholdModel, check_support, support_rows
 from ._model.monitor import Monitor, State
 from ._numerics.lbfgs import Minimum, minimize
+from ._numerics.rows import strips, take
 from ._numerics.threads import resolve_n_threads
 from ._solvers import _ordinal_probit
 
@@ -146,12 +155,12 @@ class GporModel(ThresholdModel):
             If X is not a finite real matrix of `n_features` columns (the Pearson kernel
             takes NaN), or `diagonal` is missing or not asked for.
         """
-        missing = kernels.takes_missing(self.kernel)
+        missing = takes_missing(self.kernel)
         X = check_features(X, self.n_features, missing=missing)
         prior = self._prior_variance(X, diagonal)
-        values = kernels.Evaluator(self.kernel, X, self.support)
+        values = Evaluator(self.kernel, X, self.support)
         mean, var = np.empty(len(X)), np.empty(len(X))
-        for rows in kernels.strips(len(X), _ROWS):
+        for rows in strips(len(X), _ROWS):
             K = np.empty((rows.stop - rows.start, len(self.support)))
             values.tile(rows, slice(None), K)
             mean[rows] = K @ self.coef
@@ -164,7 +173,7 @@ class GporModel(ThresholdModel):
         if not isinstance(self.kernel, kernels.Precomputed):
             if diagonal is not None:
                 raise ValueError("diagonal: for a precomputed kernel only")
-            return kernels.diagonal(self.kernel, X)
+            return diagonal_of(self.kernel, X)
         if diagonal is None:
             raise ValueError("a precomputed kernel needs diagonal, the k(x, x) of X")
         prior = np.asarray(diagonal, dtype=np.float64)
@@ -394,7 +403,7 @@ def fit_gpor(
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
         X, y, classes=classes, sample_weight=sample_weight,
-        missing=kernels.takes_missing(kernel),
+        missing=takes_missing(kernel),
     )  # fmt: skip
     monitor = Monitor("fit_gpor", tol, callback, max_time)
     search = _prepare(
@@ -533,25 +542,25 @@ class _Search:
         return LowRank(
             self._values(kernel, every, self.pivots),
             self._values(kernel, self.pivots, self.pivots),
-            kernels.diagonal(kernel, self.X),
+            diagonal_of(kernel, self.X),
         )
 
     def _values(self, kernel, rows, columns) -> np.ndarray:
         if isinstance(kernel, kernels.Precomputed):
-            K = kernels.take(self.X, rows)[:, columns]
+            K = take(self.X, rows)[:, columns]
         else:
-            A, B = kernels.take(self.X, rows), kernels.take(self.X, columns)
-            K = kernels._call(kernel, A, B)
+            A, B = take(self.X, rows), take(self.X, columns)
+            K = values_of(kernel, A, B)
         return np.ascontiguousarray(K, dtype=np.float64)
 
     def _kernel_slopes(self, kernel, cov: Dense | LowRank, M) -> np.ndarray:
         if isinstance(cov, Dense):
-            return kernels.slopes(kernel, self.X, self.X, cov.Sigma, M)
-        (G_nm, G_mm, c), Z = M, kernels.take(self.X, self.pivots)
+            return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
+        (G_nm, G_mm, c), Z = M, take(self.X, self.pivots)
         return (
-            kernels.slopes(kernel, self.X, Z, cov.K_nm, G_nm)
-            + kernels.slopes(kernel, Z, Z, cov.K_mm, G_mm)
-            + kernels.diagonal_slopes(kernel, self.X, c)
+            gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
+            + gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
+            + diagonal_slopes(kernel, self.X, c)
         )
 
     def _model(
@@ -606,13 +615,13 @@ def _prepare(
         )
     X: Any = problem.X
     if rows.size < problem.n_samples:
-        X = kernels.take(X, rows)
+        X = take(X, rows)
     make, gamma, fixed = _kernel_family(kernel, problem, X, weight)
     if isinstance(fixed, kernels.Precomputed) and rows.size < problem.n_samples:
         X = np.ascontiguousarray(X[:, rows])
     c = 1.0
     if fixed is not None:
-        mean = float(np.average(kernels.diagonal(fixed, X), weights=weight))
+        mean = float(np.average(diagonal_of(fixed, X), weights=weight))
         if not 0 < mean < np.inf:
             raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
         c = float(np.sqrt(mean))
@@ -664,7 +673,7 @@ def _prepare(
 def _kernel_family(kernel, problem: Problem, X, weight: np.ndarray):
     """(kernel of given gammas, gammas to begin with, the kernel if it has none)."""
     if kernel == "rbf":
-        gamma = np.array([0.5 * kernels.scale(problem)])
+        gamma = np.array([0.5 * gamma_scale(problem)])
         return (lambda gamma: kernels.RBF(float(gamma[0]))), gamma, None
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
@@ -680,9 +689,9 @@ def _kernel_family(kernel, problem: Problem, X, weight: np.ndarray):
     names = ("rbf", "ard", "linear", "ard_linear", "precomputed")
     if isinstance(kernel, str):
         check_choice("kernel", kernel, names)
-    made = kernels.make_kernel(kernel, "scale", problem)
+    made = make_kernel(kernel, "scale", problem)
     if isinstance(made, kernels.Precomputed):
-        kernels.check_precomputed(problem.X)
+        check_precomputed(problem.X)
     return (lambda gamma: made), np.empty(0), made
 
 

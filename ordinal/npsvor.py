@@ -53,6 +53,8 @@ from ._input.checks import (
 from ._input.costs import check_cost
 from ._input.problem import Problem
 from ._input.sparse import CSR, frozen
+from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from ._kernel_matrix.tiles import Products
 from ._model.convergence import Convergence, Status, worse
 from ._model.links import (
     SoftmaxLink,
@@ -63,6 +65,7 @@ from ._model.links import (
 )
 from ._model.model import Model, check_support, decision, decisions, support_rows
 from ._model.monitor import Monitor, State
+from ._numerics.rows import take
 from ._numerics.threads import resolve_n_threads
 
 _ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
@@ -396,11 +399,11 @@ def fit_path(
     X: Any,
     y: Any,
     points: Sequence,
-    products: kernels.Products | None = None,
+    products: Products | None = None,
     X_test: Any = None,
     **options: Any,
 ) -> tuple[list[NpsvorModel], Sequence]:
-    """The same with the `kernels.Products` of X, if there are any, and the decision
+    """The same with the `Products` of X, if there are any, and the decision
     function of each model for the rows of `X_test`, or None."""
     every = all_options("fit_npsvor_path", fit_npsvor, options)
     own = [name for name in _POINT if name in options]
@@ -415,7 +418,7 @@ def fit_path(
 
 def _fit(
     name: str, X: Any, y: Any, points: list, stacklevel: int = 4,
-    products: kernels.Products | None = None, X_test: Any = None, *, kernel, gamma,
+    products: Products | None = None, X_test: Any = None, *, kernel, gamma,
     solver, tol, sample_weight, class_weight, cost, classes, normalize, rho, e_abs,
     e_rel, polish, rank, probability, rng, n_threads, cache_mb, max_iter, max_time,
     callback,
@@ -430,11 +433,11 @@ def _fit(
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
         X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=kernels.takes_missing(kernel),
+        missing=takes_missing(kernel),
     )  # fmt: skip
-    kernel = kernels.make_kernel(kernel, gamma, problem)
+    kernel = make_kernel(kernel, gamma, problem)
     if isinstance(kernel, kernels.Precomputed):
-        kernels.check_precomputed(problem.X)
+        check_precomputed(problem.X)
     r = problem.n_classes
     cost = 1 - np.eye(r) if cost is None else cost
     cost = check_cost(cost, r)
@@ -555,7 +558,7 @@ class _Job:
     monitor: Monitor
 
     def fit(
-        self, problem: Problem, products: kernels.Products | None = None
+        self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         """A model a point, and the numbers of its support rows."""
         duals = [_dual(problem, point, self.cost) for point in self.points]
@@ -571,7 +574,7 @@ class _Job:
         single = np.flatnonzero((fold < 0) & (problem.weight > 0))
         distance = np.zeros((len(models), problem.n_samples, r))
         for i, model in enumerate(models if single.size else []):
-            f = model.decision_function(kernels.take(problem.X, single))
+            f = model.decision_function(take(problem.X, single))
             distance[i, single] = np.abs(f)
         convergence = [model.convergence for model in models]
         for part, _, rows, X in out_of_fold(problem, self.kernel, fold):
@@ -593,7 +596,7 @@ class _Job:
         duals: list[_Dual],
         max_iter: int,
         starts: list | None,
-        products: kernels.Products | None,
+        products: Products | None,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         gram = Gram(
             self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS, products

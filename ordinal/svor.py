@@ -59,6 +59,8 @@ from ._input.checks import (
 from ._input.costs import absolute_cost, check_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
+from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from ._kernel_matrix.tiles import Products
 from ._model.convergence import Convergence
 from ._model.links import CumulativeLink, fold_numbers
 from ._model.model import decisions, support_rows
@@ -350,14 +352,14 @@ def fit_path(
     X: Any,
     y: Any,
     costs: Sequence[float],
-    products: kernels.Products | None = None,
+    products: Products | None = None,
     X_test: Any = None,
     **options: Any,
 ) -> tuple[list[SvorModel], Sequence]:
     """A model of "svorim", ... for every C in `costs`, each but the first started from
     the one before, and the decision function of each for the rows of `X_test`, or None.
 
-    K is computed once, from the `kernels.Products` of X if they are given."""
+    K is computed once, from the `Products` of X if they are given."""
     arguments = _arguments(method, options)
     return _fit(method, X, y, **arguments, path=(costs, products, X_test))
 
@@ -380,11 +382,11 @@ def _fit(
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
         X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=kernels.takes_missing(kernel),
+        missing=takes_missing(kernel),
     )  # fmt: skip
-    kernel = kernels.make_kernel(kernel, gamma, problem)
+    kernel = make_kernel(kernel, gamma, problem)
     if isinstance(kernel, kernels.Precomputed):
-        kernels.check_precomputed(problem.X)
+        check_precomputed(problem.X)
     if cost is None:
         cost = _default_cost(method, problem.n_classes)
     cost = check_cost(cost, problem.n_classes)
@@ -428,7 +430,7 @@ class _Job:
         problem: Problem,
         costs: list[float],
         start: SvorModel | None,
-        products: kernels.Products | None = None,
+        products: Products | None = None,
     ) -> tuple[list[SvorModel], list[np.ndarray]]:
         """A model a C, and the numbers of its support rows."""
         unit = self._terms(problem)

@@ -58,12 +58,15 @@ from ._input.checks import check_count, check_flag, check_positive, resolve_rng
 from ._input.costs import absolute_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
+from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from ._kernel_matrix.tiles import Evaluator
 from ._model.convergence import Convergence, Status
 from ._model.links import CumulativeLink, fold_numbers
 from ._model.model import support_rows
 from ._model.monitor import Monitor, State
 from ._model.threshold_model import ScoreModel, calibrated, warn_of
 from ._numerics.cholesky import Cholesky
+from ._numerics.rows import strips, take
 from ._numerics.threads import resolve_n_threads
 from ._solvers import _truncated_loss
 
@@ -244,11 +247,11 @@ def fit_tlssvor(
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
         X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=kernels.takes_missing(kernel),
+        missing=takes_missing(kernel),
     )  # fmt: skip
-    kernel = kernels.make_kernel(kernel, gamma, problem)
+    kernel = make_kernel(kernel, gamma, problem)
     if isinstance(kernel, kernels.Precomputed):
-        kernels.check_precomputed(problem.X)
+        check_precomputed(problem.X)
     rows = _basis_rows(basis, problem, rng)
     fold = fold_numbers(problem, rng) if probability else None
     monitor = Monitor("fit_tlssvor", tol, callback, max_time)
@@ -380,9 +383,9 @@ class _Objective:
     ):
         X, kernel = problem.X, job.kernel
         columns = rows if isinstance(kernel, kernels.Precomputed) else None
-        basis = kernels.take(X, rows) if columns is None else columns
+        basis = take(X, rows) if columns is None else columns
         self.K = np.empty((problem.n_samples, rows.size))
-        kernels.Evaluator(kernel, X, basis, job.n_threads).fill(self.K)
+        Evaluator(kernel, X, basis, job.n_threads).fill(self.K)
 
         self.C, self.eta, self.n_threads = job.C, job.eta, job.n_threads
         # a row of a rank without weight is in no term, wherever it is put
@@ -397,7 +400,7 @@ class _Objective:
         self.price = np.concatenate([self.times, of_row])
         total = self.weight.sum()
         column = np.zeros(rows.size)
-        for part in kernels.strips(len(self.K)):
+        for part in strips(len(self.K)):
             column += self.weight[part] @ np.abs(self.K[part])
         column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
         self.scale = np.concatenate([total * self.times, self.times.sum() * column])
@@ -433,11 +436,11 @@ class _Objective:
         for sign in (1, -1):  # K'K of one matrix is half the work of a product of two
             rows = np.flatnonzero(sign * by_row > 0)
             root = np.sqrt(np.abs(by_row))
-            for part in kernels.strips(rows.size):
+            for part in strips(rows.size):
                 K = root[rows[part], None] * self.K[rows[part]]
                 H[T:, T:] += sign * (K.T @ K)
         rows = np.flatnonzero(D.any(axis=1))
-        for part in kernels.strips(rows.size):
+        for part in strips(rows.size):
             H[T:, :T] -= self.K[rows[part]].T @ D[rows[part]]
         return H
 

@@ -13,6 +13,7 @@ from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
 from ordinal._dual.driver import Face, mend
+from ordinal._kernel_matrix.tiles import Products
 
 ALL = 10_000  # pivots: more than any of these problems takes
 
@@ -271,9 +272,7 @@ COSTS = [0.1, 1.0, 3.0, 10.0, 30.0, 1000.0]
 @pytest.mark.parametrize("method", ["svorim", "svorex", "shashua_levin", "redsvm"])
 def test_paths_of_thresholds_end_by_pivots(method, spied):
     X, y = sample(150)
-    found, _ = svor.fit_path(
-        method, X, y, COSTS, kernels.Products(X), gamma=0.1, n_threads=1
-    )
+    found, _ = svor.fit_path(method, X, y, COSTS, Products(X), gamma=0.1, n_threads=1)
     assert sum(spied) > 20
     for C, model in zip(COSTS, found, strict=True):
         alone = svor.fit_path(method, X, y, [C], gamma=0.1, tol=1e-6)[0][0]
@@ -289,7 +288,7 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
 def test_paths_of_npsvor_end_by_pivots(spied):
     X, y = sample(150)
     points = [{"C1": C} for C in COSTS]
-    found, _ = npsvor.fit_path(X, y, points, kernels.Products(X), gamma=0.1)
+    found, _ = npsvor.fit_path(X, y, points, Products(X), gamma=0.1)
     assert sum(spied) > 20
     for point, model in zip(points, found, strict=True):
         alone = npsvor.fit_npsvor(X, y, **point, gamma=0.1, tol=1e-6).convergence
@@ -331,7 +330,7 @@ def test_a_path_ends_at_max_iter(spied):
     for most in (1, 60, 200, 300, 400):
         with pytest.warns():
             found, _ = svor.fit_path(
-                "svorim", X, y, COSTS, kernels.Products(X), gamma=0.1, max_iter=most
+                "svorim", X, y, COSTS, Products(X), gamma=0.1, max_iter=most
             )
         assert all(model.convergence.n_iter <= most for model in found)
     assert sum(spied) > 0

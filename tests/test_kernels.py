@@ -18,6 +18,10 @@ import ordinal
 from ordinal import kernels
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
+from ordinal._kernel_matrix.choice import make_kernel, takes_missing
+from ordinal._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
+from ordinal._kernel_matrix.tiles import Evaluator, diagonal_of
+from ordinal._numerics.rows import inner_products, squared_norms
 from ordinal._solvers import _kernel_values
 
 KERNELS = [
@@ -50,7 +54,7 @@ def test_values_are_those_of_the_formula(AB, kernel):
     assert K.dtype == np.float64
     assert_allclose(K, expected, rtol=1e-12, atol=scale)
     assert_allclose(kernel(A.tolist(), B.tolist()), K, rtol=1e-12, atol=scale)
-    assert_allclose(kernels.diagonal(kernel, A), np.diagonal(kernel(A, A)), atol=scale)
+    assert_allclose(diagonal_of(kernel, A), np.diagonal(kernel(A, A)), atol=scale)
 
 
 @given(pairs(), any_kernel)
@@ -63,19 +67,17 @@ def test_csr_rows_are_dense_rows(AB, kernel):
             assert_allclose(kernel(a, b), expected, **close)
             tile = np.empty(expected.shape)
             every = slice(0, len(A)), slice(0, len(B))
-            kernels.Evaluator(kernel, a, b).tile(*every, tile)
+            Evaluator(kernel, a, b).tile(*every, tile)
             assert_allclose(tile, expected, **close)
-        assert_allclose(kernels.squared_norms(a), (A**2).sum(axis=1), rtol=1e-12)
-        assert_allclose(
-            kernels.diagonal(kernel, a), kernels.diagonal(kernel, A), rtol=1e-12
-        )
+        assert_allclose(squared_norms(a), (A**2).sum(axis=1), rtol=1e-12)
+        assert_allclose(diagonal_of(kernel, a), diagonal_of(kernel, A), rtol=1e-12)
 
 
 def test_wide_csr_products_go_by_strips():
     rng = np.random.default_rng(0)
     A = sparse.random_array((30, 50_000), density=1e-3, format="csr", rng=rng)
     B = sparse.random_array((300, 50_000), density=1e-3, format="csr", rng=rng)
-    got = kernels.inner_products(CSR.from_any(A), CSR.from_any(B))
+    got = inner_products(CSR.from_any(A), CSR.from_any(B))
     assert_allclose(got, (A @ B.T).toarray(), atol=1e-12)
 
 
@@ -86,7 +88,7 @@ def test_tiles_and_products_across_the_tile_size(kernel, dtype, n_threads):
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(600, 4)), rng.normal(size=(523, 4))
     K = kernel(A, B)
-    values = kernels.Evaluator(kernel, A, B, n_threads)
+    values = Evaluator(kernel, A, B, n_threads)
     coef = rng.normal(size=(523, 3))
     assert_allclose(
         values.product(coef), K @ coef, rtol=1e-9, atol=1e-9 * np.abs(K).max()
@@ -101,7 +103,7 @@ def test_tiles_and_products_across_the_tile_size(kernel, dtype, n_threads):
 def test_precomputed_values_are_looked_up():
     K = np.arange(12.0).reshape(3, 4)
     columns = np.array([3, 1])
-    values = kernels.Evaluator(kernels.Precomputed(), K, columns)
+    values = Evaluator(kernels.Precomputed(), K, columns)
     assert_array_equal(values.product(np.eye(2)), K[:, columns])
     with pytest.raises(TypeError, match="pass values"):
         kernels.Precomputed()(K, K)
@@ -131,11 +133,11 @@ def test_correlations_are_those_of_known_entries(X):
     K = PEARSON(B, B)
     assert_allclose(K, expected, atol=1e-12)
     assert_allclose(PEARSON(X.tolist(), X.tolist()), K, atol=1e-14)
-    assert_allclose(kernels.diagonal(PEARSON, X), np.diagonal(K), atol=1e-14)
+    assert_allclose(diagonal_of(PEARSON, X), np.diagonal(K), atol=1e-14)
     for a, b in ((A, B), (B, A), (B, B)):
         tile = np.empty((len(a), len(b)))
         every = slice(0, len(a)), slice(0, len(b))
-        kernels.Evaluator(PEARSON, a, b).tile(*every, tile)
+        Evaluator(PEARSON, a, b).tile(*every, tile)
         assert_allclose(tile, PEARSON(a, b), atol=1e-14)
     # positive semi-definite; on the diagonal the share that is known, if it varies
     assert np.linalg.eigvalsh(K).min() >= -1e-12
@@ -188,7 +190,7 @@ def test_pearson_refuses_what_it_has_no_use_for():
     with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
         PEARSON(csr, np.eye(2))
     with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
-        kernels.Evaluator(PEARSON, np.eye(2), csr)
+        Evaluator(PEARSON, np.eye(2), csr)
     with pytest.raises(ValueError, match="row 1 must be finite or NaN"):
         PEARSON(np.eye(2), [[np.nan, 0.0], [np.inf, 0.0]])
     with pytest.raises(TypeError, match="Pearson kernel takes dense rows"):
@@ -196,9 +198,9 @@ def test_pearson_refuses_what_it_has_no_use_for():
 
 
 def test_only_pearson_takes_missing_entries():
-    assert kernels.takes_missing(PEARSON)
+    assert takes_missing(PEARSON)
     others = ("rbf", kernels.Pearson, lambda A, B: PEARSON(A, B), *KERNELS)
-    assert not any(map(kernels.takes_missing, others))
+    assert not any(map(takes_missing, others))
 
 
 # The exponential of the RBF rows
@@ -364,11 +366,11 @@ def test_relevance_kernels_are_their_formulas(case):
     K = kernel(A, B)
     assert_allclose(K, expected, rtol=1e-12, atol=scale)
     assert_allclose(kernel(A.tolist(), B.tolist()), K, rtol=1e-12, atol=scale)
-    diagonal = kernels.diagonal(kernel, A)
+    diagonal = diagonal_of(kernel, A)
     assert_allclose(diagonal, np.diagonal(kernel(A, A)), rtol=1e-12, atol=scale)
     tile = np.empty(K.shape)
     every = slice(0, len(A)), slice(0, len(B))
-    kernels.Evaluator(kernel, A, B).tile(*every, tile)
+    Evaluator(kernel, A, B).tile(*every, tile)
     assert_allclose(tile, K, rtol=1e-12, atol=scale)
 
 
@@ -397,7 +399,7 @@ def test_relevances_are_checked(kernel):
     with pytest.raises(TypeError, match=r"^the ARD kernels take dense rows"):
         made(rows, np.ones((3, 2)))
     with pytest.raises(TypeError, match=r"^CSR rows go with the linear, polynomial"):
-        kernels.Evaluator(made, rows, rows)
+        Evaluator(made, rows, rows)
 
 
 @pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
@@ -432,11 +434,11 @@ def test_slopes_agree_with_differences(AB, make, seed, offset):
         return make(float(gamma[0])) if make is kernels.RBF else make(gamma)
 
     def value(gamma):
-        return np.vdot(G, made(gamma)(A, B)), c @ kernels.diagonal(made(gamma), A)
+        return np.vdot(G, made(gamma)(A, B)), c @ diagonal_of(made(gamma), A)
 
     kernel = made(gamma)
-    got = kernels.slopes(kernel, A, B, kernel(A, B), G)
-    on_diagonal = kernels.diagonal_slopes(kernel, A, c)
+    got = gamma_slopes(kernel, A, B, kernel(A, B), G)
+    on_diagonal = diagonal_slopes(kernel, A, c)
     assert got.shape == on_diagonal.shape == gamma.shape
     size = np.abs(G).sum() * (1 + np.abs(AB[0]).max()) ** 2 * gamma.max()
     # what gamma |a|^2 keeps of its digits, far from 0
@@ -459,14 +461,14 @@ def test_slopes_where_the_kernel_is_all_but_zero():
     for kernel in (kernels.RBF(1.0), kernels.ARD([1.0])):
         K = kernel(A, A)
         assert K[0, 1] == 0
-        assert_allclose(kernels.slopes(kernel, A, A, K, np.ones((2, 2))), [0.0])
+        assert_allclose(gamma_slopes(kernel, A, A, K, np.ones((2, 2))), [0.0])
 
 
 def test_kernels_with_nothing_to_learn_have_no_slopes():
     A, G = np.ones((3, 2)), np.ones((3, 3))
     for kernel in (kernels.Linear(), kernels.Polynomial(), kernels.Precomputed(), min):
-        assert kernels.slopes(kernel, A, A, G, G).shape == (0,)
-        assert kernels.diagonal_slopes(kernel, A, np.ones(3)).shape == (0,)
+        assert gamma_slopes(kernel, A, A, G, G).shape == (0,)
+        assert diagonal_slopes(kernel, A, np.ones(3)).shape == (0,)
 
 
 def test_slopes_of_csr_rows_with_one_gamma():
@@ -474,9 +476,9 @@ def test_slopes_of_csr_rows_with_one_gamma():
     rows, G = CSR.from_any(sparse.csr_array(X)), np.arange(36.0).reshape(6, 6)
     kernel = kernels.RBF(0.3)
     K = kernel(X, X)
-    expected = kernels.slopes(kernel, X, X, K, G)
-    assert_array_equal(kernels.slopes(kernel, rows, rows, K, G), expected)
-    assert_array_equal(kernels.diagonal_slopes(kernel, rows, np.ones(6)), [0.0])
+    expected = gamma_slopes(kernel, X, X, K, G)
+    assert_array_equal(gamma_slopes(kernel, rows, rows, K, G), expected)
+    assert_array_equal(diagonal_slopes(kernel, rows, np.ones(6)), [0.0])
 
 
 # make_kernel
@@ -490,10 +492,10 @@ def problem(X, **options):
 @given(hnp.arrays(np.float64, (6, 3), elements=numbers))
 def test_gamma_scale_is_that_of_sklearn(X):
     if X.var() > 1e-12:
-        kernel = kernels.make_kernel("rbf", "scale", problem(X))
+        kernel = make_kernel("rbf", "scale", problem(X))
         svc = SVC(gamma="scale").fit(X, [0, 1] * 3)
         assert_allclose(kernel.gamma, svc._gamma, rtol=1e-9)
-        csr = kernels.make_kernel("rbf", "scale", problem(sparse.csr_array(X)))
+        csr = make_kernel("rbf", "scale", problem(sparse.csr_array(X)))
         assert_allclose(csr.gamma, kernel.gamma, rtol=1e-9)
 
 
@@ -506,7 +508,7 @@ def test_gamma_scale_counts_a_row_as_often_as_it_weighs(X, times):
     repeated = np.repeat(X, times, axis=0)
     if repeated.var() > 1e-12:
         weighted = problem(X, sample_weight=times)
-        kernel = kernels.make_kernel("polynomial", "scale", weighted)
+        kernel = make_kernel("polynomial", "scale", weighted)
         assert_allclose(kernel.gamma, 1 / (2 * repeated.var()), rtol=1e-9)
 
 
@@ -516,7 +518,7 @@ def test_gamma_scale_counts_a_row_as_often_as_it_weighs(X, times):
 def test_gamma_scale_of_constant_features_is_one(n, value, form):
     """And not one over the rounding of a variance."""
     X = form(np.full((n, 2), value))
-    assert kernels.make_kernel("rbf", "scale", problem(X)).gamma == 1.0
+    assert make_kernel("rbf", "scale", problem(X)).gamma == 1.0
 
 
 @pytest.mark.parametrize(
@@ -534,7 +536,7 @@ def test_gamma_scale_of_constant_features_is_one(n, value, form):
     ],
 )
 def test_names_stand_for_kernels(kernel, gamma, expected):
-    got = kernels.make_kernel(kernel, gamma, problem(np.eye(4)))
+    got = make_kernel(kernel, gamma, problem(np.eye(4)))
     assert got == expected
     assert type(got) is type(expected)
 
@@ -571,7 +573,7 @@ def test_unusable_parameters_of_kernels_are_refused(bad):
 def test_what_a_callable_returns_is_checked(kernel, error, message):
     A, B = np.ones((3, 2)), np.ones((2, 2))
     with pytest.raises(error, match=message), np.errstate(invalid="ignore"):
-        kernels.Evaluator(kernel, A, B).product(np.eye(2))
+        Evaluator(kernel, A, B).product(np.eye(2))
 
 
 def test_a_callable_may_return_lists_or_integers():
@@ -581,8 +583,8 @@ def test_a_callable_may_return_lists_or_integers():
         lambda A, B: (A @ B.T).astype(int),
         lambda A, B: (A @ B.T).astype(np.float32),
     ):
-        assert_array_equal(kernels.Evaluator(kernel, A, B).product(np.eye(2)), A)
-        assert_array_equal(kernels.diagonal(kernel, A), (A**2).sum(axis=1))
+        assert_array_equal(Evaluator(kernel, A, B).product(np.eye(2)), A)
+        assert_array_equal(diagonal_of(kernel, A), (A**2).sum(axis=1))
 
 
 def test_a_callable_is_never_given_a_large_block():
@@ -593,8 +595,8 @@ def test_a_callable_is_never_given_a_large_block():
         return A @ B.T
 
     A = np.ones((1500, 2))
-    kernels.Evaluator(kernel, A, A).product(np.ones((1500, 1)))
-    kernels.diagonal(kernel, A)
+    Evaluator(kernel, A, A).product(np.ones((1500, 1)))
+    diagonal_of(kernel, A)
     assert max(max(size) for size in sizes) <= 512
     assert sum(n * m for n, m in sizes) <= 1500 * 1500 + 1500 * 64
 

@@ -44,6 +44,7 @@ from ordinal._dual.admm import (
 from ordinal._dual.gram import Gram
 from ordinal._dual.smo import solve
 from ordinal._input.sparse import CSR
+from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._model.monitor import Monitor
 
 PRECOMPUTED = {"kernel": "precomputed"}
@@ -61,7 +62,7 @@ class Tagged:
 
 def resolution(case):
     """A tolerance that steps on float32 rows of K can always reach."""
-    largest = kernels.diagonal(case.kernel, case.X).max()
+    largest = diagonal_of(case.kernel, case.X).max()
     C = max(case.C1, case.C2 * case.terms[-1].max()) * case.weight.max()
     return float(np.clip(1e-7 * C * largest, 1e-6, 1e-3))
 
@@ -138,7 +139,7 @@ def assert_certified(case, model, g, converged=True):
 def rounding(model, X):
     """Of the objectives: sums of coef_i k_ij coef_j."""
     size = np.abs(model.coef).sum(axis=0)
-    largest = kernels.diagonal(model.kernel, np.asarray(X)).max()
+    largest = diagonal_of(model.kernel, np.asarray(X)).max()
     return 1e-13 * (1 + size**2 * largest + np.abs(model.convergence.primal))
 
 
@@ -157,7 +158,7 @@ def assert_same_optimum(a, b, X, other_X=None):
     f_b = b.decision_function(X if other_X is None else other_X)[:, has]
     apart = np.abs(f_a - (f_b - b.intercept[has])).max(axis=0)
     radius = sum(np.sqrt(2 * (c.gap.clip(0) + slack))[has] for c in (ca, cb))
-    length = np.sqrt(kernels.diagonal(a.kernel, np.asarray(X)).max())
+    length = np.sqrt(diagonal_of(a.kernel, np.asarray(X)).max())
     assert np.all(apart <= radius * length + 1e-9)
 
 

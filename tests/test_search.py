@@ -22,6 +22,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import metrics, npsvor, svor
+from ordinal._kernel_matrix.tiles import Products, on_itself
 from ordinal.kernels import RBF
 from ordinal.model_selection import (
     CoarseToFine,
@@ -125,7 +126,7 @@ def test_scores_are_those_of_separate_fits(fit):
 def test_a_path_is_a_row_of_fits(fit):
     costs = [0.1, 1.0, 5.0, 1000.0]
     work = Standardizer.fit(X).transform(X)
-    products = ordinal.kernels.Products(work)
+    products = Products(work)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
         name = _tasks._SVOR[fit]
@@ -177,11 +178,11 @@ def judged_alike(models, f, test):
 
 def test_kept_products_change_no_bit():
     work = Standardizer.fit(X).transform(X)
-    products = ordinal.kernels.Products(work)
+    products = Products(work)
     for gamma in (0.1, 2.0):
         plain, shared = np.empty((2, 90, 90), np.float32)
-        ordinal.kernels.on_itself(RBF(gamma), work, 1).triangle(plain, mirror=True)
-        values = ordinal.kernels.on_itself(RBF(gamma), work, 1, products)
+        on_itself(RBF(gamma), work, 1).triangle(plain, mirror=True)
+        values = on_itself(RBF(gamma), work, 1, products)
         values.triangle(shared, mirror=True)
         assert plain.tobytes() == shared.tobytes()
 

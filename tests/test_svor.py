@@ -49,6 +49,7 @@ from ordinal import (
 )
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
+from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._model.links import fold_numbers
 
 FITS = dict(
@@ -65,7 +66,7 @@ every_method = pytest.mark.parametrize("method", SVOR_METHODS)
 def resolution(case):
     """A tolerance that steps on float32 rows of K can always reach."""
     _, width = svor_terms(case.y, *case.terms)
-    largest = kernels.diagonal(case.kernel, case.X).max()
+    largest = diagonal_of(case.kernel, case.X).max()
     return float(np.clip(1e-7 * width.sum(axis=0).max() * largest, 1e-6, 1e-3))
 
 
@@ -155,7 +156,7 @@ def assert_certified(case, model, g, K, converged=True):
 
 def rounding(model, X):
     """Of the objectives: sums of coef_i k_ij coef_j."""
-    largest = kernels.diagonal(model.kernel, np.asarray(X)).max()
+    largest = diagonal_of(model.kernel, np.asarray(X)).max()
     size = np.abs(model.dual).sum() ** 2 * largest
     return 1e-13 * (1 + size + abs(model.convergence.primal))
 
@@ -173,7 +174,7 @@ def assert_same_optimum(a, b, X, other_X=None):
     f = a.decision_function(X)
     other_f = b.decision_function(X if other_X is None else other_X)
     apart = np.abs(f - other_f).max()
-    length = np.sqrt(kernels.diagonal(a.kernel, np.asarray(X)).max())
+    length = np.sqrt(diagonal_of(a.kernel, np.asarray(X)).max())
     assert apart <= sum(np.sqrt(2 * (gap + slack)) for gap in gaps) * length + 1e-9
     assert_array_equal(np.isfinite(a.thresholds), np.isfinite(b.thresholds))
     has = np.isfinite(a.thresholds)

@@ -21,9 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import kernels
+from .._kernel_matrix.tiles import diagonal_of, on_itself
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._numerics.cholesky import Cholesky, lower_inverse
+from .._numerics.rows import strips
 from .._solvers import _admm_updates
 
 _NOTHING = 1e-100  # products with entries near 1e-308 are many times slower
@@ -97,7 +99,7 @@ class _Exact:
     """What asks the kernel itself: all rows are support rows."""
 
     def __init__(self, kernel, X, n_threads: int, products):
-        self._values = kernels.on_itself(kernel, X, n_threads, products)
+        self._values = on_itself(kernel, X, n_threads, products)
         self.support = np.arange(len(X))
 
     def product(self, z: np.ndarray) -> np.ndarray:
@@ -127,7 +129,7 @@ class DenseFactor(_Exact):
             raise ValueError(
                 f"kernel must be positive semi-definite: K + {rho:g} I is not"
             ) from None
-        for rows in kernels.strips(n):
+        for rows in strips(n):
             M = self._M[rows]
             M *= rho
             M[np.abs(M) < _NOTHING] = 0
@@ -135,7 +137,7 @@ class DenseFactor(_Exact):
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
         out = np.empty_like(Q)
-        for columns in kernels.strips(Q.shape[1], _STRIP):
+        for columns in strips(Q.shape[1], _STRIP):
             out[:, columns] = Q @ self._M[:, columns]
         return out
 
@@ -149,26 +151,26 @@ class _Thin:
     def __init__(self, L: np.ndarray, rho: float):
         m = L.shape[1]
         inner = np.zeros((m, m))
-        for rows in kernels.strips(len(L), _STRIP):
+        for rows in strips(len(L), _STRIP):
             inner += L[rows].T @ L[rows]
         inner[np.diag_indices(m)] += rho
         self._C = np.linalg.cholesky(inner)
         inverse = lower_inverse(self._C)
-        for rows in kernels.strips(len(L), _STRIP):
+        for rows in strips(len(L), _STRIP):
             L[rows] = L[rows] @ inverse.T
         self._B = L
 
     def _down(self, Q: np.ndarray) -> np.ndarray:
         """B'q for every row q of Q: (p, m)."""
         out = np.zeros((Q.shape[0], self._B.shape[1]))
-        for rows in kernels.strips(len(self._B), _STRIP):
+        for rows in strips(len(self._B), _STRIP):
             out += Q[:, rows] @ self._B[rows]
         return out
 
     def _up(self, T: np.ndarray) -> np.ndarray:
         """B t for every row t of T: (p, n)."""
         out = np.empty((T.shape[0], len(self._B)))
-        for rows in kernels.strips(len(self._B), _STRIP):
+        for rows in strips(len(self._B), _STRIP):
             out[:, rows] = T @ self._B[rows].T
         return out
 
@@ -226,7 +228,7 @@ def exact_factor(
     n = len(X)
     # of these the diagonal bounds the rest of K: they are positive semi-definite
     if n >= _THIN and isinstance(kernel, kernels.RBF | kernels.Linear):
-        trace = float(kernels.diagonal(kernel, X).sum())
+        trace = float(diagonal_of(kernel, X).sum())
         if 0 < allowed < trace:
             most = n // 3  # half of n would cost as much as M itself
             L, _, left = incomplete_cholesky(
@@ -248,8 +250,8 @@ def incomplete_cholesky(
     of pivots, or the part of the trace at which to stop, before `most` pivots or then.
     """
     n = len(X)
-    values = kernels.on_itself(kernel, X, n_threads)
-    left = kernels.diagonal(kernel, X)  # diagonal of K - L L'
+    values = on_itself(kernel, X, n_threads)
+    left = diagonal_of(kernel, X)  # diagonal of K - L L'
     trace = left.sum()
     most = min(n, (most or n) if isinstance(rank, float) else int(rank))
     floor = 1e-12 * left.max()
@@ -277,7 +279,7 @@ def incomplete_cholesky(
             L = wider
         columns = slice(m, m + new.size)
         inverse = np.linalg.inv(small)
-        for rows in kernels.strips(n, _STRIP):
+        for rows in strips(n, _STRIP):
             part = np.empty((rows.stop - rows.start, new.size))
             values.tile(rows, new, part)
             part -= L[rows, :m] @ L[new, :m].T

@@ -10,6 +10,8 @@ from threading import Lock
 import numpy as np
 
 from .. import kernels
+from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
+from .._numerics.rows import strips, take
 from .._solvers import _kernel_values
 
 _MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
@@ -38,18 +40,18 @@ class Gram:
         self, kernel, X, cache_mb: float, n_threads: int, least: int, products=None
     ):
         """`least` rows are held even if that takes more than `cache_mb`; `products` are
-        the `kernels.Products` of X, if there are any: for a path of fits, each of which
+        the `Products` of X, if there are any: for a path of fits, each of which
         asks for `product` more than once, K is then held in double as well."""
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
         rows = int(cache_mb * 1e6 / (4 * n))
         self.full = rows >= n
         products = products if self.full else None  # of tiles, and not of single rows
-        self._values = kernels.on_itself(kernel, X, n_threads, products)
+        self._values = on_itself(kernel, X, n_threads, products)
         # first of all: it names a row that is too long. What a float cannot hold is
         # refused with its tile
         with np.errstate(over="ignore"):
-            self.diagonal = kernels.diagonal(kernel, X).astype(np.float32).astype(float)
+            self.diagonal = diagonal_of(kernel, X).astype(np.float32).astype(float)
         self.concurrent = self.full and self._values.concurrent
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
@@ -80,7 +82,7 @@ class Gram:
                 n = len(self.X)
                 exact = np.empty((n, n))
                 self._values.triangle(exact, mirror=False)
-                for part in kernels.strips(n):
+                for part in strips(n):
                     below = slice(part.stop, n)
                     exact[below, part] = exact[part, below].T
                 self.exact = exact
@@ -99,9 +101,9 @@ class Gram:
         oldest = np.argsort(self._used, kind="stable")[: missing.size]
         evicted = self._holder[oldest]
         self.slot[evicted[evicted >= 0]] = -1
-        for part in kernels.strips(missing.size, 64):
+        for part in strips(missing.size, 64):
             into = oldest[part]
-            for columns in kernels.strips(self.slot.size, 4096):
+            for columns in strips(self.slot.size, 4096):
                 tile = np.empty((into.size, columns.stop - columns.start), np.float32)
                 self.K[into, columns] = self._values.tile(missing[part], columns, tile)
         self._holder[oldest] = missing
@@ -121,8 +123,8 @@ class Gram:
         if self.exact is not None:
             return self.exact[np.ix_(index, index)]
         out = np.empty((index.size, index.size))
-        for rows in kernels.strips(index.size):
-            for columns in kernels.strips(rows.stop):
+        for rows in strips(index.size):
+            for columns in strips(rows.stop):
                 tile = out[rows, columns]
                 self._values.tile(index[rows], index[columns], tile)
         return out
@@ -133,11 +135,7 @@ class Gram:
             return g @ self.exact
         used = np.flatnonzero((g != 0).any(axis=0))
         if isinstance(self.kernel, kernels.Precomputed):
-            strips = kernels.strips(len(self.X))
-            return sum(
-                (g[:, rows] @ self.X[rows] for rows in strips), np.zeros(g.shape)
-            )
-        values = kernels.Evaluator(
-            self.kernel, self.X, kernels.take(self.X, used), self.n_threads
-        )
+            parts = (g[:, rows] @ self.X[rows] for rows in strips(len(self.X)))
+            return sum(parts, np.zeros(g.shape))
+        values = Evaluator(self.kernel, self.X, take(self.X, used), self.n_threads)
         return np.ascontiguousarray(values.product(g[:, used].T).T)

@@ -24,6 +24,7 @@ from .._input.checks import check_choice
 from .._input.costs import check_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
+from .._numerics.rows import take
 
 N_FOLDS = 5
 _MAX_STEPS = 100  # of Newton; a dozen is usual
@@ -247,7 +248,7 @@ def out_of_fold(
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if test.size == 0:
             continue
-        X, X_test = (kernels.take(problem.X, rows) for rows in (train, test))
+        X, X_test = (take(problem.X, rows) for rows in (train, test))
         if isinstance(kernel, kernels.Precomputed):
             X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
         part = replace(

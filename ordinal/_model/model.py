@@ -30,6 +30,9 @@ import numpy as np
 from .. import kernels
 from .._input.features import check_features
 from .._input.sparse import CSR, frozen
+from .._kernel_matrix.choice import NAMED, takes_missing
+from .._kernel_matrix.tiles import Evaluator
+from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from .convergence import Convergence, Status
 from .links import CumulativeLink, SoftmaxLink
@@ -171,7 +174,7 @@ def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
     numbers, else the rows."""
     if isinstance(kernel, kernels.Precomputed):
         return frozen(rows.astype(np.int64))
-    support = kernels.take(X, rows)
+    support = take(X, rows)
     return support if isinstance(support, CSR) else frozen(support)
 
 
@@ -180,10 +183,10 @@ def decision(model: Any, X: Any) -> np.ndarray:
 
     Raises ValueError or TypeError as `check_features`.
     """
-    missing = kernels.takes_missing(model.kernel)
+    missing = takes_missing(model.kernel)
     X = check_features(X, model.n_features, missing=missing)
     n_threads = resolve_n_threads(None)
-    values = kernels.Evaluator(model.kernel, X, model.support, n_threads)
+    values = Evaluator(model.kernel, X, model.support, n_threads)
     return model._decided(values.product(_columns(model)))
 
 
@@ -203,7 +206,7 @@ def decisions(
     for rows, c, end in zip(used, columns, ends, strict=True):
         coef[rows, end - c.shape[1] : end] = c
     some = np.flatnonzero(coef.any(axis=1))
-    values = kernels.Evaluator(models[0].kernel, X_test, kernels.take(X, some))
+    values = Evaluator(models[0].kernel, X_test, take(X, some))
     sums = np.split(values.product(coef[some]), ends[:-1], axis=1)
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
@@ -336,7 +339,7 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
         if not _fits(value, hints[field]):
             raise TypeError(f"{name}.{field} cannot be of type {type(value).__name__}")
         finite = not isinstance(value, float) or math.isfinite(value)
-        if name in kernels.NAMED and not finite:
+        if name in NAMED and not finite:
             raise ValueError(f"{name}.{field} must be finite, got {value}")
     made = cls(**values)
     if isinstance(made, Model):
@@ -345,7 +348,7 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
 
 
 def _known_class(name: str) -> type | None:
-    return _RECORDS.get(name) or kernels.NAMED.get(name) or _MODELS.get(name)
+    return _RECORDS.get(name) or NAMED.get(name) or _MODELS.get(name)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._numerics.rows import take
 from .convergence import Convergence, DisorderedThresholdsWarning, worse
 from .links import CumulativeLink, out_of_fold, predicted, require_link
 from .model import ThresholdModel, check_support, decision
@@ -182,7 +182,7 @@ def calibrated(
     single = np.flatnonzero((fold < 0) & (problem.weight > 0))
     score = np.zeros(problem.n_samples)
     if single.size:
-        score[single] = model.decision_function(kernels.take(problem.X, single))
+        score[single] = model.decision_function(take(problem.X, single))
     inner = np.isfinite(model.thresholds)
     convergence = model.convergence
     for part, train, rows, X in out_of_fold(problem, model.kernel, fold):

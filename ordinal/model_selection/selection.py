@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from .._input.checks import check_choice, check_count, check_flag, resolve_rng
 from .._input.problem import Problem
+from .._kernel_matrix.choice import NAMED
+from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from ..preprocessing import Standardizer
 from . import work as _tasks
@@ -484,7 +485,7 @@ class _Search:
         ]
 
     def _features(self) -> Any:
-        X = kernels.take(self.work.X, self.rows)
+        X = take(self.work.X, self.rows)
         if not self.work.standardize:
             return X
         weight = self.work.weight
@@ -687,7 +688,7 @@ def _placement(work: Work, search: Any, executor: Any, n_threads: Any) -> Placem
     kernel = getattr(search, "values", {}).get("kernel", [])
     kernel = [*kernel, work.options.get("kernel", "rbf")]
     ours = _tasks.is_ours(work.fit) and all(
-        isinstance(k, (str, *kernels.NAMED.values())) for k in kernel
+        isinstance(k, (str, *NAMED.values())) for k in kernel
     )
     if ours:
         n_threads = resolve_n_threads(n_threads)

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
 from .._input.checks import check_count, check_positive
 from .._input.features import check_features
+from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
 
 Point = dict[str, Any]
@@ -249,9 +249,9 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     X = check_features(X)
     n = X.shape[0]
     if n > _PAIRS_OF:
-        X = kernels.take(X, np.arange(_PAIRS_OF) * n // _PAIRS_OF)
-    norms = kernels.squared_norms(X)
-    square = np.add.outer(norms, norms) - 2 * kernels.inner_products(X, X)
+        X = take(X, np.arange(_PAIRS_OF) * n // _PAIRS_OF)
+    norms = squared_norms(X)
+    square = np.add.outer(norms, norms) - 2 * inner_products(X, X)
     square = square[np.triu_indices(len(norms), 1)]
     rounding = 1e-12 * float(norms.max())
     square = square[square > rounding]

@@ -25,10 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels, metrics, npsvor, svor
+from .. import metrics, npsvor, svor
 from .._input.checks import check_choice
 from .._input.sparse import CSR
+from .._kernel_matrix.tiles import Products
 from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from .._numerics.rows import take
 from ..preprocessing import StandardizedModel, Standardizer
 from .spaces import Point
 
@@ -153,7 +155,7 @@ class Work:
         start = time.perf_counter()
         try:
             rows = self._of(task.train)
-            X_test = rows.transformed(kernels.take(self.X, task.test))
+            X_test = rows.transformed(take(self.X, task.test))
         except Exception as error:
             return [self._failed(error, start)] * len(task.points)
         found = self.fitted(rows, X_test, task.points, n_threads)
@@ -246,17 +248,17 @@ class _Rows:
     y: np.ndarray
     weight: np.ndarray | None
     standardizer: Standardizer | None
-    products: kernels.Products | None
+    products: Products | None
 
     @classmethod
     def of(cls, work: Work, train: np.ndarray) -> _Rows:
-        X = kernels.take(work.X, train)
+        X = take(work.X, train)
         weight = None if work.weight is None else work.weight[train]
         standardizer = Standardizer.fit(X, weight) if work.standardize else None
         if standardizer is not None:
             X = standardizer.transform(X)
         keep = 4e-6 * train.size**2 <= _KEPT_MB
-        products = kernels.Products(X) if keep else None
+        products = Products(X) if keep else None
         return cls(X, work.y[train], weight, standardizer, products)
 
     def transformed(self, X: Any) -> Any:

@@ -1,0 +1,85 @@
+"""Which kernel an argument means, and what a kernel can do."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .._input.checks import check_choice, check_positive
+from .._input.problem import Problem
+from .._input.sparse import CSR
+from .._numerics.rows import strips
+from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
+
+NAMED = {
+    cls.__name__: cls
+    for cls in (Linear, Polynomial, RBF, ARD, LinearARD, Pearson, Precomputed)
+}
+
+
+def takes_missing(kernel) -> bool:
+    """Whether the kernel has a use for rows with NaN, entries that are not known."""
+    return isinstance(kernel, Pearson)
+
+
+def make_kernel(kernel, gamma, problem: Problem) -> Callable:
+    """The kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
+
+    gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
+    variance takes sample weights into account: weight 2 is the row written twice.
+    """
+    if isinstance(kernel, str):
+        check_choice("kernel", kernel, ("rbf", "linear", "polynomial", "precomputed"))
+    elif isinstance(kernel, type) or not callable(kernel):
+        raise TypeError(f"kernel must be a name or a callable k(A, B), got {kernel!r}")
+    takes_gamma = isinstance(kernel, str) and kernel in ("rbf", "polynomial")
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+    else:
+        check_positive(gamma=gamma)
+    if not takes_gamma:
+        if gamma != "scale":
+            raise ValueError(
+                f"gamma={gamma!r} has no effect on kernel={kernel!r}: only the named "
+                "kernels 'rbf' and 'polynomial' take it"
+            )
+        if isinstance(kernel, str):
+            return Linear() if kernel == "linear" else Precomputed()
+        return kernel
+    if gamma == "scale":
+        gamma = gamma_scale(problem)
+    elif gamma == "auto":
+        gamma = 1 / problem.n_features
+    return RBF(float(gamma)) if kernel == "rbf" else Polynomial(gamma=float(gamma))
+
+
+def gamma_scale(problem: Problem) -> float:
+    """gamma="scale" of the features of a problem."""
+    X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
+    if isinstance(X, CSR):
+        mean, var = X.mean_and_var(w)
+    else:
+        mean = w @ X
+        var = w @ (X - mean) ** 2
+    total = float(np.mean(var) + np.var(mean))  # variance of all entries
+    # constant features leave a variance of rounding errors, and no scale
+    rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
+    return 1 / (problem.n_features * total) if total > rounding else 1.0
+
+
+def check_precomputed(K) -> None:
+    """Raise ValueError unless K is square and symmetric."""
+    if isinstance(K, CSR):
+        raise TypeError("X must be a dense matrix with kernel='precomputed'")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"X must be square with kernel='precomputed', got shape {K.shape}"
+        )
+    scale = float(np.abs(K).max())
+    for rows in strips(len(K)):
+        asymmetry = np.abs(K[rows] - K[:, rows].T).max(axis=1)
+        if asymmetry.max() > 1e-8 * scale:
+            i = rows.start + int(asymmetry.argmax())
+            raise ValueError(
+                "X must be symmetric with kernel='precomputed'; row and column "
+                f"{i} differ by {asymmetry.max():.3g}"
+            )

@@ -1,0 +1,188 @@
+"""Values of a kernel for many pairs of rows, tile by tile."""
+
+import numpy as np
+
+from .._input.sparse import CSR
+from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
+from .._numerics.threads import Pool
+from .._solvers import _kernel_values
+from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
+from .choice import NAMED
+
+
+def values_of(kernel, A, B) -> np.ndarray:
+    """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
+    K = np.asarray(kernel(A, B))
+    if K.shape != (len(A), len(B)):
+        raise ValueError(f"kernel returned shape {K.shape}, not {(len(A), len(B))}")
+    if K.dtype.kind not in "fiu":
+        raise TypeError(f"kernel must return real numbers, got dtype {K.dtype}")
+    if not np.isfinite(K).all():
+        raise ValueError("kernel values must be finite")
+    return K
+
+
+def diagonal_of(kernel, X) -> np.ndarray:
+    """k(x, x) for every row of X (or of a precomputed matrix)."""
+    n = len(X)
+    if isinstance(kernel, Precomputed):
+        return np.diagonal(X).copy()
+    if isinstance(kernel, RBF | ARD):
+        return np.ones(n)
+    if isinstance(kernel, Linear):
+        return squared_norms(X)
+    if isinstance(kernel, Pearson):
+        return squared_norms(z_scores(X))
+    if isinstance(kernel, Polynomial):
+        return (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
+    out = np.empty(n)
+    for start in range(0, n, 64):  # a callable gives blocks; small ones waste little
+        rows = slice(start, min(start + 64, n))
+        out[rows] = np.diagonal(values_of(kernel, X[rows], X[rows]))
+    return out
+
+
+class Evaluator:
+    """k(A, B) in tiles, with what can be shared between tiles computed once.
+
+    Parameters
+    ----------
+    kernel : callable
+    A, B : matrices of rows; for a Precomputed kernel A holds the values and B is
+        the array of the columns of A that stand for B's rows.
+    products : Products, optional
+        Those of the rows of A, which is B, for an RBF kernel.
+    """
+
+    def __init__(
+        self, kernel, A, B, n_threads: int = 1, products: "Products | None" = None
+    ):
+        if isinstance(kernel, Pearson):  # the linear kernel of rows made once
+            kernel, same = Linear(), B is A
+            A = z_scores(A)
+            B = A if same else z_scores(B)
+        self.kernel, self.A, self.B, self.n_threads = kernel, A, B, n_threads
+        self._products = products
+        self.shape = len(A), len(B)
+        # a callable of the user's is called from one thread at a time
+        self.concurrent = isinstance(kernel, tuple(NAMED.values()))
+        if isinstance(kernel, RBF):
+            self._aa = squared_norms(A) if products is None else products.norms
+            self._bb = self._aa if B is A else squared_norms(B)
+        elif not isinstance(kernel, Linear | Polynomial | Precomputed):
+            if isinstance(A, CSR) or isinstance(B, CSR):
+                raise TypeError(
+                    "CSR rows go with the linear, polynomial and RBF kernels only"
+                )
+
+    def tile(self, rows, columns, out: np.ndarray, scratch=None) -> np.ndarray:
+        """Fill out, float32 or float64, with k(A[rows], B[columns]).
+
+        `scratch` is room for as many doubles; a new tile's memory costs more to fetch
+        than its values to compute. It may be that of `out`.
+        """
+        if isinstance(self.kernel, RBF):  # in (0, 1]: nothing to check
+            if self._products is not None and isinstance(rows, slice):
+                products = self._products.tile(rows, columns)
+            else:
+                A, B = take(self.A, rows), take(self.B, columns)
+                if scratch is not None:
+                    scratch = scratch[: out.size].reshape(out.shape)
+                products = inner_products(A, B, scratch)
+            aa, bb = self._aa[rows], self._bb[columns]
+            _kernel_values.rbf(products, aa, bb, float(self.kernel.gamma), out)
+            return out
+        with np.errstate(over="ignore"):  # seen by the check
+            if isinstance(self.kernel, Precomputed):
+                out[:] = take(self.A, rows)[:, self.B[columns]]
+            else:
+                out[:] = values_of(
+                    self.kernel, take(self.A, rows), take(self.B, columns)
+                )
+        if not np.isfinite(out).all():
+            raise ValueError(f"kernel values exceed {out.dtype}; scale the features")
+        return out
+
+    def product(self, coef: np.ndarray) -> np.ndarray:
+        """k(A, B) @ coef in double, never more than a tile of k a thread at once.
+
+        coef is (len(B), p); the result is (len(A), p).
+        """
+        out = np.zeros((self.shape[0], coef.shape[1]))
+
+        def strip(rows: slice) -> None:
+            buffer = np.empty(TILE * TILE)
+            for columns in strips(self.shape[1]):
+                size = rows.stop - rows.start, columns.stop - columns.start
+                tile = buffer[: size[0] * size[1]].reshape(size)
+                out[rows] += self.tile(rows, columns, tile, buffer) @ coef[columns]
+
+        self._each(strip, strips(self.shape[0]))
+        return out
+
+    def fill(self, out: np.ndarray) -> None:
+        """Fill out with k(A, B)."""
+
+        def strip(rows: slice) -> None:
+            scratch = np.empty(TILE * TILE)
+            for columns in strips(self.shape[1]):
+                self.tile(rows, columns, out[rows, columns], scratch)
+
+        self._each(strip, strips(self.shape[0]))
+
+    def triangle(self, out: np.ndarray, mirror: bool) -> None:
+        """Fill the upper triangle of k(A, A), and the lower one from it for `mirror`.
+
+        Raises ValueError if a callable's tile on the diagonal is not symmetric.
+        """
+
+        def strip(rows: slice) -> None:
+            scratch = np.empty(TILE * TILE)
+            for columns in strips(self.shape[1], start=rows.start):
+                tile = self.tile(rows, columns, out[rows, columns], scratch)
+                if columns.start == rows.start and not self.concurrent:
+                    _check_symmetry(tile)  # of a callable; ours are symmetric
+                if mirror:
+                    ends = rows.start, rows.stop, columns.start, columns.stop
+                    _kernel_values.mirror(out, *ends)
+
+        self._each(strip, strips(self.shape[0]))
+
+    def _each(self, call, arguments) -> None:
+        arguments = list(arguments)  # a thread costs more than a few small tiles
+        n_threads = min(self.n_threads, len(arguments)) if self.concurrent else 1
+        with Pool(n_threads) as pool:
+            pool.run(call, arguments)
+
+
+class Products:
+    """Inner products of rows with each other, which are the same for every gamma.
+
+    Tiles of the upper triangle as `Evaluator.triangle` asks for them, 4 n^2 bytes in
+    all. Several threads may ask; at worst a tile is computed twice.
+    """
+
+    def __init__(self, X):
+        self.X, self.norms = X, squared_norms(X)
+        self._tiles: dict[tuple[int, int, int], np.ndarray] = {}
+
+    def tile(self, rows: slice, columns: slice) -> np.ndarray:
+        """<x_i, x_j> for i of rows and j of columns; not to be written to."""
+        key = rows.start, columns.start, columns.stop
+        if key not in self._tiles:
+            self._tiles[key] = inner_products(take(self.X, rows), take(self.X, columns))
+        return self._tiles[key]
+
+
+def on_itself(kernel, X, n_threads: int, products: Products | None = None) -> Evaluator:
+    """k(X, X) of the training rows X, or of a precomputed matrix X."""
+    columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
+    return Evaluator(kernel, X, columns, n_threads, products)
+
+
+def _check_symmetry(tile: np.ndarray) -> None:
+    worst = float(np.abs(tile - tile.T).max())
+    if worst > 1e-5 * float(np.abs(tile).max()):
+        raise ValueError(
+            f"kernel must be symmetric; k(a, b) and k(b, a) differ by {worst:.3g}"
+        )

@@ -1,0 +1,79 @@
+"""Rows of a matrix that is dense or CSR: some of them, their products and norms."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._input.sparse import CSR
+from .._solvers import _kernel_values
+
+TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
+
+
+def take(X, rows):
+    """Rows of a dense or CSR matrix, by slice or indices."""
+    return X.rows(rows) if isinstance(X, CSR) else X[rows]
+
+
+def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
+    """Slices that cover range(start, n) in steps of a tile."""
+    return (slice(i, min(i + width, n)) for i in range(start, n, width))
+
+
+def inner_products(A, B, out: np.ndarray | None = None) -> np.ndarray:
+    """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64,
+    C-contiguous. `out`, if given, may be used for the result."""
+    if not isinstance(A, CSR) and not isinstance(B, CSR):
+        A, B = (np.asarray(M, dtype=np.float64) for M in (A, B))
+        return np.matmul(A, B.T, out=out)
+    if not isinstance(A, CSR):
+        return np.ascontiguousarray(inner_products(B, A).T)
+    out = np.zeros((len(A), len(B)))
+    # dense columns of B at a time, few enough that they stay near 32 MB
+    step = max(1, min(256, 4_000_000 // max(1, A.shape[1])))
+    for start in range(0, len(B), step):
+        rows = slice(start, min(start + step, len(B)))
+        dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
+        columns = np.ascontiguousarray(dense.T)
+        part = np.zeros((len(A), columns.shape[1]))
+        _kernel_values.csr_times_dense(A.indptr, A.indices, A.data, columns, part)
+        out[:, rows] = part
+    return out
+
+
+def squared_norms(A) -> np.ndarray:
+    """|a|^2 for every row; ValueError where it overflows, for inf - inf is NaN."""
+    with np.errstate(over="ignore"):  # seen by the check
+        if isinstance(A, CSR):
+            norms = A.sq_norms()
+        else:
+            A = np.asarray(A, dtype=np.float64)
+            norms = np.einsum("ij,ij->i", A, A)
+    if not np.isfinite(norms).all():
+        row = int(np.flatnonzero(~np.isfinite(norms))[0])
+        raise ValueError(f"row {row} is too long for its square; scale the features")
+    return norms
+
+
+def z_scores(A) -> np.ndarray:
+    """Rows whose inner products are those of `Pearson`: z / sqrt(d)."""
+    if isinstance(A, CSR):
+        raise TypeError("the Pearson kernel takes dense rows")
+    A = np.asarray(A, dtype=np.float64)
+    if np.isinf(A).any():
+        row = int(np.flatnonzero(np.isinf(A).any(axis=1))[0])
+        raise ValueError(f"row {row} must be finite or NaN")
+    known = ~np.isnan(A)
+    count = np.maximum(known.sum(axis=1, keepdims=True), 1)
+
+    def mean(D):
+        return D.sum(axis=1, keepdims=True) / count
+
+    A = np.where(known, A, 0.0)
+    # powers of two, so that no square overflows or vanishes
+    A = np.ldexp(A, -np.frexp(np.abs(A).max(axis=1, keepdims=True))[1])
+    centre = mean(A)
+    D = np.where(known, A - centre, 0.0)
+    sd = np.sqrt(mean(D * D))
+    varies = sd > 4 * np.finfo(np.float64).eps * np.abs(centre)
+    return D / np.where(varies, sd * np.sqrt(A.shape[1]), np.inf)
