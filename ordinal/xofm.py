@@ -39,7 +39,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -53,67 +53,32 @@ from ._input.checks import (
 from ._input.columns import Columns, column_number
 from ._input.problem import Problem
 from ._input.sparse import frozen
-from ._model.convergence import Convergence, Status
+from ._model.convergence import Convergence
 from ._model.links import cost_of_rule, decide
 from ._model.model import Model
-from ._model.monitor import Monitor, State
-from ._numerics.lbfgs import minimize
+from ._model.monitor import State
 from ._numerics.threads import resolve_n_threads
+from ._pieces.explanations import Explained, Interaction, Named, ScoreFunction
+from ._pieces.held_out import HeldOutMonitor, Solution
 from ._pieces.layout import Layout, make_knots
-from ._solvers import _factorization
+from ._pieces.objective import (
+    Bounds,
+    Objective,
+    PairLoss,
+    Rows,
+    fill_unseen,
+    initial_pieces,
+    packed,
+    scores,
+)
+from ._pieces.quasi_newton import quasi_newton
+from ._pieces.stochastic import stochastic_descent
 from .model_selection import stratified_holdout
 
-_STRIP = 1 << 21  # entries of X in one call of a kernel: some hundredths of a second
-_PATIENCE = 10  # looks at the held-out rows without a better one
-_LOOKS = 50  # of the stochastic solver at the whole objective
-_DEFAULT_PAIRS = 2_000_000  # that the stochastic solver sees, at least one pass
-
-
-class ScoreFunction(NamedTuple):
-    """The main effect of one feature, centred: its mean over the training rows is 0.
-
-    Attributes
-    ----------
-    name : str
-    at : (g + 1,) array
-        Breakpoints in the unit of the feature, with lines between; or the categories.
-    score : (g + 1,) array
-        In the unit of U, of which `tau` is the margin.
-    missing : float
-        Of a missing value.
-    """
-
-    name: str
-    at: np.ndarray
-    score: np.ndarray
-    missing: float
-
-
-class Interaction(NamedTuple):
-    """The effect of two features beside their score functions.
-
-    Attributes
-    ----------
-    names : (str, str)
-    at : (array, array)
-        Breakpoints or categories of both.
-    values : array, a row a piece of the first, a column a piece of the second
-        <v_a, v_b>: what U gains where both values have passed their pieces.
-    strength : float
-        Range of <e_a, e_b>, the part of U that both have together, over all values.
-    """
-
-    names: tuple[str, str]
-    at: tuple[np.ndarray, np.ndarray]
-    values: np.ndarray
-    strength: float
-
-
-class Named(NamedTuple):
-    """Values, a name for each along the last axis."""
-
-    names: tuple[str, ...]
-    values: np.ndarray
+_SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
+    "lbfgs": {"tol": 1e-3, "max_iter": 1000},
+    "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,12 +139,14 @@ class XofmModel(Model):
     def _layout(self) -> Layout:
         return Layout.of(self.breakpoints, self.categories, self.monotone < 0)
 
-    def _curves(self) -> list[np.ndarray]:
-        """Of each feature the main effect and the factors at its nodes, (nodes, 1 + k);
-        the last node is that of missing values."""
-        layout = self._layout
-        table = layout.table(_padded(self.u, self.V))[:, : 1 + self.V.shape[1]]
-        return np.split(table[:-1], layout.node[1:-1])
+    @property
+    def _explained(self) -> Explained:
+        at = [
+            points if labels is None else labels
+            for points, labels in zip(self.breakpoints, self.categories, strict=True)
+        ]
+        W, k = packed(self.u, self.V), self.V.shape[1]
+        return Explained(self._layout, self.names, tuple(at), W, k, self.centre)
 
     def _rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         return self._layout.locate(Columns(self.names, self.categories).read(X))
@@ -204,8 +171,8 @@ class XofmModel(Model):
             columns of categories, labels.
         """
         node, share = self._rows(X)
-        table = self._layout.table(_padded(self.u, self.V))
-        return _scores(node, share, table, resolve_n_threads(None))[0]
+        table = self._layout.table(packed(self.u, self.V))
+        return scores(node, share, table, resolve_n_threads(None))[0]
 
     def predict_interval(self, X: Any) -> np.ndarray:
         """The labels [L, R] between which each row lies, by Definition 4.
@@ -318,12 +285,7 @@ class XofmModel(Model):
         -------
         tuple of (d,) ScoreFunction
         """
-        return tuple(
-            ScoreFunction(name, self._at(j), E[:-1, 0] - c, float(E[-1, 0] - c))
-            for j, (name, E, c) in enumerate(
-                zip(self.names, self._curves(), self.centre, strict=True)
-            )
-        )
+        return self._explained.score_functions()
 
     def importance(self) -> Named:
         """The range of every score function, missing values aside.
@@ -333,10 +295,7 @@ class XofmModel(Model):
         Named
             `names` of the features and `values` (d,), in the unit of U.
         """
-        return Named(
-            self.names,
-            np.array([np.ptp(E[:-1, 0]) if len(E) > 1 else 0 for E in self._curves()]),
-        )
+        return self._explained.importance()
 
     def interaction(self, a: str | int, b: str | int) -> Interaction:
         """How two features act together.
@@ -359,7 +318,7 @@ class XofmModel(Model):
             raise ValueError(
                 f"a and b must be two features, got {self.names[i]!r} twice"
             )
-        return self._interaction(i, j, self._curves())
+        return self._explained.interaction(i, j)
 
     def interactions(self, top: int | None = None) -> tuple[Interaction, ...]:
         """The interactions of all pairs of features, or the `top` strongest.
@@ -379,23 +338,7 @@ class XofmModel(Model):
         """
         if top is not None:
             check_count(top=top)
-        curves = self._curves()
-        found = [
-            self._interaction(i, j, curves)
-            for j in range(self.n_features)
-            for i in range(j)
-        ]
-        return tuple(sorted(found, key=lambda pair: -pair.strength)[:top])
-
-    def _interaction(self, i: int, j: int, curves: list[np.ndarray]) -> Interaction:
-        pieces = [self.V[self.first[f] : self.first[f + 1] - 1] for f in (i, j)]
-        together = curves[i][:-1, 1:] @ curves[j][:-1, 1:].T
-        return Interaction(
-            (self.names[i], self.names[j]),
-            (self._at(i), self._at(j)),
-            pieces[0] @ pieces[1].T,
-            float(np.ptp(together)) if together.size else 0.0,
-        )
+        return self._explained.interactions(top)
 
     def contributions(self, X: Any) -> Named:
         """What the score of each row is made of.
@@ -412,24 +355,7 @@ class XofmModel(Model):
             rows have, the score functions, and the pairs of features. `names` are
             "base", those of the features, and "a:b" for a pair.
         """
-        node, share = self._rows(X)
-        k = self.V.shape[1]
-        table = self._layout.table(_padded(self.u, self.V))[:, : 1 + k]
-        E = table[node] + share[:, :, None] * (table[node + 1] - table[node])
-        a, b = np.triu_indices(self.n_features, 1)
-        pairs = [
-            (E[:, i, 1:] * E[:, j, 1:]).sum(axis=1) for i, j in zip(a, b, strict=True)
-        ]
-        base = np.full(len(E), self.centre.sum())
-        names = [f"{self.names[i]}:{self.names[j]}" for i, j in zip(a, b, strict=True)]
-        return Named(
-            ("base", *self.names, *names),
-            np.column_stack([base, E[:, :, 0] - self.centre, *pairs]),
-        )
-
-    def _at(self, j: int) -> np.ndarray:
-        labels = self.categories[j]
-        return self.breakpoints[j] if labels is None else labels
+        return self._explained.contributions(*self._rows(X))
 
     def _check(self) -> None:
         d, r, P = len(self.names), self.classes.size, self.u.size
@@ -591,11 +517,12 @@ def fit_xofm(
             f"{early_stopping!r}"
         )
     n_threads = resolve_n_threads(n_threads)
-    options = _options(
-        solver, learning_rate, n_epochs, batch_size, tol, max_iter, n_threads
-    )
+    options = _solver_options(
+        solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
+        n_epochs=n_epochs, batch_size=batch_size,
+    )  # fmt: skip
     rng = resolve_rng(rng)
-    monitor = _Watched("fit_xofm", options.tol, callback, max_time)
+    monitor = HeldOutMonitor("fit_xofm", options.pop("tol"), callback, max_time)
     columns = Columns.of(X, categorical)
     Z = columns.read(X)
     problem = Problem.from_arrays(
@@ -604,384 +531,85 @@ def fit_xofm(
     intervals = _intervals(n_intervals, problem.n_features)
     sign = _signs(monotone, columns)
 
+    is_number = [labels is None for labels in columns.categories]
     order = np.argsort(problem.rank, kind="stable")
     order = order[problem.weight[order] > 0]
-    Z, rank, weight = Z[order], problem.rank[order], problem.weight[order]
+    Z, weight = Z[order], problem.weight[order]
     weight = weight / weight.max()  # products then neither overflow nor vanish together
-    is_number = [labels is None for labels in columns.categories]
     knots = make_knots(Z, weight, is_number, intervals, breakpoints)
     layout = Layout.of(knots, columns.categories, sign < 0)
-    rows = _Rows(*layout.locate(Z), rank, weight)
+    rows = Rows(*layout.locate(Z), problem.rank[order], weight)
     part, held = _hold_out(rows, early_stopping, rng)
     if held is not None:
-        monitor.watch(layout, _Loss(held, tau, n_threads))
-    bounds = _Bounds.of(layout, sign)
-    W = _initial(layout, part, bounds, int(n_factors), init_scale, rng)
+        monitor.watch(layout, PairLoss(held, tau, n_threads))
+    bounds = Bounds.of(layout, sign)
+    W = initial_pieces(layout, part, bounds, int(n_factors), init_scale, rng)
     penalty = np.full(W.shape[1], float(lambda_pair))
     penalty[0] = lambda_main
-    objective = _Objective(layout, _Loss(part, tau, n_threads), bounds, penalty)
-    solve = _sgd if solver == "sgd" else _lbfgs
-    s = solve(objective, W, options, monitor, rng)
+    objective = Objective(layout, PairLoss(part, tau, n_threads), bounds, penalty)
+    if solver == "sgd":
+        found = stochastic_descent(objective, W, monitor, rng=rng, **options)
+    else:
+        found = quasi_newton(objective, W, monitor, **options)
 
-    W, U, centre = _finished(s.W, layout, part, rows, n_threads)
-    order = np.lexsort((U, rank))
-    start = np.searchsorted(rank, np.arange(problem.n_classes + 1))
-    mass = [np.cumsum(w) for w in np.split(weight[order], start[1:-1])]
-    model = XofmModel(
-        u=frozen(W[:, 0].copy()),
-        V=frozen(W[:, 1 : 1 + int(n_factors)].copy()),
+    fill_unseen(layout, part, found.W)
+    model = _model(
+        problem, columns, sign, rows, objective, int(n_factors), found, monitor
+    )
+    model.convergence.warn_unless_converged("fit_xofm")
+    return model
+
+
+def _model(
+    problem: Problem,
+    columns: Columns,
+    sign: np.ndarray,
+    rows: Rows,
+    objective: Objective,
+    n_factors: int,
+    found: Solution,
+    monitor: HeldOutMonitor,
+) -> XofmModel:
+    """The model of the pieces found, with the scores of all rows."""
+    layout, loss = objective.layout, objective.loss
+    table = layout.table(found.W)
+    U, _ = scores(rows.node, rows.share, table, loss.n_threads)
+    order = np.lexsort((U, rows.rank))
+    start = np.searchsorted(rows.rank, np.arange(problem.n_classes + 1))
+    mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
+    centre = layout.means(table, rows.mass(layout))[:, 0]
+    return XofmModel(
+        u=frozen(found.W[:, 0].copy()),
+        V=frozen(found.W[:, 1 : 1 + n_factors].copy()),
         first=frozen(layout.first),
         breakpoints=layout.knots,
         categories=columns.categories,
         names=columns.names,
         monotone=frozen(sign),
-        tau=float(tau),
+        tau=float(loss.tau),
         scores=frozen(U[order]),
         mass=frozen(np.concatenate(mass)),
         start=frozen(start),
         centre=frozen(centre.copy()),
         classes=problem.classes,
         convergence=Convergence(
-            status=s.status,
-            n_iter=s.n_iter,
-            violation=s.violation,
-            tol=options.tol,
-            primal=s.value,
+            status=found.status,
+            n_iter=found.n_iter,
+            violation=found.violation,
+            tol=monitor.tol,
+            primal=found.value,
             dual=None,
             seconds=monitor.seconds,
         ),
     )
-    model.convergence.warn_unless_converged("fit_xofm")
-    return model
 
 
-# What (P) is made of; tables are (pieces, m): u, V and zeros to a multiple of LANES
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Rows of positive weight, by rank: where their values lie (n, d), rank, weight."""
-
-    node: np.ndarray
-    share: np.ndarray
-    rank: np.ndarray
-    weight: np.ndarray
-
-    def take(self, which: np.ndarray) -> _Rows:
-        return _Rows(
-            self.node[which], self.share[which], self.rank[which], self.weight[which]
-        )
-
-    def mass(self, layout: Layout) -> np.ndarray:
-        """Weight of the rows at each node; one between two is shared by them."""
-        mass = np.zeros(int(layout.node[-1]) + 1)
-        for j in range(self.node.shape[1]):
-            far = self.weight * self.share[:, j]
-            mass += np.bincount(self.node[:, j], self.weight - far, mass.size)
-            mass += np.bincount(self.node[:, j] + 1, far, mass.size)
-        return mass
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Bounds:
-    """Which entries may not be negative, and are squares of what is sought."""
-
-    squared: np.ndarray  # (P,) uint8, of u
-    factors: bool
-
-    @classmethod
-    def of(cls, layout: Layout, sign: np.ndarray) -> _Bounds:
-        squared = np.repeat(sign != 0, np.diff(layout.first))
-        squared[layout.first[1:] - 1] = False  # no order has missing values in it
-        return cls(squared.astype(np.uint8), bool((sign != 0).any()))
-
-    def mask(self, W: np.ndarray) -> np.ndarray:
-        mask = np.full(W.shape, self.factors)
-        mask[:, 0] = self.squared
-        return mask
-
-
-class _Loss:
-    """The mean over the pairs of some rows, without penalties."""
-
-    def __init__(self, rows: _Rows, tau: float, n_threads: int):
-        self.rows, self.tau, self.n_threads = rows, tau, n_threads
-        present, rank = np.unique(rows.rank, return_inverse=True)
-        self._rank, self._r = rank.astype(np.int32), present.size
-        held = np.bincount(rank, rows.weight)
-        self.weight = float((held[1:] * np.cumsum(held)[:-1]).sum())
-        count = np.bincount(rank)
-        self.n_pairs = int((count[1:] * np.cumsum(count)[:-1]).sum())
-        self.start = np.append(0, np.cumsum(count))
-        self._slope = np.empty(rank.size)
-        self._sorted = np.empty((3, rank.size))
-        self._tree = np.empty(2 * self._r + 2)
-
-    def value(self, table: np.ndarray) -> float:
-        """The loss; infinite where scores overflow. O(n (d m + log n))."""
-        rows = self.rows
-        U, self._S = _scores(rows.node, rows.share, table, self.n_threads)
-        if not np.isfinite(U).all():
-            return np.inf
-        loss = _factorization.hinge(
-            U, np.argsort(U), self._rank, rows.weight, self._r, self.tau, self._slope,
-            self._sorted, self._tree,
-        )  # fmt: skip
-        return loss / self.weight
-
-    def gradient(self, table: np.ndarray) -> np.ndarray:
-        """By the table of the last `value`."""
-        rows, n = self.rows, self._slope.size
-        step = _factorization.chunk_rows(n)
-        G = np.zeros((-(-n // step), *table.shape))
-        chunks = max(1, _STRIP // (step * rows.node.shape[1]))
-        for c in range(0, len(G), chunks):
-            some = slice(c * step, (c + chunks) * step)
-            _factorization.scatter(
-                rows.node[some], rows.share[some], table, self._S[some],
-                self._slope[some], step, G[c : c + chunks], self.n_threads,
-            )  # fmt: skip
-        return G.sum(axis=0) / self.weight
-
-
-def _scores(node, share, table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """U (n,) and S (n, m) of (F)."""
-    n, d = node.shape
-    U, S = np.empty(n), np.empty((n, table.shape[1]))
-    step = max(1, _STRIP // d)
-    for i in range(0, n, step):
-        some = slice(i, i + step)
-        _factorization.scores(
-            node[some], share[some], table, S[some], U[some], n_threads
-        )
-    return U, S
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Objective:
-    """(P) as a function of the pieces W, and of roots where W is bounded."""
-
-    layout: Layout
-    loss: _Loss
-    bounds: _Bounds
-    penalty: np.ndarray  # (m,) lambda of each column
-
-    def at(self, W: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient by W, which must be finite."""
-        table = self.layout.table(W)
-        value = self.loss.value(table)
-        if not np.isfinite(value):
-            return np.inf, np.zeros_like(W)
-        dW = self.layout.gather(self.loss.gradient(table)) + 2 * self.penalty * W
-        return value + float((self.penalty * W * W).sum()), dW
-
-    def violation(self, W: np.ndarray, dW: np.ndarray) -> float:
-        """The largest slope; of a bounded entry by its root, or at 0 the descent."""
-        by_root = np.where(
-            W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0)
-        )
-        return float(np.where(self.bounds.mask(W), by_root, np.abs(dW)).max())
-
-
-class _Watched(Monitor):
-    """A monitor that also ends a fit when held-out rows are no longer predicted better.
-
-    Solvers leave the pieces to look at in `latest` before they ask to go on.
-    """
-
-    _held: _Loss | None = None
-    latest: np.ndarray | None = None
-    best: np.ndarray | None = None  # pieces
-
-    def watch(self, layout: Layout, held: _Loss) -> None:
-        self._layout, self._held = layout, held
-        self._least, self._since = np.inf, 0
-
-    def look(self) -> bool:
-        """Whether to stop."""
-        if self._held is None or self.latest is None:
-            return False
-        value = self._held.value(self._layout.table(self.latest))
-        self._since += 1
-        if value < self._least:
-            self._least, self._since, self.best = value, 0, self.latest.copy()
-        self.latest = None
-        return self._since >= _PATIENCE
-
-    def _ask(self, n_iter: int, violation: float) -> Status | None:
-        return super()._ask(n_iter, violation) or (
-            Status.HELD_OUT if self.look() else None
-        )
-
-
-class _Solution(NamedTuple):
-    W: np.ndarray
-    value: float
-    violation: float
-    n_iter: int
-    status: Status
-
-
-def _solution(
-    objective: _Objective, W: np.ndarray, monitor: _Watched, n_iter: int, status: Status
-) -> _Solution:
-    """W, or the best for the held-out rows, with a record of its own."""
-    monitor.latest = W
-    monitor.look()
-    if monitor.best is not None:
-        W = monitor.best
-        if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
-            status = Status.HELD_OUT
-    value, dW = objective.at(W)
-    return _Solution(W, value, objective.violation(W, dW), n_iter, status)
-
-
-# Solvers
-
-
-class _Options(NamedTuple):
-    """Of both solvers; neither looks at what is the other's."""
-
-    tol: float
-    max_iter: int
-    learning_rate: float | None
-    n_epochs: float | None
-    batch_size: int
-    n_threads: int
-
-
-_DEFAULTS = {
-    "lbfgs": _Options(1e-3, 1000, None, None, 0, 1),
-    "sgd": _Options(1e-2, 0, None, None, 64, 1),
-}
-
-
-def _lbfgs(
-    objective: _Objective, W: np.ndarray, options: _Options, monitor: _Watched, rng
-) -> _Solution:
-    """Quasi-Newton steps on all pairs, in the roots of the bounded pieces."""
-    mask, shape = objective.bounds.mask(W), W.shape
-
-    def pieces(x: np.ndarray) -> np.ndarray:
-        x = x.reshape(shape)
-        return np.where(mask, x * x, x)
-
-    def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
-        monitor.latest = pieces(x)
-        value, dW = objective.at(monitor.latest)
-        return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
-
-    found = minimize(
-        fun, np.where(mask, np.sqrt(np.abs(W)), W).ravel(), tol=options.tol,
-        max_iter=options.max_iter, monitor=monitor,
-    )  # fmt: skip
-    return _solution(objective, pieces(found.x), monitor, found.n_iter, found.status)
-
-
-def _sgd(
-    objective: _Objective, W: np.ndarray, options: _Options, monitor: _Watched, rng
-) -> _Solution:
-    """Algorithm 1 on mini-batches, with a rate that falls to 0: a fixed one, as the
-    paper has it, stays at a distance from any minimum."""
-    loss, layout, n_columns = objective.loss, objective.layout, W.shape[1]
-    rows = loss.rows
-    floor = np.full(n_columns, 0.0 if objective.bounds.factors else -np.inf)
-    floor[0] = -np.inf  # u is kept from falling below 0 by being a square
-    epochs = options.n_epochs
-    if epochs is None:
-        epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
-    rate = options.learning_rate
-    if rate is None:
-        # slopes of u go with the pieces, those of roots and factors with tau as well
-        steps = max(16, layout.n_pieces) * max(1.0, loss.tau)
-        rate = min(4.0, options.batch_size / 4) / steps
-    last = max(1, round(epochs * loss.n_pairs))
-    key = int(rng.integers(2**63))
-    done, violation, status = 0, np.inf, None
-    for look in range(1, _LOOKS + 1):
-        while done < last * look // _LOOKS and status is None:
-            done = _factorization.sgd(
-                rows.node, rows.share, rows.weight, loss.start, layout.first,
-                layout.kind, loss.tau, loss.n_pairs / loss.weight,
-                2 * objective.penalty, floor, objective.bounds.squared, W,
-                rate, options.batch_size, key, done,
-                last * look // _LOOKS, last, Monitor.SLICE, options.n_threads,
-            )  # fmt: skip
-            status = monitor.stop(done, violation)
-        if status is not None:
-            break
-        value, dW = objective.at(W)
-        if not np.isfinite(value):
-            raise ValueError(
-                f"learning_rate={rate:g} is too large: the scores overflow"
-            )
-        violation = objective.violation(W, dW)
-        monitor.latest = W
-        status = monitor.stop(done, violation)
-    if status is None:
-        status = Status.CONVERGED if violation <= options.tol else Status.N_EPOCHS
-    return _solution(objective, W, monitor, done, status)
-
-
-def _initial(
-    layout: Layout, rows: _Rows, bounds: _Bounds, k: int, scale: float, rng
-) -> np.ndarray:
-    """u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
-    W = _padded(
-        np.zeros(layout.n_pieces), scale * rng.standard_normal((layout.n_pieces, k))
-    )
-    if bounds.factors:
-        W = np.abs(W)
-    W[:, 0] = np.where(bounds.squared, scale**2, 0)
-    W[_unseen(layout, rows.mass(layout))] = 0
-    return W
-
-
-def _unseen(layout: Layout, mass: np.ndarray) -> np.ndarray:
-    """Pieces with a node of their own that no row is at."""
-    pieces = []
-    for j, kind in enumerate(layout.kind):
-        a, b = layout.first[j], layout.first[j + 1]
-        own = np.arange(a if kind == 0 else b - 1, b)
-        pieces.append(own[mass[own - b + layout.node[j + 1]] == 0])
-    return np.concatenate(pieces)
-
-
-def _means(layout: Layout, table: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """The weighted mean of e_j over the rows, (d, m)."""
-    total = mass[:, None] * table
-    sums = np.add.reduceat(total[:-1], layout.node[:-1])
-    return sums / np.add.reduceat(mass[:-1], layout.node[:-1])[:, None]
-
-
-def _padded(u: np.ndarray, V: np.ndarray) -> np.ndarray:
-    W = np.zeros(
-        (u.size, -(-(1 + V.shape[1]) // _factorization.LANES) * _factorization.LANES)
-    )
-    W[:, 0] = u
-    W[:, 1 : 1 + V.shape[1]] = V
-    return W
-
-
-def _finished(
-    W: np.ndarray, layout: Layout, part: _Rows, rows: _Rows, n_threads: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """W with the mean row for unseen pieces; all rows' scores, and the centres."""
-    mass = part.mass(layout)
-    feature = np.repeat(np.arange(len(layout.kind)), np.diff(layout.first))
-    unseen = _unseen(layout, mass)
-    W[unseen] = _means(layout, layout.table(W), mass)[feature[unseen]]
-    table = layout.table(W)
-    U, _ = _scores(rows.node, rows.share, table, n_threads)
-    return W, U, _means(layout, table, rows.mass(layout))[:, 0]
-
-
-# Arguments
+# What the arguments say
 
 
 def _hold_out(
-    rows: _Rows, share: float | None, rng: np.random.Generator
-) -> tuple[_Rows, _Rows | None]:
+    rows: Rows, share: float | None, rng: np.random.Generator
+) -> tuple[Rows, Rows | None]:
     """Rows to train on, and a share of each rank that is held out."""
     if share is None:
         return rows, None
@@ -993,32 +621,20 @@ def _hold_out(
     return rows.take(train), rows.take(test)
 
 
-def _options(
-    solver, learning_rate, n_epochs, batch_size, tol, max_iter, n_threads
-) -> _Options:
-    """Checked; what only the other solver takes is refused."""
+def _solver_options(solver: str, **given: Any) -> dict[str, Any]:
+    """The options of a solver, checked; what only the other one takes is refused."""
     check_choice("solver", solver, ("lbfgs", "sgd"))
-    of_other = {"max_iter": max_iter}
-    if solver == "lbfgs":
-        of_other = {
-            "learning_rate": learning_rate,
-            "n_epochs": n_epochs,
-            "batch_size": batch_size,
-        }
-    for name, value in of_other.items():
-        if value is not None:
+    options = dict(_SOLVER_DEFAULTS[solver])
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in options:
             other = "sgd" if solver == "lbfgs" else "lbfgs"
             raise ValueError(f"{name} is for solver={other!r} only, got {value!r}")
-    defaults = _DEFAULTS[solver]._replace(n_threads=n_threads)
-    given = {
-        "tol": tol, "max_iter": max_iter, "learning_rate": learning_rate,
-        "n_epochs": n_epochs, "batch_size": batch_size,
-    }  # fmt: skip
-    given = {name: value for name, value in given.items() if value is not None}
-    for name, value in given.items():
         check = check_count if name in ("max_iter", "batch_size") else check_positive
         check(**{name: value})
-    return defaults._replace(**given)
+        options[name] = value
+    return options
 
 
 def _intervals(n_intervals: Any, d: int) -> list[int]:

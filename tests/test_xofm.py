@@ -27,8 +27,8 @@ from strategies import sample, xofm_cases
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_xofm
 from ordinal._pieces.layout import Layout, quantile_knots
+from ordinal._pieces.objective import Bounds, Objective, PairLoss, Rows, packed
 from ordinal._solvers import _factorization
-from ordinal.xofm import _Bounds, _Loss, _Objective, _padded, _Rows
 
 SOLVERS = ["lbfgs", "sgd"]
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
@@ -132,13 +132,13 @@ def test_the_gradient_is_that_of_differences(case, seed):
             )
     weight = case.weight[case.weight > 0]
     order = np.argsort(y, kind="stable")
-    part = _Rows(*layout.locate(codes[order]), y[order], weight[order])
+    part = Rows(*layout.locate(codes[order]), y[order], weight[order])
     rng = np.random.default_rng(seed)
-    W = _padded(rng.normal(size=model.u.size), rng.normal(size=model.V.shape))
+    W = packed(rng.normal(size=model.u.size), rng.normal(size=model.V.shape))
     k = case.n_factors
     penalty = np.append(0.07, np.full(W.shape[1] - 1, 0.03))
-    bounds = _Bounds.of(layout, np.zeros(rows.shape[1]))
-    objective = _Objective(layout, _Loss(part, case.tau, 1), bounds, penalty)
+    bounds = Bounds.of(layout, np.zeros(rows.shape[1]))
+    objective = Objective(layout, PairLoss(part, case.tau, 1), bounds, penalty)
 
     def value(W):
         U = [xofm_score(row, feature, W[:, 0], W[:, 1 : 1 + k]) for row in phi]
@@ -320,12 +320,12 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
         start = fit_xofm(X, y, max_time=1e-12, **options)
     layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
     order = np.argsort(y, kind="stable")
-    rows = _Rows(*layout.locate(X[order]), y[order], weight[order])
-    W = _padded(start.u, start.V)
+    rows = Rows(*layout.locate(X[order]), y[order], weight[order])
+    W = packed(start.u, start.V)
     W[layout.first[1:] - 1] = 0  # nothing is missing
-    bounds = _Bounds.of(layout, np.zeros(3))
-    objective = _Objective(layout, _Loss(rows, 1.0, 1), bounds, np.full(8, 1e-3))
-    bounded = _Bounds.of(layout, start.monotone)
+    bounds = Bounds.of(layout, np.zeros(3))
+    objective = Objective(layout, PairLoss(rows, 1.0, 1), bounds, np.full(8, 1e-3))
+    bounded = Bounds.of(layout, start.monotone)
     squared = bounded.squared.astype(bool)
     for step in range(50):
         move = rate * (1 - step / 50) * objective.at(W)[1]

@@ -8,6 +8,7 @@ the categories, and one for missing values.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Layout:
         knots: Sequence[np.ndarray],
         categories: Sequence[np.ndarray | None],
         downward: np.ndarray,
-    ) -> "Layout":
+    ) -> Self:
         """From knots, the categories (None for numbers), and which features sum from
         above."""
         is_number = np.array([labels is None for labels in categories])
@@ -98,6 +99,22 @@ class Layout:
         _factorization.gather(G, self.first, self.kind, dW)
         return dW
 
+    def unseen(self, mass: np.ndarray) -> np.ndarray:
+        """Pieces that have a node of their own with no weight of rows at it."""
+        pieces = []
+        for j, kind in enumerate(self.kind):
+            a, b = self.first[j], self.first[j + 1]
+            own = np.arange(a if kind == 0 else b - 1, b)
+            pieces.append(own[mass[own - b + self.node[j + 1]] == 0])
+        return np.concatenate(pieces)
+
+    def means(self, table: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The mean of each feature's values over rows of this weight at the nodes,
+        (d, m)."""
+        sums = np.add.reduceat((mass[:, None] * table)[:-1], self.node[:-1])
+        weight = np.add.reduceat(mass[:-1], self.node[:-1])
+        return np.asarray(sums / weight[:, None])
+
 
 def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
     """Knots of pieces of equal length over the range of x; fewer if they coincide."""
@@ -115,7 +132,13 @@ def quantile_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray
     return np.unique(np.concatenate([x[:1], inner, x[-1:]]))
 
 
-def make_knots(X, weight, is_number, n_intervals, breakpoints) -> list[np.ndarray]:
+def make_knots(
+    X: np.ndarray,
+    weight: np.ndarray,
+    is_number: Sequence[bool],
+    n_intervals: Sequence[int],
+    breakpoints: str,
+) -> list[np.ndarray]:
     """Knots of every feature from rows of positive weight; empty for categories."""
     cut = quantile_knots if breakpoints == "quantile" else equal_knots
     knots = []

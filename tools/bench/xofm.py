@@ -20,9 +20,15 @@ import numpy as np
 from _common import best_time, header, resident
 
 import ordinal
-from ordinal import xofm
 from ordinal._input.problem import Problem
 from ordinal._pieces.layout import Layout, make_knots
+from ordinal._pieces.objective import (
+    Bounds,
+    Objective,
+    PairLoss,
+    Rows,
+    initial_pieces,
+)
 
 
 def sample(n, d, r=5, seed=0):
@@ -41,13 +47,13 @@ def objective(X, y, n_intervals, n_factors):
     weight, is_number = np.ones(n), [True] * d
     knots = make_knots(problem.X, weight, is_number, [n_intervals] * d, "equal")
     layout = Layout.of(knots, [None] * d, np.zeros(d, bool))
-    rows = xofm._Rows(*layout.locate(problem.X), problem.rank, weight)
-    bounds = xofm._Bounds.of(layout, np.zeros(d, np.int8))
+    rows = Rows(*layout.locate(problem.X), problem.rank, weight)
+    bounds = Bounds.of(layout, np.zeros(d, np.int8))
     rng = np.random.default_rng(1)
-    W = xofm._initial(layout, rows, bounds, n_factors, 0.1, rng)
+    W = initial_pieces(layout, rows, bounds, n_factors, 0.1, rng)
     W[:, 0] = 0.1 * rng.standard_normal(len(W))
     penalty = np.full(W.shape[1], 1e-3)
-    return xofm._Objective(layout, xofm._Loss(rows, 1.0, 1), bounds, penalty), W
+    return Objective(layout, PairLoss(rows, 1.0, 1), bounds, penalty), W
 
 
 def gradient(args):

@@ -1,0 +1,198 @@
+"""The objective (P) of `ordinal/xofm.py`: rows, bounds, the pairwise loss, penalties.
+
+Pieces are held as one table W of shape (P, m): the main effects u in column 0, the
+factors V in the next ones, and zeros up to a multiple of `LANES`, the width of the
+vector loops. `Layout.table` makes of it the values at the nodes.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from .._solvers import _factorization
+from .layout import Layout
+
+_STRIP = 1 << 21  # entries of X in one call of a kernel: some hundredths of a second
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of positive weight in the order of their ranks.
+
+    Attributes
+    ----------
+    node, share : (n, d) arrays
+        Where each value lies, as `Layout.locate` says.
+    rank : (n,) array, increasing
+    weight : (n,) array
+    """
+
+    node: np.ndarray
+    share: np.ndarray
+    rank: np.ndarray
+    weight: np.ndarray
+
+    def take(self, which: np.ndarray) -> Self:
+        return type(self)(
+            self.node[which], self.share[which], self.rank[which], self.weight[which]
+        )
+
+    def mass(self, layout: Layout) -> np.ndarray:
+        """Weight of the rows at each node; one between two is shared by them."""
+        mass = np.zeros(int(layout.node[-1]) + 1)
+        for j in range(self.node.shape[1]):
+            far = self.weight * self.share[:, j]
+            mass += np.bincount(self.node[:, j], self.weight - far, mass.size)
+            mass += np.bincount(self.node[:, j] + 1, far, mass.size)
+        return mass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """Which pieces may not be negative: each of those is the square of its root.
+
+    Attributes
+    ----------
+    squared : (P,) uint8
+        The main effects of monotone features.
+    factors : bool
+        Whether all factors are bounded, as they are with any monotone feature.
+    """
+
+    squared: np.ndarray
+    factors: bool
+
+    @classmethod
+    def of(cls, layout: Layout, sign: np.ndarray) -> Self:
+        """From -1, 0 or 1 of every feature, (d,)."""
+        squared = np.repeat(sign != 0, np.diff(layout.first))
+        squared[layout.first[1:] - 1] = False  # missing values are in no order
+        return cls(squared.astype(np.uint8), bool((sign != 0).any()))
+
+    def mask(self, W: np.ndarray) -> np.ndarray:
+        """The bounded entries of W."""
+        mask = np.full(W.shape, self.factors)
+        mask[:, 0] = self.squared
+        return mask
+
+
+class PairLoss:
+    """The mean loss over the pairs of some rows, without penalties."""
+
+    def __init__(self, rows: Rows, tau: float, n_threads: int):
+        self.rows, self.tau, self.n_threads = rows, tau, n_threads
+        present, rank = np.unique(rows.rank, return_inverse=True)
+        self._rank, self._r = rank.astype(np.int32), present.size
+        held = np.bincount(rank, rows.weight)
+        self.weight = float((held[1:] * np.cumsum(held)[:-1]).sum())
+        count = np.bincount(rank)
+        self.n_pairs = int((count[1:] * np.cumsum(count)[:-1]).sum())
+        self.start = np.append(0, np.cumsum(count))
+        self._slope = np.empty(rank.size)
+        self._sorted = np.empty((3, rank.size))
+        self._tree = np.empty(2 * self._r + 2)
+
+    def value(self, table: np.ndarray) -> float:
+        """The loss; infinite where scores overflow. O(n (d m + log n))."""
+        rows = self.rows
+        U, self._S = scores(rows.node, rows.share, table, self.n_threads)
+        if not np.isfinite(U).all():
+            return np.inf
+        loss = _factorization.hinge(
+            U, np.argsort(U), self._rank, rows.weight, self._r, self.tau, self._slope,
+            self._sorted, self._tree,
+        )  # fmt: skip
+        return float(loss / self.weight)
+
+    def gradient(self, table: np.ndarray) -> np.ndarray:
+        """By the values at the nodes, with the table of the last `value`."""
+        rows, n = self.rows, self._slope.size
+        step = _factorization.chunk_rows(n)
+        G = np.zeros((-(-n // step), *table.shape))
+        chunks = max(1, _STRIP // (step * rows.node.shape[1]))
+        for c in range(0, len(G), chunks):
+            some = slice(c * step, (c + chunks) * step)
+            _factorization.scatter(
+                rows.node[some], rows.share[some], table, self._S[some],
+                self._slope[some], step, G[c : c + chunks], self.n_threads,
+            )  # fmt: skip
+        return np.asarray(G.sum(axis=0) / self.weight)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Objective:
+    """(P) as a function of the pieces W.
+
+    Attributes
+    ----------
+    penalty : (m,) array
+        lambda of each column of W.
+    """
+
+    layout: Layout
+    loss: PairLoss
+    bounds: Bounds
+    penalty: np.ndarray
+
+    def at(self, W: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient by W, which must be finite."""
+        table = self.layout.table(W)
+        value = self.loss.value(table)
+        if not np.isfinite(value):
+            return np.inf, np.zeros_like(W)
+        dW = self.layout.gather(self.loss.gradient(table)) + 2 * self.penalty * W
+        return value + float((self.penalty * W * W).sum()), dW
+
+    def violation(self, W: np.ndarray, dW: np.ndarray) -> float:
+        """The largest slope; of a bounded entry by its root, or at 0 the descent."""
+        by_root = np.where(
+            W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0)
+        )
+        return float(np.where(self.bounds.mask(W), by_root, np.abs(dW)).max())
+
+
+def scores(
+    node: np.ndarray, share: np.ndarray, table: np.ndarray, n_threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """U (n,) and S (n, m) of (F)."""
+    n, d = node.shape
+    U, S = np.empty(n), np.empty((n, table.shape[1]))
+    step = max(1, _STRIP // d)
+    for i in range(0, n, step):
+        some = slice(i, i + step)
+        _factorization.scores(
+            node[some], share[some], table, S[some], U[some], n_threads
+        )
+    return U, S
+
+
+def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """The table W of main effects and factors."""
+    lanes = _factorization.LANES
+    W = np.zeros((u.size, -(-(1 + V.shape[1]) // lanes) * lanes))
+    W[:, 0] = u
+    W[:, 1 : 1 + V.shape[1]] = V
+    return W
+
+
+def initial_pieces(
+    layout: Layout, rows: Rows, bounds: Bounds, n_factors: int, scale: float,
+    rng: np.random.Generator,
+) -> np.ndarray:  # fmt: skip
+    """u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
+    V = scale * rng.standard_normal((layout.n_pieces, n_factors))
+    W = packed(np.zeros(layout.n_pieces), V)
+    if bounds.factors:
+        W = np.abs(W)
+    W[:, 0] = np.where(bounds.squared, scale**2, 0)
+    W[layout.unseen(rows.mass(layout))] = 0
+    return W
+
+
+def fill_unseen(layout: Layout, rows: Rows, W: np.ndarray) -> None:
+    """Give the pieces that no row has the values of the mean row, in place."""
+    mass = rows.mass(layout)
+    feature = np.repeat(np.arange(len(layout.kind)), np.diff(layout.first))
+    unseen = layout.unseen(mass)
+    W[unseen] = layout.means(layout.table(W), mass)[feature[unseen]]

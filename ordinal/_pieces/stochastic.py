@@ -1,0 +1,91 @@
+"""The stochastic solver of (P): Algorithm 1 of the paper on mini-batches of pairs.
+
+The learning rate falls to 0 in the course of a run: with a fixed one, as the paper has
+it, the iterates stay at a distance from any minimum.
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import numpy as np
+
+from .._model.convergence import Status
+from .._model.monitor import Monitor
+from .._solvers import _factorization
+from .held_out import HeldOutMonitor, Solution, solution
+from .objective import Objective
+
+_LOOKS = 50  # at the whole objective in a run
+_DEFAULT_PAIRS = 2_000_000  # seen by default, or at least one pass over all
+
+
+def stochastic_descent(
+    objective: Objective,
+    W: np.ndarray,
+    monitor: HeldOutMonitor,
+    *,
+    learning_rate: float | None,
+    n_epochs: float | None,
+    batch_size: int,
+    rng: np.random.Generator,
+) -> Solution:
+    """Minimise (P) from the pieces W, which are overwritten.
+
+    A run ends after `n_epochs` passes over the pairs; it has converged if the largest
+    slope is then at most `monitor.tol`. For None see `fit_xofm`.
+    """
+    loss = objective.loss
+    if n_epochs is None:
+        n_epochs = max(1.0, _DEFAULT_PAIRS / loss.n_pairs)
+    rate = learning_rate
+    if rate is None:
+        rate = _default_rate(objective, batch_size)
+    last = max(1, round(n_epochs * loss.n_pairs))
+    key = int(rng.integers(2**63))
+    done, violation, status = 0, np.inf, None
+    for look in range(1, _LOOKS + 1):
+        stop = last * look // _LOOKS
+        while done < stop and status is None:
+            done = _slice(objective, W, rate, batch_size, key, done, stop, last)
+            status = monitor.stop(done, violation)
+        if status is not None:
+            break
+        value, dW = objective.at(W)
+        if not np.isfinite(value):
+            raise ValueError(
+                f"learning_rate={rate:g} is too large: the scores overflow"
+            )
+        violation = objective.violation(W, dW)
+        monitor.latest = W
+        status = monitor.stop(done, violation)
+    if status is None:
+        status = Status.CONVERGED if violation <= monitor.tol else Status.N_EPOCHS
+    return solution(objective, W, monitor, done, status)
+
+
+def _default_rate(objective: Objective, batch_size: int) -> float:
+    """Slopes of u go with the pieces, those of roots and factors with tau as well."""
+    steps = max(16, objective.layout.n_pieces) * max(1.0, objective.loss.tau)
+    return min(4.0, batch_size / 4) / steps
+
+
+def _slice(
+    objective: Objective,
+    W: np.ndarray,
+    rate: float,
+    batch_size: int,
+    key: int,
+    done: int,
+    stop: int,
+    last: int,
+) -> int:
+    """Batches from pair `done` on, until `stop` or until the clock says to report."""
+    layout, loss, bounds = objective.layout, objective.loss, objective.bounds
+    floor = np.full(W.shape[1], 0.0 if bounds.factors else -np.inf)
+    floor[0] = -np.inf  # u is kept from falling below 0 by being a square
+    done = _factorization.sgd(
+        loss.rows.node, loss.rows.share, loss.rows.weight, loss.start,
+        layout.first, layout.kind, loss.tau, loss.n_pairs / loss.weight,
+        2 * objective.penalty, floor, bounds.squared, W, rate, batch_size, key,
+        done, stop, last, Monitor.SLICE, loss.n_threads,
+    )  # fmt: skip
+    return int(done)
