@@ -65,6 +65,7 @@ from ._model.links import (
 )
 from ._model.model import Model, check_support, decision, decisions, support_rows
 from ._model.monitor import Monitor, State
+from ._model.registry import register_path
 from ._numerics.rows import take
 from ._numerics.threads import resolve_n_threads
 
@@ -722,3 +723,7 @@ def _ahead(s: Solution, old: _Dual, new: _Dual) -> np.ndarray:
     before, after = old.hi - old.lo, new.hi - new.lo
     growth = np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
     return s.g * np.minimum(growth, np.maximum(top, 1.0)[:, None])
+
+
+# Searches fit points that differ in these arguments only as a path.
+register_path(fit_npsvor, varying=_POINT, fit_path=fit_path)

@@ -40,6 +40,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ from ._model.convergence import Convergence
 from ._model.links import CumulativeLink, fold_numbers
 from ._model.model import decisions, support_rows
 from ._model.monitor import Monitor, State
+from ._model.registry import register_path
 from ._model.threshold_model import ScoreModel, calibrated, warn_of
 from ._numerics.threads import resolve_n_threads
 
@@ -351,16 +353,18 @@ def fit_path(
     method: str,
     X: Any,
     y: Any,
-    costs: Sequence[float],
+    points: Sequence[Mapping[str, float]],
     products: Products | None = None,
     X_test: Any = None,
     **options: Any,
 ) -> tuple[list[SvorModel], Sequence]:
-    """A model of "svorim", ... for every C in `costs`, each but the first started from
-    the one before, and the decision function of each for the rows of `X_test`, or None.
+    """A model of "svorim", ... for the C of every point, each but the first started
+    from the one before, and the decision function of each for the rows of `X_test`, or
+    None.
 
     K is computed once, from the `Products` of X if they are given."""
     arguments = _arguments(method, options)
+    costs = [point.get("C", 1.0) for point in points]
     return _fit(method, X, y, **arguments, path=(costs, products, X_test))
 
 
@@ -654,3 +658,13 @@ def _keys(X, support) -> list:
             X.indices[a:b].tobytes() + (X.data[a:b] + 0.0).tobytes() for a, b in spans
         ]
     return [row.tobytes() for row in X + 0.0]  # -0.0 is 0.0
+
+
+# Searches fit the points of one method that differ in C as a path.
+for _method, _function in {
+    "svorim": fit_svorim,
+    "svorex": fit_svorex,
+    "shashua_levin": fit_shashua_levin,
+    "redsvm": fit_redsvm,
+}.items():
+    register_path(_function, varying=("C",), fit_path=partial(fit_path, _method))

@@ -267,15 +267,16 @@ def assert_values_enclose_each_other(a, b):
 
 
 COSTS = [0.1, 1.0, 3.0, 10.0, 30.0, 1000.0]
+POINTS = [{"C": C} for C in COSTS]
 
 
 @pytest.mark.parametrize("method", ["svorim", "svorex", "shashua_levin", "redsvm"])
 def test_paths_of_thresholds_end_by_pivots(method, spied):
     X, y = sample(150)
-    found, _ = svor.fit_path(method, X, y, COSTS, Products(X), gamma=0.1, n_threads=1)
+    found, _ = svor.fit_path(method, X, y, POINTS, Products(X), gamma=0.1, n_threads=1)
     assert sum(spied) > 20
     for C, model in zip(COSTS, found, strict=True):
-        alone = svor.fit_path(method, X, y, [C], gamma=0.1, tol=1e-6)[0][0]
+        alone = svor.fit_path(method, X, y, [{"C": C}], gamma=0.1, tol=1e-6)[0][0]
         c = model.convergence
         assert c.converged
         assert c.gap <= 0.5e-3 * C * 4 * len(y)
@@ -330,7 +331,7 @@ def test_a_path_ends_at_max_iter(spied):
     for most in (1, 60, 200, 300, 400):
         with pytest.warns():
             found, _ = svor.fit_path(
-                "svorim", X, y, COSTS, Products(X), gamma=0.1, max_iter=most
+                "svorim", X, y, POINTS, Products(X), gamma=0.1, max_iter=most
             )
         assert all(model.convergence.n_iter <= most for model in found)
     assert sum(spied) > 0

@@ -21,8 +21,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal import metrics, npsvor, svor
+from ordinal import metrics
 from ordinal._kernel_matrix.tiles import Products, on_itself
+from ordinal._model.registry import path_of
 from ordinal.kernels import RBF
 from ordinal.model_selection import (
     CoarseToFine,
@@ -129,8 +130,8 @@ def test_a_path_is_a_row_of_fits(fit):
     products = Products(work)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
-        name = _tasks._SVOR[fit]
-        path, _ = ordinal.svor.fit_path(name, work, y, costs, products, gamma=0.3)
+        points = [{"C": C} for C in costs]
+        path, _ = path_of(fit).fit(work, y, points, products, None, gamma=0.3)
         separate = [fit(work, y, C=C, gamma=0.3) for C in costs]
     for C, model, alone in zip(costs, path, separate, strict=True):
         assert model.C == C
@@ -148,7 +149,7 @@ def test_a_path_is_a_row_of_fits(fit):
 def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):
     work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
     points = [{"C1": C} for C in (0.1, 1.0, 100.0)]
-    models, f = npsvor.fit_path(
+    models, f = path_of(ordinal.fit_npsvor).fit(
         work, y[:70], points, None, test, gamma=0.3, classes=[0, 1, 2, 3, 4], **options
     )
     judged_alike(models, f, test)
@@ -158,14 +159,15 @@ def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
 def test_the_test_rows_of_a_path_are_judged_as_by_its_models(fit):
     work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
-    models, f = svor.fit_path(
-        _tasks._SVOR[fit], work, y[:70], [0.1, 1.0], None, test, gamma=0.3
-    )
+    points = [{"C": 0.1}, {"C": 1.0}]
+    models, f = path_of(fit).fit(work, y[:70], points, None, test, gamma=0.3)
     judged_alike(models, f, test)
 
 
 def test_models_without_support_judge_test_rows():
-    models, f = svor.fit_path("svorim", X, y, [0.1, 1.0], None, X[:9], tol=9.0)
+    points = [{"C": 0.1}, {"C": 1.0}]
+    fit_path = path_of(ordinal.fit_svorim).fit
+    models, f = fit_path(X, y, points, None, X[:9], tol=9.0)
     assert all(len(model.support) == 0 for model in models)
     judged_alike(models, f, X[:9])
 

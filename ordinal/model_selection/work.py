@@ -19,17 +19,18 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import metrics, npsvor, svor
+from .. import metrics
 from .._input.checks import check_choice
 from .._input.sparse import CSR
 from .._kernel_matrix.tiles import Products
 from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from .._model.registry import path_of, unwrapped
 from .._numerics.rows import take
 from ..preprocessing import StandardizedModel, Standardizer
 from .spaces import Point
@@ -276,43 +277,29 @@ def parameters(fit: Callable) -> Mapping[str, inspect.Parameter]:
 
 def path_arguments(fit: Callable, options: Mapping[str, Any]) -> tuple[str, ...]:
     """In what the points of one task may differ; nothing where there are no paths."""
-    function, given = _unwrapped(fit, options)
+    function, fixed = unwrapped(fit)
+    path = path_of(function)
     # of one fit, and not to be shared by a path
-    if {"start", "max_time", "callback"} & set(given):
+    if path is None or {"start", "max_time", "callback"} & {*fixed, *options}:
         return ()
-    if function is npsvor.fit_npsvor:
-        return ("epsilon", "C1", "C2")
-    return ("C",) if function in _SVOR else ()
-
-
-_SVOR = {
-    svor.fit_svorim: "svorim",
-    svor.fit_svorex: "svorex",
-    svor.fit_shashua_levin: "shashua_levin",
-    svor.fit_redsvm: "redsvm",
-}
+    return path.varying
 
 
 def _path(fit: Callable, options: Mapping[str, Any]) -> Callable | None:
     """A function of (rows, test rows, points, options) that fits a path, if `fit` has
     paths."""
     names = path_arguments(fit, options)
-    if not names:
+    function, fixed = unwrapped(fit)
+    path = path_of(function)
+    if path is None or not names:
         return None
-    function, fixed = _unwrapped(fit, {})
 
     def call(rows: _Rows, X_test: Any, points: Sequence[Point], options: dict) -> list:
         shared = {k: v for k, v in points[0].items() if k not in names}
         every = {**fixed, **options, **shared}
         varied = {k: every.pop(k) for k in names if k in every}
         own = [varied | {k: p[k] for k in names if k in p} for p in points]
-        if function in _SVOR:
-            costs = [p.get("C", 1.0) for p in own]
-            found: tuple = svor.fit_path(
-                _SVOR[function], rows.X, rows.y, costs, rows.products, X_test, **every
-            )
-        else:
-            found = npsvor.fit_path(rows.X, rows.y, own, rows.products, X_test, **every)
+        found = path.fit(rows.X, rows.y, own, rows.products, X_test, **every)
         return list(zip(*found, strict=True))
 
     return call
@@ -320,17 +307,8 @@ def _path(fit: Callable, options: Mapping[str, Any]) -> Callable | None:
 
 def is_ours(fit: Callable) -> bool:
     """Whether this is a function of this package, so that threads can call it."""
-    function, _ = _unwrapped(fit, {})
+    function, _ = unwrapped(fit)
     return getattr(function, "__module__", "").partition(".")[0] == __package__
-
-
-def _unwrapped(fit: Callable, options: Mapping[str, Any]) -> tuple[Any, dict]:
-    """The function within a partial, and the arguments fixed there or in options."""
-    given = dict(options)
-    while isinstance(fit, partial) and not fit.args:
-        given = {**fit.keywords, **given}
-        fit = fit.func
-    return fit, given
 
 
 # Workers
