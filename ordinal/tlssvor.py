@@ -39,8 +39,7 @@ A rank without rows has its two thresholds in one, with both their terms and pri
 He H., "Smooth support vector ordinal regression with truncated errors" (in Chinese),
 2014, doi:10.3969/j.issn.1001-0548.2014.01.022, Theorems 1 to 3. Y.-J. Lee,
 S.-Y. Huang, IEEE Transactions on Neural Networks 18(1):1-13, 2007, for the reduced
-kernel. J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 3.2
-and 3.3.
+kernel.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
@@ -60,23 +59,15 @@ from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
 from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
 from ._kernel_matrix.tiles import Evaluator
-from ._model.convergence import Convergence, Status
+from ._model.convergence import Convergence
 from ._model.links import CumulativeLink, fold_numbers
 from ._model.model import support_rows
 from ._model.monitor import Monitor, State
 from ._model.threshold_model import ScoreModel, calibrated, warn_of
-from ._numerics.cholesky import Cholesky
-from ._numerics.rows import strips, take
+from ._numerics.rows import take
 from ._numerics.threads import resolve_n_threads
-from ._solvers import _truncated_loss
-
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of psi, relative to it
-_HALVINGS = 40
-_MAX_SHIFT = 1e200
-_POWERS = 30
-_LOWERED = 0.7  # u from one step to the next
-_LOOSE = 1e-2  # tolerance of the steps before the last
+from ._smooth.continuation import minimize
+from ._smooth.objective import TruncatedObjective
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -333,8 +324,15 @@ class _Job:
 
     def fit(self, problem: Problem, rows: np.ndarray) -> TlsSvorModel:
         present = np.flatnonzero(problem.present)
-        psi = _Objective(self, problem, present, rows)
-        point, status, n_iter = _minimize(psi, self)
+        columns = isinstance(self.kernel, kernels.Precomputed)
+        basis = rows if columns else take(problem.X, rows)
+        K = np.empty((problem.n_samples, rows.size))
+        Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
+        of_row = problem.sample_weight[rows] if self.every_row else np.ones(rows.size)
+        psi = TruncatedObjective(
+            problem, K, self.C, self.eta, 1 / of_row, self.n_threads
+        )
+        point, status, n_iter = minimize(psi, self.u, self.max_iter, self.monitor)
         T = present.size - 1
         return TlsSvorModel(
             support=support_rows(self.kernel, problem.X, rows),
@@ -357,226 +355,3 @@ class _Job:
                 seconds=self.monitor.seconds,
             ),
         )
-
-
-# The objective
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Point:
-    """x = (b, w), the scores there, and psi for a value of u."""
-
-    x: np.ndarray
-    f: np.ndarray
-    u: float
-    value: float
-    gradient: np.ndarray
-    violation: float
-
-
-class _Objective:
-    """psi of one training set, over x = (b, w) and the T thresholds between ranks that
-    have rows."""
-
-    def __init__(
-        self, job: _Job, problem: Problem, present: np.ndarray, rows: np.ndarray
-    ):
-        X, kernel = problem.X, job.kernel
-        columns = rows if isinstance(kernel, kernels.Precomputed) else None
-        basis = take(X, rows) if columns is None else columns
-        self.K = np.empty((problem.n_samples, rows.size))
-        Evaluator(kernel, X, basis, job.n_threads).fill(self.K)
-
-        self.C, self.eta, self.n_threads = job.C, job.eta, job.n_threads
-        # a row of a rank without weight is in no term, wherever it is put
-        rank = np.searchsorted(present, problem.rank)
-        self.rank = np.minimum(rank, present.size - 1).astype(np.int32)
-        self.weight = problem.weight
-        self.times = np.diff(present).astype(float)  # terms that a threshold stands for
-        self.T = self.times.size
-        of_row = (
-            1 / problem.sample_weight[rows] if job.every_row else np.ones(rows.size)
-        )
-        self.price = np.concatenate([self.times, of_row])
-        total = self.weight.sum()
-        column = np.zeros(rows.size)
-        for part in strips(len(self.K)):
-            column += self.weight[part] @ np.abs(self.K[part])
-        column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
-        self.scale = np.concatenate([total * self.times, self.times.sum() * column])
-
-    def at(self, x: np.ndarray, u: float) -> _Point:
-        """Value and gradient. O(n (m + T))."""
-        f = self.K @ x[self.T :]
-        by_row = np.empty(f.size)
-        by_chunk = np.empty((_truncated_loss.n_chunks(f.size), 1 + self.T))
-        _truncated_loss.slopes(*self._loss(x, f, u), by_row, by_chunk, self.n_threads)
-        value, *by_threshold = by_chunk.sum(axis=0)
-        gradient = np.concatenate([by_threshold, by_row @ self.K])
-        ridge = self.price * x / self.C
-        gradient += ridge
-        value += 0.5 * float(ridge @ x)
-        violation = float(np.abs(gradient / self.scale).max())
-        return _Point(x, f, u, float(value), gradient, violation)
-
-    def hessian(self, point: _Point) -> np.ndarray:
-        """Its lower triangle; what is above the blocks on the diagonal is not set.
-
-        O(n m^2), with n the rows that are not far from every bend and margin.
-        """
-        T, n = self.T, point.f.size
-        D, by_row = np.empty((n, T)), np.empty(n)
-        by_chunk = np.empty((_truncated_loss.n_chunks(n), T))
-        _truncated_loss.curvatures(
-            *self._loss(point.x, point.f, point.u), D, by_row, by_chunk, self.n_threads
-        )
-        H = np.zeros((point.x.size, point.x.size))
-        np.fill_diagonal(H, self.price / self.C)
-        H[np.arange(T), np.arange(T)] += by_chunk.sum(axis=0)
-        for sign in (1, -1):  # K'K of one matrix is half the work of a product of two
-            rows = np.flatnonzero(sign * by_row > 0)
-            root = np.sqrt(np.abs(by_row))
-            for part in strips(rows.size):
-                K = root[rows[part], None] * self.K[rows[part]]
-                H[T:, T:] += sign * (K.T @ K)
-        rows = np.flatnonzero(D.any(axis=1))
-        for part in strips(rows.size):
-            H[T:, :T] -= self.K[rows[part]].T @ D[rows[part]]
-        return H
-
-    def far(self, point: _Point) -> float:
-        """The largest slack."""
-        above = self.rank[:, None] > np.arange(self.T)
-        distance = point.f[:, None] - point.x[: self.T]
-        slack = 1 - np.where(above, distance, -distance)
-        return float(slack[self.weight > 0].max())
-
-    def _loss(self, x: np.ndarray, f: np.ndarray, u: float):
-        return f, x[: self.T].copy(), self.rank, self.weight, self.times, u, self.eta
-
-
-# Newton's method
-
-
-def _minimize(psi: _Objective, job: _Job) -> tuple[_Point, Status, int]:
-    """(best point, why it is the last, steps): np-SVOR, then u lowered to its value."""
-    descent = _Descent(psi, job.max_iter, job.monitor)
-    tol = job.monitor.tol
-    descent.to(psi.at(np.zeros(psi.price.size), np.inf), tol)
-    if math.isfinite(job.u):
-        start = descent.point
-        far = psi.far(start)
-        u: list[float] = []
-        while (higher := job.u / _LOWERED ** (1 + len(u))) < far + job.eta:
-            u.append(higher)
-        for higher in reversed(u):
-            descent.to(psi.at(descent.point.x, higher), max(tol, _LOOSE))
-        begin = psi.at(start.x, job.u), psi.at(descent.point.x, job.u)
-        below: _Point | None = min(begin, key=lambda point: point.value)
-        while below is not None:
-            descent.to(below, tol)
-            converged = descent.status is Status.CONVERGED
-            below = descent.beneath() if converged else None
-    return descent.point, descent.status, descent.n_iter
-
-
-class _Descent:
-    """Newton steps along which psi never rises by more than its rounding.
-
-    Attributes
-    ----------
-    point : _Point
-        Where the last descent has come to.
-    status : Status
-        Why it went no further; once a limit is met, descents stay where they begin.
-    n_iter : int
-    """
-
-    def __init__(self, psi: _Objective, max_iter: int, monitor: Monitor):
-        self.psi, self.max_iter, self.monitor = psi, max_iter, monitor
-        self.n_iter, self.status = 0, Status.CONVERGED
-        self.shift = 0.0
-
-    def to(self, point: _Point, tol: float) -> None:
-        """Go from the point downhill until its violation is at most tol."""
-        self.point = point
-        while True:
-            stop = self.monitor.stop(self.n_iter, self.point.violation)
-            if self.point.violation <= tol:
-                self.status = Status.CONVERGED
-                return
-            if self.n_iter >= self.max_iter:
-                stop = Status.MAX_ITER
-            if stop is None:
-                there = self._step()
-                stop = Status.STALLED if there is None else None
-            if stop is not None:
-                self.status = stop
-                return
-            assert there is not None
-            self.point = there
-            self.n_iter += 1
-
-    def beneath(self) -> _Point | None:
-        """A point below a saddle, where a descent may end by symmetry; None below a
-        minimum, whose Hessian is positive definite."""
-        self.shift = 0.0
-        factor = self._factor()
-        if factor is None or self.shift == 0:
-            return None
-        here, T = self.point, self.psi.T
-        d = np.random.default_rng(0).standard_normal((here.x.size, 1))
-        for _ in range(_POWERS):  # towards the direction that curves down most
-            d = factor.solve(d / np.linalg.norm(d))
-        d = d[:, 0] / max(np.abs(d[:T]).max(), np.abs(self.psi.K @ d[T:]).max())
-        for halving in range(_HALVINGS):
-            for step in (0.5**halving, -(0.5**halving)):
-                there = self.psi.at(here.x + step * d, here.u)
-                if there.value < (1 - _ROUNDING) * here.value:
-                    self.n_iter += 1
-                    return there
-        return None
-
-    def _factor(self) -> Cholesky | None:
-        """Of H + shift price, with a shift that makes it positive definite: as if C
-        were smaller, for price / C is in H. None where H overflows."""
-        H = self.psi.hessian(self.point)
-        least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
-        self.shift = self.shift / 4 if self.shift > least else 0.0
-        while self.shift < _MAX_SHIFT:
-            shifted = H.copy()
-            np.fill_diagonal(shifted, np.diagonal(H) + self.shift * self.psi.price)
-            try:
-                return Cholesky(shifted)
-            except np.linalg.LinAlgError:
-                self.shift = max(least, 4 * self.shift)
-        return None
-
-    def _step(self) -> _Point | None:
-        """Armijo's rule along Newton's direction from a step of 1; None where no step
-        is left that improves. A shift makes steps short, so these are doubled while
-        that helps."""
-        here, factor = self.point, self._factor()
-        if factor is None:
-            return None
-        d = factor.solve(-here.gradient[:, None])[:, 0]
-        slope = float(here.gradient @ d)
-        for halving in range(_HALVINGS):
-            size = 0.5**halving
-            there = self.psi.at(here.x + size * d, here.u)
-            rise = there.value - here.value
-            # near the minimum values differ by their rounding only
-            if rise <= _FALL * size * slope or (
-                rise <= _ROUNDING * here.value
-                and there.violation <= 0.5 * here.violation
-            ):
-                break
-        else:
-            return None
-        while self.shift > 0:
-            size *= 2
-            farther = self.psi.at(here.x + size * d, here.u)
-            if not farther.value < there.value:
-                break
-            there = farther
-        return there

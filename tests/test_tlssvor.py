@@ -30,8 +30,10 @@ from ordinal import (
 )
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
+from ordinal._kernel_matrix.tiles import Evaluator
 from ordinal._model.links import fold_numbers
-from ordinal._model.monitor import Monitor
+from ordinal._smooth.newton import Descent
+from ordinal._smooth.objective import TruncatedObjective
 from ordinal._solvers import _truncated_loss
 
 PRECOMPUTED = {"kernel": "precomputed"}
@@ -59,17 +61,16 @@ def oracle(case, model, u=None):
     return lambda x: tlssvor_psi(K, x[:T], x[T:], *terms), x
 
 
-def objective(case, X=None):
-    """The package's own psi, over the same x, and its job."""
-    X = case.X if X is None else X
+def objective(case):
+    """The package's own psi, over the same x, with every row in the basis."""
     problem = Problem.from_arrays(
-        X, case.y, classes=range(case.r), sample_weight=case.weight
+        case.X, case.y, classes=range(case.r), sample_weight=case.weight
     )
-    monitor = Monitor("test", 1e-6)
-    job = tlssvor._Job(case.kernel, case.C, case.u, case.eta, True, 1, 500, monitor)
-    rows = np.flatnonzero(problem.weight > 0)
-    present = np.flatnonzero(problem.present)
-    return tlssvor._Objective(job, problem, present, rows), job
+    rows = np.flatnonzero(case.weight > 0)
+    K = np.empty((len(case.X), rows.size))
+    Evaluator(case.kernel, case.X, case.X[rows]).fill(K)
+    price = 1 / case.weight[rows]
+    return TruncatedObjective(problem, K, case.C, case.eta, price, 1)
 
 
 def solution(model):
@@ -152,10 +153,10 @@ def test_theorem_3_is_tight():
 
 @given(tlssvor_cases(), st.integers(0, 2**32 - 1))
 def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
-    psi, job = objective(case)
+    psi = objective(case)
     rng = np.random.default_rng(seed)
     x = rng.normal(size=psi.price.size) / np.sqrt(1 + np.abs(psi.K).max())
-    here = psi.at(x, job.u)
+    here = psi.at(x, case.u)
     slow, _ = oracle(case, fit_stub(case, psi))
     scale = here.value + np.abs(psi.K).max() ** 2 * psi.weight.sum()
     assert_allclose(here.value, slow(x), rtol=1e-12)
@@ -164,34 +165,35 @@ def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
     for i in range(x.size):
         h = size / (1 + np.abs(psi.K[:, i - psi.T]).max() if i >= psi.T else 1)
         step = h * np.eye(x.size)[i]
-        up, down = psi.at(x + step, job.u), psi.at(x - step, job.u)
+        up, down = psi.at(x + step, case.u), psi.at(x - step, case.u)
         slope = (slow(x + step) - slow(x - step)) / (2 * h)
         assert_allclose(here.gradient[i], slope, atol=1e-5 * (1 + scale))
         # D is continuous, with slopes of up to 3 u / eta^2
         change = (up.gradient - down.gradient) / (2 * h)
-        bend = 6 * (1 + min(job.u, 5)) / case.eta**2 * size
+        bend = 6 * (1 + min(case.u, 5)) / case.eta**2 * size
         assert_allclose(H[i], change, atol=bend * (1 + scale))
 
 
 def test_sums_over_many_chunks_of_rows_lose_none():
     X, y = sample(1100, 4)  # a chunk has 1024
-    psi, job = objective(plain_case(X, y, kernel=kernels.Linear(), u=1.5))
+    case = plain_case(X, y, kernel=kernels.Linear(), u=1.5)
+    psi = objective(case)
     x = np.random.default_rng(0).normal(size=psi.price.size) / 50
     here = psi.at(x, 1.5)
     sign = np.where(y[:, None] > np.arange(3), 1.0, -1.0)
     slack = 1 - sign * (here.f[:, None] - x[:3])
     p, d1, d2 = np.moveaxis(loss(slack.ravel(), 1.5, 0.1).reshape(1100, 3, 3), 2, 0)
     slope = 2 * sign * p * d1
-    ridge = psi.price * x / job.C
+    ridge = psi.price * x / case.C
     assert_allclose(here.value, (p**2).sum() + 0.5 * ridge @ x, rtol=1e-12)
     expected = np.append(slope.sum(axis=0), -slope.sum(axis=1) @ psi.K) + ridge
     assert_allclose(here.gradient, expected, atol=1e-9 * np.abs(expected).max())
     D = 2 * (d1**2 + p * d2)
     H = psi.hessian(here)
-    columns = D.sum(axis=0) + psi.price[:3] / job.C
+    columns = D.sum(axis=0) + psi.price[:3] / case.C
     assert_allclose(H[range(3), range(3)], columns, rtol=1e-12)
     assert_allclose(H[3:, :3], -psi.K.T @ D, atol=1e-8)
-    block = psi.K.T @ (D.sum(axis=1)[:, None] * psi.K) + np.diag(psi.price[3:]) / job.C
+    block = psi.K.T @ (D.sum(axis=1)[:, None] * psi.K) + np.diag(psi.price[3:]) / case.C
     assert_allclose(H[3:, 3:], block, atol=1e-9 * np.abs(block).max())
 
 
@@ -224,7 +226,7 @@ def test_the_model_is_a_local_minimum(case):
     assert c.dual is None
     psi, x = oracle(case, model)
     assert_allclose(c.primal, psi(x), rtol=1e-11)
-    inner, _ = objective(case)
+    inner = objective(case)
     total = case.weight.sum()
     columns = case.weight @ np.abs(inner.K)
     columns[columns == 0] = 1.0
@@ -243,7 +245,7 @@ def test_the_model_is_a_local_minimum(case):
 def test_np_svor_agrees_with_a_general_purpose_solver(case):
     model = fit(case)
     psi, x = oracle(case, model)
-    inner, _ = objective(case)
+    inner = objective(case)
     found = optimize.minimize(
         lambda x: (inner.at(x, np.inf).value, inner.at(x, np.inf).gradient),
         np.zeros(x.size), jac=True, method="BFGS", options={"gtol": 1e-8},
@@ -261,7 +263,7 @@ def test_a_general_purpose_solver_finds_nothing_below(case):
     but for another local minimum."""
     model = fit(case)
     _, x = oracle(case, model)
-    inner, _ = objective(case)
+    inner = objective(case)
 
     def value(x):
         point = inner.at(x, case.u)
@@ -277,7 +279,7 @@ def test_newton_ends_where_another_method_does_from_the_same_start(u):
     X, y = sample(60, 4, noise=0.5)
     case = plain_case(X, y, u=u, C=0.5)
     model = fit(case)
-    inner, _ = objective(case)
+    inner = objective(case)
     _, start = oracle(case, fit(case._replace(u=np.inf)))
     found = optimize.minimize(
         lambda x: (inner.at(x, u).value, inner.at(x, u).gradient),
@@ -296,7 +298,7 @@ def test_the_gap_of_np_svor_is_bounded_by_the_gradient(case, max_iter):
         warnings.simplefilter("ignore", ConvergenceWarning)
         early = fit(case, max_iter=max_iter)
     least = fit(case, tol=1e-9).convergence.primal
-    inner, _ = objective(case)
+    inner = objective(case)
     _, x = oracle(case, early)
     gradient = inner.at(x, np.inf).gradient
     bound = 0.5 * case.C * (gradient**2 / inner.price).sum()
@@ -320,7 +322,7 @@ def test_psi_never_ends_above_that_of_np_svor(case):
 @given(tlssvor_cases())
 def test_psi_never_rises(case):
     values = []
-    step = tlssvor._Descent._step
+    step = Descent._step
 
     def watched(self):
         there = step(self)
@@ -329,7 +331,7 @@ def test_psi_never_rises(case):
         return there
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tlssvor._Descent, "_step", watched)
+        patch.setattr(Descent, "_step", watched)
         model = fit(case)
     for before, after, u, u_after in values:
         assert after <= before * (1 + 1e-13)

@@ -1,4 +1,4 @@
-"""The truncated smooth loss of ordinal/tlssvor.py and its derivatives.
+"""The truncated smooth loss of ordinal/tlssvor.py and its derivatives (see _smooth).
 
     L(f, b) = sum_ij v_i c_j p(1 - s_ij (f_i - b_j))^2,  s_ij = +1 if rank_i > j, or -1
 
@@ -65,7 +65,7 @@ cdef Problem problem(
 ):
     if not (f.shape[0] == rank.shape[0] == v.shape[0] > 0
             and b.shape[0] == c.shape[0] > 0):
-        raise ValueError("_tlssvor: inconsistent array shapes")
+        raise ValueError("_truncated_loss: inconsistent array shapes")
     return Problem(f.shape[0], b.shape[0], &f[0], &b[0], &rank[0], &v[0], &c[0], u, eta)
 
 

@@ -1,0 +1,48 @@
+"""The minimum of psi for a finite u, from that of u = inf."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._model.convergence import Status
+from .._model.monitor import Monitor
+from .newton import Descent
+from .objective import Point, TruncatedObjective
+
+_LOWERED = 0.7  # u from one step to the next
+_LOOSE = 1e-2  # tolerance of the steps before the last
+
+
+def minimize(
+    psi: TruncatedObjective, u: float, max_iter: int, monitor: Monitor
+) -> tuple[Point, Status, int]:
+    """(best point, why it is the last, Newton steps).
+
+    First np-SVOR, u = inf, whose minimum is unique. Then u falls in steps from where
+    it first cuts a slack, each begun at the last solution. The final descent begins at
+    the lower of the two that np-SVOR and these steps give at u, and goes on below any
+    saddle, so that psi never ends above that of np-SVOR's solution.
+    """
+    descent, tol = Descent(psi, max_iter, monitor), monitor.tol
+    descent.run(psi.at(np.zeros(psi.price.size), np.inf), tol)
+    if math.isfinite(u):
+        start = descent.point
+        for higher in _path(u, psi.largest_slack(start) + psi.eta):
+            descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
+        begin = psi.at(start.x, u), psi.at(descent.point.x, u)
+        below: Point | None = min(begin, key=lambda point: point.value)
+        while below is not None:
+            descent.run(below, tol)
+            converged = descent.status is Status.CONVERGED
+            below = descent.below_saddle() if converged else None
+    return descent.point, descent.status, descent.n_iter
+
+
+def _path(u: float, largest: float) -> list[float]:
+    """Values between the largest slack and u, falling."""
+    values: list[float] = []
+    while (higher := u / _LOWERED ** (1 + len(values))) < largest:
+        values.append(higher)
+    return values[::-1]

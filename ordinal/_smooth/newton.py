@@ -1,0 +1,125 @@
+"""Newton's method for psi, which need not be convex.
+
+Where the Hessian is indefinite a multiple of the penalty's is added until it is not, as
+if C were smaller: steps then are descent directions, but short, and are lengthened
+while that helps. J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006,
+Algorithms 3.2 and 3.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._model.convergence import Status
+from .._model.monitor import Monitor
+from .._numerics.cholesky import Cholesky
+from .objective import Point, TruncatedObjective
+
+_FALL = 1e-4  # of Armijo's rule
+_ROUNDING = 1e-14  # of psi, relative to it
+_HALVINGS = 40
+_MAX_SHIFT = 1e200
+_POWERS = 30
+
+
+class Descent:
+    """Newton steps along which psi never rises by more than its rounding.
+
+    Attributes
+    ----------
+    point : Point
+        Where the last descent ended.
+    status : Status
+        Why it went no further; once a limit is met, descents stay where they begin.
+    n_iter : int
+        Steps of all descents.
+    """
+
+    point: Point
+
+    def __init__(self, psi: TruncatedObjective, max_iter: int, monitor: Monitor):
+        self.psi, self.max_iter, self.monitor = psi, max_iter, monitor
+        self.n_iter, self.status = 0, Status.CONVERGED
+        self._shift = 0.0
+
+    def run(self, point: Point, tol: float) -> None:
+        """Go from the point downhill until its violation is at most tol."""
+        self.point = point
+        while True:
+            stop = self.monitor.stop(self.n_iter, self.point.violation)
+            if self.point.violation <= tol:
+                self.status = Status.CONVERGED
+                return
+            if self.n_iter >= self.max_iter:
+                stop = Status.MAX_ITER
+            there = self._step() if stop is None else None
+            if there is None:
+                self.status = Status.STALLED if stop is None else stop
+                return
+            self.point = there
+            self.n_iter += 1
+
+    def below_saddle(self) -> Point | None:
+        """A point below a saddle, where a descent may end by symmetry; None below a
+        minimum, whose Hessian is positive definite."""
+        self._shift = 0.0
+        factor = self._factor()
+        if factor is None or self._shift == 0:
+            return None
+        here, T = self.point, self.psi.T
+        d = np.random.default_rng(0).standard_normal((here.x.size, 1))
+        for _ in range(_POWERS):  # towards the direction that curves down most
+            d = factor.solve(d / np.linalg.norm(d))
+        d = d[:, 0] / max(np.abs(d[:T]).max(), np.abs(self.psi.K @ d[T:]).max())
+        for halving in range(_HALVINGS):
+            for step in (0.5**halving, -(0.5**halving)):
+                there = self.psi.at(here.x + step * d, here.u)
+                if there.value < (1 - _ROUNDING) * here.value:
+                    self.n_iter += 1
+                    return there
+        return None
+
+    def _factor(self) -> Cholesky | None:
+        """Of H + shift price, with a shift that makes it positive definite: as if C
+        were smaller, for price / C is in H. None where H overflows."""
+        H = self.psi.hessian(self.point)
+        least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
+        self._shift = self._shift / 4 if self._shift > least else 0.0
+        while self._shift < _MAX_SHIFT:
+            shifted = H.copy()
+            np.fill_diagonal(shifted, np.diagonal(H) + self._shift * self.psi.price)
+            try:
+                return Cholesky(shifted)
+            except np.linalg.LinAlgError:
+                self._shift = max(least, 4 * self._shift)
+        return None
+
+    def _step(self) -> Point | None:
+        """Armijo's rule along Newton's direction from a step of 1; None where no step
+        is left that improves."""
+        here, factor = self.point, self._factor()
+        if factor is None:
+            return None
+        d = factor.solve(-here.gradient[:, None])[:, 0]
+        slope = float(here.gradient @ d)
+        for halving in range(_HALVINGS):
+            size = 0.5**halving
+            there = self.psi.at(here.x + size * d, here.u)
+            rise = there.value - here.value
+            # near the minimum values differ by their rounding only
+            if rise <= _FALL * size * slope or (
+                rise <= _ROUNDING * here.value
+                and there.violation <= 0.5 * here.violation
+            ):
+                return self._lengthened(there, d, size) if self._shift > 0 else there
+        return None
+
+    def _lengthened(self, there: Point, d: np.ndarray, size: float) -> Point:
+        """The step of this size doubled while psi falls."""
+        here = self.point
+        while True:
+            size *= 2
+            farther = self.psi.at(here.x + size * d, here.u)
+            if not farther.value < there.value:
+                return there
+            there = farther
