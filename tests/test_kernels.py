@@ -21,7 +21,8 @@ from ordinal._input.sparse import CSR
 from ordinal._kernel_matrix.choice import make_kernel, takes_missing
 from ordinal._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from ordinal._kernel_matrix.tiles import Evaluator, diagonal_of
-from ordinal._numerics.rows import inner_products, squared_norms
+from ordinal._numerics import rows
+from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
 
 KERNELS = [
@@ -73,12 +74,63 @@ def test_csr_rows_are_dense_rows(AB, kernel):
         assert_allclose(diagonal_of(kernel, a), diagonal_of(kernel, A), rtol=1e-12)
 
 
-def test_wide_csr_products_go_by_strips():
+@st.composite
+def sparse_pairs(draw):
+    """Two CSR matrices of one width, from rows without entries to full ones."""
+    d = draw(st.integers(0, 12))
+    rows = [
+        draw(
+            hnp.arrays(
+                np.float64,
+                (draw(st.integers(0, 9)), d),
+                elements=numbers,
+                fill=st.just(0.0),
+            )
+        )
+        for _ in range(2)
+    ]
+    return [CSR.from_any(sparse.csr_array(A)) for A in rows]
+
+
+@given(sparse_pairs())
+def test_csr_products_by_columns_are_those_by_dense_rows(AB):
+    got = []
+    for share in (0.0, 2.0):  # all by dense rows, all by columns
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rows, "_SPARSE", share)
+            got.append(inner_products(*AB))
+    A, B = AB
+    assert got[0].tobytes() == got[1].tobytes()
+    assert_allclose(got[1], A.dense() @ B.dense().T, rtol=1e-13, atol=1e-13)
+    full = np.full((len(A), len(B)), np.nan)
+    assert inner_products(A, B, full) is full
+    assert_array_equal(full, inner_products(A, B))
+    # a value does not depend on the rows beside it, so neither on tiles nor on threads
+    for i in range(len(A)):
+        part = inner_products(take(A, slice(i, i + 1)), take(B, slice(i, None)))
+        assert part.tobytes() == full[i : i + 1, i:].tobytes()
+    assert_array_equal(inner_products(B, A).T, full)
+
+
+def test_wide_csr_products():
     rng = np.random.default_rng(0)
     A = sparse.random_array((30, 50_000), density=1e-3, format="csr", rng=rng)
     B = sparse.random_array((300, 50_000), density=1e-3, format="csr", rng=rng)
-    got = inner_products(CSR.from_any(A), CSR.from_any(B))
-    assert_allclose(got, (A @ B.T).toarray(), atol=1e-12)
+    a, b = CSR.from_any(A), CSR.from_any(B)
+    assert_allclose(inner_products(a, b), (A @ B.T).toarray(), atol=1e-12)
+    with pytest.raises(ValueError, match=r"^rows of 50000 and 7 columns$"):
+        inner_products(a, CSR.from_any(B[:, :7]))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_csr_tiles_are_the_same_for_any_number_of_threads(kernel):
+    X = sparse.random_array((1100, 3000), density=1e-2, format="csr", rng=0)
+    X, full = CSR.from_any(X), []
+    for n_threads in (1, 3):
+        full.append(np.empty((1100, 1100), np.float32))
+        Evaluator(kernel, X, X, n_threads).triangle(full[-1], mirror=True)
+    assert full[0].tobytes() == full[1].tobytes()
+    assert_allclose(full[0], kernel(X, X), rtol=1e-6, atol=1e-7)  # of single
 
 
 @pytest.mark.parametrize("kernel", [*KERNELS, kernels.Pearson()], ids=repr)

@@ -30,17 +30,80 @@ def test_the_environment_comes_second(text, n_threads, monkeypatch):
 
 
 @openmp
+@pytest.mark.parametrize(
+    ("text", "n_threads"), [("3", 3), (" 2 ", 2), ("4,2", 4), ("1, 8", 1)]
+)
+def test_the_environment_of_openmp_comes_third(text, n_threads, monkeypatch):
+    monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert resolve_n_threads(None) == n_threads
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", "6")
+    assert resolve_n_threads(None) == 6
+
+
+@openmp
+@pytest.mark.parametrize("text", ["", "0", "-1", "many", ",3", "2.5"])
+def test_a_malformed_environment_of_openmp_says_nothing(text, monkeypatch):
+    monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", text)
+    assert resolve_n_threads(None) == min(256, _threads.cpus_allowed())
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """A machine of 64 CPUs with the files of control groups that a test writes."""
+    monkeypatch.setattr(_threads, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(_threads, "_OWN_GROUPS", tmp_path / "own")
+    cpus = set(range(64))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cpus, raising=False)
+
+    def write(files: dict[str, str]) -> int:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        _threads._quota.cache_clear()
+        return _threads.cpus_allowed()
+
+    yield write
+    _threads._quota.cache_clear()
+
+
+def test_a_quota_bounds_the_cpus(groups):
+    assert groups({}) == 64  # no such files: not Linux
+    assert groups({"own": "0::/a/b\n"}) == 64
+    own, parent, root = (f"groups/{at}cpu.max" for at in ("a/b/", "a/", ""))
+    assert groups({own: "max 100000\n"}) == 64
+    assert groups({own: "250000 100000\n"}) == 3
+    assert groups({parent: "150000 100000\n"}) == 2
+    assert groups({own: "1000 100000\n"}) == 1
+    assert groups({own: "9900000 100000\n"}) == 2
+    assert groups({parent: "9900000 100000\n"}) == 64  # no more than there are
+    assert groups({root: "500000 100000\n"}) == 5
+    assert groups({root: "words"}) == 64
+
+
+def test_a_quota_of_version_1_bounds_the_cpus(groups):
+    quota, period = (f"groups/cpu/a/cpu.cfs_{name}_us" for name in ("quota", "period"))
+    own = "12:memory:/b\n4:cpu,cpuacct:/a\n"
+    assert groups({"own": own, period: "100000\n", quota: "-1\n"}) == 64
+    assert groups({quota: "350000\n"}) == 4
+    assert groups({period: "0\n"}) == 64
+    assert groups({period: "100000\n", "own": "12:memory:/a\n"}) == 64
+
+
+@openmp
 @pytest.mark.parametrize("value", [None, ""])
-def test_the_default_is_what_this_process_may_use(value, monkeypatch):
+def test_the_default_is_what_this_process_may_use(value, groups, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if value is None:
         monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
     else:
         monkeypatch.setenv("ORDINAL_NUM_THREADS", value)
-    if hasattr(os, "sched_getaffinity"):
-        assert resolve_n_threads(None) == min(256, len(os.sched_getaffinity(0)))
-        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 4, 5})
-        assert resolve_n_threads(None) == 3
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    groups({"own": "0::/", "groups/cpu.max": "800000 100000"})
+    assert resolve_n_threads(None) == 8
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 4, 5})
+    assert resolve_n_threads(None) == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     assert resolve_n_threads(None) == 6
     monkeypatch.setattr(os, "cpu_count", lambda: None)

@@ -8,6 +8,7 @@ from .._input.sparse import CSR
 from .._solvers import _kernel_values
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
+_SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
 def take(X, rows):
@@ -23,22 +24,35 @@ def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
 def inner_products(A, B, out: np.ndarray | None = None) -> np.ndarray:
     """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64,
     C-contiguous. `out`, if given, may be used for the result."""
-    if not isinstance(A, CSR) and not isinstance(B, CSR):
+    if not isinstance(A, CSR):
+        if isinstance(B, CSR):
+            return np.ascontiguousarray(inner_products(B, A).T)
         A, B = (np.asarray(M, dtype=np.float64) for M in (A, B))
         return np.matmul(A, B.T, out=out)
-    if not isinstance(A, CSR):
-        return np.ascontiguousarray(inner_products(B, A).T)
-    out = np.zeros((len(A), len(B)))
+    if A.shape[1] != B.shape[1]:
+        raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")
+    if out is None:
+        out = np.empty((len(A), len(B)))
+    out[:] = 0.0
+    if isinstance(B, CSR) and B.data.size < _SPARSE * len(B) * B.shape[1]:
+        columns = np.zeros((2, A.shape[1]), np.int64)
+        row, value = np.empty(B.data.size, np.int32), np.empty(B.data.size)
+        _kernel_values.csr_times_csr(
+            *_parts(A), *_parts(B), columns[0], columns[1], row, value, out
+        )
+        return out
     # dense columns of B at a time, few enough that they stay near 32 MB
-    step = max(1, min(256, 4_000_000 // max(1, A.shape[1])))
-    for start in range(0, len(B), step):
-        rows = slice(start, min(start + step, len(B)))
+    for rows in strips(len(B), max(1, min(256, 4_000_000 // max(1, A.shape[1])))):
         dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
         columns = np.ascontiguousarray(dense.T)
         part = np.zeros((len(A), columns.shape[1]))
-        _kernel_values.csr_times_dense(A.indptr, A.indices, A.data, columns, part)
+        _kernel_values.csr_times_dense(*_parts(A), columns, part)
         out[:, rows] = part
     return out
+
+
+def _parts(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return A.indptr, A.indices, A.data
 
 
 def squared_norms(A) -> np.ndarray:

@@ -1,13 +1,18 @@
 """How many threads a fit uses, and which vector code was built and chosen."""
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 from .._input.checks import check_count
 from .._solvers import _build_info
 
 _forked = False
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 def _mark_fork() -> None:
@@ -20,28 +25,74 @@ if hasattr(os, "register_at_fork"):
 
 
 def resolve_n_threads(n_threads: int | None) -> int:
-    """Threads to use: the argument, else ORDINAL_NUM_THREADS, else what is allowed.
+    """Threads to use: the argument, else ORDINAL_NUM_THREADS, else the first number of
+    OMP_NUM_THREADS, else the CPUs that this process may use (`cpus_allowed`).
 
     Always 1 without OpenMP, and in a forked child, whose copy of the parent's
     OpenMP threads does not exist: waiting for them would hang.
     """
     if n_threads is None:
-        text = os.environ.get("ORDINAL_NUM_THREADS", "")
-        if text:
-            try:
-                n_threads = int(text)
-                check_count(ORDINAL_NUM_THREADS=n_threads)
-            except ValueError:
-                raise ValueError(
-                    f"ORDINAL_NUM_THREADS must be a positive integer, got {text!r}"
-                ) from None
-        elif hasattr(os, "sched_getaffinity"):
-            n_threads = len(os.sched_getaffinity(0))
-        else:
-            n_threads = os.cpu_count() or 1
+        n_threads = _threads_of_environment() or cpus_allowed()
     else:
         check_count(n_threads=n_threads)
     return 1 if _forked or not _build_info.OPENMP else min(int(n_threads), 256)
+
+
+def _threads_of_environment() -> int | None:
+    if text := os.environ.get("ORDINAL_NUM_THREADS", ""):
+        try:
+            n_threads = int(text)
+            check_count(ORDINAL_NUM_THREADS=n_threads)
+        except ValueError:
+            raise ValueError(
+                f"ORDINAL_NUM_THREADS must be a positive integer, got {text!r}"
+            ) from None
+        return n_threads
+    # a list has a number for each level of nested parallelism; what is malformed is
+    # not ours to refuse
+    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(text) or None if text.isdecimal() else None
+
+
+def cpus_allowed() -> int:
+    """CPUs in this process's affinity mask, but no more than the quota of its control
+    groups, rounded up."""
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    else:
+        count = os.cpu_count() or 1
+    return max(1, math.ceil(min(count, _quota())))
+
+
+@cache
+def _quota() -> float:
+    """The CPU time a second that the control groups of Linux leave to this process."""
+    try:
+        lines = _OWN_GROUPS.read_text().splitlines()
+    except OSError:
+        return math.inf
+    quotas = [math.inf]
+    for line in lines:  # number:controllers:path, in version 2 without controllers
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        # a parent bounds its children; a container may see its own group as the root
+        group = PurePosixPath(path.strip("/"))
+        for folder in (group, *group.parents):
+            quotas.append(_quota_of(_GROUPS / ("cpu" if controllers else "") / folder))
+    return min(quotas)
+
+
+def _quota_of(group: Path) -> float:
+    try:
+        if (group / "cpu.max").exists():  # version 2: "quota period" or "max period"
+            quota, period = (group / "cpu.max").read_text().split()
+        else:
+            quota = (group / "cpu.cfs_quota_us").read_text()  # -1 is no bound
+            period = (group / "cpu.cfs_period_us").read_text()
+        return int(quota) / int(period) if int(quota) > 0 else math.inf
+    except (OSError, ValueError, ZeroDivisionError):
+        return math.inf
 
 
 class Pool:
@@ -89,7 +140,10 @@ def show_config() -> dict[str, object]:
     Notes
     -----
     The environment variable ORDINAL_SIMD chooses a level by name when ordinal is
-    imported, ORDINAL_NUM_THREADS the default number of threads.
+    imported. The default number of threads is that of ORDINAL_NUM_THREADS, else the
+    first of OMP_NUM_THREADS, else the number of CPUs that this process may use: those
+    of its affinity mask, but no more than the CPU quota of its control group (as
+    containers set it), rounded up.
 
     Examples
     --------

@@ -78,6 +78,64 @@ def csr_times_dense(
                     o[j] += v * b[j]
 
 
+def csr_times_csr(
+    const int64_t[::1] indptr not None,
+    const int32_t[::1] indices not None,
+    const double[::1] data not None,
+    const int64_t[::1] indptr_b not None,
+    const int32_t[::1] indices_b not None,
+    const double[::1] data_b not None,
+    int64_t[::1] start not None,         # IN-OUT, (d,), zeros before and after
+    int64_t[::1] size not None,          # IN-OUT, (d,), zeros before and after
+    int32_t[::1] row not None,           # OUT, one an entry of B
+    double[::1] value not None,          # OUT, one an entry of B
+    double[:, ::1] out not None,         # IN-OUT
+):
+    """out += A B' for CSR A (n, d) and B (m, d), by the columns of B (Gustavson).
+
+    1. Count the entries of B in each column.
+    2. Copy B by columns: `size[c]` entries from `start[c] - 1` on, by increasing row.
+       The columns lie in the order in which the entries of B first name them.
+    3. For every row of A, add up the multiples of the columns of B.
+
+    Each value is summed by increasing column, whatever rows stand beside it. Takes
+    O(nnz(A) + nnz(B)) and a step for each pair of entries of A and B in one column;
+    `start` and `size` are touched only where B has entries, so that d costs nothing.
+    """
+    cdef Py_ssize_t i, j, n = out.shape[0], m = out.shape[1]
+    cdef int64_t p, q, used = 0
+    cdef int32_t c
+    cdef double v
+    cdef double* o
+    if not (indptr.shape[0] == n + 1 and indptr_b.shape[0] == m + 1
+            and start.shape[0] == size.shape[0]
+            and row.shape[0] == value.shape[0] == data_b.shape[0]):
+        raise ValueError("csr_times_csr: inconsistent array shapes")
+    if m == 0:
+        return
+    with nogil:
+        for q in range(indptr_b[m]):
+            size[indices_b[q]] += 1
+        for j in range(m):
+            for q in range(indptr_b[j], indptr_b[j + 1]):
+                c = indices_b[q]
+                if start[c] == 0:
+                    start[c] = used + 1
+                    used += size[c]
+                    size[c] = 0
+                p = start[c] - 1 + size[c]
+                row[p], value[p] = <int32_t>j, data_b[q]
+                size[c] += 1
+        for i in range(n):
+            o = &out[i, 0]
+            for p in range(indptr[i], indptr[i + 1]):
+                c, v = indices[p], data[p]
+                for q in range(start[c] - 1, start[c] - 1 + size[c]):
+                    o[row[q]] += v * value[q]
+        for q in range(indptr_b[m]):
+            start[indices_b[q]] = size[indices_b[q]] = 0
+
+
 def add_rows(
     const float[:, ::1] K not None,
     const int32_t[::1] rows not None,        # numbers of rows of K
