@@ -1,7 +1,14 @@
-"""What the benchmarks share: data from a folder, clean timing, a header."""
+"""What the benchmarks share: data from a folder, clean timing, tables of rows.
+
+Every script of this folder prints tables. With --json it prints one JSON object for
+each row in their place, {"row": what it is, "seconds": ours}, and with --quick it runs
+without peers, at sizes that take a minute: so `compare.py` runs two builds in turn.
+"""
 
 import argparse
 import gzip
+import inspect
+import json
 import os
 import platform
 import subprocess
@@ -14,14 +21,83 @@ import numpy as np
 import ordinal
 
 
-def parser(doc: str) -> argparse.ArgumentParser:
+def parser(doc: str, parts) -> argparse.ArgumentParser:
+    """The options of every benchmark; `parts` are the names of its tables."""
     out = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_data(out)
     out.add_argument("--repeat", type=int, default=3, help="the least time counts")
-    out.add_argument("--peak", nargs=2, help="(used by the memory part)")
+    out.add_argument(
+        "--only", nargs="+", choices=list(parts), metavar="PART",
+        help=f"some of {', '.join(parts)}; all by default",
+    )  # fmt: skip
+    out.add_argument(
+        "--quick", action="store_true", help="our own times at small sizes, no peers"
+    )
+    out.add_argument("--json", action="store_true", help="a JSON object for each row")
+    out.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)  # of the memory part
     return out
+
+
+def run(args, parts, quick, *versions) -> None:
+    """Print the header and run the parts that are asked for, all of them by default;
+    with --quick those named by `quick`."""
+    if not args.json:
+        print(header(*versions))
+    for name in args.only or (quick if args.quick else parts):
+        args.part = name
+        parts[name](args)
+        sys.stdout.flush()
+
+
+class Table:
+    """Rows as text under a heading, or with --json as objects.
+
+    Columns are "name:format"; a value of None is printed as "-". What stands left of
+    the column `ours`, which is our seconds, names the row.
+    """
+
+    def __init__(self, args, title: str, *columns: str):
+        split = [column.rsplit(":", 1) for column in columns]
+        self.names, self.formats = zip(*split, strict=True)
+        self.widths = [
+            max(len(name), len(format(1 if "d" in spec else 1.0, spec)))
+            for name, spec in split
+        ]
+        self.json, self.part = args.json, f"{Path(sys.argv[0]).stem} {args.part}"
+        if not self.json:
+            print(f"\n## {title}")
+            print("  ".join(map(str.rjust, self.names, self.widths)), flush=True)
+
+    def row(self, *values) -> None:
+        cells = [
+            "-" if value is None else value if isinstance(value, str)
+            else format(value, spec)
+            for value, spec in zip(values, self.formats, strict=True)
+        ]  # fmt: skip
+        if not self.json:
+            print("  ".join(map(str.rjust, cells, self.widths)), flush=True)
+        elif "ours" in self.names:
+            ours = self.names.index("ours")
+            label = " ".join(
+                f"{name} {cell.strip()}"
+                for name, cell in zip(self.names[:ours], cells, strict=False)
+            )
+            row = {"row": f"{self.part}: {label}", "seconds": values[ours]}
+            print(json.dumps(row), flush=True)
+
+    def note(self, text: str) -> None:
+        """A line below the table, which is not a row."""
+        if not self.json:
+            print(text, flush=True)
+
+
+def with_basis(fit, m: int | None) -> dict:
+    """The options of a low-rank fit. Builds before `basis=` called it by other names,
+    and `compare.py` runs them as well."""
+    names = inspect.signature(fit).parameters
+    return {next(name for name in ("basis", "rank", "inducing") if name in names): m}
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -65,14 +141,16 @@ def california(folder: str | None, n: int, bins: int = 5):
 
 
 def best_time(repeat: int, call, *args, **kwargs):
-    """(CPU seconds of this process, wall seconds, result) of the quickest run."""
-    best = (np.inf, np.inf, None)
-    for _ in range(repeat):
+    """(CPU seconds of this process, wall seconds, result) of the quickest run, of
+    `repeat` or, where they take less than half a second in all, of up to ten."""
+    best, spent, runs = (np.inf, np.inf, None), 0.0, 0
+    while runs < repeat or (repeat > 1 and spent < 0.5 and runs < 10):
         cpu, wall = time.process_time(), time.perf_counter()
         result = call(*args, **kwargs)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         if cpu < best[0]:
             best = (cpu, wall, result)
+        spent, runs = spent + wall, runs + 1
     return best
 
 

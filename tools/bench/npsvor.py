@@ -1,6 +1,6 @@
 """NPSVOR against scikit-learn's SVC (LIBSVM, one-vs-one) on California housing.
 
-    OPENBLAS_NUM_THREADS=1 python tools/bench/npsvor.py --data FOLDER
+    OPENBLAS_NUM_THREADS=1 python tools/bench/npsvor.py --data FOLDER [--only PART ...]
 
 Both run in this process, in turn, on the same standardised rows in 5 ranks, to a KKT
 tolerance of 1e-3; seconds are CPU seconds of the quickest of --repeat runs. SVC solves
@@ -13,17 +13,17 @@ worth its time if they are small: the gap is relative, the largest of the ranks.
 """
 
 import numpy as np
-import sklearn
 from _common import (
+    Table,
     best_time,
     california,
-    header,
     in_a_process_of_its_own,
     parser,
     peak,
     resident,
+    run,
+    with_basis,
 )
-from sklearn.svm import SVC
 
 import ordinal
 
@@ -39,90 +39,108 @@ def fit(X, y, gamma, C, **options):
 
 
 def fits(args) -> None:
-    print("\n## Fit, one thread, tol 1e-3")
-    print(
-        "     n  gamma    C   ours   SVC  SVC/ours  C++/ours  violation  rel_gap"
-        "  sum_dual      steps   free"
-    )
+    table = Table(
+        args, "Fit, one thread, tol 1e-3", "n:6", "gamma:6", "C:4g", "ours:6.3f",
+        "SVC:6.2f", "SVC/ours:8.2f", "C++/ours:8.1f", "violation:9.1e",
+        "rel_gap:8.1e", "sum_dual:9.0f", "steps:10", "free:6",
+    )  # fmt: skip
     for n, gamma, C in CASES:
         X, y, *_ = california(args.data, n)
         ours, _, model = best_time(args.repeat, fit, X, y, gamma, C)
-        peer = SVC(C=C, gamma=gamma, cache_size=1000)
-        svc, *_ = best_time(args.repeat, peer.fit, X, y)
-        c = model.convergence
+        svc = None if args.quick else peer(args, "fit", X, y, X, gamma, C)
         quoted = QUOTED.get((n, gamma))
-        free = (np.abs(model.coef) % C != 0).sum()
-        print(
-            f"{n:6} {gamma:6} {C:4g} {ours:6.3f} {svc:5.2f} {svc / ours:9.2f} "
-            f"{f'{quoted / ours:9.1f}' if quoted else '        -'} "
-            f"{c.violation.max():10.1e} {c.rel_gap.max():8.1e} {c.dual.sum():9.0f} "
-            f"{c.n_iter.sum():10} {free:6}"
-        )
+        c = model.convergence
+        table.row(
+            n, gamma, C, ours, svc, svc and svc / ours, quoted and quoted / ours,
+            np.max(c.violation), np.max(c.rel_gap), np.sum(c.dual), np.sum(c.n_iter),
+            (np.abs(model.coef) % C != 0).sum(),
+        )  # fmt: skip
+
+
+def peer(args, what, X, y, rows, gamma, C) -> float:
+    """CPU seconds in which SVC fits X and y, or predicts the rows."""
+    from sklearn.svm import SVC
+
+    svc = SVC(C=C, gamma=gamma, cache_size=1000)
+    seconds, *_ = best_time(args.repeat, svc.fit, X, y)
+    if what == "predict":
+        seconds, *_ = best_time(args.repeat, svc.predict, rows)
+    return seconds
 
 
 def threads(args) -> None:
-    print("\n## Two threads against one, wall seconds, gamma 0.5, C 100")
-    for n in (4000, 8000):
+    table = Table(
+        args, "Two threads against one, wall seconds, gamma 0.5, C 100", "n:6",
+        "ours:6.3f", "one:6.3f", "one/ours:8.2f",
+    )  # fmt: skip
+    for n in (4000,) if args.quick else (4000, 8000):
         X, y, *_ = california(args.data, n)
         seconds = {1: np.inf, 2: np.inf}
         for _ in range(args.repeat):
             for t in seconds:
                 model = fit(X, y, 0.5, 100.0, n_threads=t)
                 seconds[t] = min(seconds[t], model.convergence.seconds)
-        one, two = seconds.values()
-        print(f"{n:6} one {one:.3f}  two {two:.3f}  speed-up {one / two:.2f}")
+        table.row(n, seconds[2], seconds[1], seconds[1] / seconds[2])
 
 
 def tolerances(args) -> None:
-    print("\n## Tighter tolerances, one thread, n 4000, gamma 0.5, C 100")
-    X, y, *_ = california(args.data, 4000)
+    n = 2000 if args.quick else 4000
+    table = Table(
+        args, f"By tolerance, one thread, n {n}, gamma 0.5, C 100", "tol:5.0e",
+        "ours:6.3f", "violation:9.1e",
+    )  # fmt: skip
+    X, y, *_ = california(args.data, n)
     for tol in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8):
         cpu, _, model = best_time(args.repeat, fit, X, y, 0.5, 100.0, tol=tol)
-        c = model.convergence
-        print(f"tol {tol:.0e}: {cpu:.3f} s, violation {c.violation.max():.1e}")
+        table.row(tol, cpu, np.max(model.convergence.violation))
 
 
 def prediction(args) -> None:
-    X, y, rest, truth = california(args.data, 5000)
-    print(f"\n## Prediction of {len(rest)} rows, fitted on 5000, gamma 0.5, C 100")
+    X, y, rest, _ = california(args.data, 5000)
+    table = Table(
+        args, "Prediction, fitted on 5000 rows, gamma 0.5, C 100", "rows:6",
+        "ours:6.3f", "SVC:6.3f", "SVC/ours:8.1f",
+    )  # fmt: skip
     model = fit(X, y, 0.5, 100.0)
-    peer = SVC(C=100, gamma=0.5, cache_size=1000).fit(X, y)
-    ours, _, ranks = best_time(args.repeat, model.predict, rest)
-    svc, _, classes = best_time(args.repeat, peer.predict, rest)
-    print(f"ours {ours:.3f} s  SVC {svc:.3f} s  SVC/ours {svc / ours:.1f}")
-    for name, labels in (("ours", ranks), ("SVC", classes)):
-        mze = ordinal.metrics.mze(truth, labels)
-        mae = ordinal.metrics.mae(truth, labels)
-        print(f"{name}: MZE {mze:.4f}  MAE {mae:.4f}")
+    ours, *_ = best_time(args.repeat, model.predict, rest)
+    svc = None if args.quick else peer(args, "predict", X, y, rest, 0.5, 100.0)
+    table.row(len(rest), ours, svc, svc and svc / ours)
 
 
 def memory(args) -> None:
-    print("\n## Peak memory, C 100, gamma 0.5; float32 K of 8000 rows is 256 MB")
+    print("\n## Peak memory, gamma 0.5, C 100; K of 8000 rows is 256 MB")
     for cache_mb in ("1000", "64"):
         in_a_process_of_its_own(__file__, args, "8000", cache_mb)
 
 
 def admm(args) -> None:
-    print("\n## ADMM at the paper's tolerances, 4000 rows, gamma 0.5, one thread")
-    X, y, rest, truth = california(args.data, 4000)
+    n, basis = (2000, 250) if args.quick else (4000, 500)
+    table = Table(
+        args, f"ADMM at the paper's tolerances, {n} rows, gamma 0.5, one thread",
+        "C:4g", "solver:15", "ours:6.2f", "MAE:6.4f", "sum_dual:9.1f", "rel_gap:8.1e",
+    )  # fmt: skip
+    X, y, rest, truth = california(args.data, n)
+    low_rank = with_basis(ordinal.fit_npsvor, basis)
+    cases = {
+        "smo": {},
+        "admm": {"solver": "admm"},
+        f"admm, basis {basis}": {"solver": "admm", **low_rank},
+    }
     for C in (1.0, 100.0):
-        for options in ({}, {"solver": "admm"}, {"solver": "admm", "rank": 500}):
-            cpu, _, model = best_time(1, fit, X, y, 0.5, C, **options)
-            c = model.convergence
-            mae = ordinal.metrics.mae(truth, model.predict(rest))
-            print(
-                f"C {C:4g} {options!s:36} {cpu:6.2f} s  MAE {mae:.4f}  "
-                f"sum_dual {c.dual.sum():9.1f}  rel_gap {c.rel_gap.max():.1e}"
-            )
+        for name, options in cases.items():
+            cpu, _, model = best_time(args.repeat, fit, X, y, 0.5, C, **options)
+            c, mae = model.convergence, ordinal.metrics.mae(truth, model.predict(rest))
+            table.row(C, name, cpu, mae, np.sum(c.dual), np.max(c.rel_gap))
 
 
 def low_rank(args) -> None:
-    print("\n## 200 000 rows of 20 features, rank 500, all threads")
+    print("\n## 200 000 rows of 20 features, basis of 500, all threads")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200_000, 20))
     score = np.sin(X[:, 0]) + X[:, 1] / 2 + 0.3 * rng.normal(size=len(X))
     y = np.digitize(score, np.quantile(score, [0.2, 0.4, 0.6, 0.8]))
-    model = ordinal.fit_npsvor(X, y, solver="admm", rank=500)
+    basis = with_basis(ordinal.fit_npsvor, 500)
+    model = ordinal.fit_npsvor(X, y, solver="admm", **basis)
     error = ordinal.metrics.mae(y[:20_000], model.predict(X[:20_000]))
     print(
         f"{model.convergence.seconds:.1f} s, {model.convergence.status.value}, "
@@ -130,28 +148,19 @@ def low_rank(args) -> None:
     )
 
 
+PARTS = {
+    f.__name__: f
+    for f in (fits, threads, tolerances, prediction, memory, admm, low_rank)
+}
+QUICK = ("fits", "threads", "tolerances", "prediction", "admm")
+
+
 def main() -> None:
-    arguments = parser(__doc__)
-    arguments.add_argument("--only", choices=list(PARTS), help="one part")
-    args = arguments.parse_args()
+    args = parser(__doc__, PARTS).parse_args()
     if args.peak:
         return peak(fit, args, 0.5, 100.0)
-    print(header(ordinal, sklearn))
-    for name, part in PARTS.items():
-        if args.only in (None, name):
-            part(args)
-    return None
+    return run(args, PARTS, QUICK, ordinal)
 
-
-PARTS = {
-    "fits": fits,
-    "threads": threads,
-    "tolerances": tolerances,
-    "prediction": prediction,
-    "memory": memory,
-    "admm": admm,
-    "low_rank": low_rank,
-}
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
 """Searches: the protocol of the SVOR paper, and NPSVOR's grid, against plain loops.
 
-    OPENBLAS_NUM_THREADS=1 python tools/bench/selection.py --data FOLDER
+    OPENBLAS_NUM_THREADS=1 python tools/bench/selection.py --data FOLDER [--only ...]
 
 `svorim` runs the whole protocol of Chu and Keerthi (49 + 81 points, 5 folds, then a
 refit) on 300 training rows of Boston housing in 5 bins, and the same search over
@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from _common import header, parser, table
+from _common import Table, parser, run, table
 
 import ordinal
 from ordinal.model_selection import CoarseToFine, Grid, select
@@ -55,19 +55,23 @@ def least(repeat, call, *args, **kwargs):
 
 def svorim(args) -> None:
     X, y = rows(args, "boston_housing", 300)
-    print(f"\n## SVORIM on {len(X)} rows of Boston, 129 points, 5 folds, refit")
-    cpu, wall, ours = least(
+    table = Table(
+        args, f"SVORIM on {len(X)} rows of Boston, 129 points, 5 folds, refit",
+        "what:17", "ours:6.2f", "theirs:6.1f", "theirs/ours:6.1f", "wall:6.2f",
+        "their wall:6.1f", "ratio:6.1f",
+    )  # fmt: skip
+    cpu, wall, found = least(
         args.repeat, select, ordinal.fit_svorim, X, y, search=CoarseToFine(),
         n_threads=args.threads,
     )  # fmt: skip
-    print(f"select: {cpu:.2f} s CPU, {wall:.2f} s wall; {ours!r}")
-    their_cpu, their_wall, best = protocol_of_skordinal(X, y, args.part)
-    scaled = f", of which 1 in {args.part} was run" if args.part > 1 else ""
-    print(
-        f"GridSearchCV over skordinal's SVOR: {their_cpu:.1f} s CPU, "
-        f"{their_wall:.1f} s wall{scaled}; best {best}\n"
-        f"ratio: {their_cpu / cpu:.1f} CPU, {their_wall / wall:.1f} wall"
+    if args.quick:
+        return table.row("select", cpu, None, None, wall, None, None)
+    their_cpu, their_wall, best = protocol_of_skordinal(X, y, args.part_of_theirs)
+    table.row(
+        "select", cpu, their_cpu, their_cpu / cpu, wall, their_wall, their_wall / wall
     )
+    table.note(f"best by select {found.params}, by GridSearchCV {best}")
+    return None
 
 
 def protocol_of_skordinal(X, y, part):
@@ -102,11 +106,12 @@ def protocol_of_skordinal(X, y, part):
 
 
 def npsvor(args) -> None:
-    X, y = rows(args, "abalone", 1000)
-    print(f"\n## NPSVOR on {len(X)} rows of Abalone, 49 points, 5 folds")
-    print(
-        "solver  select CPU  wall  245 fits CPU  wall  ratio CPU  wall  scores differ"
-    )
+    X, y = rows(args, "abalone", 500 if args.quick else 1000)
+    table = Table(
+        args, f"NPSVOR on {len(X)} rows of Abalone, 49 points, 5 folds, against 245 "
+        "fits", "solver:6", "ours:6.2f", "fits:6.2f", "fits/ours:6.1f", "wall:6.2f",
+        "fits' wall:6.2f", "ratio:6.1f", "scores differ:6.0%",
+    )  # fmt: skip
     grid = Grid(C1=[10.0**a for a in LOGS], gamma=[10.0**b / 2 for b in LOGS])
     for solver in ("smo", "admm"):
         fit = partial(ordinal.fit_npsvor, solver=solver)
@@ -114,13 +119,14 @@ def npsvor(args) -> None:
             args.repeat, select, fit, X, y, search=grid, refit=False,
             n_threads=args.threads,
         )  # fmt: skip
+        if args.quick:
+            table.row(solver, cpu, None, None, wall, None, None, None)
+            continue
         loop_cpu, loop_wall, scores = timed(loop, fit, X, y, found)
-        differ = np.mean(np.abs(scores - found.scores) > 1e-9)
-        print(
-            f"{solver:6} {cpu:11.2f} {wall:5.2f} {loop_cpu:13.2f} {loop_wall:5.2f} "
-            f"{loop_cpu / cpu:10.1f} {loop_wall / wall:5.1f} {differ:14.0%}",
-            flush=True,
-        )
+        table.row(
+            solver, cpu, loop_cpu, loop_cpu / cpu, wall, loop_wall, loop_wall / wall,
+            np.mean(np.abs(scores - found.scores) > 1e-9),
+        )  # fmt: skip
 
 
 def loop(fit, X, y, found):
@@ -141,15 +147,13 @@ PARTS = {"svorim": svorim, "npsvor": npsvor}
 
 
 def main() -> None:
-    arguments = parser(__doc__)
+    arguments = parser(__doc__, PARTS)
     arguments.add_argument("--threads", type=int, default=1, help="of select")
-    arguments.add_argument("--part", type=int, default=1, help="1 in N of their points")
-    arguments.add_argument("--only", choices=list(PARTS), help="one part")
-    args = arguments.parse_args()
-    print(header(ordinal))
-    for name, part in PARTS.items():
-        if args.only in (None, name):
-            part(args)
+    arguments.add_argument(
+        "--part", type=int, default=1, dest="part_of_theirs", metavar="N",
+        help="fit 1 in N of GridSearchCV's points",
+    )  # fmt: skip
+    run(arguments.parse_args(), PARTS, PARTS, ordinal)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """SVORIM, SVOREX and REDSVM against their public C and C++ codes, California housing.
 
-    OPENBLAS_NUM_THREADS=1 python tools/bench/svor.py --data FOLDER
+    OPENBLAS_NUM_THREADS=1 python tools/bench/svor.py --data FOLDER [--only PART ...]
 
 `peers` runs skordinal's SVOR, which is the authors' C code, and its REDSVM, which is
 libsvm-rank, in turn with ours on the same standardised rows, to the same tolerance of
@@ -19,15 +19,17 @@ value of its (P), too, is printed relative to ours.
 import multiprocessing
 import time
 from importlib.metadata import version
+from itertools import product
 
 import numpy as np
 from _common import (
+    Table,
     best_time,
     california,
-    header,
     in_a_process_of_its_own,
     parser,
     peak,
+    run,
 )
 
 import ordinal
@@ -65,64 +67,61 @@ def fit(X, y, gamma, C, method="svorim", **options):
 
 
 def quoted(args) -> None:
-    print("\n## Fit, one thread, tol 1e-3, beside quoted seconds (rank: libsvm-rank's)")
-    print(
-        "method  bins  gamma    C     n   ours  quoted  quoted/ours  rank/ours"
-        "  violation  rel_gap      dual     steps"
-    )
+    table = Table(
+        args, "Fit, one thread, tol 1e-3, beside quoted seconds (rank: libsvm-rank's)",
+        "method:7", "bins:4", "gamma:6", "C:4g", "n:5", "ours:6.3f", "quoted:6g",
+        "quoted/ours:6.1f", "rank/ours:6.1f", "violation:9.1e", "rel_gap:8.1e",
+        "dual:9.0f", "steps:9",
+    )  # fmt: skip
     seconds = {}
+    sizes = SIZES[:-1] if args.quick else SIZES
     for (method, bins, gamma, C), others in QUOTED.items():
         rank = LIBSVM_RANK.get((bins, gamma, C)) if method == "svorim" else None
-        for i, n in enumerate(SIZES):
+        for i, n in enumerate(sizes):
             if others[i] is None and (bins, gamma) != (5, 0.5):
                 continue
             X, y, *_ = california(args.data, n, bins)
             ours, _, model = best_time(args.repeat, fit, X, y, gamma, C, method)
             seconds[method, bins, gamma, n] = ours
             c = model.convergence
-            print(
-                f"{method:6} {bins:5} {gamma:6} {C:4g} {n:5} {ours:6.3f} "
-                f"{others[i] or '-':>7} {_ratio(others[i], ours):>12} "
-                f"{_ratio(rank and rank[i], ours):>10} {c.violation:10.1e} "
-                f"{c.rel_gap:8.1e} {c.dual:9.0f} {c.n_iter:9}",
-                flush=True,
-            )
+            table.row(
+                method, bins, gamma, C, n, ours, others[i],
+                others[i] and others[i] / ours, rank and rank[i] and rank[i] / ours,
+                np.max(c.violation), np.max(c.rel_gap), np.sum(c.dual),
+                np.sum(c.n_iter),
+            )  # fmt: skip
     for method in FITS:
-        times = [seconds[method, 5, 0.5, n] for n in SIZES]
-        exponent = np.polyfit(np.log(SIZES), np.log(times), 1)[0]
-        print(f"{method}: cost grows as n^{exponent:.2f}")
+        times = [seconds[method, 5, 0.5, n] for n in sizes]
+        exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+        table.note(f"{method}: cost grows as n^{exponent:.2f}")
     for method in ("svorim", "svorex"):
         ten, five = seconds[method, 10, 0.5, 4000], seconds[method, 5, 0.5, 4000]
-        print(f"{method}: 10 bins take {ten / five:.2f} times as long as 5 at n = 4000")
-
-
-def _ratio(theirs, ours) -> str:
-    return f"{theirs / ours:.1f}" if theirs else "-"
+        table.note(
+            f"{method}: 10 bins take {ten / five:.2f} times as long as 5 at n = 4000"
+        )
 
 
 def peers(args) -> None:
-    print(
-        f"\n## Against skordinal, gamma 0.5, 5 bins, one thread, limit {args.limit} s"
-    )
-    print(
-        "method     C     n   ours   theirs  theirs/ours  rel_gap  their excess of (P)"
-    )
-    for method in FITS:
-        for C in (100.0, 1000.0):
-            for n in (2000, 4000):
-                X, y, *_ = california(args.data, n)
-                ours, _, model = best_time(args.repeat, fit, X, y, 0.5, C, method)
-                theirs, scores = _limited(args.limit, _peer, method, X, y, C)
-                excess = "-"
-                if scores is not None:
-                    excess = f"{_excess(method, X, y, C, *scores):.1e}"
-                more = "" if scores else ">"
-                print(
-                    f"{method:6} {C:5g} {n:5} {ours:6.3f} {more + f'{theirs:.1f}':>8} "
-                    f"{more + f'{theirs / ours:.0f}':>12} "
-                    f"{model.convergence.rel_gap:8.1e} {excess:>20}",
-                    flush=True,
-                )
+    table = Table(
+        args, f"Against skordinal, gamma 0.5, 5 bins, one thread, limit {args.limit} s",
+        "method:7", "C:4g", "n:5", "ours:6.3f", "theirs:8.1f", "theirs/ours:8.0f",
+        "rel_gap:8.1e", "their excess of (P):8.1e",
+    )  # fmt: skip
+    cases = [(1000.0, 2000)] if args.quick else product((100.0, 1000.0), (2000, 4000))
+    for method, (C, n) in product(FITS, cases):
+        X, y, *_ = california(args.data, n)
+        ours, _, model = best_time(args.repeat, fit, X, y, 0.5, C, method)
+        gap = np.max(model.convergence.rel_gap)
+        if args.quick:
+            table.row(method, C, n, ours, None, None, gap, None)
+            continue
+        theirs, scores = _limited(args.limit, _peer, method, X, y, C)
+        if scores is None:
+            shown = f">{theirs:.1f}", f">{theirs / ours:.0f}"
+            table.row(method, C, n, ours, *shown, gap, None)
+        else:
+            excess = _excess(method, X, y, C, *scores)
+            table.row(method, C, n, ours, theirs, theirs / ours, gap, excess)
 
 
 def _peer(method, X, y, C):
@@ -181,36 +180,37 @@ def _excess(method, X, y, C, f, beta, b) -> float:
 
 
 def threads(args) -> None:
-    print("\n## Two threads against one, wall seconds, C 100")
-    for n in (4000, 8000):
+    table = Table(
+        args, "Two threads against one, wall seconds, C 100", "n:6", "ours:6.3f",
+        "one:6.3f", "one/ours:8.2f",
+    )  # fmt: skip
+    for n in (4000,) if args.quick else (4000, 8000):
         X, y, *_ = california(args.data, n)
         seconds = {1: np.inf, 2: np.inf}
         for _ in range(args.repeat):
             for t in seconds:
                 c = fit(X, y, 0.5, 100.0, n_threads=t).convergence
                 seconds[t] = min(seconds[t], c.seconds)
-        one, two = seconds.values()
-        print(f"{n:6} one {one:.3f}  two {two:.3f}  speed-up {one / two:.2f}")
+        table.row(n, seconds[2], seconds[1], seconds[1] / seconds[2])
 
 
 def warm_start(args) -> None:
-    print("\n## start= a model, n 4000, gamma 0.5")
-    X, y, *_ = california(args.data, 4000)
-    for method in FITS:
-        for C in (10.0, 100.0):
-            cold, _, model = best_time(args.repeat, fit, X, y, 0.5, C, method)
-            for what, start in (
-                ("C / 2", fit(X, y, 0.5, C / 2, method)),
-                ("3600 rows", fit(X[:3600], y[:3600], 0.5, C, method)),
-                ("itself", model),
-            ):
-                warm, *_ = best_time(
-                    args.repeat, fit, X, y, 0.5, C, method, start=start
-                )
-                print(
-                    f"{method:6} C {C:4g} cold {cold:.3f}  from {what:9} {warm:.3f}",
-                    flush=True,
-                )
+    n = 2000 if args.quick else 4000
+    table = Table(
+        args, f"start= a model, n {n}, gamma 0.5", "method:7", "C:4g", "start:9",
+        "ours:6.3f", "cold:6.3f",
+    )  # fmt: skip
+    X, y, *_ = california(args.data, n)
+    some = n * 9 // 10
+    for method, C in product(FITS, (10.0, 100.0)):
+        cold, _, model = best_time(args.repeat, fit, X, y, 0.5, C, method)
+        for what, start in (
+            ("C / 2", fit(X, y, 0.5, C / 2, method)),
+            (f"{some} rows", fit(X[:some], y[:some], 0.5, C, method)),
+            ("itself", model),
+        ):
+            warm, *_ = best_time(args.repeat, fit, X, y, 0.5, C, method, start=start)
+            table.row(method, C, what, warm, cold)
 
 
 def memory(args) -> None:
@@ -218,27 +218,19 @@ def memory(args) -> None:
     in_a_process_of_its_own(__file__, args, "10000", "128")
 
 
+PARTS = {f.__name__: f for f in (quoted, peers, threads, warm_start, memory)}
+QUICK = ("quoted", "peers", "threads", "warm_start")
+
+
 def main() -> None:
-    arguments = parser(__doc__)
+    arguments = parser(__doc__, PARTS)
     arguments.add_argument("--limit", type=int, default=600, help="seconds for a peer")
-    arguments.add_argument("--only", choices=list(PARTS), help="one part")
     args = arguments.parse_args()
     if args.peak:
         return peak(fit, args, 0.5, 1.0)
-    print(header(ordinal, f"skordinal {version('skordinal')}"))
-    for name, part in PARTS.items():
-        if args.only in (None, name):
-            part(args)
-    return None
+    peers = [] if args.quick else [f"skordinal {version('skordinal')}"]
+    return run(args, PARTS, QUICK, ordinal, *peers)
 
-
-PARTS = {
-    "quoted": quoted,
-    "peers": peers,
-    "threads": threads,
-    "warm_start": warm_start,
-    "memory": memory,
-}
 
 if __name__ == "__main__":
     main()

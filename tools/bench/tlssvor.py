@@ -1,6 +1,6 @@
 """TLS-SVOR on California housing: 5000 rows, a basis of 500 of them, as in the paper.
 
-    OPENBLAS_NUM_THREADS=1 python tools/bench/tlssvor.py --data FOLDER
+    OPENBLAS_NUM_THREADS=1 python tools/bench/tlssvor.py --data FOLDER [--only PART ...]
 
 Seconds are CPU seconds of one thread, of the quickest of --repeat runs; "step" is what
 one Newton step takes. MAE and MZE are of all other rows.
@@ -8,9 +8,10 @@ one Newton step takes. MAE and MZE are of all other rows.
 
 import math
 import warnings
+from itertools import product
 
 import numpy as np
-from _common import best_time, california, header, parser
+from _common import Table, best_time, california, parser, run
 
 import ordinal
 
@@ -22,42 +23,38 @@ def fit(X, y, **options):
 
 
 def steps(args) -> None:
-    print("\n## Fit, one thread, gamma 0.125, 5000 rows, basis 500")
-    print(
-        "bins      C    u  steps  seconds  step (ms)  violation       psi  disorder"
-        "    MAE    MZE"
-    )
-    for bins in (5, 10):
+    table = Table(
+        args, "Fit, one thread, gamma 0.125, 5000 rows, basis 500", "bins:4", "C:6g",
+        "u:4g", "ours:8.2f", "steps:5", "step (ms):9.0f", "violation:9.1e", "psi:9.1f",
+        "disorder:8", "MAE:6.3f", "MZE:6.3f",
+    )  # fmt: skip
+    for bins in (5,) if args.quick else (5, 10):
         X, y, X_rest, y_rest = california(args.data, 5000, bins)
-        for C in (1.0, 100.0):
-            for u in (math.inf, 3.0, 1.5):
-                seconds, _, model = best_time(
-                    args.repeat, fit, X, y, C=C, u=u, basis=500
-                )
-                c, miss = model.convergence, np.abs(model.predict(X_rest) - y_rest)
-                print(
-                    f"{bins:4} {C:6g} {u:4g} {c.n_iter:6} {seconds:8.2f} "
-                    f"{1e3 * seconds / c.n_iter:10.0f} {c.violation:10.1e} "
-                    f"{c.primal:9.1f} {len(model.disorder):9} {miss.mean():6.3f} "
-                    f"{(miss > 0).mean():6.3f}",
-                    flush=True,
-                )
+        for C, u in product((1.0, 100.0), (math.inf, 3.0, 1.5)):
+            seconds, _, model = best_time(args.repeat, fit, X, y, C=C, u=u, basis=500)
+            c, miss = model.convergence, np.abs(model.predict(X_rest) - y_rest)
+            table.row(
+                bins, C, u, seconds, c.n_iter, 1e3 * seconds / c.n_iter, c.violation,
+                c.primal, len(model.disorder), miss.mean(), (miss > 0).mean(),
+            )  # fmt: skip
 
 
 def basis(args) -> None:
-    print("\n## By the size of the basis, 5 bins, C 100, u 3")
+    table = Table(
+        args, "By the size of the basis, 5 bins, C 100, u 3", "basis:5", "ours:8.2f",
+        "steps:5", "psi:9.1f",
+    )  # fmt: skip
     X, y, *_ = california(args.data, 5000)
-    for m in (125, 250, 500, 1000, 2000):
-        seconds, _, model = best_time(1, fit, X, y, C=100.0, u=3.0, basis=m)
-        c = model.convergence
-        print(f"{m:5} rows: {seconds:7.2f} s, {c.n_iter:3} steps, psi {c.primal:9.1f}")
+    for m in (125, 250) if args.quick else (125, 250, 500, 1000, 2000):
+        seconds, _, model = best_time(args.repeat, fit, X, y, C=100.0, u=3.0, basis=m)
+        table.row(m, seconds, model.convergence.n_iter, model.convergence.primal)
+
+
+PARTS = {f.__name__: f for f in (steps, basis)}
 
 
 def main() -> None:
-    args = parser(__doc__).parse_args()
-    print(header(ordinal))
-    steps(args)
-    basis(args)
+    run(parser(__doc__, PARTS).parse_args(), PARTS, PARTS, ordinal)
 
 
 if __name__ == "__main__":

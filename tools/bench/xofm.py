@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python tools/bench/xofm.py [--only PART ...]
 
-fit       a whole fit at 100 000 rows, with its peak memory; before what needs more.
+fit       whole fits up to 100 000 rows, with their peak memory; before what needs more.
 gradient  one loss and gradient at d = 20, 10 intervals, 8 factors, 5 ranks, by number
           of rows; time over n log n should not grow.
 sgd       pair updates a second at d = 10, 4 factors.
@@ -12,23 +12,12 @@ peer      the same model in PyTorch on explicit pairs, one thread, at sizes wher
 The data are drawn: a smooth score of all features and a few pairs, cut in 5 ranks.
 """
 
-import argparse
-import sys
-import time
+import warnings
 
 import numpy as np
-from _common import best_time, header, resident
+from _common import Table, best_time, parser, resident, run
 
 import ordinal
-from ordinal._input.problem import Problem
-from ordinal._pieces.layout import Layout, make_knots
-from ordinal._pieces.objective import (
-    Bounds,
-    Objective,
-    PairLoss,
-    Rows,
-    initial_pieces,
-)
 
 
 def sample(n, d, r=5, seed=0):
@@ -41,6 +30,16 @@ def sample(n, d, r=5, seed=0):
 
 def objective(X, y, n_intervals, n_factors):
     """The private object whose `at` is one loss and gradient, and a point W."""
+    from ordinal._input.problem import Problem
+    from ordinal._pieces.layout import Layout, make_knots
+    from ordinal._pieces.objective import (
+        Bounds,
+        Objective,
+        PairLoss,
+        Rows,
+        initial_pieces,
+    )
+
     order = np.argsort(y, kind="stable")
     problem = Problem.from_arrays(X[order], y[order])
     n, d = problem.X.shape
@@ -57,30 +56,45 @@ def objective(X, y, n_intervals, n_factors):
 
 
 def gradient(args):
-    print("      n  seconds  1e9 s / (n log2 n)")
+    table = Table(
+        args, "One loss and gradient", "n:7", "ours:8.3f", "1e9 s / (n log2 n):6.1f"
+    )
     for n in (10_000, 100_000, 300_000, 1_000_000):
         X, y = sample(n, 20)
         f, W = objective(X, y, 10, 8)
         seconds, *_ = best_time(args.repeat, f.at, W)
-        print(f"{n:7} {seconds:8.3f} {1e9 * seconds / (n * np.log2(n)):19.1f}")
+        table.row(n, seconds, 1e9 * seconds / (n * np.log2(n)))
 
 
 def fit(args):
-    X, y = sample(100_000, 20)
+    table = Table(
+        args, "Whole fits of 20 features, 10 intervals, 8 factors", "n:7", "ours:7.2f",
+        "steps:5", "status:9", "accuracy:6.3f", "MAE:6.3f", "peak MB:6.0f",
+        "MB before:6.0f",
+    )  # fmt: skip
     X_test, y_test = sample(20_000, 20, seed=1)
-    before = resident("VmRSS")
-    began = time.process_time()
-    model = ordinal.fit_xofm(X, y, n_intervals=10, n_factors=8, n_threads=1)
-    seconds, c = time.process_time() - began, model.convergence
-    miss = np.abs(model.predict(X_test) - y_test)
-    print(
-        f"100 000 x 20: {seconds:.1f} s, {c.n_iter} steps, {c.status.value}; peak "
-        f"{resident('VmHWM'):.0f} MB, {before:.0f} before; accuracy "
-        f"{(miss == 0).mean():.3f}, MAE {miss.mean():.3f}"
-    )
+    for n in (1000, 10_000, 100_000):
+        X, y = sample(n, 20)
+        before = resident("VmRSS")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+            seconds, _, model = best_time(
+                args.repeat if args.quick else 1, ordinal.fit_xofm, X, y,
+                n_intervals=10, n_factors=8, n_threads=1,
+                max_iter=30 if args.quick else None,
+            )  # fmt: skip
+        c, miss = model.convergence, np.abs(model.predict(X_test) - y_test)
+        table.row(
+            n, seconds, c.n_iter, c.status.value, (miss == 0).mean(), miss.mean(),
+            resident("VmHWM"), before,
+        )  # fmt: skip
 
 
 def sgd(args):
+    table = Table(
+        args, "Steps of SGD, 20 000 rows of 10 features", "batch:5", "ours:6.3f",
+        "million pairs a second:6.2f",
+    )  # fmt: skip
     X, y = sample(20_000, 10)
     for batch in (1, 16, 64, 256):
         n_epochs = 4e6 / 1.6e8
@@ -88,8 +102,7 @@ def sgd(args):
             args.repeat, ordinal.fit_xofm, X, y, solver="sgd", n_factors=4,
             batch_size=batch, n_epochs=n_epochs, tol=1e3, n_threads=1,
         )  # fmt: skip
-        pairs = model.convergence.n_iter
-        print(f"batch {batch:4}: {pairs / seconds / 1e6:5.2f} million pairs a second")
+        table.row(batch, seconds, model.convergence.n_iter / seconds / 1e6)
 
 
 def encoded(layout, rows):
@@ -111,8 +124,10 @@ def peer(args):
     except ImportError:
         return print("needs torch: pip install torch")
     torch.set_num_threads(1)
-    print(f"torch {torch.__version__}")
-    print("     n     pairs  torch (s)  ours (s)  ratio  rel. difference")
+    table = Table(
+        args, f"Beside torch {torch.__version__}", "n:6", "ours:8.5f", "pairs:9",
+        "torch:8.4f", "torch/ours:6.0f", "rel. difference:8.1e",
+    )  # fmt: skip
     for n in (1000, 2000, 4000):
         X, y = sample(n, 10)
         f, W = objective(X, y, 10, 4)
@@ -141,25 +156,16 @@ def peer(args):
             abs(value - ours) / ours,
             float(np.abs(V.grad.numpy() - dW[:, 1:5]).max() / np.abs(dW).max()),
         )
-        print(f"{n:6} {len(high):9} {a:10.4f} {b:9.5f} {a / b:6.0f} {off:16.1e}")
+        table.row(n, b, len(high), a, a / b, off)
     return None
 
 
 PARTS = {f.__name__: f for f in (fit, gradient, sgd, peer)}
+QUICK = ("fit", "sgd")
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--repeat", type=int, default=3, help="the least time counts")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    args = parser.parse_args()
-    print(header(ordinal))
-    for name in args.only:
-        print(f"\n## {name}")
-        PARTS[name](args)
-        sys.stdout.flush()
+    run(parser(__doc__, PARTS).parse_args(), PARTS, QUICK, ordinal)
 
 
 if __name__ == "__main__":
