@@ -1,0 +1,175 @@
+"""The house rules that no linter knows; the import rules stand in pyproject.toml."""
+
+import ast
+import importlib
+import importlib.metadata
+import io
+import pkgutil
+import re
+import subprocess
+import tokenize
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import ordinal
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "ordinal").rglob("*.py"))
+IDS = [path.relative_to(ROOT).as_posix() for path in SOURCES]
+PUBLIC = [
+    module.name
+    for module in pkgutil.iter_modules(ordinal.__path__, "ordinal.")
+    if not module.name.rpartition(".")[2].startswith("_")
+]
+
+# not finished yet: these may fail
+pending = pytest.mark.xfail(strict=False, reason="being rebuilt")
+
+NO_CODE = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}  # fmt: skip
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+each_source = pytest.mark.parametrize("path", SOURCES, ids=IDS)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+@each_source
+def test_no_module_uses_a_private_name_of_another(path):
+    """Private folders may be named in an import, private names in them may not."""
+    tree, modules, bad = ast.parse(path.read_text()), set(), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (
+            node.level or node.module == "ordinal"
+        ):
+            for alias in node.names:
+                if is_private(alias.name) and "_solvers" not in (node.module or ""):
+                    bad.append(alias.name)
+                modules.add(alias.asname or alias.name)
+        elif isinstance(node, ast.Import):
+            modules |= {a.asname or a.name for a in node.names if "ordinal" in a.name}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in modules and is_private(node.attr):
+                bad.append(f"{node.value.id}.{node.attr}")
+    assert not bad
+
+
+@pending
+def test_no_kernel_shares_its_name_with_a_python_module():
+    kernels = {path.stem.lstrip("_") for path in ROOT.glob("ordinal/_solvers/*.p[yx]*")}
+    names = {path.stem.lstrip("_") for path in SOURCES} - {"__init__"}
+    assert not kernels & names - {"init__"}
+
+
+def code_lines(path: Path) -> set[int]:
+    """Numbers of the lines with code: no blank ones, comments or docstrings."""
+    text = path.read_text()
+    lines = {
+        number
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in NO_CODE
+        for number in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+@pending
+@each_source
+def test_functions_fit_a_screen_and_files_a_chapter(path):
+    lines, text = code_lines(path), path.read_text()
+    assert len(text.splitlines()) <= 800
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            size = len(lines.intersection(range(node.lineno, node.end_lineno + 1)))
+            assert size <= 60, f"{node.name} has {size} lines of code"
+
+
+def test_kernel_files_are_chapters_too():
+    for path in ROOT.glob("ordinal/_solvers/*.*"):
+        assert len(path.read_text().splitlines()) <= 800, path.name
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in SOURCES if p.name == "__init__.py"], ids=str
+)
+def test_every_room_says_what_is_in_it(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pending
+@pytest.mark.parametrize("name", ["ordinal", *PUBLIC])
+def test_public_modules_leak_nothing(name):
+    module = importlib.import_module(name)
+    assert len(module.__all__) == len(set(module.__all__))
+    assert all(hasattr(module, name) for name in module.__all__)
+    shown = {n for n in dir(module) if not n.startswith("_")}
+    assert shown == set(module.__all__) - {"__version__"}
+    # what a module defines under a name without underscore is meant for its users
+    for node in ast.parse(Path(module.__file__).read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            assert node.name.startswith("_") or node.name in module.__all__
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for leaf in ast.walk(target):
+                    if isinstance(leaf, ast.Name):
+                        assert leaf.id.startswith("_") or leaf.id in module.__all__
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files that git tracks; skips the test where there is no git checkout."""
+    try:
+        run = subprocess.run(
+            ["git", "ls-files", "-z", "--", *patterns],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no git checkout")
+    return run.stdout.split("\0")[:-1]
+
+
+def test_the_wheel_holds_every_tracked_file():
+    files = importlib.metadata.files("ordinal-regression") or []
+    installed = {file.as_posix() for file in files}
+    if "ordinal/__init__.py" not in installed:
+        pytest.skip("an editable build")
+    for name in map(PurePosixPath, tracked("ordinal")):
+        if name.suffix in {".py", ".pyi"} or name.name == "py.typed":
+            assert name.as_posix() in installed
+        elif name.suffix == ".pyx":
+            stem = name.with_suffix("").as_posix()
+            assert any(file.startswith(stem + ".") for file in installed), name
+
+
+# the modules of the flat layout, and the kernels that bear other names since then
+OLD = """_admm _blocks _cli _columns _config _covariance _designs _ep _fit _gram _kernel
+_laplace _lbfgs _likelihood _linalg _newton _probability _problem _progress _scheduler
+_score _search _searches _smo _sparse _splits _table _tails _tasks _threads _thresholds
+_tlssvor _xofm""".split()
+
+
+@pending
+def test_no_name_of_the_flat_layout_remains():
+    kernels = {path.stem for path in ROOT.glob("ordinal/_solvers/*.pyx")}
+    name = rf"(?:{'|'.join(set(OLD) - kernels)})\b"
+    module = re.compile(
+        rf"\bordinal[./]{name}(?!/)"  # ordinal._fit, ordinal/_fit.py
+        rf"|^\s*(?:from|import)\b.*\b{name}"
+        rf"|(?<![\w.]){name}\.(?:py\b|[a-z])"  # _fit.py, _fit.report
+        rf"|`{name}`",
+        re.MULTILINE,
+    )
+    found = []
+    for file in tracked("*.py", "*.pyx", "*.pxd", "*.pyi", "*.md", "*.toml", "*.build"):
+        text = (ROOT / file).read_text()
+        found += [f"{file}: {hit[0].strip()}" for hit in module.finditer(text)]
+    assert not found
