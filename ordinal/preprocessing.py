@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,10 @@ from ._input.sparse import frozen
 from ._input.weights import sample_weights
 from ._model.convergence import Convergence, ConvergenceWarning
 from ._model.model import Model
+from ._numerics.imputation import low_rank
 
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
-_MORE = 8  # directions of the power method beside those of the approximation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -367,7 +366,7 @@ def impute_low_rank(
     # numbers in (-1, 1): their squares neither overflow nor vanish
     exponent = np.frexp(np.abs(X[W > 0]).max())[1]
     scaled = np.ldexp(np.where(W > 0, X, 0.0), -exponent)
-    A, errors, fall = _low_rank(scaled, W, rank, tol, max_iter)
+    A, errors, fall = low_rank(scaled, W, rank, tol, max_iter)
     if fall > tol:
         warnings.warn(
             f"impute_low_rank: max_iter after {len(errors)} steps, the last of which "
@@ -377,34 +376,6 @@ def impute_low_rank(
             stacklevel=2,
         )
     return np.where(W > 0, X, np.ldexp(A, exponent))
-
-
-def _low_rank(
-    X: np.ndarray, W: np.ndarray, rank: int, tol: float, max_iter: int
-) -> tuple[np.ndarray, list[float], float]:
-    """A of (E) for a finite X, the value of (E) after every step at `rank`, and the
-    share of it by which the last step lowered it; 0 where X is met to rounding."""
-    exact = 1e-28 * float(np.vdot(W * X, X))  # rounding, from which nothing falls
-    size = min(rank + _MORE, *X.shape)
-    A = np.full(X.shape, np.average(X, weights=W))
-    residual = X - A
-    V = np.linalg.svd(A + W * residual, full_matrices=False)[2][:size]
-    errors, fall = [np.inf], 1.0
-    for k in chain(range(size, rank, -1), repeat(rank, max_iter)):
-        filled = A + W * residual
-        # The best approximation of rank k with columns from the span of filled V'. As
-        # the rows of the last A are in the span of V, it is at least as good as that.
-        U = np.linalg.qr(filled @ V.T)[0]
-        P, s, V = np.linalg.svd(U.T @ filled, full_matrices=False)
-        A = U @ (P[:, :k] * s[:k]) @ V[:k]
-        residual = X - A
-        if k > rank:
-            continue
-        errors.append(float(np.vdot(W * residual, residual)))
-        fall = 1 - errors[-1] / errors[-2] if errors[-1] > exact else 0.0
-        if fall <= tol:
-            break
-    return A, errors[1:], fall
 
 
 def _entry_weights(weight: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarray:

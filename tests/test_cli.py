@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import ordinal
-from ordinal._command import main as _cli
+from ordinal._command.main import main
+from ordinal._command.methods import METHODS
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import mae, mze
 from ordinal.model_selection import stratified_holdout
@@ -60,7 +61,7 @@ def raw_data(tmp_path, rows):
 def run(capsys):
     def run(*argv, code=0):
         """What the command prints; after an error, its one line."""
-        assert _cli.main([str(arg) for arg in argv]) == code
+        assert main([str(arg) for arg in argv]) == code
         out, err = capsys.readouterr()
         if code == 0:
             assert err == ""
@@ -78,7 +79,7 @@ def scores(out):
     return {
         cells[0]: (float(cells[1]), float(cells[3]))
         for cells in lines
-        if cells and cells[0] in _cli.METHODS
+        if cells and cells[0] in METHODS
     }
 
 
@@ -155,7 +156,7 @@ def test_compare_without_data_uses_the_embedded_sets(run):
     assert "gaussians: 300 rows, 2 features, 3 ranks" in out
     assert "tlssvor: 300 rows, 5 features, 4 ranks" in out
     assert out.count("npsvor-admm") == 2
-    assert out.count("1/1\n") == 2 * len(_cli.METHODS)
+    assert out.count("1/1\n") == 2 * len(METHODS)
 
 
 def test_compare_counts_thresholds_out_of_order(run, tmp_path):
@@ -169,7 +170,7 @@ def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
     data = write(tmp_path / "table.csv", X, y, header="a,b,c,d,e,grade")
     out = tmp_path / "model.npz"
     argv = ["fit", data, "--method", "shashua-levin", "--out", str(out)]
-    assert _cli.main(argv) == 0
+    assert main(argv) == 0
     printed, err = capsys.readouterr()
     assert "converged" in printed
     assert err.startswith(
@@ -329,7 +330,7 @@ def test_fit_shows_the_bins(run, tmp_path, raw_data, rows):
 
 def test_fit_warns_in_one_line(capsys, tmp_path, data):
     argv = ["fit", data, "--method", "npsvor", "--out", str(tmp_path / "m.npz")]
-    assert _cli.main([*argv, "--set", "max_iter=1"]) == 0
+    assert main([*argv, "--set", "max_iter=1"]) == 0
     out, err = capsys.readouterr()
     assert "max_iter in" in out
     assert err.startswith("ordinal: warning: fit_npsvor: max_iter after")
@@ -435,8 +436,8 @@ def test_ctrl_c_is_quiet(monkeypatch, capsys, data):
     def interrupted(X, y):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(_cli.METHODS, "npsvor", (interrupted, {}))
-    assert _cli.main(["compare", data, "--methods", "npsvor"]) == 130
+    monkeypatch.setitem(METHODS, "npsvor", (interrupted, {}))
+    assert main(["compare", data, "--methods", "npsvor"]) == 130
     assert capsys.readouterr().err == ""
 
 

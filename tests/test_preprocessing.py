@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ordinal
 from ordinal import datasets, preprocessing
+from ordinal._numerics.imputation import low_rank
 from ordinal.preprocessing import (
     Binning,
     StandardizedModel,
     Standardizer,
-    _low_rank,
     impute_low_rank,
 )
 
@@ -321,7 +321,7 @@ def random_table(n, d, rank, level=0.0, seed=0):
 @given(gappy())
 def test_no_step_of_em_raises_the_error(case):
     X, W, rank = case
-    A, errors, fall = _low_rank(X, W, rank, 1e-4, 100)
+    A, errors, fall = low_rank(X, W, rank, 1e-4, 100)
     assert_allclose(errors[-1], (W * (X - A) ** 2).sum(), rtol=1e-9, atol=1e-25)
     assert np.linalg.matrix_rank(A, tol=1e-9 * (1 + np.abs(A).max())) <= rank
     total = (W * X**2).sum()
@@ -340,7 +340,7 @@ def test_no_step_of_em_raises_the_error(case):
 def test_without_gaps_the_decomposition_is_truncated(case):
     X, _, rank = case
     s = np.linalg.svd(X, compute_uv=False)
-    _, errors, _ = _low_rank(X, np.ones(X.shape), rank, 1e-9, 100)
+    _, errors, _ = low_rank(X, np.ones(X.shape), rank, 1e-9, 100)
     assert len(errors) <= 2  # the second finds nothing left to gain
     assert_allclose(errors[-1], (s[rank:] ** 2).sum(), rtol=1e-9, atol=1e-24)
     assert_array_equal(impute_low_rank(X, rank), X)
@@ -349,7 +349,7 @@ def test_without_gaps_the_decomposition_is_truncated(case):
 def test_without_gaps_the_estimate_is_the_truncated_decomposition():
     X = np.random.default_rng(0).normal(size=(30, 20))
     P, s, Q = np.linalg.svd(X, full_matrices=False)
-    A, *_ = _low_rank(X, np.ones(X.shape), 3, 1e-9, 100)
+    A, *_ = low_rank(X, np.ones(X.shape), 3, 1e-9, 100)
     assert_allclose(A, P[:, :3] * s[:3] @ Q[:3], atol=1e-12)
 
 
@@ -362,7 +362,7 @@ def test_weights_of_rank_one_have_a_solution_in_closed_form(shape, rank):
     u, v = 0.1 + 0.9 * u, 0.1 + 0.9 * v
     P, s, Q = np.linalg.svd(np.sqrt(u * v) * X, full_matrices=False)
     best = (P[:, :rank] * s[:rank]) @ Q[:rank] / np.sqrt(u * v)
-    A, errors, _ = _low_rank(X, u * v, rank, 1e-12, 20_000)
+    A, errors, _ = low_rank(X, u * v, rank, 1e-12, 20_000)
     assert_allclose(errors[-1], (s[rank:] ** 2).sum(), rtol=1e-8)
     assert_allclose(A, best, atol=1e-3)
 
@@ -372,7 +372,7 @@ def test_em_ends_where_the_slope_of_the_error_is_zero(shape):
     """The weighted residuals are orthogonal to the rows and to the columns of A."""
     X, gaps = random_table(*shape, 5)
     W = np.where(np.isnan(gaps), 0, np.random.default_rng(1).random(shape))
-    A, errors, _ = _low_rank(X, W, 2, 1e-13, 100_000)
+    A, errors, _ = low_rank(X, W, 2, 1e-13, 100_000)
     P, _, Q = np.linalg.svd(A)
     slope = W * (X - A)
     size = np.sqrt(errors[-1])

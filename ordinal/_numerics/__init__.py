@@ -1,4 +1,7 @@
-"""Textbook numerics that know no ranks: factorisations, quasi-Newton, tails, threads.
+"""Textbook numerics that know no ranks.
+
+Factorisations, L-BFGS, tails of the normal distribution, low-rank imputation, rows of
+dense and sparse tables, threads.
 
 Imports `_solvers`, `_input`, and how a fit is watched (`_model.convergence`,
 `_model.monitor`). Everyone above may import it.

@@ -1,0 +1,137 @@
+"""The options of the command line."""
+
+import argparse
+from typing import Any, NoReturn
+
+import ordinal
+
+from .compare import compare
+from .data import BINNINGS
+from .fit import fit
+from .methods import METHODS
+from .predict import predict
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see `{self.prog} --help`)")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands; `run` of what it returns is the function to call."""
+    parser = _Parser(prog="ordinal", description="Ordinal regression on tables.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    table = _table_options()
+    _add_compare(commands, table)
+    _add_fit(commands, table)
+    _add_predict(commands)
+    config = commands.add_parser("config", help="show what was built and is used")
+    config.set_defaults(run=_config)
+    return parser
+
+
+def _table_options() -> argparse.ArgumentParser:
+    """The options on a table and its target, which several commands share."""
+    table = _Parser(add_help=False)
+    table.add_argument("--target", metavar="NAME", help="its column (default: last)")
+    table.add_argument(
+        "--bins", type=int, metavar="K", help="cut a numeric target into K ranks"
+    )
+    table.add_argument(
+        "--binning", choices=BINNINGS, help="kind of bins (default: frequency)"
+    )
+    table.add_argument(
+        "--classes", metavar="LOW,...,HIGH", help="the target's labels in rank order"
+    )
+    table.add_argument(
+        "--threads", type=int, metavar="N", help="default: all that may be used"
+    )
+    return table
+
+
+def _add_compare(commands: Any, table: argparse.ArgumentParser) -> None:
+    command = commands.add_parser(
+        "compare",
+        parents=[table],
+        help="test error of methods over repeated hold-outs",
+        description="Test error of methods over repeated stratified hold-outs, with "
+        "features standardized by the training rows of each. Without DATA: on the "
+        "embedded artificial sets.",
+    )
+    command.add_argument("data", nargs="?", metavar="DATA", help="CSV or CSV.gz")
+    command.add_argument(
+        "--methods",
+        nargs="+",
+        choices=METHODS,
+        default=list(METHODS),
+        metavar="METHOD",
+        help=f"default: all of {', '.join(METHODS)}",
+    )
+    command.add_argument(
+        "--splits",
+        default="30",
+        metavar="N|FILE",
+        help="number of hold-outs, or .npz of train_idx and test_idx, one row a split "
+        "(with --bins K also train_idx_K, test_idx_K and the labels yK)",
+    )
+    command.add_argument(
+        "--test-size",
+        type=_size,
+        metavar="SIZE",
+        help="fraction or number of rows (default: 0.25)",
+    )
+    command.add_argument(
+        "--seed", type=int, metavar="N", help="of the hold-outs (default: 0)"
+    )
+    command.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="METHOD.ARG=VALUE",
+        help="argument of a method, such as npsvor.C1=10",
+    )
+    command.set_defaults(run=compare)
+
+
+def _add_fit(commands: Any, table: argparse.ArgumentParser) -> None:
+    command = commands.add_parser(
+        "fit", parents=[table], help="fit a method to a table and save the model"
+    )
+    command.add_argument("data", metavar="DATA", help="CSV or CSV.gz")
+    command.add_argument("--method", choices=METHODS, required=True)
+    command.add_argument("--out", required=True, metavar="MODEL.npz")
+    command.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="ARG=VALUE",
+        help="argument of the method, such as C1=10",
+    )
+    command.set_defaults(run=fit)
+
+
+def _add_predict(commands: Any) -> None:
+    command = commands.add_parser("predict", help="predict with a saved model")
+    command.add_argument("model", metavar="MODEL.npz")
+    command.add_argument("data", metavar="NEW", help="CSV or CSV.gz")
+    command.add_argument(
+        "--proba",
+        action="store_true",
+        help="a column with the probability of each rank besides; support vector "
+        "models must have been fitted with --set probability=True",
+    )
+    command.add_argument("--out", metavar="FILE", help="default: standard output")
+    command.set_defaults(run=predict)
+
+
+def _size(text: str) -> int | float:
+    return int(text) if text.isdigit() else float(text)
+
+
+def _config(args: argparse.Namespace) -> None:
+    config = ordinal.show_config()
+    width = max(map(len, config))
+    for key, value in config.items():
+        print(f"{key:<{width}}  {value}")

@@ -1,0 +1,182 @@
+"""Tables, targets and splits as the commands take them."""
+
+import argparse
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._input.table import Table, read_table
+from ..datasets import make_gaussians, make_tlssvor
+from ..model_selection import stratified_holdout
+from ..preprocessing import Binning
+
+Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
+
+BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
+
+# An integer target with more values than this is a quantity, not a rank.
+_MAX_RANKS = 50
+
+
+class Data(NamedTuple):
+    name: str
+    X: np.ndarray  # (n, d)
+    y: np.ndarray  # (n,) labels
+    classes: np.ndarray  # (r,) labels in rank order
+    params: dict[str, Any]  # what a fit must be told of the labels
+    features: tuple[str, ...] | None = None
+    binning: Binning | None = None
+
+
+def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Data:
+    """The table `args.data`; `labels`, when given, replace those of its target."""
+    if args.bins is None and args.binning is not None:
+        raise ValueError("--binning needs --bins")
+    if args.bins is not None and args.classes is not None:
+        raise ValueError("--bins makes ranks of its own; --classes cannot name them")
+    table = read_table(args.data)
+    target = table.names[-1] if args.target is None else args.target
+    table.column(target)  # so that a misspelt target is not taken for a feature
+    features = tuple(name for name in table.names if name != target)
+    if not features:
+        raise ValueError(
+            f"{args.data} has only the column {target!r}; cells are separated by commas"
+        )
+    X = table.numbers(features)
+    params: dict[str, Any] = {}
+    binning = None
+    if labels is not None:
+        _check_labels(labels, len(X), args)
+        y, classes = labels, np.arange(1, args.bins + 1)
+    elif args.bins is not None:
+        values = table.numbers([target])[:, 0]
+        binning = BINNINGS[args.binning or "frequency"](values, args.bins)
+        y, classes = binning.transform(values), np.arange(1, args.bins + 1)
+    else:
+        y, classes = _ranked_labels(table, target, args.classes)
+        if args.classes is not None:
+            params["classes"] = classes
+    name = Path(args.data).name.removesuffix(".gz").removesuffix(".csv")
+    return Data(name, X, y, classes, params, features, binning)
+
+
+def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
+    """What to compare on, all of it validated before the first fit."""
+    stored = not args.splits.isdigit()
+    if args.data is None:
+        return _embedded(args, stored)
+    if not stored:
+        data = read_data(args)
+        return [(data, _holdouts(data.y, args))]
+    if args.test_size is not None or args.seed is not None:
+        raise ValueError("--test-size and --seed do not go with a file of splits")
+    splits, labels = _stored_splits(args.splits, args.bins)
+    if labels is not None and args.binning is not None:
+        raise ValueError(f"--binning: {args.splits} holds the labels y{args.bins}")
+    data = read_data(args, labels)
+    _check_rows(args.splits, splits, len(data.X))
+    return [(data, splits)]
+
+
+def _embedded(args: argparse.Namespace, stored: bool) -> list[tuple[Data, Splits]]:
+    """The artificial sets that come with the package."""
+    for option in ("target", "bins", "binning", "classes"):
+        if getattr(args, option) is not None:
+            raise ValueError(f"--{option} needs DATA")
+    if stored:
+        raise ValueError("a file of splits needs DATA")
+    embedded = {"gaussians": make_gaussians(), "tlssvor": make_tlssvor()}
+    data = [Data(name, X, y, np.unique(y), {}) for name, (X, y) in embedded.items()]
+    return [(d, _holdouts(d.y, args)) for d in data]
+
+
+def _holdouts(y: np.ndarray, args: argparse.Namespace) -> Splits:
+    test_size = 0.25 if args.test_size is None else args.test_size
+    seed = 0 if args.seed is None else args.seed
+    return stratified_holdout(y, int(args.splits), test_size=test_size, rng=seed)
+
+
+def _check_labels(labels: np.ndarray, n: int, args: argparse.Namespace) -> None:
+    """Raise ValueError unless the labels of a file of splits are ranks of n rows."""
+    if labels.shape != (n,):
+        raise ValueError(f"{args.splits} has {labels.size} labels for {n} rows")
+    if not np.isin(labels, np.arange(1, args.bins + 1)).all():
+        raise ValueError(f"{args.splits}: labels must be ranks 1 to {args.bins}")
+
+
+def _ranked_labels(
+    table: Table, target: str, listed: str | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The target's labels as they are, and all of them in rank order."""
+    y = table.labels(target)
+    text = y.dtype.kind == "U"
+    if listed is not None:
+        names = [name.strip() for name in listed.split(",")]
+        try:
+            classes = np.array(names) if text else np.array([float(c) for c in names])
+        except ValueError:
+            raise ValueError(
+                f"--classes {listed}: column {target!r} holds numbers"
+            ) from None
+        unknown = np.flatnonzero(~np.isin(y, classes))
+        if unknown.size:
+            raise table.error(unknown[0], target, f"is not in --classes {listed}")
+        whole = y.dtype.kind == "i" and np.all(classes == np.rint(classes))
+        return y, classes.astype(y.dtype) if whole else classes
+    if text:
+        try:
+            table.numbers([target])  # for its error: one slip among numbers is found
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; labels that are words need --classes, in rank order"
+            ) from None
+    if y.dtype.kind != "i":
+        row = next(i for i, v in enumerate(y) if v % 1 or abs(v) >= 2**53)
+        raise table.error(row, target, "is no rank: cut the numbers with --bins")
+    classes = np.unique(y)
+    if classes.size > _MAX_RANKS:
+        raise ValueError(
+            f"{table.path}: column {target!r} has {classes.size} distinct values; cut "
+            "it into ranks with --bins"
+        )
+    return y, classes
+
+
+def _stored_splits(path: str, bins: int | None) -> tuple[Splits, np.ndarray | None]:
+    """Splits of an .npz, and the labels it holds for this number of bins, if any."""
+    with open(path, "rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path} is not an .npz file")
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            names = list(stored)
+            suffix = f"_{bins}" if f"train_idx_{bins}" in names else ""
+            train, test = f"train_idx{suffix}", f"test_idx{suffix}"
+            if train not in names or test not in names:
+                raise ValueError(
+                    f"no {train} and {test} among {', '.join(names)}; "
+                    "does --bins fit the file?"
+                )
+            train_idx, test_idx = stored[train], stored[test]
+            labels = stored[f"y{bins}"] if f"y{bins}" in names else None
+    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"{path} holds no splits: {error}") from error
+    for idx in (train_idx, test_idx):
+        if idx.ndim != 2 or idx.size == 0 or idx.dtype.kind not in "iu":
+            raise ValueError(f"{path}: {train} and {test} must be 2-D row numbers")
+    if len(train_idx) != len(test_idx):
+        raise ValueError(f"{path}: {train} and {test} differ in their number of splits")
+    return list(zip(train_idx, test_idx, strict=True)), labels
+
+
+def _check_rows(path: str, splits: Splits, n: int) -> None:
+    for k, (train_idx, test_idx) in enumerate(splits):
+        rows = np.concatenate([train_idx, test_idx])
+        if rows.min() < 0 or rows.max() >= n:
+            raise ValueError(f"{path}: split {k} has a row outside 0 to {n - 1}")
+        if np.unique(rows).size < rows.size:
+            raise ValueError(f"{path}: split {k} uses a row twice")

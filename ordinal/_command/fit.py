@@ -1,0 +1,42 @@
+"""`ordinal fit`: a model of a whole table, saved in a file."""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from ..preprocessing import StandardizedModel, Standardizer
+from .data import read_data
+from .methods import method_of
+
+# What a model says of itself, which is printed as a line and not as a warning.
+_PRINTED = (ConvergenceWarning, DisorderedThresholdsWarning)
+
+
+def fit(args: argparse.Namespace) -> None:
+    """Save the model of a table, and print how its fit ended."""
+    function, params = method_of(args.method, args.set, args)
+    if not Path(args.out).absolute().parent.is_dir():  # better now than after the fit
+        raise ValueError(f"--out {args.out}: no such folder")
+    data = read_data(args)
+    standardizer = Standardizer.fit(data.X)
+    with warnings.catch_warnings(record=True) as caught:
+        for category in _PRINTED:
+            warnings.simplefilter("always", category)
+        model = function(
+            standardizer.transform(data.X), data.y, **data.params, **params
+        )
+    for warning in caught:
+        print(f"ordinal: warning: {warning.message}", file=sys.stderr)
+    StandardizedModel(standardizer, model, data.features).save(args.out)
+
+    n, d = data.X.shape
+    print(
+        f"{args.method} on {n} rows, {d} features, {data.classes.size} ranks: "
+        f"{model.convergence.status.value} in {model.convergence.seconds:.3g} s, "
+        f"saved as {args.out}"
+    )
+    if data.binning is not None:
+        edges = ", ".join(f"{edge:.6g}" for edge in data.binning.edges)
+        print(f"ranks 1 to {args.bins} end at {edges} and the largest value")

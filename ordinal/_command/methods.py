@@ -1,0 +1,64 @@
+"""The methods as the command line names them, and their arguments as it gives them."""
+
+import argparse
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..gpor import fit_gpor
+from ..npsvor import fit_npsvor
+from ..svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from ..tlssvor import fit_tlssvor
+from ..xofm import fit_xofm
+
+Fit = Callable[..., Any]  # fit(X, y, **params) -> model
+
+# name on the command line -> function and the arguments that make it this method
+METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
+    "npsvor": (fit_npsvor, {}),
+    "npsvor-admm": (fit_npsvor, {"solver": "admm"}),
+    "svorim": (fit_svorim, {}),
+    "svorex": (fit_svorex, {}),
+    "shashua-levin": (fit_shashua_levin, {}),
+    "redsvm": (fit_redsvm, {}),
+    "tlssvor": (fit_tlssvor, {}),
+    "gpor-laplace": (fit_gpor, {"inference": "laplace"}),
+    "gpor-ep": (fit_gpor, {"inference": "ep"}),
+    "xofm": (fit_xofm, {}),
+}
+
+# Arguments that the command line cannot hold, or has an option of its own for.
+_NOT_SETTABLE = {"X", "y", "classes", "sample_weight", "start", "callback"}
+
+
+def method_of(
+    name: str, settings: Sequence[str], args: argparse.Namespace
+) -> tuple[Fit, dict[str, Any]]:
+    """The method's function and arguments, with those of the command line."""
+    fit, fixed = METHODS[name]
+    given = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise ValueError(f"--set {setting}: expected ARG=VALUE")
+        given[key] = _value(value)
+    if args.threads is not None:
+        given["n_threads"] = args.threads
+    known = [k for k in inspect.signature(fit).parameters if k not in _NOT_SETTABLE]
+    for key in given:
+        if key in fixed:
+            raise ValueError(f"--set: {name} means {key}={fixed[key]!r}")
+        if key not in known:
+            raise ValueError(
+                f"--set: {name} has no argument {key!r}; it has {', '.join(known)}"
+            )
+    return fit, fixed | given
+
+
+def _value(text: str) -> Any:
+    """A Python literal such as 10, None or {1: 2.0}; any other text is a string."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
