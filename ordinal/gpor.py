@@ -3,8 +3,8 @@
     f ~ GP(0, k),    P(y = j | f) = Phi((b_j - f) / sigma) - Phi((b_{j-1} - f) / sigma)
 
 with b_0 = -inf, b_r = inf. The posterior of f at the training rows is approximated by a
-Gaussian, by Laplace's method (`_laplace`) or by expectation propagation (`_ep`), which
-also give the evidence P(D | theta) of the hyperparameters
+Gaussian, by Laplace's method (`_gp.laplace`) or by expectation propagation (`_gp.ep`).
+Both also give the evidence P(D | theta) of the hyperparameters
 
     theta = (ln gamma [one, or one a feature], ln sigma, b_1, ln Delta_2, ...)
 
@@ -29,11 +29,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._dual.admm import incomplete_cholesky
-from ._gp.covariance import Dense, LowRank
-from ._gp.ep import expectation_propagation
-from ._gp.laplace import laplace
-from ._gp.likelihood import Likelihood, Posterior
+from ._gp.evidence import Evidence, maximize
 from ._input.checks import (
     check_choice,
     check_count,
@@ -45,27 +41,18 @@ from ._input.features import check_features
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
-from ._kernel_matrix.choice import (
-    check_precomputed,
-    gamma_scale,
-    make_kernel,
-    takes_missing,
-)
-from ._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
-from ._kernel_matrix.tiles import Evaluator, diagonal_of, values_of
+from ._kernel_matrix.choice import takes_missing
+from ._kernel_matrix.tiles import Evaluator, diagonal_of
 from ._model.convergence import Convergence, Status
 from ._model.links import cost_of_rule, decide
 from ._model.model import ThresholdModel, check_support, support_rows
 from ._model.monitor import Monitor, State
-from ._numerics.lbfgs import Minimum, minimize
-from ._numerics.rows import strips, take
+from ._numerics.lbfgs import Minimum
+from ._numerics.rows import strips
 from ._numerics.threads import resolve_n_threads
 from ._solvers import _ordinal_probit
 
-_PARTS = ("gamma", "noise", "gap")  # what a prior may be put on
 _ROWS = 1024  # rows predicted at a time
-_SHARED = 1000  # rows from which a loop over them is worth a second thread
-_MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +64,7 @@ class GporModel(ThresholdModel):
     inference : str
         "laplace" or "ep".
     support : (m, n_features) array or CSR
-        The training rows, or the inducing ones; for a precomputed kernel the (m,)
+        The training rows, or those of the basis; for a precomputed kernel the (m,)
         numbers of those rows.
     coef : (m,) array
         The latent mean at x is k(x, support) coef.
@@ -98,8 +85,8 @@ class GporModel(ThresholdModel):
     convergence : Convergence
         `primal` is minus the objective, less the log density of the prior up to its
         constants; `violation` its largest slope by an entry of theta (b_1 in units of
-        c); `n_iter` counts evaluations, over all starts. With optimize=False,
-        `violation` is the residual of the inference instead.
+        c); `n_iter` counts evaluations, over all starts. With optimize=False, and
+        where the inference itself falls short, `violation` and `tol` are its own.
     """
 
     inference: str
@@ -282,7 +269,7 @@ def fit_gpor(
     optimize: bool = True,
     objective: str = "evidence",
     prior: str | Mapping | None = "weak",
-    inducing: int | None = None,
+    basis: int | None = None,
     n_restarts: int = 0,
     start: Mapping | None = None,
     tol: float = 1e-3,
@@ -297,7 +284,7 @@ def fit_gpor(
     """Fit GPOR: a Gaussian process, its kernel, noise and thresholds by evidence.
 
     The module's docstring states the model. O(n^3) an evaluation of the evidence, of
-    which a fit takes some tens; O(n m^2) with m inducing rows.
+    which a fit takes some tens; O(n m^2) with m basis rows.
 
     Parameters
     ----------
@@ -331,7 +318,7 @@ def fit_gpor(
         "ard_linear", each of its own feature for the two ARD kernels), noise c, gap 2 c
         / r. Its deviations, 2, 0.5 and 2, did best on three of the paper's sets in 5
         and 10 bins: it is the noise that must be kept from vanishing.
-    inducing : int, optional
+    basis : int, optional
         Take the FITC approximation by so many rows, which a pivoted Cholesky
         factorisation of the kernel at the start chooses: for n beyond a few thousand.
         n m doubles of memory, four times.
@@ -397,8 +384,8 @@ def fit_gpor(
     check_count(max_iter=max_iter)
     if n_restarts != 0:
         check_count(n_restarts=n_restarts)
-    if inducing is not None:
-        check_count(inducing=inducing)
+    if basis is not None:
+        check_count(basis=basis)
     n_threads = resolve_n_threads(n_threads)
     rng = resolve_rng(rng)
     problem = Problem.from_arrays(
@@ -406,360 +393,58 @@ def fit_gpor(
         missing=takes_missing(kernel),
     )  # fmt: skip
     monitor = Monitor("fit_gpor", tol, callback, max_time)
-    search = _prepare(
-        problem, kernel, inference, objective, prior, start, inducing, n_threads
+    evidence = Evidence(
+        problem, kernel, inference, objective, prior, start, basis, n_threads
     )
-    model = search.run(optimize, n_restarts, rng, tol, max_iter, monitor)
+    found, n_iter = None, 1
+    if optimize:
+        starts = evidence.hyper.starts(n_restarts, rng)
+        found, n_iter = maximize(evidence, starts, tol, max_iter, monitor)
+    model = _model(problem, evidence, found, n_iter, monitor)
     model.convergence.warn_unless_converged("fit_gpor")
     return model
 
 
-@dataclass(slots=True, eq=False)
-class _Search:
-    """One training set and what is asked about it; `evaluate` is the objective.
-
-    theta is laid out as in the module's docstring, with sigma, b_1 and Delta in units
-    of c, over the r ranks that have rows.
-
-    Attributes
-    ----------
-    X : training rows of positive weight, or the kernel between them
-    rows : their numbers
-    rank : (n,) int32, 0..r-1
-    weight : (n,) array > 0
-    make : callable
-        The kernel of a (p,) array of gammas.
-    centre, spread : (p + r,) arrays
-        Of the normal prior of theta; inf is the spread of what has none.
-    weak : two (p + r,) arrays
-        Mean and deviation of random starts.
-    begin : (p + r,) array
-        Where the search begins.
-    pivots : numbers of the inducing rows, or None
-    state : what the last inference leaves to the next
-    """
-
-    problem: Problem
-    inference: str
-    objective: str
-    X: Any
-    rows: np.ndarray
-    rank: np.ndarray
-    weight: np.ndarray
-    n_threads: int
-    make: Callable[[np.ndarray], Any]
-    n_gammas: int
-    c: float
-    centre: np.ndarray
-    spread: np.ndarray
-    weak: tuple[np.ndarray, np.ndarray]
-    begin: np.ndarray
-    pivots: np.ndarray | None = None
-    state: np.ndarray | None = None
-
-    def run(self, optimize, n_restarts, rng, tol, max_iter, monitor) -> GporModel:
-        if not optimize:
-            return self._model(self.begin, None, 1, monitor)
-        starts = [self.begin]
-        for _ in range(n_restarts):
-            mean, sd = self.weak
-            starts.append(mean + sd * rng.standard_normal(mean.size))
-        best: Minimum | None = None
-        n_eval = 0
-        for theta in starts:
-            if best is not None and monitor.stop(n_eval, best.violation):
-                break
-            self.state = None
-            found = minimize(
-                self._minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
-                max_step=_MAX_STEP,
-            )  # fmt: skip
-            n_eval += found.n_eval
-            if best is None or found.value < best.value:
-                best = found
-        assert best is not None
-        return self._model(best.x, best, n_eval, monitor)
-
-    def _minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """What is minimised; inf where it cannot be evaluated."""
-        try:
-            with np.errstate(all="ignore"):  # a trial point may lie anywhere
-                posterior, gradient = self.evaluate(theta)
-        except (np.linalg.LinAlgError, ValueError):
-            return np.inf, np.full_like(theta, np.nan)
-        if posterior.converged:
-            self.state = posterior.state
-        penalty, slopes = self._prior(theta)
-        return penalty - posterior.objective, slopes - gradient
-
-    def _prior(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log density of theta, up to a constant, and its slopes."""
-        offset = (theta - self.centre) / self.spread
-        return 0.5 * float(offset @ offset), offset / self.spread
-
-    def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
-        """The posterior at theta and the gradient of its objective."""
-        posterior, cov, kernel, like = self.infer(theta)
-        by_likelihood = like.slopes(posterior.by_row)
-        by_likelihood[1] *= self.c
-        if self.n_gammas:
-            M = cov.sensitivity(posterior.a, posterior.u, posterior.by_row[2])
-            by_kernel = self._kernel_slopes(kernel, cov, M)
-        else:
-            by_kernel = np.empty(0)
-        return posterior, np.concatenate([by_kernel, by_likelihood])
-
-    def infer(
-        self, theta: np.ndarray
-    ) -> tuple[Posterior, Dense | LowRank, Any, Likelihood]:
-        """The posterior at theta, and what it was made of."""
-        kernel = self.make(np.exp(theta[: self.n_gammas]))
-        cov = self._covariance(kernel)
-        like = self.likelihood(theta, cov)
-        if self.inference == "laplace":
-            return laplace(cov, like, self.state), cov, kernel, like
-        bound = self.objective == "bound"
-        posterior = expectation_propagation(cov, like, self.state, bound=bound)
-        return posterior, cov, kernel, like
-
-    def likelihood(self, theta: np.ndarray, cov: Dense | LowRank) -> Likelihood:
-        noise, first, *gaps = theta[self.n_gammas :]
-        inner = self.c * np.exp(gaps)
-        return Likelihood(
-            rank=self.rank,
-            weight=self.weight,
-            noise=self.c * float(np.exp(noise)),
-            first=self.c * float(first),
-            width=np.concatenate([[np.inf], inner, [np.inf]]),
-            rest=cov.rest,
-            n_threads=self.n_threads,
-        )
-
-    def _covariance(self, kernel) -> Dense | LowRank:
-        every = slice(None)
-        if self.pivots is None:
-            return Dense(self._values(kernel, every, every), self.n_threads)
-        return LowRank(
-            self._values(kernel, every, self.pivots),
-            self._values(kernel, self.pivots, self.pivots),
-            diagonal_of(kernel, self.X),
-        )
-
-    def _values(self, kernel, rows, columns) -> np.ndarray:
-        if isinstance(kernel, kernels.Precomputed):
-            K = take(self.X, rows)[:, columns]
-        else:
-            A, B = take(self.X, rows), take(self.X, columns)
-            K = values_of(kernel, A, B)
-        return np.ascontiguousarray(K, dtype=np.float64)
-
-    def _kernel_slopes(self, kernel, cov: Dense | LowRank, M) -> np.ndarray:
-        if isinstance(cov, Dense):
-            return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
-        (G_nm, G_mm, c), Z = M, take(self.X, self.pivots)
-        return (
-            gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
-            + gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
-            + diagonal_slopes(kernel, self.X, c)
-        )
-
-    def _model(
-        self, theta: np.ndarray, found: Minimum | None, n_eval: int, monitor: Monitor
-    ) -> GporModel:
-        self.state = None  # a model is that of theta, whatever way led there
-        posterior, cov, kernel, like = self.infer(theta)
-        coef, root = cov.predictor(posterior.a)
-        rows = self.rows if self.pivots is None else self.rows[self.pivots]
-        present = np.flatnonzero(self.problem.present)
-        thresholds = around_ranks(like.b, present, self.problem.n_classes)
-        status, violation, tol = Status.CONVERGED, posterior.violation, 1e-4
-        if found is not None and posterior.converged:
-            status, violation, tol = found.status, found.violation, monitor.tol
-        elif not posterior.converged:
-            status = Status.STALLED
-        return GporModel(
-            inference=self.inference,
-            support=support_rows(kernel, self.problem.X, rows),
-            coef=frozen(coef),
-            root=frozen(root),
-            thresholds=frozen(thresholds),
-            noise=like.noise,
-            log_evidence=posterior.objective,
-            classes=frozen(self.problem.classes),
-            kernel=kernel,
-            n_features=self.problem.n_features,
-            convergence=Convergence(
-                status=status,
-                n_iter=n_eval,
-                violation=violation,
-                tol=tol,
-                primal=self._prior(theta)[0] - posterior.objective,
-                dual=None,
-                seconds=monitor.seconds,
-            ),
-        )
-
-
-# Preparation: what the arguments say about theta
-
-
-def _prepare(
-    problem: Problem, kernel, inference, objective, prior, start, inducing, n_threads
-) -> _Search:
-    rows = np.flatnonzero(problem.weight > 0)
-    weight = problem.weight[rows]
-    if inference == "ep" and weight.min() < 1:
-        raise ValueError(
-            "sample_weight must be 0, or 1 or more, with inference='ep', got "
-            f"{weight.min()}"
-        )
-    X: Any = problem.X
-    if rows.size < problem.n_samples:
-        X = take(X, rows)
-    make, gamma, fixed = _kernel_family(kernel, problem, X, weight)
-    if isinstance(fixed, kernels.Precomputed) and rows.size < problem.n_samples:
-        X = np.ascontiguousarray(X[:, rows])
-    c = 1.0
-    if fixed is not None:
-        mean = float(np.average(diagonal_of(fixed, X), weights=weight))
-        if not 0 < mean < np.inf:
-            raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
-        c = float(np.sqrt(mean))
-    present = np.flatnonzero(problem.present)
-    r = present.size
-    rank = np.searchsorted(present, problem.rank[rows]).astype(np.int32)
-
-    parts = {"gamma": gamma.size, "noise": 1, "first": 1, "gap": r - 2}
-    median = {"gamma": np.log(gamma), "noise": 0.0, "first": -1.0, "gap": np.log(2 / r)}
-    weak = {"gamma": 2.0, "noise": 0.5, "first": 0.5, "gap": 2.0}
-    begin = _concatenated(median, parts)
-    centre, spread = dict(median), {**weak, "first": np.inf}
-    if prior is None:
-        spread = dict.fromkeys(parts, np.inf)
-    elif isinstance(prior, Mapping):
-        spread = dict.fromkeys(parts, np.inf)
-        for name, (middle, sd) in _checked_prior(prior, gamma.size).items():
-            centre[name] = np.log(middle if name == "gamma" else middle / c)
-            spread[name] = sd
-    elif prior != "weak":
-        raise ValueError(f"prior must be 'weak', a mapping or None, got {prior!r}")
-    if start is not None:
-        given = _checked_start(start, gamma.size, present, problem.n_classes, c)
-        begin = _concatenated({**median, **given}, parts)
-
-    search = _Search(
-        problem=problem,
-        inference=inference,
-        objective=objective,
-        X=X,
-        rows=rows,
-        rank=rank,
-        weight=weight,
-        n_threads=n_threads if rows.size >= _SHARED else 1,
-        make=make,
-        n_gammas=gamma.size,
-        c=c,
-        centre=_concatenated(centre, parts),
-        spread=_concatenated(spread, parts),
-        weak=(_concatenated(median, parts), _concatenated(weak, parts)),
-        begin=begin,
+def _model(
+    problem: Problem,
+    evidence: Evidence,
+    found: Minimum | None,
+    n_iter: int,
+    monitor: Monitor,
+) -> GporModel:
+    """The model at the end of a search, or where one would begin."""
+    theta = evidence.hyper.begin if found is None else found.x
+    evidence.state = None  # a model is that of theta, whatever way led there
+    posterior, cov, kernel, like = evidence.infer(theta)
+    coef, root = cov.predictor(posterior.a)
+    rows = evidence.rows if evidence.basis is None else evidence.rows[evidence.basis]
+    thresholds = around_ranks(
+        like.b, np.flatnonzero(problem.present), problem.n_classes
     )
-    if inducing is not None and inducing < rows.size:
-        first = make(np.exp(begin[: gamma.size]))
-        search.pivots = incomplete_cholesky(first, X, int(inducing), n_threads)[1]
-    return search
-
-
-def _kernel_family(kernel, problem: Problem, X, weight: np.ndarray):
-    """(kernel of given gammas, gammas to begin with, the kernel if it has none)."""
-    if kernel == "rbf":
-        gamma = np.array([0.5 * gamma_scale(problem)])
-        return (lambda gamma: kernels.RBF(float(gamma[0]))), gamma, None
-    if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
-        if isinstance(X, CSR):
-            raise TypeError(f"kernel={kernel!r} takes dense rows")
-        mean = np.average(X, axis=0, weights=weight)
-        size = np.average(X**2, axis=0, weights=weight)
-        if kernel == "ard":
-            size = 2 * (size - mean**2)
-        # a constant feature, or one of zeros, has no scale and does no harm
-        size = np.where(size > 1e-12 * mean**2, size, 1.0)
-        make = kernels.ARD if kernel == "ard" else kernels.LinearARD
-        return make, 1 / (X.shape[1] * size), None
-    names = ("rbf", "ard", "linear", "ard_linear", "precomputed")
-    if isinstance(kernel, str):
-        check_choice("kernel", kernel, names)
-    made = make_kernel(kernel, "scale", problem)
-    if isinstance(made, kernels.Precomputed):
-        check_precomputed(problem.X)
-    return (lambda gamma: made), np.empty(0), made
-
-
-def _concatenated(values: Mapping, parts: Mapping[str, int]) -> np.ndarray:
-    """theta of its parts, numbers spread out where a part has several entries."""
-    return np.concatenate(
-        [np.broadcast_to(values[name], (size,)) for name, size in parts.items()]
-    ).astype(float)
-
-
-def _checked_prior(prior: Mapping, n_gammas: int) -> dict[str, tuple]:
-    out = {}
-    for name, pair in prior.items():
-        if name not in _PARTS or (name == "gamma" and not n_gammas):
-            raise ValueError(f"prior names {name!r}, which the model does not learn")
-        try:
-            middle, sd = pair
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"prior[{name!r}] must be (median, deviation of the log), got {pair!r}"
-            ) from None
-        check_positive(**{f"prior[{name!r}] deviation": sd})
-        if name == "gamma":
-            middle = _gammas("prior['gamma']", middle, n_gammas)
-        else:
-            check_positive(**{f"prior[{name!r}] median": middle})
-        out[name] = (middle, sd)
-    return out
-
-
-def _gammas(name: str, value: Any, n_gammas: int) -> np.ndarray:
-    values = np.asarray(value, dtype=np.float64)
-    if values.shape not in ((), (n_gammas,)):
-        raise ValueError(f"{name} has shape {values.shape}, expected ({n_gammas},)")
-    if not ((values > 0) & (values < np.inf)).all():
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
-    return values
-
-
-def _checked_start(
-    start: Any, n_gammas: int, present: np.ndarray, r: int, c: float
-) -> dict[str, Any]:
-    """The parts of theta that `start` names."""
-    if not isinstance(start, Mapping):
-        raise TypeError(f"start must be a mapping, got {type(start).__name__}")
-    unknown = set(start) - {"gamma", "noise", "thresholds"}
-    if unknown or ("gamma" in start and not n_gammas):
-        name = min(unknown, default="gamma")
-        raise ValueError(f"start names {name!r}, which the model does not learn")
-    out: dict[str, Any] = {}
-    if "gamma" in start:
-        out["gamma"] = np.log(_gammas("start['gamma']", start["gamma"], n_gammas))
-    if "noise" in start:
-        check_positive(**{"start['noise']": start["noise"]})
-        out["noise"] = np.log(start["noise"] / c)
-    if "thresholds" in start:
-        b = np.asarray(start["thresholds"], dtype=np.float64)
-        if b.shape != (r - 1,):
-            raise ValueError(
-                f"start['thresholds'] has shape {b.shape}, expected ({r - 1},)"
-            )
-        first, last = b[present[:-1]], b[present[1:] - 1]
-        if not np.isfinite(first).all() or not (np.diff(first) > 0).all():
-            raise ValueError(f"start['thresholds'] must increase, got {b.tolist()}")
-        if not (first == last).all():
-            raise ValueError(
-                "start['thresholds'] must be equal on both sides of a rank without "
-                f"rows, got {b.tolist()}"
-            )
-        out["first"], out["gap"] = first[0] / c, np.log(np.diff(first) / c)
-    return out
+    if not posterior.converged:
+        status, violation, tol = Status.STALLED, posterior.violation, posterior.tol
+    elif found is None:
+        status, violation, tol = Status.CONVERGED, posterior.violation, posterior.tol
+    else:
+        status, violation, tol = found.status, found.violation, monitor.tol
+    return GporModel(
+        inference=evidence.inference,
+        support=support_rows(kernel, problem.X, rows),
+        coef=frozen(coef),
+        root=frozen(root),
+        thresholds=frozen(thresholds),
+        noise=like.noise,
+        log_evidence=posterior.objective,
+        classes=frozen(problem.classes),
+        kernel=kernel,
+        n_features=problem.n_features,
+        convergence=Convergence(
+            status=status,
+            n_iter=n_iter,
+            violation=violation,
+            tol=tol,
+            primal=evidence.hyper.penalty(theta)[0] - posterior.objective,
+            dual=None,
+            seconds=monitor.seconds,
+        ),
+    )

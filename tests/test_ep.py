@@ -234,10 +234,10 @@ def test_extrapolation_ends_a_linear_iteration():
         history.append((site, change))
         site = site + change
     unit = np.array([[1.0, 3.0], [2.0, 0.5]])
-    assert_allclose(_ep._extrapolated(history, unit), np.full((2, 2), 2.0), rtol=1e-9)
+    assert_allclose(_ep.extrapolated(history, unit), np.full((2, 2), 2.0), rtol=1e-9)
     # with nothing to extrapolate from, the sweep itself
     only = deque([history[0]])
-    assert_array_equal(_ep._extrapolated(only, unit), sum(history[0]))
+    assert_array_equal(_ep.extrapolated(only, unit), sum(history[0]))
 
 
 def test_extrapolation_keeps_precisions_positive():
@@ -248,7 +248,7 @@ def test_extrapolation_keeps_precisions_positive():
             (np.array([[9.0], [6.0]]), np.array([[-0.9], [0.9]])),
         ]
     )
-    site = _ep._extrapolated(history, np.ones((2, 1)))
+    site = _ep.extrapolated(history, np.ones((2, 1)))
     assert_allclose(site, [[8.1], [6.9]])
 
 

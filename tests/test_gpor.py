@@ -25,9 +25,10 @@ from scipy import sparse, stats
 from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 
 import ordinal
-from ordinal import ConvergenceWarning, Status, fit_gpor, gpor, kernels
+from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
 from ordinal._gp import ep as _ep
 from ordinal._gp import laplace as _laplace
+from ordinal._gp.evidence import Evidence
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import diagonal_of
 
@@ -38,14 +39,12 @@ PRECOMPUTED = {"kernel": "precomputed"}
 
 
 def search_of(
-    case, inference, objective="evidence", prior=None, inducing=None, start=True
+    case, inference, objective="evidence", prior=None, basis=None, start=True
 ):
     """What `fit_gpor` searches with."""
     problem = Problem.from_arrays(case.X, case.y, sample_weight=case.weight)
     start = case.start if start else None
-    return gpor._prepare(
-        problem, case.kernel, inference, objective, prior, start, inducing, 1
-    )
+    return Evidence(problem, case.kernel, inference, objective, prior, start, basis, 1)
 
 
 def infer(case, inference, X=None, **options):
@@ -87,10 +86,10 @@ def central_differences(value, theta, steps):
 
 def steps_of(search, theta):
     """Steps that move the thresholds by a small part of the noise."""
-    noise, _, *gaps = theta[search.n_gammas :]
+    noise, _, *gaps = theta[search.hyper.n_gammas :]
     part = 2e-3 * min(1.0, np.exp(noise))
     by_gap = [2e-3 * min(1.0, np.exp(noise - gap)) for gap in gaps]
-    return np.array([2e-3] * (search.n_gammas + 1) + [part, *by_gap])
+    return np.array([2e-3] * (search.hyper.n_gammas + 1) + [part, *by_gap])
 
 
 def assert_gradient(search, theta):
@@ -116,7 +115,7 @@ def test_the_gradient_agrees_with_central_differences(inference, case):
     """Of every kernel, over sizes, ranks and weights."""
     assume(positive(case))
     search = search_of(case, inference)
-    assert_gradient(search, search.begin)
+    assert_gradient(search, search.hyper.begin)
 
 
 @every_inference
@@ -125,19 +124,19 @@ def test_the_gradient_agrees_with_central_differences(inference, case):
 def test_the_gradient_agrees_at_extreme_hyperparameters(inference, case):
     assume(positive(case))
     search = search_of(case, inference)
-    assert_gradient(search, search.begin)
+    assert_gradient(search, search.hyper.begin)
 
 
 @every_inference
 @few
-@given(case=gpor_cases(distinct=True), inducing=st.integers(1, 6))
-def test_the_gradient_with_inducing_rows_agrees(inference, case, inducing):
-    search = search_of(case, inference, inducing=inducing)
-    if search.pivots is not None and case.kernel in ("linear", "ard_linear"):
-        assume(len(search.pivots) <= case.X.shape[1])
-        K = kernel_matrix(case.made, *2 * [case.X[search.rows[search.pivots]]])
+@given(case=gpor_cases(distinct=True), basis=st.integers(1, 6))
+def test_the_gradient_with_inducing_rows_agrees(inference, case, basis):
+    search = search_of(case, inference, basis=basis)
+    if search.basis is not None and case.kernel in ("linear", "ard_linear"):
+        assume(len(search.basis) <= case.X.shape[1])
+        K = kernel_matrix(case.made, *2 * [case.X[search.rows[search.basis]]])
         assume(np.linalg.cond(K) < 1e6)
-    assert_gradient(search, search.begin)
+    assert_gradient(search, search.hyper.begin)
 
 
 @every_inference
@@ -146,9 +145,9 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
     X, y = sample(25, 4)
     problem = Problem.from_arrays(X, y)
     prior = {"gamma": (0.5, 0.7), "noise": (2.0, 0.1), "gap": (0.3, 1.5)}
-    search = gpor._prepare(problem, "rbf", inference, "evidence", prior, None, None, 1)
+    search = Evidence(problem, "rbf", inference, "evidence", prior, None, None, 1)
     theta = np.array([-0.3, 0.2, -0.9, -0.5, 0.1])
-    value, gradient = search._minus(theta)
+    value, gradient = search.minus(theta)
     middle = np.log([0.5, 2.0, 1.0, 0.3, 0.3])
     spread = np.array([0.7, 0.1, np.inf, 1.5, 1.5])
     posterior, slope = search.evaluate(theta)
@@ -162,15 +161,15 @@ def test_the_objective_that_is_minimised_has_the_prior(inference):
 def test_the_bound_is_searched_with_its_published_gradient(case):
     """(28)-(30): the slope of the bound as the posterior's own part is left out."""
     search = search_of(case, "ep", "bound")
-    posterior, cov, *_ = search.infer(search.begin)
+    posterior, cov, *_ = search.infer(search.hyper.begin)
     assert posterior.converged
     h, A = cov.times(posterior.a), cov.marginals()[0]
-    got = search.evaluate(search.begin)[1]
+    got = search.evaluate(search.hyper.begin)[1]
 
     def expected(theta):
-        return _ep._expectations(search.likelihood(theta, cov), h, A)[0]
+        return _ep.expectations(search.likelihood(theta, cov), h, A)[0]
 
-    theta, p = search.begin, search.n_gammas
+    theta, p = search.hyper.begin, search.hyper.n_gammas
     slopes, error = central_differences(expected, theta, steps_of(search, theta))
     allowed = 1e-6 * np.abs(slopes[p:]).max() + error[p:]
     assert np.all(np.abs(got[p:] - slopes[p:]) <= allowed)
@@ -519,22 +518,22 @@ def test_reversed_ranks_are_fitted_alike(inference):
 
 @every_inference
 @pytest.mark.parametrize("kernel", ["rbf", "ard_linear"])
-@pytest.mark.parametrize("inducing", [None, 8])
-def test_a_row_of_weight_two_is_the_row_written_twice(inference, kernel, inducing):
+@pytest.mark.parametrize("basis", [None, 8])
+def test_a_row_of_weight_two_is_the_row_written_twice(inference, kernel, basis):
     X, y = sample(30, 3)
     weight = np.random.default_rng(0).integers(1, 4, 30)
     options = {"inference": inference, "kernel": kernel}
-    if inducing is not None:
-        options["inducing"] = inducing
-    if kernel == "ard_linear" and inducing is not None:
-        options["inducing"] = 3  # the rank of its matrix
+    if basis is not None:
+        options["basis"] = basis
+    if kernel == "ard_linear" and basis is not None:
+        options["basis"] = 3  # the rank of its matrix
     a = fit(X, y, sample_weight=weight, **options)
     b = fit(np.repeat(X, weight, axis=0), np.repeat(y, weight), **options)
     assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-4)
     assert_allclose(a.thresholds, b.thresholds, rtol=5e-3, atol=5e-3)
     assert_allclose(a.noise, b.noise, rtol=5e-3)
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-3)
-    assert len(a.support) == (30 if inducing is None else options["inducing"])
+    assert len(a.support) == (30 if basis is None else options["basis"])
 
 
 @every_inference
@@ -576,12 +575,12 @@ def test_fractional_weights():
 
 
 @every_inference
-@pytest.mark.parametrize("inducing", [None, 12])
-def test_the_scale_of_the_kernel_does_not_matter(inference, inducing):
+@pytest.mark.parametrize("basis", [None, 12])
+def test_the_scale_of_the_kernel_does_not_matter(inference, basis):
     """K and 4 K: everything in the unit of f doubles."""
     X, y = sample(30, 4)
     K = kernels.RBF(0.3)(X, X)
-    options = {"inference": inference, "inducing": inducing, **PRECOMPUTED}
+    options = {"inference": inference, "basis": basis, **PRECOMPUTED}
     a, b = fit(K, y, **options), fit(4 * K, y, **options)
     assert_allclose(b.noise, 2 * a.noise, rtol=1e-6)
     assert_allclose(b.thresholds, 2 * a.thresholds, rtol=1e-6)
@@ -633,11 +632,11 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
 
 @every_inference
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("inducing", [None, 3])
-def test_csr_rows_are_dense_rows(inference, kernel, inducing):
+@pytest.mark.parametrize("basis", [None, 3])
+def test_csr_rows_are_dense_rows(inference, kernel, basis):
     X, y = sample(30, 3, 4)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.4, 0, X)
-    options = {"inference": inference, "kernel": kernel, "inducing": inducing}
+    options = {"inference": inference, "kernel": kernel, "basis": basis}
     weight = np.ones(30)
     weight[3] = 0
     a = fit(X, y, sample_weight=weight, **options)
@@ -681,10 +680,10 @@ def test_all_rows_as_inducing_ones_are_the_dense_model(inference, case):
     assume(np.linalg.cond(K) < 1e6)
     dense = search_of(case, inference)
     low = search_of(case, inference)
-    low.pivots = np.arange(len(case.y))
-    g, h = (search.evaluate(search.begin)[1] for search in (dense, low))
+    low.basis = np.arange(len(case.y))
+    g, h = (search.evaluate(search.hyper.begin)[1] for search in (dense, low))
     assert_allclose(h, g, rtol=1e-3, atol=1e-3 * np.abs(g).max())
-    (p, cov, *_), (q, low_cov, *_) = (s.infer(s.begin) for s in (dense, low))
+    (p, cov, *_), (q, low_cov, *_) = (s.infer(s.hyper.begin) for s in (dense, low))
     assert_allclose(q.objective, p.objective, rtol=1e-5, atol=1e-5)
     coef, root = cov.predictor(p.a)
     other_coef, other_root = low_cov.predictor(q.a)
@@ -698,7 +697,7 @@ def test_inducing_rows_are_the_fitc_approximation(inference):
     """Sigma = Q and a noise of its own for every row, by the oracles."""
     X, y = sample(40, 3, 2)
     start = {"gamma": 0.3, "noise": 0.4, "thresholds": [-0.5, 0.6]}
-    model = fit_gpor(X, y, inference=inference, inducing=9, optimize=False, start=start)
+    model = fit_gpor(X, y, inference=inference, basis=9, optimize=False, start=start)
     assert len(model.support) == 9
     columns = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in model.support]
     K, b = kernels.RBF(0.3)(X, X), np.array([-0.5, 0.6])
@@ -729,7 +728,7 @@ def _slope(Q, W, f):
 
 def test_as_many_inducing_rows_as_rows_are_none():
     X, y = sample(30, 3)
-    a, b = fit(X, y), fit(X, y, inducing=30)
+    a, b = fit(X, y), fit(X, y, basis=30)
     assert_array_equal(a.coef, b.coef)
     assert a.log_evidence == b.log_evidence
 
@@ -738,7 +737,7 @@ def test_as_many_inducing_rows_as_rows_are_none():
 def test_twenty_thousand_rows(inference):
     X, y = sample(20_000, 5, noise=0.3)
     model = fit_gpor(
-        X, y, inference=inference, inducing=50, max_iter=2, n_threads=2,
+        X, y, inference=inference, basis=50, max_iter=2, n_threads=2,
         start={"noise": 0.3}, tol=1e6,
     )  # fmt: skip
     assert model.convergence.converged
@@ -824,7 +823,7 @@ def test_the_end_of_a_search_is_a_stationary_point(inference):
     assert c.violation <= c.tol == 1e-5
     assert c.dual is None
     problem = Problem.from_arrays(X, y)
-    search = gpor._prepare(problem, "ard", inference, "evidence", "weak", None, None, 1)
+    search = Evidence(problem, "ard", inference, "evidence", "weak", None, None, 1)
     theta = np.concatenate(
         [
             np.log(model.relevance()),
@@ -832,13 +831,13 @@ def test_the_end_of_a_search_is_a_stationary_point(inference):
             np.log(np.diff(model.thresholds)),
         ]
     )
-    value, gradient = search._minus(theta)
+    value, gradient = search.minus(theta)
     assert_allclose(c.primal, value, rtol=1e-8)
     assert np.abs(gradient).max() <= 1.1e-5
     # and no worse than any point nearby
     rng = np.random.default_rng(0)
     for _ in range(10):
-        there, _ = search._minus(theta + 0.05 * rng.normal(size=theta.size))
+        there, _ = search.minus(theta + 0.05 * rng.normal(size=theta.size))
         assert there > value
 
 
@@ -1002,10 +1001,10 @@ def test_twelve_thousand_features_on_fifty_rows():
 
 
 @every_inference
-@pytest.mark.parametrize("inducing", [None, 20])
-def test_every_number_of_threads_gives_the_same_bits(inference, inducing):
+@pytest.mark.parametrize("basis", [None, 20])
+def test_every_number_of_threads_gives_the_same_bits(inference, basis):
     X, y = sample(1001, 4)
-    options = {"inference": inference, "inducing": inducing, "optimize": False}
+    options = {"inference": inference, "basis": basis, "optimize": False}
     one, two = (fit_gpor(X, y, n_threads=k, **options) for k in (1, 2))
     assert one.log_evidence == two.log_evidence
     for name in ("support", "coef", "root", "thresholds"):
@@ -1113,8 +1112,8 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ({"max_time": -1}, "^max_time must be a positive finite number, got -1"),
         ({"n_restarts": -1}, "^n_restarts must be a positive integer, got -1"),
         ({"n_restarts": 1.0}, "^n_restarts must be a positive integer, got 1.0"),
-        ({"inducing": 0}, "^inducing must be a positive integer, got 0"),
-        ({"inducing": 2.5}, "^inducing must be a positive integer, got 2.5"),
+        ({"basis": 0}, "^basis must be a positive integer, got 0"),
+        ({"basis": 2.5}, "^basis must be a positive integer, got 2.5"),
         ({"n_threads": 0}, "^n_threads must be a positive integer, got 0"),
         ({"rng": -1}, "^rng must be None, an integer >= 0 or a numpy Generator"),
         (

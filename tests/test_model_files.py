@@ -606,7 +606,7 @@ GPOR = {
     "ard": {"kernel": "ard", "inference": "laplace"},
     "linear": {"kernel": "linear", "classes": [0, 7, 1, 2, 8]},
     "ard_linear": {"kernel": "ard_linear"},
-    "inducing": {"inducing": 5},
+    "basis": {"basis": 5},
     "precomputed": {"kernel": "precomputed"},
     "csr": {},
 }

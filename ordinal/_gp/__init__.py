@@ -1,4 +1,9 @@
-"""Gaussian processes: covariance, likelihood, Laplace's method, EP, evidence.
+"""Gaussian processes cut by thresholds.
 
-Imports `kernels` and what stands below. `gpor` imports it.
+`covariance` is the prior of the latent values, dense or of low rank, `likelihood` that
+of the ranks given them. `laplace` and `ep` make a Gaussian posterior of the two.
+`hyperparameters` is theta, its prior and where searches begin; `evidence` is what they
+maximise.
+
+Imports `kernels`, `_kernel_matrix` and what stands below. `gpor` imports it.
 """

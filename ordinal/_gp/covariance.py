@@ -148,3 +148,6 @@ class LowRank:
         values, vectors = np.linalg.eigh(kept)
         half = np.sqrt(np.clip(values, 0, 1))[:, None] * vectors.T
         return self._L_inverse.T @ theta, half @ self._L_inverse
+
+
+Covariance = Dense | LowRank

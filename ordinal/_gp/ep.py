@@ -18,12 +18,17 @@ sites held still. The bound (27) has no such property, and (28)-(30), which hold
 still, are not its gradient.
 """
 
+from __future__ import annotations
+
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from .._solvers import _ordinal_probit
+from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
 
 _TOL = 1e-8  # of mean and variance of each row, in units of its posterior
@@ -35,7 +40,7 @@ _NODES = 40  # of the Gauss-Hermite sums in (27), (29), (30)
 
 
 def expectation_propagation(
-    cov, like: Likelihood, state: np.ndarray | None, *, bound: bool = False
+    cov: Covariance, like: Likelihood, state: np.ndarray | None, *, bound: bool = False
 ) -> Posterior:
     """EP's posterior and the derivatives of its evidence, or of the bound (27).
 
@@ -48,57 +53,117 @@ def expectation_propagation(
     bound : bool
         Whether the objective is (27) and its slopes (28)-(30).
     """
-    w, n = like.weight, like.weight.size
-    site = np.zeros((2, n)) if state is None else state.copy()
-    out = np.empty((5, n))
-    v, b = like.v, like.b
-    violation, step = np.inf, 1.0
+    n = like.weight.size
+    last, n_iter = _fixed_point(cov, like, np.zeros((2, n)) if state is None else state)
+    if bound:
+        objective, by_row = _bound(cov, like, last)
+    else:
+        objective, by_row = _log_evidence(cov, like, last)
+    return Posterior(
+        objective=objective,
+        a=last.a,
+        u=np.zeros(n),
+        by_row=by_row,
+        state=last.site,
+        violation=last.violation,
+        tol=_USABLE,
+        n_iter=n_iter,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sweep:
+    """One parallel update of all sites.
+
+    Attributes
+    ----------
+    site : (2, n) array
+        Before it.
+    after : (2, n) array
+    a : (n,) array
+        Sigma^-1 h.
+    h, A : (n,) arrays
+        Posterior mean and variance before it.
+    q : (n,) array
+        1 - W_i A_ii.
+    out : (5, n) array
+        As `_ordinal_probit.sites` says.
+    violation : float
+        The largest change of a mean or a variance, in units of the posterior's.
+    """
+
+    site: np.ndarray
+    after: np.ndarray
+    a: np.ndarray
+    h: np.ndarray
+    A: np.ndarray
+    q: np.ndarray
+    out: np.ndarray
+    violation: float
+
+
+def _fixed_point(
+    cov: Covariance, like: Likelihood, site: np.ndarray
+) -> tuple[_Sweep, int]:
+    """(the last sweep, how many there were)."""
+    step, last = 1.0, np.inf
     history: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)
     n_iter = 0
-    while n_iter < _MAX_SWEEPS:
+    while True:
+        sweep = _sweep(cov, like, site, step)
         n_iter += 1
-        P, eta = w * site[0], w * site[1]
-        cov.factor(P)
-        a = cov.solve(eta)
-        h = cov.times(a)
-        A, q = cov.marginals()
-        one = 1 - (1 - q) / w  # 1 - A p of one of w sites
-        last, old = violation, site.copy()
-        _ordinal_probit.sites(
-            h, A, one, a / w, v, like.rank, b, like.width, site, out, step,
-            like.n_threads,
-        )  # fmt: skip
-        violation = float(out[4].max())
-        if violation <= _TOL or not np.isfinite(violation):
-            break
-        if violation <= last:
+        left = sweep.violation
+        if left <= _TOL or not np.isfinite(left) or n_iter >= _MAX_SWEEPS:
+            return sweep, n_iter
+        if left <= last:
             step = min(1.0, 2 * step)
         elif len(history) < 2:
             step = max(step / 2, _LEAST_STEP)
         else:
             history.clear()
-        history.append((old, site - old))
-        site = _extrapolated(history, np.array([A, np.sqrt(A)]))
-    common = {
-        "a": a,
-        "u": np.zeros(n),
-        "state": old,
-        "violation": violation,
-        "n_iter": n_iter,
-        "converged": violation <= _USABLE,
-    }
-    if bound:
-        expected, by_row = _expectations(like, h, A)
-        objective = expected - 0.5 * (cov.log_det + q.sum() + float(a @ h) - n)
-        return Posterior(objective=objective, by_row=by_row, **common)
-    by_row = w * np.array([-out[1], out[2], out[3]])
+        last = left
+        history.append((sweep.site, sweep.after - sweep.site))
+        site = extrapolated(history, np.array([sweep.A, np.sqrt(sweep.A)]))
+
+
+def _sweep(cov: Covariance, like: Likelihood, site: np.ndarray, step: float) -> _Sweep:
+    """Move every site by this part of the way to what its cavity asks for."""
+    w = like.weight
+    cov.factor(w * site[0])
+    a = cov.solve(w * site[1])
+    h = cov.times(a)
+    A, q = cov.marginals()
+    one = 1 - (1 - q) / w  # 1 - A p of one of w sites
+    after, out = site.copy(), np.empty((5, w.size))
+    _ordinal_probit.sites(
+        h, A, one, a / w, like.v, like.rank, like.b, like.width, after, out, step,
+        like.n_threads,
+    )  # fmt: skip
+    return _Sweep(site, after, a, h, A, q, out, float(out[4].max()))
+
+
+def _log_evidence(
+    cov: Covariance, like: Likelihood, last: _Sweep
+) -> tuple[float, np.ndarray]:
+    """log Z and how it changes by row."""
+    w, out, h = like.weight, last.out, last.h
+    P, eta = w * last.site[0], w * last.site[1]
     # 1/2 eta'A eta, as the maximum it is: the rounding of h then counts squared only
-    quadratic = float(eta @ h) - 0.5 * float(a @ h + P @ h**2)
+    quadratic = float(eta @ h) - 0.5 * float(last.a @ h + P @ h**2)
     objective = float(w @ out[0]) - 0.5 * cov.log_det + quadratic
-    return Posterior(objective=objective, by_row=by_row, **common)
+    return objective, w * np.array([-out[1], out[2], out[3]])
 
 
-def _extrapolated(history, unit: np.ndarray) -> np.ndarray:
+def _bound(cov: Covariance, like: Likelihood, last: _Sweep) -> tuple[float, np.ndarray]:
+    """(27) and (28)-(30) by row."""
+    expected, by_row = expectations(like, last.h, last.A)
+    divergence = cov.log_det + last.q.sum() + float(last.a @ last.h) - last.h.size
+    return expected - 0.5 * float(divergence), by_row
+
+
+def extrapolated(
+    history: Sequence[tuple[np.ndarray, np.ndarray]], unit: np.ndarray
+) -> np.ndarray:
     """The sites at which the change of a sweep, linear in the sites as the last sweeps
     show it, is least in these units. A precision falls to a tenth at most."""
     before, change = history[-1]
@@ -112,7 +177,9 @@ def _extrapolated(history, unit: np.ndarray) -> np.ndarray:
     return np.where(site[0] > 0.1 * after[0], site, after)
 
 
-def _expectations(like: Likelihood, h, A) -> tuple[float, np.ndarray]:
+def expectations(
+    like: Likelihood, h: np.ndarray, A: np.ndarray
+) -> tuple[float, np.ndarray]:
     """sum_i w_i int N(f; h_i, A_i) log P df and how it changes, by Gauss-Hermite."""
     from numpy.polynomial.hermite import hermgauss  # slow to import, seldom used
 

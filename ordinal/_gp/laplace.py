@@ -14,8 +14,14 @@ s = d(21)/df = 1/2 A_ii dW_ii/df_i, A = (Sigma^-1 + W)^-1, and u = -(I + W Sigma
 moving Sigma moves f by (I + Sigma W)^-1 dSigma a, and (21) by -u'dSigma a.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 
+from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
 
 _TOL = 1e-12  # of the residual, in units of its largest term or 1
@@ -23,9 +29,10 @@ _USABLE = 1e-6  # the same: with more left, the mode was not found
 _MAX_ITER = 500
 _FALL = 1e-4  # Armijo's constant
 _KEEP = 0.1  # what a kept factor must leave of the residual
+_LEAST_STEP = 1e-10
 
 
-def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
+def laplace(cov: Covariance, like: Likelihood, state: np.ndarray | None) -> Posterior:
     """Laplace's posterior and the derivatives of its evidence.
 
     Parameters
@@ -35,75 +42,124 @@ def laplace(cov, like: Likelihood, state: np.ndarray | None) -> Posterior:
     state : (n,) array, optional
         `a` from which to start.
     """
-    w = like.weight
-    a = np.zeros(w.size) if state is None else state
-    f = cov.times(a)
-    out, value = _S(like, a, f)
-    last, fresh, fall = 0.0, False, np.inf
-    exact = np.inf  # what was left when f was last recomputed
-    moved = False  # since then
-    n_iter = 0
-    while n_iter < _MAX_ITER:
-        residual = w * out[1] - a
-        violation = _violation(residual, w * out[1])
-        if not np.isfinite(violation):
-            break
-        rounding = 1e-13 * (1 + abs(value))
-        if violation <= _TOL or (fresh and fall < rounding and violation > last / 2):
-            if moved:
-                f = cov.times(a)  # without what the steps have left of their rounding
-                out, value = _S(like, a, f)
-                moved = False
-            before, exact = exact, _violation(w * out[1] - a, w * out[1])
-            if exact <= _TOL or exact > before / 2:
-                break
-            last, fresh, fall = 0.0, False, np.inf
-            continue
-        fresh = violation > _KEEP * last
-        if fresh:
-            cov.factor(w * out[2])
-        last = violation
-        n_iter += 1
-        d = cov.solve(residual)
-        Sd = cov.times(d)
-        fall = float(residual @ Sd)  # that S promises along d
-        size = 1.0
-        while size > 1e-10:
-            trial = a + size * d, f + size * Sd
-            at_trial, new = _S(like, *trial)
-            if new <= value - _FALL * size * fall:
-                break
-            if fall < rounding and new <= value + rounding:
-                break
-            size /= 2
-        else:
-            break
-        (a, f), out, value = trial, at_trial, new
-        moved = True
-    if moved:
-        f = cov.times(a)
-        out, value = _S(like, a, f)
-    violation = _violation(w * out[1] - a, w * out[1])
-    if violation > _USABLE and state is not None:
+    start = np.zeros(like.weight.size) if state is None else state
+    mode, n_iter = _find_mode(cov, like, start)
+    if mode.violation > _USABLE and state is not None:
         return laplace(cov, like, None)  # a start so far off that f is all rounding
-    return _posterior(cov, like, a, f, out, value, violation, n_iter)
+    return _posterior(cov, like, mode, n_iter)
 
 
-def _S(like: Likelihood, a: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, float]:
-    """What `Likelihood.loss` gives, and (9)."""
-    out = like.loss(f)
-    return out, 0.5 * float(a @ f) - float(like.weight @ out[0])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Iterate:
+    """f = Sigma a, and (9) there.
+
+    Attributes
+    ----------
+    terms : (3, n) array
+        log P of the rows, its slope by f, and its curvature downwards.
+    value : float
+        S(f).
+    residual : (n,) array
+        w g - a, which is 0 at the mode.
+    violation : float
+        Its largest entry, in units of the largest of w g or 1.
+    """
+
+    a: np.ndarray
+    f: np.ndarray
+    terms: np.ndarray
+    value: float
+    residual: np.ndarray
+    violation: float
+
+    @classmethod
+    def at(cls, like: Likelihood, a: np.ndarray, f: np.ndarray) -> Self:
+        terms = like.loss(f)
+        value = 0.5 * float(a @ f) - float(like.weight @ terms[0])
+        slope = like.weight * terms[1]
+        residual = slope - a
+        violation = float(np.abs(residual).max() / max(1.0, np.abs(slope).max()))
+        return cls(a, f, terms, value, residual, violation)
+
+    @property
+    def rounding(self) -> float:
+        """By which values nearby differ for no other reason."""
+        return 1e-13 * (1 + abs(self.value))
 
 
-def _violation(residual: np.ndarray, slope: np.ndarray) -> float:
-    return float(np.abs(residual).max() / max(1.0, np.abs(slope).max()))
+def _find_mode(
+    cov: Covariance, like: Likelihood, a: np.ndarray
+) -> tuple[_Iterate, int]:
+    """(the minimum of (9), Newton steps).
+
+    Steps move f along with a, and leave it some rounding. So f is recomputed when they
+    end, and they go on from there until that shows no residual, or not half of the
+    last one.
+    """
+    here = _Iterate.at(like, a, cov.times(a))
+    left, n_iter = np.inf, 0
+    while True:
+        there, steps, settled = _newton(cov, like, here, _MAX_ITER - n_iter)
+        n_iter += steps
+        if there is not here:
+            there = _Iterate.at(like, there.a, cov.times(there.a))
+        if not settled or there.violation <= _TOL or there.violation > left / 2:
+            return there, n_iter
+        here, left = there, there.violation
 
 
-def _posterior(cov, like, a, f, out, value, violation, n_iter) -> Posterior:
-    w, (_, g, curvature) = like.weight, out
+def _newton(
+    cov: Covariance, like: Likelihood, here: _Iterate, max_steps: int
+) -> tuple[_Iterate, int, bool]:
+    """(last iterate, steps, whether they ended because there is nothing to gain).
+
+    There is nothing to gain where the residual is within tolerance, or where a step
+    with a fresh factor promised less than the rounding of S and did not halve it.
+    """
+    last, promised, fresh = 0.0, np.inf, True
+    for steps in range(max_steps):
+        if not np.isfinite(here.violation):
+            return here, steps, False
+        hidden = fresh and promised < here.rounding and here.violation > last / 2
+        if here.violation <= _TOL or hidden:
+            return here, steps, True
+        fresh = here.violation > _KEEP * last
+        if fresh:
+            cov.factor(like.weight * here.terms[2])
+        last = here.violation
+        d = cov.solve(here.residual)
+        Sigma_d = cov.times(d)
+        promised = float(here.residual @ Sigma_d)
+        there = _line_search(like, here, d, Sigma_d, promised)
+        if there is None:
+            return here, steps + 1, False
+        here = there
+    return here, max_steps, False
+
+
+def _line_search(
+    like: Likelihood, here: _Iterate, d: np.ndarray, Sigma_d: np.ndarray, slope: float
+) -> _Iterate | None:
+    """The first of the steps 1, 1/2, 1/4 .. along d by which S falls enough, or by no
+    more than rounding where that is all it could; -slope is its slope along d."""
+    size = 1.0
+    while size > _LEAST_STEP:
+        there = _Iterate.at(like, here.a + size * d, here.f + size * Sigma_d)
+        if there.value <= here.value - _FALL * size * slope:
+            return there
+        if slope < here.rounding and there.value <= here.value + here.rounding:
+            return there
+        size /= 2
+    return None
+
+
+def _posterior(
+    cov: Covariance, like: Likelihood, mode: _Iterate, n_iter: int
+) -> Posterior:
+    w, (_, g, curvature) = like.weight, mode.terms
     cov.factor(w * curvature)
     A, _ = cov.marginals()
-    d = like.derivatives(f)
+    d = like.derivatives(mode.f)
     half = -0.5 * A * w
     u = cov.solve(half * d[4])
     by_g = w * cov.times(u)
@@ -113,12 +169,12 @@ def _posterior(cov, like, a, f, out, value, violation, n_iter) -> Posterior:
         half * d[6] + by_g * d[3] + w * d[1],
     ]
     return Posterior(
-        objective=-value - 0.5 * cov.log_det,
-        a=a,
+        objective=-mode.value - 0.5 * cov.log_det,
+        a=mode.a,
         u=u,
         by_row=np.array(by_row),
-        state=a,
-        violation=violation,
+        state=mode.a,
+        violation=mode.violation,
+        tol=_USABLE,
         n_iter=n_iter,
-        converged=violation <= _USABLE,
     )

@@ -5,6 +5,7 @@ Hyperparameters of the likelihood are ln sigma, b_1 and ln Delta_2 .. ln Delta_{
 counts the ranks that have rows.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +59,9 @@ class Likelihood:
         """(7, n): what `_ordinal_probit.derivatives` says."""
         return self._call(_ordinal_probit.derivatives, f, np.empty((7, f.size)))
 
-    def _call(self, kernel, f, out):
+    def _call(
+        self, kernel: Callable[..., None], f: np.ndarray, out: np.ndarray
+    ) -> np.ndarray:
         kernel(f, self.v, self.rank, self.b, self.width, out, self.n_threads)
         return out
 
@@ -92,8 +95,9 @@ class Posterior:
         From which the next inference may start.
     violation : float
         What is left of the optimality or fixed-point condition.
+    tol : float
+        What may be left of it.
     n_iter : int
-    converged : bool
     """
 
     objective: float
@@ -102,5 +106,9 @@ class Posterior:
     by_row: np.ndarray
     state: np.ndarray
     violation: float
+    tol: float
     n_iter: int
-    converged: bool
+
+    @property
+    def converged(self) -> bool:
+        return self.violation <= self.tol

@@ -1,0 +1,247 @@
+"""The evidence of one training set as a function of theta, and its maximum."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import kernels
+from .._dual.admm import incomplete_cholesky
+from .._input.checks import check_choice
+from .._input.problem import Problem
+from .._input.sparse import CSR
+from .._kernel_matrix.choice import check_precomputed, gamma_scale, make_kernel
+from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
+from .._kernel_matrix.tiles import diagonal_of, values_of
+from .._model.monitor import Monitor
+from .._numerics.lbfgs import Minimum, minimize
+from .._numerics.rows import take
+from .covariance import Covariance, Dense, LowRank
+from .ep import expectation_propagation
+from .hyperparameters import Hyperparameters
+from .laplace import laplace
+from .likelihood import Likelihood, Posterior
+
+MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
+_SHARED = 1000  # rows from which a loop over them is worth a second thread
+
+Kernel = Callable[..., Any]
+
+
+class Family(NamedTuple):
+    """The kernels that a fit chooses from.
+
+    Attributes
+    ----------
+    make : callable
+        The kernel of a (p,) array of gammas.
+    gamma : (p,) array
+        To begin with; empty where the kernel has none to be learned.
+    fixed : callable or None
+        The kernel, if it has none.
+    """
+
+    make: Callable[[np.ndarray], Kernel]
+    gamma: np.ndarray
+    fixed: Kernel | None
+
+
+class Inferred(NamedTuple):
+    """The posterior at a theta, and what it was made of."""
+
+    posterior: Posterior
+    cov: Covariance
+    kernel: Kernel
+    like: Likelihood
+
+
+class Evidence:
+    """ln P(D | theta), or EP's bound, of the rows of positive weight.
+
+    Parameters
+    ----------
+    problem : Problem
+    kernel, inference, objective, prior, start : arguments of `fit_gpor`
+    basis : int, optional
+        So many rows, if that is fewer than all, carry a low-rank covariance.
+    n_threads : int
+
+    Attributes
+    ----------
+    rows : numbers of the training rows of positive weight
+    hyper : Hyperparameters
+    basis : (m,) numbers among `rows`, or None for all
+    state : array or None
+        What the last inference leaves to the next.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        kernel: str | Kernel,
+        inference: str,
+        objective: str,
+        prior: Any,
+        start: Any,
+        basis: int | None,
+        n_threads: int,
+    ):
+        self.rows = np.flatnonzero(problem.weight > 0)
+        self.weight = problem.weight[self.rows]
+        if inference == "ep" and self.weight.min() < 1:
+            raise ValueError(
+                "sample_weight must be 0, or 1 or more, with inference='ep', got "
+                f"{self.weight.min()}"
+            )
+        self.inference, self.objective = inference, objective
+        self.n_threads = n_threads if self.rows.size >= _SHARED else 1
+        left_out = self.rows.size < problem.n_samples
+        self.X: Any = take(problem.X, self.rows) if left_out else problem.X
+        self._make, gamma, fixed = _kernel_family(kernel, problem, self.X, self.weight)
+        if isinstance(fixed, kernels.Precomputed) and left_out:
+            self.X = np.ascontiguousarray(self.X[:, self.rows])
+        c = 1.0 if fixed is None else _prior_scale(fixed, self.X, self.weight)
+        present = np.flatnonzero(problem.present)
+        self.rank = np.searchsorted(present, problem.rank[self.rows]).astype(np.int32)
+        self.hyper = Hyperparameters.of(
+            gamma, c, present, problem.n_classes, prior, start
+        )
+        self.state: np.ndarray | None = None
+        self.basis: np.ndarray | None = None
+        if basis is not None and basis < self.rows.size:
+            first = self._make(self.hyper.gammas(self.hyper.begin))
+            self.basis = incomplete_cholesky(first, self.X, basis, n_threads)[1]
+
+    def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """What a search minimises, and its gradient: minus the evidence and the log
+        density of the prior. inf where it cannot be evaluated."""
+        try:
+            with np.errstate(all="ignore"):  # a trial point may lie anywhere
+                posterior, gradient = self.evaluate(theta)
+        except (np.linalg.LinAlgError, ValueError):
+            return np.inf, np.full_like(theta, np.nan)
+        if posterior.converged:
+            self.state = posterior.state
+        penalty, slopes = self.hyper.penalty(theta)
+        return penalty - posterior.objective, slopes - gradient
+
+    def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
+        """The posterior at theta and the gradient of its objective."""
+        posterior, cov, kernel, like = self.infer(theta)
+        by_likelihood = like.slopes(posterior.by_row)
+        by_likelihood[1] *= self.hyper.c
+        by_kernel = np.empty(0)
+        if self.hyper.n_gammas:
+            by_kernel = self._kernel_slopes(kernel, cov, posterior)
+        return posterior, np.concatenate([by_kernel, by_likelihood])
+
+    def infer(self, theta: np.ndarray) -> Inferred:
+        """The posterior at theta, from `state`."""
+        kernel = self._make(self.hyper.gammas(theta))
+        cov = self._covariance(kernel)
+        like = self.likelihood(theta, cov)
+        if self.inference == "laplace":
+            posterior = laplace(cov, like, self.state)
+        else:
+            bound = self.objective == "bound"
+            posterior = expectation_propagation(cov, like, self.state, bound=bound)
+        return Inferred(posterior, cov, kernel, like)
+
+    def likelihood(self, theta: np.ndarray, cov: Covariance) -> Likelihood:
+        noise, first, width = self.hyper.of_likelihood(theta)
+        return Likelihood(
+            self.rank, self.weight, noise, first, width, cov.rest, self.n_threads
+        )
+
+    def _covariance(self, kernel: Kernel) -> Covariance:
+        every = slice(None)
+        if self.basis is None:
+            return Dense(self._values(kernel, every, every), self.n_threads)
+        return LowRank(
+            self._values(kernel, every, self.basis),
+            self._values(kernel, self.basis, self.basis),
+            diagonal_of(kernel, self.X),
+        )
+
+    def _values(self, kernel: Kernel, rows: Any, columns: Any) -> np.ndarray:
+        if isinstance(kernel, kernels.Precomputed):
+            K = take(self.X, rows)[:, columns]
+        else:
+            K = values_of(kernel, take(self.X, rows), take(self.X, columns))
+        return np.ascontiguousarray(K, dtype=np.float64)
+
+    def _kernel_slopes(
+        self, kernel: Kernel, cov: Covariance, posterior: Posterior
+    ) -> np.ndarray:
+        a, u, by_variance = posterior.a, posterior.u, posterior.by_row[2]
+        if isinstance(cov, Dense):
+            M = cov.sensitivity(a, u, by_variance)
+            return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
+        G_nm, G_mm, c = cov.sensitivity(a, u, by_variance)
+        Z = take(self.X, self.basis)
+        return np.asarray(
+            gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
+            + gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
+            + diagonal_slopes(kernel, self.X, c)
+        )
+
+
+def maximize(
+    evidence: Evidence,
+    starts: list[np.ndarray],
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+) -> tuple[Minimum, int]:
+    """(the best end of a search from each start, evaluations of all)."""
+    best: Minimum | None = None
+    n_eval = 0
+    for theta in starts:
+        if best is not None and monitor.stop(n_eval, best.violation):
+            break
+        evidence.state = None
+        found = minimize(
+            evidence.minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
+            max_step=MAX_STEP,
+        )  # fmt: skip
+        n_eval += found.n_eval
+        if best is None or found.value < best.value:
+            best = found
+    assert best is not None
+    return best, n_eval
+
+
+def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
+    """c: the root of the mean of k(x, x)."""
+    mean = float(np.average(diagonal_of(kernel, X), weights=weight))
+    if not 0 < mean < np.inf:
+        raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
+    return float(np.sqrt(mean))
+
+
+def _kernel_family(
+    kernel: str | Kernel, problem: Problem, X: Any, weight: np.ndarray
+) -> Family:
+    if kernel == "rbf":
+        gamma = np.array([0.5 * gamma_scale(problem)])
+        return Family(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
+    if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
+        if isinstance(X, CSR):
+            raise TypeError(f"kernel={kernel!r} takes dense rows")
+        mean = np.average(X, axis=0, weights=weight)
+        size = np.average(X**2, axis=0, weights=weight)
+        if kernel == "ard":
+            size = 2 * (size - mean**2)
+        # a constant feature, or one of zeros, has no scale and does no harm
+        size = np.where(size > 1e-12 * mean**2, size, 1.0)
+        make = kernels.ARD if kernel == "ard" else kernels.LinearARD
+        return Family(make, 1 / (X.shape[1] * size), None)
+    names = ("rbf", "ard", "linear", "ard_linear", "precomputed")
+    if isinstance(kernel, str):
+        check_choice("kernel", kernel, names)
+    made = make_kernel(kernel, "scale", problem)
+    if isinstance(made, kernels.Precomputed):
+        check_precomputed(problem.X)
+    return Family(lambda gamma: made, np.empty(0), made)

@@ -1,0 +1,182 @@
+"""theta: its layout, its prior, and where searches begin.
+
+    theta = (ln gamma [one, or one a feature], ln sigma, b_1, ln Delta_2, ...)
+
+over the ranks that have rows, with sigma, b_1 and Delta in units of c, the root of the
+mean variance of f.
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .._input.checks import check_positive
+
+_LEARNED = ("gamma", "noise", "gap")  # what a prior may be put on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hyperparameters:
+    """What is known of theta before any rows are seen.
+
+    Attributes
+    ----------
+    n_gammas : int
+    c : float
+    begin : (p,) array
+        Where the search begins.
+    centre, spread : (p,) arrays
+        Of the normal prior of theta; inf is the spread of what has none.
+    weak : two (p,) arrays
+        Mean and deviation of random starts.
+    """
+
+    n_gammas: int
+    c: float
+    begin: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+    weak: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(
+        cls,
+        gamma: np.ndarray,
+        c: float,
+        present: np.ndarray,
+        n_classes: int,
+        prior: Any,
+        start: Any,
+    ) -> Self:
+        """From the gammas to begin with and the arguments of `fit_gpor`.
+
+        `present` numbers the ranks that have rows. Raises ValueError or TypeError for a
+        prior or start that is not as documented there.
+        """
+        gap = np.log(2 / present.size)
+        median = {"gamma": np.log(gamma), "noise": 0.0, "first": -1.0, "gap": gap}
+        weak = {"gamma": 2.0, "noise": 0.5, "first": 0.5, "gap": 2.0}
+        centre: dict[str, Any] = dict(median)
+        spread = {**weak, "first": np.inf}
+        if prior is None or isinstance(prior, Mapping):
+            spread = dict.fromkeys(median, np.inf)
+            for name, (middle, sd) in _checked_prior(prior or {}, gamma.size).items():
+                centre[name] = np.log(middle if name == "gamma" else middle / c)
+                spread[name] = sd
+        elif prior != "weak":
+            raise ValueError(f"prior must be 'weak', a mapping or None, got {prior!r}")
+        given = {}
+        if start is not None:
+            given = _checked_start(start, gamma.size, present, n_classes, c)
+
+        sizes = {"gamma": gamma.size, "noise": 1, "first": 1, "gap": present.size - 2}
+
+        def theta(parts: Mapping[str, Any]) -> np.ndarray:
+            each = [np.broadcast_to(parts[k], (size,)) for k, size in sizes.items()]
+            return np.concatenate(each).astype(float)
+
+        return cls(
+            n_gammas=gamma.size,
+            c=c,
+            begin=theta({**median, **given}),
+            centre=theta(centre),
+            spread=theta(spread),
+            weak=(theta(median), theta(weak)),
+        )
+
+    def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Minus the log density of theta, up to a constant, and its slopes."""
+        offset = (theta - self.centre) / self.spread
+        return 0.5 * float(offset @ offset), offset / self.spread
+
+    def starts(self, n_restarts: int, rng: np.random.Generator) -> list[np.ndarray]:
+        """Where the searches begin."""
+        mean, sd = self.weak
+        drawn = [mean + sd * rng.standard_normal(mean.size) for _ in range(n_restarts)]
+        return [self.begin, *drawn]
+
+    def gammas(self, theta: np.ndarray) -> np.ndarray:
+        return np.exp(theta[: self.n_gammas])
+
+    def of_likelihood(self, theta: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """sigma, b_1 and the widths of all ranks, inf for the outer two."""
+        noise, first, *gaps = theta[self.n_gammas :]
+        inner = self.c * np.exp(gaps)
+        width = np.concatenate([[np.inf], inner, [np.inf]])
+        return self.c * float(np.exp(noise)), self.c * float(first), width
+
+
+def _checked_prior(
+    prior: Mapping[str, Any], n_gammas: int
+) -> dict[str, tuple[Any, Any]]:
+    out = {}
+    for name, pair in prior.items():
+        if name not in _LEARNED or (name == "gamma" and not n_gammas):
+            raise ValueError(f"prior names {name!r}, which the model does not learn")
+        try:
+            middle, sd = pair
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"prior[{name!r}] must be (median, deviation of the log), got {pair!r}"
+            ) from None
+        check_positive(**{f"prior[{name!r}] deviation": sd})
+        if name == "gamma":
+            middle = _checked_gammas("prior['gamma']", middle, n_gammas)
+        else:
+            check_positive(**{f"prior[{name!r}] median": middle})
+        out[name] = (middle, sd)
+    return out
+
+
+def _checked_gammas(name: str, value: Any, n_gammas: int) -> np.ndarray:
+    values = np.asarray(value, dtype=np.float64)
+    if values.shape not in ((), (n_gammas,)):
+        raise ValueError(f"{name} has shape {values.shape}, expected ({n_gammas},)")
+    if not ((values > 0) & (values < np.inf)).all():
+        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+    return values
+
+
+def _checked_start(
+    start: Any, n_gammas: int, present: np.ndarray, n_classes: int, c: float
+) -> dict[str, Any]:
+    """The parts of theta that `start` names."""
+    if not isinstance(start, Mapping):
+        raise TypeError(f"start must be a mapping, got {type(start).__name__}")
+    unknown = set(start) - {"gamma", "noise", "thresholds"}
+    if unknown or ("gamma" in start and not n_gammas):
+        name = min(unknown, default="gamma")
+        raise ValueError(f"start names {name!r}, which the model does not learn")
+    out: dict[str, Any] = {}
+    if "gamma" in start:
+        gamma = _checked_gammas("start['gamma']", start["gamma"], n_gammas)
+        out["gamma"] = np.log(gamma)
+    if "noise" in start:
+        check_positive(**{"start['noise']": start["noise"]})
+        out["noise"] = np.log(start["noise"] / c)
+    if "thresholds" in start:
+        b = _checked_thresholds(start["thresholds"], present, n_classes)
+        out["first"], out["gap"] = b[0] / c, np.log(np.diff(b) / c)
+    return out
+
+
+def _checked_thresholds(value: Any, present: np.ndarray, n_classes: int) -> np.ndarray:
+    """Those between the ranks that have rows."""
+    b = np.asarray(value, dtype=np.float64)
+    if b.shape != (n_classes - 1,):
+        raise ValueError(
+            f"start['thresholds'] has shape {b.shape}, expected ({n_classes - 1},)"
+        )
+    first, last = b[present[:-1]], b[present[1:] - 1]
+    if not np.isfinite(first).all() or not (np.diff(first) > 0).all():
+        raise ValueError(f"start['thresholds'] must increase, got {b.tolist()}")
+    if not (first == last).all():
+        raise ValueError(
+            "start['thresholds'] must be equal on both sides of a rank without "
+            f"rows, got {b.tolist()}"
+        )
+    return first
