@@ -20,6 +20,7 @@ _ROUNDING = 1e-14  # of psi, relative to it
 _HALVINGS = 40
 _MAX_SHIFT = 1e200
 _POWERS = 30
+_LIMITS = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED)
 
 
 class Descent:
@@ -48,7 +49,10 @@ class Descent:
         while True:
             stop = self.monitor.stop(self.n_iter, self.point.violation)
             if self.point.violation <= tol:
-                self.status = Status.CONVERGED
+                # where every slack is cut off the slope is 0: no end of descents that
+                # a limit has cut short
+                if self.status not in _LIMITS:
+                    self.status = Status.CONVERGED
                 return
             if self.n_iter >= self.max_iter:
                 stop = Status.MAX_ITER

@@ -1,0 +1,278 @@
+"""Every `fit_*` function and variant, and what the conformance suite may ask of each.
+
+The suite is test_methods.py (results), test_methods_input.py (what callers give),
+test_methods_control.py (watching and ending a fit) and test_methods_files.py (models as
+values). A new method joins it with one entry of METHODS; what only that method
+promises, and its mathematics, belong into a file of its own. `Method` says what the
+fields of an entry mean; `takes` is held against the signature, so that no option of a
+method can be forgotten here.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import sample
+
+import ordinal
+from ordinal import ConvergenceWarning, DisorderedThresholdsWarning
+
+REQUIRED = {
+    "classes", "sample_weight", "rng", "n_threads", "tol", "max_iter", "max_time",
+    "callback",
+}  # fmt: skip
+OPTIONAL = {
+    "basis", "cache_mb", "class_weight", "cost", "inducing", "kernel", "probability",
+    "rank",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Method:
+    """A `fit_*` function with the options that make it one variant.
+
+    Called as the function itself, with `variant` and one thread unless the call says
+    otherwise; out-of-order thresholds, which some methods may have, are no failure.
+    """
+
+    name: str  # in the id of a test
+    fit: Callable[..., Any]
+    model: type
+    takes: frozenset[str]  # of OPTIONAL
+    rules: tuple[str, ...]  # of predict; the first one is its default
+    endless: Mapping[str, Any]  # options of a fit to `endless_rows` that takes minutes
+    variant: Mapping[str, Any] = field(default_factory=dict)
+    # Options under which two fits of one problem agree within `atol` on the decision of
+    # a row of a few units; None: rows or pairs are drawn, so that the order of the rows
+    # matters and only the same call gives the same model.
+    precise: Mapping[str, Any] | None = field(default_factory=dict)
+    atol: float = 1e-4
+    # Options that end the fit at its limit of iterations, and what the warning advises.
+    brief: Mapping[str, Any] = field(default_factory=lambda: {"max_iter": 1})
+    advice: str = "raise max_iter or tol"
+    missing: str = "pearson"  # NaN goes with that kernel only; or "always"
+    whole_weights: bool = False  # a weight is 0, or 1 and more
+    whole_C: bool = True  # weights times a factor is another problem
+    duplicates: bool = True  # weight 2 is the row written twice, to within `atol`
+    reversible: bool = True  # reversed ranks give the mirrored model
+    decision: str = "decision_function"  # the method of the model with numbers of a row
+    needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
+    starts: bool = False  # start= takes a model
+    n_endless: int = 1200
+    # (number of rows, options) of fits that many threads share in every way they can
+    threaded: tuple[tuple[int, Mapping[str, Any]], ...] = ((300, {}),)
+
+    def __call__(self, X: Any, y: Any, **options: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DisorderedThresholdsWarning)
+            return self.fit(X, y, **{"n_threads": 1, **self.variant, **options})
+
+    def cut_short(self, X: Any, y: Any, **options: Any) -> Any:
+        """The same where it does not matter whether the fit converges."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self(X, y, **options)
+
+    def numbers(self, model: Any, X: Any, **options: Any) -> np.ndarray:
+        """What the model says of rows, as an array: the mean of a latent function, a
+        score, or a distance a rank."""
+        values = getattr(model, self.decision)(X, **options)
+        return values[0] if isinstance(values, tuple) else values
+
+    def endless_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that the options `endless` make the work of minutes."""
+        return sample(self.n_endless, 5, noise=2.0)
+
+    def can(self, *names: str) -> bool:
+        return self.takes.issuperset(names)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+DUAL = frozenset({"cache_mb", "class_weight", "cost", "kernel", "probability"})
+PROBABLE = ("threshold", "mode", "median", "cost")
+
+
+def svor(name: str, fit: Callable[..., Any]) -> Method:
+    return Method(
+        name,
+        fit,
+        ordinal.SvorModel,
+        takes=DUAL,
+        rules=PROBABLE,
+        precise={"tol": 1e-8},
+        brief={"max_iter": 1, "C": 30.0},
+        endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
+        starts=True,
+        threaded=(
+            (400, {"C": 30.0, "tol": 1e-6}),
+            (400, {"C": 30.0, "cache_mb": 0.02}),
+            (400, {"C": 30.0, "kernel": "linear"}),
+            (400, {"probability": True}),
+        ),
+    )
+
+
+def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
+    return Method(
+        name,
+        ordinal.fit_npsvor,
+        ordinal.NpsvorModel,
+        takes=DUAL | {"rank"},
+        rules=("nearest", "mode", "median", "cost"),
+        brief={"max_iter": 1, "C1": 30.0},
+        endless={"C1": 1e5, "gamma": 1.0, **endless},
+        **fields,
+    )
+
+
+ADMM = {"solver": "admm", "e_abs": 0.0, "e_rel": 1e-14, "max_iter": 10**9}
+
+
+def gpor(name: str, **fields: Any) -> Method:
+    return Method(
+        name,
+        ordinal.fit_gpor,
+        ordinal.GporModel,
+        takes=frozenset({"inducing", "kernel"}),
+        rules=("median", "mode", "cost"),
+        atol=1e-3,
+        endless={"n_restarts": 10_000},
+        n_endless=150,
+        decision="predict_latent",
+        needs_diagonal=True,
+        **{"precise": {"tol": 1e-5}, **fields},
+    )
+
+
+def xofm(name: str, **fields: Any) -> Method:
+    return Method(
+        name,
+        ordinal.fit_xofm,
+        ordinal.XofmModel,
+        takes=frozenset(),
+        rules=("mode", "median", "cost"),
+        missing="always",
+        **fields,
+    )
+
+
+METHODS = [
+    npsvor(
+        "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
+        threaded=(
+            (400, {"C1": 100.0, "tol": 1e-6}),
+            (400, {"C1": 100.0, "cache_mb": 0.01}),
+            (400, {"kernel": "linear"}),
+            (400, {"probability": True}),
+        ),
+    ),
+    npsvor(
+        "npsvor-admm", ADMM, variant={"solver": "admm"},
+        precise={"e_abs": 1e-10, "e_rel": 1e-10, "max_iter": 100_000},
+        threaded=((400, {"C1": 3.0}), (200, {"C1": 100.0, "polish": True})),
+    ),
+    npsvor(
+        "npsvor-basis", ADMM, variant={"solver": "admm", "rank": 12},
+        # as many rows as the kernel has dimensions: they span it, whichever are chosen
+        precise={
+            "kernel": "linear", "rank": 3,
+            "e_abs": 1e-10, "e_rel": 1e-10, "max_iter": 100_000,
+        },
+        threaded=((400, {"rank": 60}),),
+    ),
+    svor("svorim", ordinal.fit_svorim),
+    svor("svorex", ordinal.fit_svorex),
+    svor("shashua_levin", ordinal.fit_shashua_levin),
+    svor("redsvm", ordinal.fit_redsvm),
+    Method(
+        "tlssvor",
+        ordinal.fit_tlssvor,
+        ordinal.TlsSvorModel,
+        takes=frozenset({"basis", "class_weight", "kernel", "probability"}),
+        rules=PROBABLE,
+        precise={"tol": 1e-10},
+        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
+        n_endless=400,
+        threaded=((200, {"u": 1.5}),),
+    ),
+    Method(
+        "tlssvor-basis",
+        ordinal.fit_tlssvor,
+        ordinal.TlsSvorModel,
+        takes=frozenset({"basis", "class_weight", "kernel", "probability"}),
+        rules=PROBABLE,
+        variant={"basis": 0.5},
+        precise=None,
+        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
+        n_endless=400,
+        threaded=(  # more than two chunks of rows
+            (2500, {"basis": 40, "u": 1.5}),
+            (2500, {"basis": 40, "u": np.inf}),
+            (2500, {"basis": 20, "u": 1.5, "probability": True}),
+        ),
+    ),
+    gpor(
+        "gpor-ep", whole_weights=True,
+        threaded=((500, {"optimize": False}), (60, {})),
+    ),
+    gpor(
+        "gpor-laplace", variant={"inference": "laplace"},
+        threaded=((1001, {"optimize": False}), (60, {})),
+    ),
+    gpor(
+        "gpor-basis", variant={"inducing": 12}, whole_weights=True,
+        precise={"kernel": "linear", "inducing": 3, "tol": 1e-5},
+        threaded=((1001, {"inducing": 20, "max_iter": 3}),),
+    ),
+    xofm(
+        "xofm-lbfgs",
+        precise={"n_factors": 0, "tol": 1e-9},
+        endless={"tol": 1e-300, "n_factors": 8, "max_iter": 10**9},
+        threaded=(  # five chunks of rows
+            (5000, {}),
+            (5000, {"early_stopping": 0.2}),
+            (5000, {"monotone": [1, 0, -1]}),
+        ),
+    ),
+    xofm(
+        "xofm-sgd",
+        variant={"solver": "sgd", "n_epochs": 400.0},
+        precise=None,
+        brief={"n_epochs": 0.01, "tol": 1e-9},
+        advice="raise n_epochs or tol, or use another solver",
+        endless={"n_epochs": 1e9, "tol": 1e-300},
+        threaded=((5000, {"n_epochs": 0.02, "batch_size": 600}),),
+    ),
+]  # fmt: skip
+
+
+def which(**wanted: Any) -> Any:
+    """A decorator: once a method of which all that is `wanted` holds.
+
+    `takes` is held against the options of a method, other names against its fields;
+    `precise=True` asks for methods that have such options.
+    """
+
+    def suits(method: Method) -> bool:
+        for name, value in wanted.items():
+            if name == "takes":
+                value = {value} if isinstance(value, str) else set(value)
+                if not method.takes >= value:
+                    return False
+            elif name == "precise":
+                if (method.precise is not None) is not value:
+                    return False
+            elif getattr(method, name) != value:
+                return False
+        return True
+
+    chosen = [method for method in METHODS if suits(method)]
+    return pytest.mark.parametrize("method", chosen, ids=str)
+
+
+every_method = which()

@@ -1,0 +1,397 @@
+"""What every `fit_*` promises of its results; the methods are those of registry.py."""
+
+import inspect
+
+import numpy as np
+import pytest
+from files import solution
+from numpy.testing import assert_allclose, assert_array_equal
+from registry import METHODS, OPTIONAL, REQUIRED, Method, every_method, which
+from scipy import sparse
+from strategies import sample, with_gaps
+
+import ordinal
+from ordinal import kernels
+
+PRECOMPUTED = {"kernel": "precomputed"}
+NAMES = np.array(["low", "mid", "top"])
+
+
+def test_the_registry_holds_every_fit():
+    fits = {getattr(ordinal, n) for n in ordinal.__all__ if n.startswith("fit_")}
+    assert {method.fit for method in METHODS} == fits - {ordinal.fit_npsvor_path}
+    assert len({method.name for method in METHODS}) == len(METHODS)
+
+
+@every_method
+def test_the_registry_knows_the_options_of_a_method(method):
+    parameters = inspect.signature(method.fit).parameters
+    names = set(parameters) - {"X", "y"}
+    assert names >= REQUIRED
+    assert names & OPTIONAL == method.takes
+    assert {p.kind for p in parameters.values() if p.name in names} == {
+        inspect.Parameter.KEYWORD_ONLY
+    }
+
+
+# The same fit again
+
+
+@pytest.mark.parametrize(
+    ("method", "n", "options"),
+    [
+        pytest.param(method, n, options, id=f"{method}-{n}-{options}")
+        for method in METHODS
+        for n, options in method.threaded
+    ],
+)
+def test_neither_threads_nor_another_run_change_a_byte(method, n, options, monkeypatch):
+    X, y = sample(n, 5)
+    models, numbers = [], []
+    for n_threads in (1, 2, 3, 8, 1):
+        with_threads = {**options, "n_threads": n_threads, "rng": 7}
+        models.append(method.cut_short(X, y, **with_threads))
+        monkeypatch.setenv("ORDINAL_NUM_THREADS", str(n_threads))
+        numbers.append(method.numbers(models[0], X).tobytes())
+    assert len({solution(model) for model in models}) == 1
+    assert len(set(numbers)) == 1
+
+
+@every_method
+def test_a_seed_is_a_number_or_a_generator(method):
+    X, y = sample(40, 3)
+    a, b = (method(X, y, rng=rng) for rng in (3, np.random.default_rng(3)))
+    assert solution(a) == solution(b)
+
+
+# Rows, weights, ranks: the same problem in other words
+
+
+def assert_same(method: Method, a, b, X, other_X=None):
+    """Both models say the same of the rows X, to within the method's tolerance."""
+    f = method.numbers(a, X)
+    other = method.numbers(b, X if other_X is None else other_X)
+    assert_allclose(other, f, atol=method.atol, rtol=method.atol)
+    assert_array_equal(b.classes, a.classes)
+
+
+@which(precise=True)
+def test_the_order_of_the_rows_does_not_matter(method):
+    X, y = sample(40, 3)
+    order = np.random.default_rng(1).permutation(40)
+    a = method(X, y, **method.precise)
+    assert_same(method, a, method(X[order], y[order], **method.precise), X)
+
+
+@which(precise=True, duplicates=True)
+def test_weight_two_is_the_row_written_twice(method):
+    X, y = sample(30, 3)
+    times = np.random.default_rng(0).integers(0, 4, 30)
+    a = method(X, y, sample_weight=times, **method.precise)
+    rows = np.repeat(np.arange(30), times)
+    b = method(X[rows], y[rows], **method.precise)
+    assert_same(method, a, b, X)
+    c = method(X, y, **method.precise)  # and weights do matter
+    assert np.abs(method.numbers(c, X) - method.numbers(a, X)).max() > 10 * method.atol
+
+
+@which(precise=True)
+def test_weight_zero_is_the_row_left_out(method):
+    X, y = sample(40, 3)
+    weight = np.where(np.arange(40) % 5 == 0, 0.0, 1.0)
+    keep = weight > 0
+    X[~keep] += 1.0  # what such rows hold does not matter
+    a = method(X, y, sample_weight=weight, **method.precise)
+    assert_same(method, a, method(X[keep], y[keep], **method.precise), X[keep])
+
+
+@which(precise=True, whole_weights=False)
+def test_weights_below_one_are_taken(method):
+    X, y = sample(40, 3)
+    weight = np.random.default_rng(0).uniform(0.1, 0.9, 40)
+    a = method(X, y, sample_weight=weight, **method.precise)
+    b = method(np.tile(X, (2, 1)), np.tile(y, 2), sample_weight=np.tile(weight / 2, 2),
+               **method.precise)  # fmt: skip
+    assert_same(method, a, b, X)
+
+
+@which(takes="class_weight")
+def test_class_weights_are_sample_weights(method):
+    X, y = sample(60, 3)
+    labels = np.array([10, 20, 30])[y]
+    factor = {10: 0.3, 30: 2.0}
+    given = [0.3, 1.0, 2.0]
+    uneven = {"sample_weight": 1 + np.arange(60) % 2, "gamma": "auto", "rng": 5}
+    if method.can("basis"):  # a basis of all rows has as many as the weights say
+        uneven["basis"] = 20
+    a = method(X, labels, class_weight=factor, **{**uneven, "sample_weight": None})
+    alone = np.array([given[k] for k in y])
+    b = method(X, labels, **{**uneven, "sample_weight": alone})
+    assert_array_equal(method.numbers(a, X), method.numbers(b, X))
+    weights = uneven["sample_weight"]
+    balanced = method(X, labels, class_weight="balanced", **uneven)
+    total = np.bincount(y, weights)
+    share = {10 * (k + 1): weights.sum() / (3 * total[k]) for k in range(3)}
+    c = method(X, labels, class_weight=share, **uneven)
+    assert_allclose(
+        method.numbers(balanced, X), method.numbers(c, X), rtol=1e-6, atol=1e-6
+    )
+    assert not np.allclose(method.numbers(a, X), method.numbers(balanced, X))
+
+
+@which(precise=True, reversible=True)
+def test_reversed_ranks_mirror_the_model(method):
+    X, y = sample(40, 3)
+    a, b = (method(X, sign * y, **method.precise) for sign in (1, -1))
+    f, g = (method.numbers(m, X) for m in (a, b))
+    mirrored = -g if g.ndim == 1 else -g[:, ::-1]
+    assert_allclose(f, mirrored, atol=method.atol, rtol=method.atol)
+    differ = a.predict(X) != -b.predict(X)  # where a row lies between two labels
+    assert differ.mean() < 0.1
+
+
+# Ranks without rows
+
+
+@every_method
+def test_ranks_without_rows_are_never_predicted(method):
+    X, y = sample(60, 3)
+    probable = {"probability": True} if method.can("probability") else {}
+    model = method(X, 2 * y + 1, classes=range(8), **probable)
+    assert_array_equal(model.classes, range(8))
+    P = model.predict_proba(X)
+    assert P.shape == (60, 8)
+    assert not P[:, [0, 2, 4, 6, 7]].any()
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+    for rule in method.rules:
+        if rule != "cost":  # what is between two ranks may cost least
+            assert set(model.predict(X, rule=rule).tolist()) <= {1, 3, 5}
+
+
+@every_method
+def test_a_rank_whose_rows_have_no_weight_is_never_predicted(method):
+    X, y = sample(60, 4)
+    model = method(X, y, sample_weight=np.where(y == 2, 0, 1))
+    assert set(model.predict(X).tolist()) == {0, 1, 3}
+
+
+# Sets that are hard for some method
+
+
+def column(*values):
+    return np.array(values, float)[:, None]
+
+
+X40, Y40 = sample(40, 3)
+HARD = {
+    "one feature": (X40[:, :1], Y40),
+    "a constant feature": (X40 * [1, 0, 1] + [0, 3, 0], Y40),
+    "constant features": (np.ones((9, 2)), np.arange(9) % 3),
+    "two rows": (column(0, 1), [0, 1]),
+    "two equal rows": (column(1, 1), [0, 1]),
+    "every row twice": (np.tile(X40, (2, 1)), np.tile(Y40, 2)),
+    "equal rows of different ranks": (np.repeat(X40[:8], 5, axis=0), np.arange(40) % 5),
+    "one row a rank": (column(0, 1, 2, 3, 4, 5), [0, 1, 2, 3, 4, 5]),
+    "a rank of one row": (X40, np.where(np.arange(40) == 7, 9, Y40)),
+    "more features than rows": (sample(10, 3, d=60)[0], np.arange(10) % 3),
+    "huge numbers": (X40 * 1e8, Y40),
+    "small numbers": (X40 * 1e-8, Y40),
+    "far from zero": (X40 + 1e4, Y40),
+    "features of other scales": (X40 * [1e-6, 1, 1e6], Y40),
+    "rows of zeros": (np.vstack([X40, np.zeros((3, 3))]), np.append(Y40, [0, 1, 2])),
+    "separable": (column(*range(12)), np.arange(12) // 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARD)
+@every_method
+def test_hard_sets_give_a_usable_model(method, name):
+    X, y = HARD[name]
+    y = np.array(y)
+    model = method.cut_short(X, y, max_time=60.0)
+    assert model.convergence.status is not ordinal.Status.MAX_TIME
+    assert np.isfinite(method.numbers(model, X)).all()
+    labels = model.predict(X)
+    assert set(labels.tolist()) <= set(y.tolist())
+    if name == "separable":
+        assert (labels == y).mean() > 0.7
+    if not method.can("probability"):
+        assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
+
+
+# Predictions
+
+
+def with_probabilities(method: Method, n=60, r=4):
+    X, y = sample(n, r)
+    probable = {"probability": True} if method.can("probability") else {}
+    return X, method(X, 10 * y, **probable)
+
+
+@every_method
+def test_probabilities_are_probabilities(method):
+    X, model = with_probabilities(method)
+    P = model.predict_proba(X)
+    assert P.shape == (60, 4)
+    assert P.min() >= 0
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-13)
+    # they say something: more than half of the rows are where they are likely to be
+    assert (P.argmax(axis=1) == sample(60, 4)[1]).mean() > 0.5
+
+
+@every_method
+def test_every_rule_does_what_it_says(method):
+    X, model = with_probabilities(method)
+    P = model.predict_proba(X)
+    plain = model.predict(X)
+    assert_array_equal(model.predict(X, rule=method.rules[0]), plain)
+    skew = np.array([[0, 1, 2, 3], [9, 0, 1, 2], [9, 9, 0, 1], [9, 9, 9, 0.0]])
+    for rule in method.rules:
+        labels = model.predict(X, rule=rule, cost=skew if rule == "cost" else None)
+        assert labels.dtype == model.classes.dtype
+        assert set(labels.tolist()) <= {0, 10, 20, 30}
+    assert_array_equal(model.predict(X, rule="mode"), 10 * P.argmax(axis=1))
+    below = np.cumsum(P, axis=1)[:, :-1]
+    clear = (np.abs(below - 0.5) > 1e-9).all(axis=1)
+    median = 10 * (below < 0.5).sum(axis=1)
+    assert_array_equal(model.predict(X, rule="median")[clear], median[clear])
+    expected = 10 * (P @ skew).argmin(axis=1)
+    assert_array_equal(model.predict(X, rule="cost", cost=skew), expected)
+    assert_array_equal(model.predict(X, rule="cost", cost=skew.tolist()), expected)
+
+
+@which(takes="cost")
+def test_the_cost_of_a_model_is_that_of_its_rule(method):
+    X, y = sample(60, 4)
+    skew = np.array([[0, 1, 2, 3], [9, 0, 1, 2], [9, 9, 0, 1], [9, 9, 9, 0.0]])
+    model = method(X, y, cost=skew, probability=True)
+    assert_array_equal(model.cost, skew)
+    expected = (model.predict_proba(X) @ skew).argmin(axis=1)
+    assert_array_equal(model.predict(X, rule="cost"), expected)
+    other = 1 - np.eye(4)
+    expected = (model.predict_proba(X) @ other).argmin(axis=1)
+    assert_array_equal(model.predict(X, rule="cost", cost=other), expected)
+
+
+@every_method
+def test_rules_and_costs_that_make_no_sense_are_refused(method):
+    X, model = with_probabilities(method)
+    choices = ", ".join(map(repr, method.rules))
+    for rule in ("mean", None, 3, ["mode"]):
+        with pytest.raises(ValueError, match=f"^rule must be one of {choices}, got"):
+            model.predict(X, rule=rule)
+    cost = 1 - np.eye(4)
+    for rule in method.rules:
+        if rule != "cost":
+            with pytest.raises(ValueError, match=r"^cost: for rule='cost' only"):
+                model.predict(X, rule=rule, cost=cost)
+    for bad, message in [
+        (1 - np.eye(3), r"^cost has shape \(3, 3\)"),
+        (np.ones((4, 4)), "cost must be zero on the diagonal"),
+        (cost * np.nan, "cost must be finite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.predict(X, rule="cost", cost=bad)
+
+
+@which(takes="probability")
+def test_the_link_is_an_addition_to_the_model(method):
+    X, y = sample(60, 3)
+    # a basis that is drawn before the folds is the same
+    model, plain = (method(X, y, probability=p) for p in (True, False))
+    assert plain.link is None
+    assert_array_equal(method.numbers(model, X), method.numbers(plain, X))
+    assert_array_equal(model.predict(X), plain.predict(X))
+    for rule in ("mode", "median", "cost"):
+        with pytest.raises(ValueError, match="fit it with probability=True"):
+            plain.predict(X, rule=rule)
+    with pytest.raises(ValueError, match="fit it with probability=True"):
+        plain.predict_proba(X)
+
+
+@which(takes="probability")
+def test_the_folds_are_drawn_by_rng(method):
+    X, y = sample(60, 3)
+    rngs = (3, np.random.default_rng(3), 3, 4)
+    links = [method(X, y, probability=True, rng=rng).link for rng in rngs]
+    a, b, c, d = (link.offsets.tolist() for link in links)
+    assert a == b == c != d
+
+
+# The same kernel in other clothes
+
+NAMED = [
+    ("rbf", kernels.RBF(0.3), {"gamma": 0.3}),
+    ("linear", kernels.Linear(), {}),
+    ("polynomial", kernels.Polynomial(gamma=0.3), {"gamma": 0.3}),
+]
+
+
+@pytest.mark.parametrize(("name", "kernel", "gamma"), NAMED, ids=lambda v: str(v)[:6])
+@which(takes="kernel", precise=True)
+def test_the_same_kernel_in_every_form(method, name, kernel, gamma):
+    X, y = sample(60, 3)
+    rows, new, y = X[::2], X[1::2], y[::2]
+    options = dict(method.precise)
+    expected = method(rows, y, **{**options, "kernel": kernel})
+    K, K_new = kernel(rows, rows), kernel(new, rows)
+    diagonal = {}
+    if method.needs_diagonal:
+        diagonal = {"diagonal": np.array([kernel(x[None], x[None])[0, 0] for x in new])}
+    forms = [
+        (rows, new, {"kernel": lambda A, B: kernel(A, B)}, {}),
+        (K, K_new, PRECOMPUTED, diagonal),
+        (sparse.csr_array(rows), sparse.csr_array(new), {"kernel": kernel}, {}),
+        (sparse.csr_array(rows), new, {"kernel": kernel}, {}),
+        (np.asfortranarray(rows), new.tolist(), {"kernel": kernel}, {}),
+    ]
+    if "gamma" in inspect.signature(method.fit).parameters:  # GPOR learns it
+        forms.append((rows, new, {"kernel": name, **gamma}, {}))
+    f = method.numbers(expected, new)
+    atol = 1e-4 * max(1.0, np.abs(f).max())
+    for X_form, new_form, form, at in forms:
+        model = method(X_form, y, **{**options, **form})
+        assert_allclose(method.numbers(model, new_form, **at), f, atol=atol)
+        if method.rules[0] != "nearest":  # ties of two ranks
+            labels = model.predict(new_form, **at)
+            assert (labels == expected.predict(new)).mean() > 0.9
+
+
+@which(takes="kernel", missing="pearson")
+def test_missing_entries_go_with_the_kernel_that_takes_them(method):
+    X, y = sample(60, 3, d=40)
+    X = with_gaps(X)
+    rows, new, y = X[::2], X[1::2], y[::2]
+    pearson = kernels.Pearson()
+    model = method(rows, y, kernel=pearson)
+    K, K_new = pearson(rows, rows), pearson(new, rows)
+    expected = method(K, y, **PRECOMPUTED)
+    diagonal = {"diagonal": np.ones(30)} if method.needs_diagonal else {}
+    f = method.numbers(expected, K_new, **diagonal)
+    scale = np.abs(f).max()
+    assert_allclose(method.numbers(model, new), f, atol=1e-3 * scale)
+    with pytest.raises(ValueError, match=r"^X must be finite or NaN; first bad row"):
+        model.predict(np.where(np.isnan(new), np.inf, new))
+
+
+@which(missing="pearson")
+def test_missing_entries_are_refused_by_other_kernels(method):
+    X, y = sample(30, 3)
+    gaps = with_gaps(X)
+    message = r"^X must be finite; first bad row is"
+    for kernel in ("rbf", "linear", kernels.RBF(), lambda A, B: A @ B.T):
+        with pytest.raises(ValueError, match=message):
+            method(gaps, y, kernel=kernel)
+    model = method(X, y)
+    for call in (model.predict, lambda X: method.numbers(model, X)):
+        with pytest.raises(ValueError, match=message):
+            call(gaps)
+
+
+@which(missing="always")
+def test_missing_entries_are_taken_as_such(method):
+    X, y = sample(60, 3)
+    model = method.cut_short(with_gaps(X), y)
+    f = method.numbers(model, with_gaps(X, seed=1))
+    assert np.isfinite(f).all()
+    assert len(set(method.numbers(model, np.full((2, 3), np.nan)).tolist())) == 1

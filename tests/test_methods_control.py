@@ -1,0 +1,186 @@
+"""How a fit of every `fit_*` is watched, stopped and reported, over registry.py."""
+
+import itertools
+import re
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from files import solution
+from registry import Method, every_method, which
+from strategies import sample
+
+import ordinal
+from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
+
+
+def warned(fit, *args, match, **options):
+    """(model, warning): the one ConvergenceWarning, that the call to `fit` gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = fit(*args, **options)
+    caught = [w for w in caught if w.category is ConvergenceWarning]
+    assert len(caught) == 1
+    assert re.search(match, str(caught[0].message))
+    return model, caught[0]
+
+
+# The callback
+
+
+@every_method
+def test_a_callback_sees_the_state(method):
+    X, y = sample(200, 4)
+    states = []
+    watched = method.cut_short(X, y, callback=states.append)
+    assert states
+    for state in states:
+        assert type(state) is ordinal.State
+        assert state.method == method.fit.__name__
+        assert type(state.n_iter) is int
+        assert type(state.violation) is float
+        assert state.tol == watched.convergence.tol
+    assert all(a.n_iter <= b.n_iter for a, b in itertools.pairwise(states))
+    assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(states))
+    assert states[0].seconds > 0
+    assert states[-1].seconds <= watched.convergence.seconds
+    assert states[-1].n_iter <= np.sum(watched.convergence.n_iter)
+    # one that says nothing changes nothing
+    assert solution(watched) == solution(method.cut_short(X, y))
+
+
+@every_method
+def test_a_callback_that_returns_a_true_value_ends_the_fit(method):
+    X, y = method.endless_rows()
+    states = []
+
+    def stop_the_second_time(state):
+        states.append(state)
+        return "yes" if len(states) == 2 else None
+
+    model, warning = warned(
+        method, X, y, **method.endless, callback=stop_the_second_time,
+        match=rf"^{method.fit.__name__}: stopped after \d+ steps, .*; the callback retu"
+    )  # fmt: skip
+    assert len(states) == 2
+    assert warning.category is ConvergenceWarning
+    c = model.convergence
+    assert c.status is Status.STOPPED
+    assert not c.converged
+    assert c.tol == states[0].tol
+    assert np.isfinite(method.numbers(model, X[:9])).all()
+    assert set(model.predict(X[:9]).tolist()) <= set(y.tolist())
+
+
+@every_method
+def test_what_a_callback_raises_passes_through(method):
+    X, y = sample(60, 3)
+    error = LookupError("from the callback")
+
+    def fail(state):
+        raise error
+
+    with pytest.raises(LookupError) as caught:
+        method(X, y, callback=fail)
+    assert caught.value is error
+    method.cut_short(X, y)  # nothing is left broken
+
+
+# Limits
+
+
+@every_method
+def test_max_time_ends_a_fit(method):
+    X, y = method.endless_rows()
+    model, _ = warned(
+        method, X, y, **method.endless, max_time=1e-3,
+        match=r": max_time after \d+ steps, .*; raise max_time or tol",
+    )  # fmt: skip
+    c = model.convergence
+    assert c.status is Status.MAX_TIME
+    assert c.seconds >= 1e-3
+    assert np.isfinite(method.numbers(model, X[:9])).all()
+
+
+@every_method
+def test_a_limit_of_steps_is_reported_at_the_line_that_called(method):
+    X, y = sample(60, 3)
+    options = {**method.variant, **method.brief}
+    message = (
+        rf"^{method.fit.__name__}: \w+ after \d+ steps, violation \d.*e[+-]\d+ against "
+        rf"tol \d.*e[+-]\d+(, relative duality gap .*)?; {method.advice}"
+    )
+    model, warning = warned(method.fit, X, y, **options, match=message)
+    assert warning.filename.endswith("test_methods_control.py")
+    c = model.convergence
+    assert c.status in (Status.MAX_ITER, Status.N_EPOCHS)
+    assert np.max(c.violation) > c.tol
+    assert set(model.predict(X).tolist()) <= {0, 1, 2}
+
+
+@which(takes="probability")
+def test_a_fold_that_falls_short_is_reported(method):
+    X, y = sample(60, 3)
+    options = {**method.brief, "probability": True}
+    model, _ = warned(
+        method, X, y, **options, match=f"^{method.fit.__name__}: max_iter"
+    )
+    assert model.convergence.status is Status.MAX_ITER
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@every_method
+def test_a_fit_that_converges_says_nothing(method):
+    X, y = sample(60, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = method.fit(X, y, **method.variant)
+    c = model.convergence
+    assert c.converged
+    assert c.status is Status.CONVERGED
+    assert np.max(c.violation) <= c.tol
+    assert c.seconds > 0
+    assert np.sum(c.n_iter) > 0
+    if c.dual is None:
+        assert np.isnan(c.gap)
+    else:
+        assert np.all(c.gap == np.subtract(c.primal, c.dual))
+        assert np.all(np.asarray(c.gap) >= -1e-9)
+
+
+# Ctrl-C
+
+
+def pressed_in(method: Method, n_threads):
+    """Ctrl-C some time after the first callback of a fit that would take minutes."""
+    X, y = method.endless_rows()
+    seen = []
+
+    def press_soon(state):
+        if not seen:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+        seen.append(state)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisorderedThresholdsWarning)
+        options = {**method.variant, **method.endless, "n_threads": n_threads}
+        method.fit(X, y, **options, callback=press_soon, max_time=120.0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+@pytest.mark.parametrize("n_threads", [1, 2])
+@every_method
+def test_ctrl_c_ends_a_fit(method, n_threads):
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    threads = threading.active_count()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pressed_in(method, n_threads)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert threading.active_count() <= threads
+    X, y = sample(50, 3)
+    method.cut_short(X, y, n_threads=n_threads)  # nothing is left broken
