@@ -16,12 +16,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import as_array, as_real
+from ._input.checks import as_real
+from ._input.scores import score_tables, scores_of
 from ._input.sparse import frozen
 from ._numerics.tails import chi2_tail, f_tail, range_quantile
 
+__all__ = [
+    "Friedman",
+    "SignedRank",
+    "WinDrawLoss",
+    "friedman",
+    "wilcoxon",
+    "win_draw_loss",
+]
+
 _MAX_EXACT = 50  # pairs: the 2^50 signs are counted exactly
 _ROUNDING = 1e-12
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class SignedRank(NamedTuple):
@@ -72,7 +86,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
     >>> wilcoxon([0.30, 0.28, 0.35, 0.31, 0.29], [0.31, 0.30, 0.38, 0.35, 0.34])
     SignedRank(plus=0.0, minus=15.0, p_value=0.0625, exact=True)
     """
-    a, b = _scores(a, "a", 1), _scores(b, "b", 1)
+    a, b = scores_of(a, "a", 1), scores_of(b, "b", 1)
     if a.size != b.size or a.size == 0:
         raise ValueError(
             f"a and b must have the same length > 0, got {a.size} and {b.size}"
@@ -163,7 +177,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
     >>> round(result.F_p, 4), round(result.critical_difference, 4)
     (0.0037, 1.9136)
     """
-    scores = _scores(scores, "scores", 2)
+    scores = scores_of(scores, "scores", 2)
     N, k = scores.shape
     if min(N, k) < 2:
         raise ValueError(
@@ -248,35 +262,6 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     win, loss = pairs.sum(axis=1), pairs.sum(axis=0)
     draw = len(tables) * (k - 1) - win - loss
     return WinDrawLoss(*map(frozen, (pairs, win, draw, loss)))
-
-
-def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
-    """The (n_folds, k) tables of scores, one or more, each with the same k >= 2."""
-    tables = [_scores(table, f"scores[{i}]", 2) for i, table in enumerate(scores)]
-    if not tables:
-        raise ValueError("scores must not be empty")
-    k = tables[0].shape[1]
-    for i, table in enumerate(tables):
-        if table.shape[1] != k or k < 2 or len(table) == 0:
-            raise ValueError(
-                f"scores[{i}] must have a row or more and a column for each of "
-                f"{max(k, 2)} methods, got shape {table.shape}"
-            )
-    return tables
-
-
-def _scores(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    a = as_array(values, name)
-    if a.ndim != ndim:
-        raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {a.dtype}")
-    bad = np.argwhere(~np.isfinite(a))
-    if bad.size:
-        raise ValueError(
-            f"{name} must be finite, got {a[tuple(bad[0])]} in row {bad[0][0]}"
-        )
-    return a.astype(np.float64)
 
 
 def _check_level(alpha: float) -> None:

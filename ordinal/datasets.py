@@ -6,6 +6,12 @@ import numpy as np
 
 from ._input.checks import check_count, check_nonnegative, resolve_rng
 
+__all__ = ["make_gaussians", "make_tlssvor"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def make_gaussians(
     n_per_rank: int = 100, *, rng: int | np.random.Generator = 0

@@ -7,6 +7,7 @@ place. `Linear`, `Polynomial` and `RBF` also take CSR rows, `Pearson` takes NaN.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._input.checks import check_count, check_nonnegative, check_positive
 from ._input.sparse import CSR, frozen
@@ -31,7 +32,7 @@ class Linear:
     11.0
     """
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         return inner_products(A, B)
 
 
@@ -57,7 +58,7 @@ class Polynomial:
         check_positive(gamma=self.gamma)
         check_nonnegative(coef0=self.coef0)
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         return (self.gamma * inner_products(A, B) + self.coef0) ** self.degree
 
 
@@ -82,7 +83,7 @@ class RBF:
     def __post_init__(self) -> None:
         check_positive(gamma=self.gamma)
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         out = inner_products(A, B)
         _kernel_values.rbf(
             out, squared_norms(A), squared_norms(B), float(self.gamma), out
@@ -111,7 +112,7 @@ class ARD:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", _relevances(self.gamma))
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         root = np.sqrt(self.gamma)
         return RBF(1.0)(_times_columns(A, root), _times_columns(B, root))
 
@@ -137,7 +138,7 @@ class LinearARD:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", _relevances(self.gamma))
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         root = np.sqrt(self.gamma)
         return inner_products(_times_columns(A, root), _times_columns(B, root))
 
@@ -164,7 +165,7 @@ class Pearson:
     array([[-1.    , -0.2236]])
     """
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         return inner_products(z_scores(A), z_scores(B))
 
 
@@ -172,11 +173,11 @@ class Pearson:
 class Precomputed:
     """The values themselves: X is k(rows, training rows), at fit a symmetric matrix."""
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         raise TypeError("a Precomputed kernel holds no rule for new rows; pass values")
 
 
-def _relevances(gamma) -> np.ndarray:
+def _relevances(gamma: ArrayLike) -> np.ndarray:
     values = np.array(gamma, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"gamma must be a vector, got shape {values.shape}")
@@ -189,7 +190,7 @@ def _relevances(gamma) -> np.ndarray:
     return frozen(values)
 
 
-def _times_columns(A, factor: np.ndarray) -> np.ndarray:
+def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     """A scaled by column, checked: broadcasting would hide a wrong width."""
     if isinstance(A, CSR):
         raise TypeError("the ARD kernels take dense rows")
@@ -198,4 +199,5 @@ def _times_columns(A, factor: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"rows of shape {A.shape} do not have the {factor.size} features of gamma"
         )
-    return A * factor
+    scaled: np.ndarray = A * factor
+    return scaled

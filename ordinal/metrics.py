@@ -23,7 +23,7 @@ distance between them. Every metric takes (y_true, y_pred, *, labels, sample_wei
 `rps` and `log_loss` probabilities in the place of `y_pred`.
 """
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,27 @@ from numpy.typing import ArrayLike
 from ._input.checks import as_array, check_choice, check_nonnegative, listed
 from ._input.labels import declared_categories, read_labels
 from ._input.weights import sample_weights
+
+__all__ = [
+    "accuracy_off",
+    "amae",
+    "cem",
+    "confusion_matrix",
+    "gmsec",
+    "kappa",
+    "kendall",
+    "log_loss",
+    "mae",
+    "mmae",
+    "mze",
+    "oci",
+    "rps",
+    "spearman",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def mze(
@@ -314,11 +335,11 @@ def cem(
     share = np.bincount(a, weight, minlength=labels.size) / weight.sum()
     below = np.concatenate([[0.0], np.cumsum(share)])  # (r + 1,)
 
-    def closeness(p):
+    def closeness(p: np.ndarray) -> np.ndarray:
         between = np.where(a < p, below[p] - below[a], below[a + 1] - below[p + 1])
         between = np.maximum(between, share[a])  # a is in it, also when rounded
         with np.errstate(divide="ignore"):  # a class whose rows all have weight 0
-            return -np.log2(share[p] / 2 + np.where(a == p, 0.0, between))
+            return np.asarray(-np.log2(share[p] / 2 + np.where(a == p, 0.0, between)))
 
     return _mean(closeness(p), weight) / _mean(closeness(a), weight)
 
@@ -327,7 +348,7 @@ def kappa(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    weights: str = "quadratic",
+    weights: Literal["linear", "quadratic"] = "quadratic",
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
@@ -736,21 +757,23 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[rows] @ weight[rows] / weight.sum())
 
 
-def _class_maes(y_true, y_pred, labels, sample_weight) -> np.ndarray:
+def _class_maes(*arguments: Any) -> np.ndarray:
     """MAE of the rows of every class that is present in y_true."""
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, _ = _ranks(*arguments)
     total = np.bincount(a, weight)
     present = total > 0
-    return np.bincount(a, weight * np.abs(a - p))[present] / total[present]
+    return np.asarray(np.bincount(a, weight * np.abs(a - p))[present] / total[present])
 
 
-def _table(y_true, y_pred, labels, sample_weight) -> np.ndarray:
+def _table(*arguments: Any) -> np.ndarray:
     """C of the module's docstring in a unit that does not overflow."""
-    a, p, weight, labels = _ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, labels = _ranks(*arguments)
     return _count(a, p, weight, labels.size)
 
 
-def _count(a: np.ndarray, p: np.ndarray, weight: np.ndarray | None, r: int):
+def _count(
+    a: np.ndarray, p: np.ndarray, weight: np.ndarray | None, r: int
+) -> np.ndarray:
     return np.bincount(a * r + p, weight, minlength=r * r).reshape(r, r)
 
 

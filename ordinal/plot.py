@@ -13,16 +13,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._input.checks import check_count
-from .comparison import Friedman, score_tables
+from ._input.scores import score_tables
+from .comparison import Friedman
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from .xofm import XofmModel
 
+__all__ = [
+    "boxplots_by_size",
+    "contributions",
+    "critical_difference",
+    "interaction",
+    "score_functions",
+]
+
 # Okabe and Ito's colours, which the colour-blind can tell apart; grey for their black,
 # on which a median is not seen.
-PALETTE = (
+_PALETTE = (
     "#0072B2",
     "#E69F00",
     "#009E73",
@@ -33,6 +42,10 @@ PALETTE = (
     "#999999",
 )
 _HATCHES = ("", "////", "....", "xxxx")  # of the 1st, 2nd, ... eight methods
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _pyplot() -> Any:
@@ -49,13 +62,14 @@ def _axes(ax: Axes | None, width: float, height: float) -> Axes:
     """The caller's axes, or those of a new figure of that size in inches."""
     if ax is not None:
         return ax
-    return _pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+    made: Axes = _pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+    return made
 
 
 def _style(method: int) -> dict[str, str]:
     """Fill of a method; all differ for the first 32."""
-    row, column = divmod(method, len(PALETTE))
-    return {"facecolor": PALETTE[column], "hatch": _HATCHES[row % len(_HATCHES)]}
+    row, column = divmod(method, len(_PALETTE))
+    return {"facecolor": _PALETTE[column], "hatch": _HATCHES[row % len(_HATCHES)]}
 
 
 def _names(names: Sequence[str], k: int) -> list[str]:
@@ -143,7 +157,9 @@ def critical_difference(
         )
     for (best, worst), row in zip(bars, row_of_bar, strict=True):
         x, y = [rank[best] - edge / 2, rank[worst] + edge / 2], -(0.5 * row + 0.6)
-        ax.plot(x, [y, y], color=PALETTE[0], lw=4, clip_on=False, solid_capstyle="butt")
+        ax.plot(
+            x, [y, y], color=_PALETTE[0], lw=4, clip_on=False, solid_capstyle="butt"
+        )
     ax.plot([k, k - cd], [2.6, 2.6], color="black", marker="|", lw=1.5, clip_on=False)
     ax.annotate(
         rf"CD = {cd:.2f}, $\alpha$ = {result.alpha:g}",
@@ -321,15 +337,15 @@ def score_functions(
 def _score_function(ax: Axes, f: Any, of_categories: bool) -> None:
     ax.axhline(0, color="0.8", lw=0.8, zorder=0)
     if of_categories:
-        ax.bar(range(len(f.at)), f.score, color=PALETTE[0], width=0.7)
+        ax.bar(range(len(f.at)), f.score, color=_PALETTE[0], width=0.7)
         _category_ticks(ax, "x", f.at)
         end = len(f.at) - 0.5
     else:
-        ax.plot(f.at, f.score, color=PALETTE[0], marker="o", ms=3, lw=1.5)
+        ax.plot(f.at, f.score, color=_PALETTE[0], marker="o", ms=3, lw=1.5)
         ax.locator_params(axis="x", nbins=4)
         end = f.at[-1] + 0.08 * ((f.at[-1] - f.at[0]) or 1.0)
     if abs(f.missing) > 1e-9 * np.abs(f.score).max(initial=1.0):
-        ax.plot(end, f.missing, "o", c=PALETTE[5], mfc="none", label="missing")
+        ax.plot(end, f.missing, "o", c=_PALETTE[5], mfc="none", label="missing")
         ax.legend(frameon=False, fontsize="small", handletextpad=0.1, loc="best")
     ax.set_xlabel(f.name)
     ax.margins(x=0.05, y=0.1)
@@ -461,7 +477,7 @@ def contributions(
         labels.append(f"{others.size} others")
         lengths.append(values[others].sum())
     ax = _axes(ax, 6.4, 0.9 + 0.3 * len(lengths))
-    colours = ["0.6", *(PALETTE[5] if v < 0 else PALETTE[0] for v in lengths[1:])]
+    colours = ["0.6", *(_PALETTE[5] if v < 0 else _PALETTE[0] for v in lengths[1:])]
     bars = ax.barh(range(len(lengths)), lengths, color=colours, height=0.7)
     ax.bar_label(bars, fmt="%+.2f", padding=3, fontsize="small")
     ax.axvline(0, color="black", lw=0.8)

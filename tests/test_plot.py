@@ -184,7 +184,7 @@ def test_the_legend_tells_methods_apart():
     shown = [(p.get_facecolor(), p.get_hatch()) for p in legend.get_patches()]
     assert shown == fills
     assert len(set(fills)) == 20
-    assert fills[0][0] == to_rgba(plot.PALETTE[0])
+    assert fills[0][0] == to_rgba(plot._PALETTE[0])
     ax.figure.canvas.draw()
     assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
 

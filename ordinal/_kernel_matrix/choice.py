@@ -1,27 +1,30 @@
 """Which kernel an argument means, and what a kernel can do."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .._input.checks import check_choice, check_positive
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._numerics.rows import strips
+from .._numerics.rows import Rows, strips
 from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
 
-NAMED = {
+Kernel = Callable[[Any, Any], np.ndarray]  # k(A, B) for rows of A and B
+
+NAMED: dict[str, type] = {
     cls.__name__: cls
     for cls in (Linear, Polynomial, RBF, ARD, LinearARD, Pearson, Precomputed)
 }
 
 
-def takes_missing(kernel) -> bool:
+def takes_missing(kernel: Kernel) -> bool:
     """Whether the kernel has a use for rows with NaN, entries that are not known."""
     return isinstance(kernel, Pearson)
 
 
-def make_kernel(kernel, gamma, problem: Problem) -> Callable:
+def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> Kernel:
     """The kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
 
     gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
@@ -31,12 +34,11 @@ def make_kernel(kernel, gamma, problem: Problem) -> Callable:
         check_choice("kernel", kernel, ("rbf", "linear", "polynomial", "precomputed"))
     elif isinstance(kernel, type) or not callable(kernel):
         raise TypeError(f"kernel must be a name or a callable k(A, B), got {kernel!r}")
-    takes_gamma = isinstance(kernel, str) and kernel in ("rbf", "polynomial")
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
     else:
         check_positive(gamma=gamma)
-    if not takes_gamma:
+    if not (isinstance(kernel, str) and kernel in ("rbf", "polynomial")):
         if gamma != "scale":
             raise ValueError(
                 f"gamma={gamma!r} has no effect on kernel={kernel!r}: only the named "
@@ -66,7 +68,7 @@ def gamma_scale(problem: Problem) -> float:
     return 1 / (problem.n_features * total) if total > rounding else 1.0
 
 
-def check_precomputed(K) -> None:
+def check_precomputed(K: Rows) -> None:
     """Raise ValueError unless K is square and symmetric."""
     if isinstance(K, CSR):
         raise TypeError("X must be a dense matrix with kernel='precomputed'")

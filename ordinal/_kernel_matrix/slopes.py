@@ -1,11 +1,16 @@
 """How kernel values change with ln gamma."""
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import ARD, RBF, LinearARD
+from .choice import Kernel
 
 
-def gamma_slopes(kernel, A, B, K: np.ndarray, G: np.ndarray) -> np.ndarray:
+def gamma_slopes(
+    kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
+) -> np.ndarray:
     """How <G, k(A, B)> changes with ln gamma, (p,), where K = k(A, B).
 
     One entry a gamma; none for a kernel that has none to be learned. O(n m d).
@@ -18,14 +23,16 @@ def gamma_slopes(kernel, A, B, K: np.ndarray, G: np.ndarray) -> np.ndarray:
         centre = A.mean(axis=0)  # far from 0, squares would cancel
         A, B, N = A - centre, B - centre, G * K
         squares = N.sum(axis=1) @ A**2 + N.sum(axis=0) @ B**2
-        return kernel.gamma * (2 * np.einsum("ij,ij->j", A, N @ B) - squares)
+        return np.asarray(
+            kernel.gamma * (2 * np.einsum("ij,ij->j", A, N @ B) - squares)
+        )
     if isinstance(kernel, LinearARD):
-        return kernel.gamma * np.einsum("ij,ij->j", A, G @ B)
+        return np.asarray(kernel.gamma * np.einsum("ij,ij->j", A, G @ B))
     return np.empty(0)
 
 
-def diagonal_slopes(kernel, X, c: np.ndarray) -> np.ndarray:
+def diagonal_slopes(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     """The same of sum_i c_i k(x_i, x_i)."""
     if isinstance(kernel, LinearARD):
-        return kernel.gamma * (c @ X**2)
+        return np.asarray(kernel.gamma * (c @ X**2))
     return np.zeros(np.size(kernel.gamma) if isinstance(kernel, RBF | ARD) else 0)

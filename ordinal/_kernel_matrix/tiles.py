@@ -1,16 +1,28 @@
 """Values of a kernel for many pairs of rows, tile by tile."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import numpy as np
 
 from .._input.sparse import CSR
-from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
+from .._numerics.rows import (
+    TILE,
+    Index,
+    Rows,
+    inner_products,
+    squared_norms,
+    strips,
+    take,
+    z_scores,
+)
 from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
-from .choice import NAMED
+from .choice import NAMED, Kernel
 
 
-def values_of(kernel, A, B) -> np.ndarray:
+def values_of(kernel: Kernel, A: Rows, B: Rows) -> np.ndarray:
     """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
     K = np.asarray(kernel(A, B))
     if K.shape != (len(A), len(B)):
@@ -22,7 +34,7 @@ def values_of(kernel, A, B) -> np.ndarray:
     return K
 
 
-def diagonal_of(kernel, X) -> np.ndarray:
+def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
     """k(x, x) for every row of X (or of a precomputed matrix)."""
     n = len(X)
     if isinstance(kernel, Precomputed):
@@ -55,7 +67,12 @@ class Evaluator:
     """
 
     def __init__(
-        self, kernel, A, B, n_threads: int = 1, products: "Products | None" = None
+        self,
+        kernel: Kernel,
+        A: Any,
+        B: Any,
+        n_threads: int = 1,
+        products: "Products | None" = None,
     ):
         if isinstance(kernel, Pearson):  # the linear kernel of rows made once
             kernel, same = Linear(), B is A
@@ -75,7 +92,13 @@ class Evaluator:
                     "CSR rows go with the linear, polynomial and RBF kernels only"
                 )
 
-    def tile(self, rows, columns, out: np.ndarray, scratch=None) -> np.ndarray:
+    def tile(
+        self,
+        rows: Index,
+        columns: Index,
+        out: np.ndarray,
+        scratch: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Fill out, float32 or float64, with k(A[rows], B[columns]).
 
         `scratch` is room for as many doubles; a new tile's memory costs more to fetch
@@ -148,8 +171,8 @@ class Evaluator:
 
         self._each(strip, strips(self.shape[0]))
 
-    def _each(self, call, arguments) -> None:
-        arguments = list(arguments)  # a thread costs more than a few small tiles
+    def _each(self, call: Callable[[slice], None], strips: Iterable[slice]) -> None:
+        arguments = list(strips)  # a thread costs more than a few small tiles
         n_threads = min(self.n_threads, len(arguments)) if self.concurrent else 1
         with Pool(n_threads) as pool:
             pool.run(call, arguments)
@@ -162,11 +185,11 @@ class Products:
     all. Several threads may ask; at worst a tile is computed twice.
     """
 
-    def __init__(self, X):
+    def __init__(self, X: Rows):
         self.X, self.norms = X, squared_norms(X)
         self._tiles: dict[tuple[int, int, int], np.ndarray] = {}
 
-    def tile(self, rows: slice, columns: slice) -> np.ndarray:
+    def tile(self, rows: slice, columns: Any) -> np.ndarray:
         """<x_i, x_j> for i of rows and j of columns; not to be written to."""
         key = rows.start, columns.start, columns.stop
         if key not in self._tiles:
@@ -174,7 +197,9 @@ class Products:
         return self._tiles[key]
 
 
-def on_itself(kernel, X, n_threads: int, products: Products | None = None) -> Evaluator:
+def on_itself(
+    kernel: Kernel, X: Rows, n_threads: int, products: Products | None = None
+) -> Evaluator:
     """k(X, X) of the training rows X, or of a precomputed matrix X."""
     columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X
     return Evaluator(kernel, X, columns, n_threads, products)

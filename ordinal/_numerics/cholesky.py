@@ -6,6 +6,8 @@ columns, so the speed is BLAS's, the memory is the caller's matrix, and the
 interpreter gets a turn several times a second at any size.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .._solvers import _triangular
@@ -13,7 +15,7 @@ from .._solvers import _triangular
 BLOCK = 128
 
 
-def _strips(start: int, stop: int):
+def _strips(start: int, stop: int) -> Iterator[slice]:
     """Slices of range(start, stop) narrow enough that a product takes a few hundredths
     of a second at 10 000 rows."""
     return (slice(i, min(i + 1024, stop)) for i in range(start, stop, 1024))

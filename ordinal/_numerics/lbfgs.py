@@ -22,6 +22,7 @@ _ROUNDING = 1e-12  # of a value, relative to it
 _TRIALS = 40  # points on one line
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+Pair = tuple[np.ndarray, np.ndarray, float]  # (s, y, 1 / s'y) of a step
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +95,7 @@ def minimize(
     """
     here = Point(x, *fun(x))
     n_iter, n_eval, status = 0, 1, None
-    pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=memory)
+    pairs: deque[Pair] = deque(maxlen=memory)
     if not here.finite:
         raise ValueError("the function is not finite at the given point")
     while np.abs(here.gradient).max(initial=0.0) > tol:
@@ -128,7 +129,7 @@ def minimize(
     )
 
 
-def _direction(pairs, gradient: np.ndarray) -> np.ndarray:
+def _direction(pairs: deque[Pair], gradient: np.ndarray) -> np.ndarray:
     """-H gradient, H the inverse Hessian that the pairs (s, y, 1 / s'y) imply."""
     d = -gradient
     if not pairs:

@@ -1,17 +1,22 @@
 """Rows of a matrix that is dense or CSR: some of them, their products and norms."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._input.sparse import CSR
 from .._solvers import _kernel_values
+
+Rows = np.ndarray | CSR
+Index = slice | np.ndarray
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
-def take(X, rows):
+def take(X: Rows, rows: Index) -> Any:
     """Rows of a dense or CSR matrix, by slice or indices."""
     return X.rows(rows) if isinstance(X, CSR) else X[rows]
 
@@ -21,14 +26,17 @@ def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
     return (slice(i, min(i + width, n)) for i in range(start, n, width))
 
 
-def inner_products(A, B, out: np.ndarray | None = None) -> np.ndarray:
+def inner_products(
+    A: ArrayLike | CSR, B: ArrayLike | CSR, out: np.ndarray | None = None
+) -> np.ndarray:
     """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64,
     C-contiguous. `out`, if given, may be used for the result."""
     if not isinstance(A, CSR):
         if isinstance(B, CSR):
             return np.ascontiguousarray(inner_products(B, A).T)
-        A, B = (np.asarray(M, dtype=np.float64) for M in (A, B))
+        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
         return np.matmul(A, B.T, out=out)
+    B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
         raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")
     if out is None:
@@ -55,7 +63,7 @@ def _parts(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return A.indptr, A.indices, A.data
 
 
-def squared_norms(A) -> np.ndarray:
+def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
     """|a|^2 for every row; ValueError where it overflows, for inf - inf is NaN."""
     with np.errstate(over="ignore"):  # seen by the check
         if isinstance(A, CSR):
@@ -69,7 +77,7 @@ def squared_norms(A) -> np.ndarray:
     return norms
 
 
-def z_scores(A) -> np.ndarray:
+def z_scores(A: ArrayLike | CSR) -> np.ndarray:
     """Rows whose inner products are those of `Pearson`: z / sqrt(d)."""
     if isinstance(A, CSR):
         raise TypeError("the Pearson kernel takes dense rows")
@@ -80,14 +88,14 @@ def z_scores(A) -> np.ndarray:
     known = ~np.isnan(A)
     count = np.maximum(known.sum(axis=1, keepdims=True), 1)
 
-    def mean(D):
-        return D.sum(axis=1, keepdims=True) / count
+    def mean(D: np.ndarray) -> np.ndarray:
+        return np.asarray(D.sum(axis=1, keepdims=True) / count)
 
     A = np.where(known, A, 0.0)
     # powers of two, so that no square overflows or vanishes
-    A = np.ldexp(A, -np.frexp(np.abs(A).max(axis=1, keepdims=True))[1])
-    centre = mean(A)
-    D = np.where(known, A - centre, 0.0)
+    scaled = np.ldexp(A, -np.frexp(np.abs(A).max(axis=1, keepdims=True))[1])
+    centre = mean(scaled)
+    D = np.where(known, scaled - centre, 0.0)
     sd = np.sqrt(mean(D * D))
     varies = sd > 4 * np.finfo(np.float64).eps * np.abs(centre)
-    return D / np.where(varies, sd * np.sqrt(A.shape[1]), np.inf)
+    return D / np.where(varies, sd * np.sqrt(D.shape[1]), np.inf)

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
 
 from .._input.checks import check_count
 from .._solvers import _build_info
+
+Argument = TypeVar("Argument")
 
 _forked = False
 _GROUPS = Path("/sys/fs/cgroup")
@@ -108,18 +111,22 @@ class Pool:
     def __enter__(self) -> "Pool":
         return self
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def submit(self, call: Callable, argument) -> Future | None:
+    def submit(
+        self, call: Callable[[Argument], Any], argument: Argument
+    ) -> Future[Any] | None:
         """Begin call(argument) beside what goes on here; None if it is done already."""
         if self._executor is None:
             call(argument)
             return None
         return self._executor.submit(call, argument)
 
-    def run(self, call: Callable, arguments: Iterable) -> None:
+    def run(
+        self, call: Callable[[Argument], Any], arguments: Iterable[Argument]
+    ) -> None:
         """call(argument) for each; returns when all have."""
         for future in [self.submit(call, argument) for argument in arguments]:
             if future is not None:

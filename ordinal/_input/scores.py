@@ -1,0 +1,38 @@
+"""Scores of methods on folds and data sets become arrays."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .checks import as_array
+
+
+def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
+    """The (n_folds, k) tables of scores, one or more, each with the same k >= 2."""
+    tables = [scores_of(table, f"scores[{i}]", 2) for i, table in enumerate(scores)]
+    if not tables:
+        raise ValueError("scores must not be empty")
+    k = tables[0].shape[1]
+    for i, table in enumerate(tables):
+        if table.shape[1] != k or k < 2 or len(table) == 0:
+            raise ValueError(
+                f"scores[{i}] must have a row or more and a column for each of "
+                f"{max(k, 2)} methods, got shape {table.shape}"
+            )
+    return tables
+
+
+def scores_of(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
+    """A vector or matrix of finite scores, float64."""
+    a = as_array(values, name)
+    if a.ndim != ndim:
+        raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {a.dtype}")
+    bad = np.argwhere(~np.isfinite(a))
+    if bad.size:
+        raise ValueError(
+            f"{name} must be finite, got {a[tuple(bad[0])]} in row {bad[0][0]}"
+        )
+    return a.astype(np.float64)
