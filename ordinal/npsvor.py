@@ -21,7 +21,7 @@ row, so it is 0 just at the optimum, and                                        
 
     gap <= violation / 2 * sum_i (hi_i - lo_i)
 
-where violation is that of `_smo` (KKT) and b the middle of its interval.
+where violation is that of `_dual/program.py` (KKT) and b the middle of its interval.
 
 H. Wang, Y. Shi, L. Niu, Y. Tian, "Nonparallel support vector ordinal regression", IEEE
 Transactions on Cybernetics 47(10):3306-3317, 2017. (4), (8), (10), Algorithm 2. The
@@ -37,10 +37,13 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._dual.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor, solve_admm
-from ._dual.driver import LEAST_ROWS, Face, feasible, mend
+from ._dual.admm import solve_admm
+from ._dual.driver import Solution, least_rows, solve
+from ._dual.factors import Factor, LowRankFactor, exact_factor
+from ._dual.feasible import project, restore_sums
 from ._dual.gram import Gram
-from ._dual.smo import Solution, solve
+from ._dual.pivoting import Pivoting
+from ._dual.program import Program
 from ._input.checks import (
     all_options,
     check_choice,
@@ -500,41 +503,15 @@ def _admm_options(solver, rho, e_abs, e_rel, polish, rank) -> dict:
     return options
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Dual:
-    """Boxes and slopes of (D), one row a rank that has training rows."""
-
-    lo: np.ndarray
-    hi: np.ndarray
-    pn: np.ndarray
-    pp: np.ndarray
-
-    def primal(self, g, G, b) -> np.ndarray:
-        """Values of (P) at w = sum_i g_i phi(x_i), from g and G = Kg alone."""
-        f = G + b[:, None]
-        # a row's loss is the conjugate of its phi on its box, at -f: at one of the
-        # box's ends or at the kink
-        ends = np.maximum(-self.hi * (f + self.pp), -self.lo * (f + self.pn))
-        half = 0.5 * np.einsum("ij,ij->i", g, G)
-        return half + np.maximum(ends, 0).sum(axis=1)
-
-    def phi(self, g) -> np.ndarray:
-        """The sum of phi_i(g_i) for each rank."""
-        return np.where(g > 0, self.pp * g, self.pn * g).sum(axis=1)
-
-    def dual(self, g, G) -> np.ndarray:
-        """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
-        return -(0.5 * np.einsum("ij,ij->i", g, G) + self.phi(g))
-
-
-def _dual(problem: Problem, point: tuple, cost: np.ndarray) -> _Dual:
+def _program(problem: Problem, point: tuple, cost: np.ndarray) -> Program:
+    """(D) of every rank that has training rows, a problem each."""
     C1, C2, epsilon = point
-    ranks = np.flatnonzero(problem.present)[:, None]
+    ranks = np.flatnonzero(problem.present)[:, None, None]
     own, above = problem.rank == ranks, problem.rank > ranks
     other = C2 * problem.weight * cost[problem.rank, ranks]
     C = np.where(own, C1 * problem.weight, other)
     outer = np.where(above, -1.0, 1.0)  # slope of phi where y_i != k
-    return _Dual(
+    return Program(
         lo=np.where(above, 0.0, -C),
         hi=np.where(own | above, C, 0.0),
         pn=np.where(own, -epsilon, outer),
@@ -562,10 +539,10 @@ class _Job:
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         """A model a point, and the numbers of its support rows."""
-        duals = [_dual(problem, point, self.cost) for point in self.points]
+        programs = [_program(problem, point, self.cost) for point in self.points]
         if self.solver == "smo":
-            return self._smo(problem, duals, self.max_iter, None, products)
-        return self._admm(problem, duals, products, **self.admm)
+            return self._smo(problem, programs, self.max_iter, None, products)
+        return self._admm(problem, programs, products, **self.admm)
 
     def calibrate(
         self, problem: Problem, models: list[NpsvorModel], fold: np.ndarray
@@ -594,47 +571,50 @@ class _Job:
     def _smo(
         self,
         problem: Problem,
-        duals: list[_Dual],
+        programs: list[Program],
         max_iter: int,
         starts: list | None,
         products: Products | None,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         gram = Gram(
-            self.kernel, problem.X, self.cache_mb, self.n_threads, LEAST_ROWS, products
+            self.kernel,
+            problem.X,
+            self.cache_mb,
+            self.n_threads,
+            least_rows(1),
+            products,
         )
-        r = len(duals[0].lo)
-        faces = [Face(gram, np.zeros(1), share=r) for _ in range(r)]
+        g, s = np.zeros_like(programs[0].lo), None
+        pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
         models: list[NpsvorModel] = []
         used: list[np.ndarray] = []
-        g, s = np.zeros_like(duals[0].lo), None
-        for i, dual in enumerate(duals):
+        for i, program in enumerate(programs):
             if starts is not None:
                 g = starts[i]
             elif s is not None:
-                g = mend(_ahead(s, duals[i - 1], dual), dual.lo, dual.hi)
+                g = _ahead(s, programs[i - 1], program)
+                g = restore_sums(g, program.lo, program.hi)
             s = solve(
-                gram, g, dual.lo, dual.hi, dual.pn, dual.pp, tol=self.tol,
-                max_iter=max_iter, n_threads=self.n_threads, monitor=self.monitor,
-                faces=faces,
+                gram, program, g, tol=self.tol, max_iter=max_iter,
+                n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
             )  # fmt: skip
-            rows = np.flatnonzero(s.g.any(axis=0))
+            rows = np.flatnonzero(s.g.any(axis=(0, 1)))
             used.append(rows)
             models.append(
                 self._model(
-                    problem, rows, s.g[:, rows].T, s.b, s.g, s.G,
-                    primal=dual.primal(s.g, s.G, s.b), dual=dual.dual(s.g, s.G),
+                    problem, program, s.g, s.f, -s.b[:, 0], rows, s.g[:, 0, rows].T,
                     status=s.status, n_iter=s.n_iter, violation=s.violation,
-                    tol=self.tol,
+                    tol=self.tol, dual=_dual(program, s.g, s.f),
                 )
             )  # fmt: skip
         return models, used
 
     def _admm(
-        self, problem: Problem, duals: list[_Dual], products,
+        self, problem: Problem, programs: list[Program], products,
         rho, e_abs, e_rel, polish, rank,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:  # fmt: skip
-        X, n_ranks = problem.X, duals[0].lo.shape[0]
-        factor: DenseFactor | ThinFactor | LowRankFactor
+        X, n_ranks = problem.X, len(programs[0].lo)
+        factor: Factor
         if rank is None:
             # far from what the residuals can see
             allowed = 1e-4 * rho * min(filter(None, (e_abs, e_rel)), default=0.0)
@@ -642,43 +622,42 @@ class _Job:
             factor = exact_factor(self.kernel, X, rho, allowed, threads, products)
         else:
             factor = LowRankFactor(self.kernel, X, rho, rank, self.n_threads)
-        lo, hi, pn, pp = (
-            np.concatenate([getattr(dual, name) for dual in duals])
-            for name in ("lo", "hi", "pn", "pp")
-        )
         out = solve_admm(
-            factor, lo, hi, pn, pp, rho=rho, e_abs=e_abs, e_rel=e_rel,
+            factor, programs, rho=rho, e_abs=e_abs, e_rel=e_rel,
             max_iter=self.max_iter, n_threads=self.n_threads, monitor=self.monitor,
         )  # fmt: skip
-        points = [slice(i, i + n_ranks) for i in range(0, len(lo), n_ranks)]
+        points = [slice(i, i + n_ranks) for i in range(0, len(out.g), n_ranks)]
         # the model is ADMM's g, whose sum is 0; the certificate's lower end is at the
         # nearest point that also keeps to the box
-        inside = feasible(out.g, lo, hi)
+        inside = [
+            project(out.g[point, None], program.lo, program.hi)
+            for program, point in zip(programs, points, strict=True)
+        ]
         if polish:
             del factor  # its memory is as large as that of the rows of K
             self.monitor.tol = self.tol
-            starts = [inside[point] for point in points]
-            return self._smo(problem, duals, _MAX_ITER["smo"], starts, products)
+            return self._smo(problem, programs, _MAX_ITER["smo"], inside, products)
 
-        G, G_inside = factor.product(out.g), factor.product(inside)
+        G = factor.product(out.g)
+        G_inside = factor.product(np.concatenate(inside)[:, 0])
         rows, coef = factor.support, factor.coefficients(out.g)
         models = []
-        for dual, point in zip(duals, points, strict=True):
+        for program, point, nearest in zip(programs, points, inside, strict=True):
             ratio = out.ratio[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
             models.append(
                 self._model(
-                    problem, rows, coef[:, point], out.b[point], out.g[point], G[point],
-                    primal=dual.primal(out.g[point], G[point], out.b[point]),
-                    dual=dual.dual(inside[point], G_inside[point]),
-                    status=status, n_iter=out.n_iter[point], violation=ratio, tol=1.0,
+                    problem, program, out.g[point, None], G[point], out.b[point],
+                    rows, coef[:, point], status=status, n_iter=out.n_iter[point],
+                    violation=ratio, tol=1.0,
+                    dual=_dual(program, nearest, G_inside[point]),
                 )
             )  # fmt: skip
         return models, [rows] * len(models)
 
     def _model(
-        self, problem: Problem, rows, coef, b, g, G,
-        *, status, n_iter, violation, tol, primal, dual,
+        self, problem: Problem, program: Program, g, f, b, rows, coef,
+        *, status, n_iter, violation, tol, dual,
     ) -> NpsvorModel:  # fmt: skip
         """A model of the given support rows, every array with a column a class."""
         present = problem.present
@@ -688,7 +667,9 @@ class _Job:
             out[..., present] = values
             return frozen(out)
 
-        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", g, G), 0))
+        squared = np.einsum("pn,pn->p", g[:, 0], f)
+        primal = 0.5 * squared + program.loss(f, -b[:, None])
+        norms = np.sqrt(np.maximum(squared, 0))
         return NpsvorModel(
             support=support_rows(self.kernel, problem.X, rows),
             coef=by_class(coef, 0.0),
@@ -712,17 +693,22 @@ class _Job:
         )
 
 
-def _ahead(s: Solution, old: _Dual, new: _Dual) -> np.ndarray:
+def _dual(program: Program, g: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
+    return -0.5 * np.einsum("pn,pn->p", g[:, 0], f) - program.phi(g)
+
+
+def _ahead(s: Solution, old: Program, new: Program) -> np.ndarray:
     """Where to start the next point of a path from the solution of the last.
 
     (D) along the ray through a rank's solution is a parabola: to its top, or for each
     variable as far as its box grew.
     """
-    curve = np.einsum("ij,ij->i", s.g, s.G)
+    curve = np.einsum("pn,pn->p", s.g[:, 0], s.f)
     top = -new.phi(s.g) / np.where(curve > 0, curve, np.inf)
     before, after = old.hi - old.lo, new.hi - new.lo
     growth = np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
-    return s.g * np.minimum(growth, np.maximum(top, 1.0)[:, None])
+    return s.g * np.minimum(growth, np.maximum(top, 1.0)[:, None, None])
 
 
 # Searches fit points that differ in these arguments only as a path.

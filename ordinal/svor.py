@@ -23,7 +23,7 @@ Where the rows of the cost are convex, as those of |k - j| are, the thresholds c
 in order without being told to; with others, as with Shashua-Levin's, they may not. The
 thresholds of a model minimise (P) for its f exactly, so that this holds to the last
 bit (SVOREX: they are the middle of (17)). The value of (P) less that of (D) is the
-duality gap, and with the violation v of `_thresholds` (KKT)
+duality gap, and with the violation v of `_dual/program.py` (KKT)
 
     gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)
 
@@ -46,9 +46,11 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._dual.driver import Face, mend, snap
+from ._dual.driver import Solution, least_rows, solve
+from ._dual.feasible import restore_sums, snap_to_bounds
 from ._dual.gram import Gram
-from ._dual.thresholds import Solution, Terms, least_rows, solve
+from ._dual.pivoting import Pivoting
+from ._dual.program import Program
 from ._input.checks import (
     all_options,
     check_count,
@@ -437,34 +439,33 @@ class _Job:
         products: Products | None = None,
     ) -> tuple[list[SvorModel], list[np.ndarray]]:
         """A model a C, and the numbers of its support rows."""
-        unit = self._terms(problem)
+        unit = self._program(problem)
         gram = Gram(
             self.kernel, problem.X, self.cache_mb, self.n_threads,
-            least_rows(len(unit.lo)), products,
+            least_rows(unit.lo.shape[1]), products,
         )  # fmt: skip
-        price = np.inf if unit.price is None else unit.price
-        face = Face(gram, np.ones(len(unit.lo)) / price)
+        pivoting = [Pivoting(gram, unit.curvature)]
         found: list[Solution] = []
         seconds: list[float] = []
         for i, C in enumerate(costs):
-            terms = _weighed(unit, C * problem.weight)
+            program = _weighed(unit, C * problem.weight)
             if found:
                 # (D) along the ray through the last solution is a parabola: to its top,
                 # or as far as the boxes grew
                 s = found[-1]
-                curve = float(s.g.sum(axis=0) @ s.f)
-                top = -float(np.vdot(terms.slope, s.g)) / curve if curve > 0 else 1.0
+                curve = float(s.g[0].sum(axis=0) @ s.f[0])
+                top = -float(program.phi(s.g)[0]) / curve if curve > 0 else 1.0
                 ratio = C / costs[i - 1]
                 length = min(max(top, min(1.0, ratio)), ratio)
-                g = snap(length * s.g, terms.lo, terms.hi)
+                g = snap_to_bounds(length * s.g, program.lo, program.hi)
             elif start is not None:
-                g = _start(start, problem, terms, C)
+                g = _start(start, problem, program, C)
             else:
-                g = np.zeros_like(terms.lo)
+                g = np.zeros_like(program.lo)
             found.append(
                 solve(
-                    gram, terms, g, tol=self.tol, max_iter=self.max_iter,
-                    n_threads=self.n_threads, monitor=self.monitor, face=face,
+                    gram, program, g, tol=self.tol, max_iter=self.max_iter,
+                    n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
                 )
             )  # fmt: skip
             seconds.append(self.monitor.seconds)
@@ -481,8 +482,8 @@ class _Job:
 
         return calibrated(model, problem, fold, of_fold, self.monitor)
 
-    def _terms(self, problem: Problem) -> Terms:
-        """Boxes for weight 1 and slopes of (D), one row a threshold between ranks that
+    def _program(self, problem: Problem) -> Program:
+        """(D) with boxes for weight 1, a group for each threshold between ranks that
         have rows."""
         present = np.flatnonzero(problem.present)
         rank = np.searchsorted(present, problem.rank)
@@ -490,11 +491,12 @@ class _Job:
         rank = np.minimum(rank, present.size - 1)
         step = np.abs(np.diff(self.cost[np.ix_(present, present)], axis=1))
         above = rank > np.arange(present.size - 1)[:, None]
-        width = step[rank].T
-        return Terms(
-            lo=np.where(above, 0.0, -width),
-            hi=np.where(above, width, 0.0),
-            slope=np.where(above, -1.0, 1.0),
+        width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
+        return Program(
+            lo=np.where(above, 0.0, -width)[None],
+            hi=np.where(above, width, 0.0)[None],
+            pn=slope,
+            pp=slope,
             coupled=self.method == "svorex",
             price=np.diff(present).astype(float) if self.method == "redsvm" else None,
         )
@@ -502,7 +504,7 @@ class _Job:
     def _models(
         self,
         problem: Problem,
-        unit: Terms,
+        unit: Program,
         costs: list[float],
         found: list[Solution],
         seconds: list[float],
@@ -510,23 +512,25 @@ class _Job:
         """A model a solution, and its support rows; `unit` is of C = 1."""
         present, r = np.flatnonzero(problem.present), problem.n_classes
         C = np.array(costs)
-        g, f = np.stack([s.g for s in found]), np.stack([s.f for s in found])
+        g = np.concatenate([s.g for s in found])
+        f = np.concatenate([s.f for s in found])
         b = _thresholds(unit, C, found, f)
         half = 0.5 * np.einsum("cn,cn->c", g.sum(axis=1), f)
-        slack = np.maximum(1 + unit.slope * (f[:, None] - b[:, :, None]), 0)
-        primal = half + C * np.einsum("ctn,tn->c", slack, unit.hi - unit.lo)
-        dual = -half - np.einsum("ctn,tn->c", g, unit.slope)
+        slope, width = unit.pp[0], (unit.hi - unit.lo)[0]
+        slack = np.maximum(1 + slope * (f[:, None] - b[:, :, None]), 0)
+        primal = half + C * np.einsum("ctn,tn->c", slack, width)
+        dual = -half - np.einsum("ctn,tn->c", g, slope)
         if unit.price is not None:
-            z = np.stack([s.z for s in found])
+            z = np.concatenate([s.z for s in found])
             primal += 0.5 * b**2 @ unit.price
             dual -= 0.5 * (z**2 / unit.price).sum(axis=1)
 
-        models, used = [], [np.flatnonzero(s.g.any(axis=0)) for s in found]
+        models, used = [], [np.flatnonzero(s.g.any(axis=(0, 1))) for s in found]
         for c, (s, rows) in enumerate(zip(found, used, strict=True)):
             # by columns, which are summed one after the other: those of absent ranks,
             # all 0, then change no bit of `coef`
             alphas = np.zeros((rows.size, r - 1), order="F")
-            alphas[:, present[:-1]] = s.g[:, rows].T
+            alphas[:, present[:-1]] = s.g[0][:, rows].T
             model = SvorModel(
                 method=self.method,
                 support=support_rows(self.kernel, problem.X, rows),
@@ -541,8 +545,8 @@ class _Job:
                 link=None,
                 convergence=Convergence(
                     status=s.status,
-                    n_iter=s.n_iter,
-                    violation=s.violation,
+                    n_iter=int(s.n_iter[0]),
+                    violation=float(s.violation[0]),
                     tol=self.tol,
                     primal=float(primal[c]),
                     dual=float(dual[c]),
@@ -553,12 +557,12 @@ class _Job:
         return models, used
 
 
-def _weighed(unit: Terms, weight: np.ndarray) -> Terms:
+def _weighed(unit: Program, weight: np.ndarray) -> Program:
     return replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
 
 
 def _thresholds(
-    unit: Terms, C: np.ndarray, found: list[Solution], f: np.ndarray
+    unit: Program, C: np.ndarray, found: list[Solution], f: np.ndarray
 ) -> np.ndarray:
     """b that minimises (P) for the scores f (c, n) of each C; the middle, if an
     interval does.
@@ -567,12 +571,12 @@ def _thresholds(
     b_j, less C times the widths of the rows below the threshold.
     """
     if unit.coupled:
-        return np.stack([0.5 * (s.low + s.up) for s in found])
-    v = f[:, None] + unit.slope
+        return np.concatenate([s.b for s in found])
+    v = f[:, None] + unit.pp
     order = np.argsort(v, axis=2)
-    every = np.arange(len(unit.lo))[:, None]
-    sums = np.cumsum((unit.hi - unit.lo)[every, order], axis=2)
-    below = -unit.lo.sum(axis=1, keepdims=True)
+    every = np.arange(v.shape[1])[:, None]
+    sums = np.cumsum((unit.hi - unit.lo)[0][every, order], axis=2)
+    below = -unit.lo[0].sum(axis=1, keepdims=True)
     v = np.take_along_axis(v, order, axis=2)
 
     def at(a: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -614,38 +618,41 @@ def _check_start(start: Any, problem: Problem, kernel: Callable) -> None:
         )
 
 
-def _start(start: SvorModel, problem: Problem, terms: Terms, C: float) -> np.ndarray:
+def _start(
+    start: SvorModel, problem: Problem, program: Program, C: float
+) -> np.ndarray:
     """A feasible dual point near that of a model, whose rows are found among X."""
     present = np.flatnonzero(problem.present)
     old = np.add.reduceat(start.dual, present[:-1], axis=1) * (C / start.C)
     where: dict[bytes | int, list[int]] = {}
     for i, key in enumerate(_keys(problem.X, start.support)):
         where.setdefault(key, []).append(i)
-    g = np.zeros_like(terms.lo)
+    g = np.zeros_like(program.lo)
     for values, key in zip(old, _keys(start.support, start.support), strict=True):
         # of equal rows, one whose rank gives the duals these signs
         for i in where.get(key, ()):
-            lo, hi = terms.lo[:, i], terms.hi[:, i]
+            lo, hi = program.lo[0, :, i], program.hi[0, :, i]
             if not ((values < 0) & (lo == 0) | (values > 0) & (hi == 0)).any():
-                g[:, i] = values
+                g[0, :, i] = values
                 where[key].remove(i)
                 break
-    return _feasible(g, terms)
+    return _feasible(g, program)
 
 
-def _feasible(g: np.ndarray, terms: Terms) -> np.ndarray:
+def _feasible(g: np.ndarray, program: Program) -> np.ndarray:
     """A feasible point of (D) near g."""
-    g = snap(g, terms.lo, terms.hi)
-    if terms.price is not None:
+    lo, hi = program.lo, program.hi
+    g = snap_to_bounds(g, lo, hi)
+    if program.price is not None:
         return g
-    total = np.zeros(len(g))
-    if terms.coupled:
-        mu = np.maximum(-np.cumsum(g.sum(axis=1)), 0)
-        mu[-1] = 0
-        wanted = np.diff(-mu, prepend=0.0)
-        if ((terms.lo.sum(axis=1) < wanted) & (wanted < terms.hi.sum(axis=1))).all():
+    total = np.zeros(g.shape[:2])
+    if program.coupled:
+        mu = np.maximum(-np.cumsum(g.sum(axis=2), axis=1), 0)
+        mu[:, -1] = 0
+        wanted = np.diff(-mu, axis=1, prepend=0.0)
+        if ((lo.sum(axis=2) < wanted) & (wanted < hi.sum(axis=2))).all():
             total = wanted
-    return mend(g, terms.lo, terms.hi, total)
+    return restore_sums(g, lo, hi, total)
 
 
 def _keys(X, support) -> list:

@@ -1,6 +1,7 @@
 """Slow, independent answers from the formulas: nothing here imports ordinal.
 
-(P), (D) and (GAP) are those of ordinal/npsvor.py, (Q) and (KKT) of ordinal/_smo.py.
+(P), (D) and (GAP) are those of ordinal/npsvor.py, (Q) and (KKT) those of
+ordinal/_dual/program.py.
 Rows, ranks and costs are looked at one by one, on purpose.
 """
 
@@ -192,7 +193,7 @@ def qp_optimum(K, lo, hi, pn, pp):
     return out.fun
 
 
-# SVOR: (P), (D), (KKT) are those of ordinal/svor.py and ordinal/_thresholds.py; arrays
+# SVOR: (P), (D) are those of ordinal/svor.py, (KKT) of ordinal/_dual/program.py; arrays
 # over (threshold, row) have shape (T, n)
 
 

@@ -12,7 +12,8 @@ from ordinal._solvers._active_set import ActiveSet
 from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
-from ordinal._dual.driver import Face, mend
+from ordinal._dual.feasible import restore_sums
+from ordinal._dual.pivoting import Pivoting
 from ordinal._kernel_matrix.tiles import Products
 
 ALL = 10_000  # pivots: more than any of these problems takes
@@ -114,7 +115,7 @@ def programs(draw, max_n=9, max_T=4, ridge=(0.0, 1e-6, 1.0)):
     p = Program(K, lo, hi, slopes.min(axis=0), slopes.max(axis=0), curvature)
     part = draw(hnp.arrays(np.float64, (T, n), elements=st.sampled_from([0, 0.3, 1])))
     start = part * np.where(draw(st.booleans()), lo, hi)
-    return p, start if p.priced else mend(start, lo, hi)
+    return p, start if p.priced else restore_sums(start, lo, hi)
 
 
 @given(programs(ridge=(1.0,)))
@@ -156,7 +157,7 @@ def test_one_serves_the_problems_of_a_path(case, widths):
     for width in widths:
         q = p._replace(lo=width * p.lo, hi=width * p.hi)
         start = np.clip(width / last * start, q.lo, q.hi)
-        start = start if p.priced else mend(start, q.lo, q.hi)
+        start = start if p.priced else restore_sums(start, q.lo, q.hi)
         s = pivoted(q, start, active)
         assert_feasible_and_no_worse(q, s, start)
         assert violation(q, s) <= 0.9e-6 + rounding(q, s)[0]
@@ -171,7 +172,7 @@ def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
     # every row at one threshold only: where it is free at two, K_FF is singular
     own = np.arange(n) % T == np.arange(T)[:, None]
     p = p._replace(lo=p.lo * own, hi=p.hi * own)
-    start = start * own if p.priced else mend(start * own, p.lo, p.hi)
+    start = start * own if p.priced else restore_sums(start * own, p.lo, p.hi)
     active = p.active()
     pivoted(p, start, active, most=most)
     F, H = active.face()
@@ -249,13 +250,13 @@ def test_the_slopes_on_both_sides_of_a_kink_count():
 @pytest.fixture
 def spied(monkeypatch):
     """The pivots that active sets made."""
-    pivots, minimise = [], Face.minimise
+    pivots, minimise = [], Pivoting.minimise
 
     def spy(*args, **options):
         pivots.append(minimise(*args, **options))
         return pivots[-1]
 
-    monkeypatch.setattr(Face, "minimise", spy)
+    monkeypatch.setattr(Pivoting, "minimise", spy)
     return pivots
 
 

@@ -479,7 +479,7 @@ def test_the_source_tree_says_so(tmp_path):
     for module in Path(ordinal.__file__).parent.glob("*.py"):
         shutil.copy(module, package)
     (package / "_solvers" / "__init__.py").touch()
-    (package / "_solvers" / "_smo.pyx").touch()
+    (package / "_solvers" / "_pair_smo.pyx").touch()
 
     def run(*args):
         command = [sys.executable, *args]

@@ -1,4 +1,4 @@
-"""`step_on_face`: the minimiser where no bound is met, feasible and no worse always."""
+"""`clamped_step`: the minimiser where no bound is met, feasible and no worse always."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal._dual.newton import step_on_face
+from ordinal._dual.newton import clamped_step
 
 
 def minimiser(M, slope, E):
@@ -17,7 +17,7 @@ def minimiser(M, slope, E):
 
 
 def step(M, slope, at, left, right, E, room=None):
-    return step_on_face(M.copy(), slope, at, left, right, E, room)
+    return clamped_step(M.copy(), slope, at, left, right, E, room)
 
 
 def columns(of):

@@ -34,18 +34,19 @@ from strategies import cases, moderate, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
-from ordinal._dual.admm import (
+from ordinal._dual.driver import solve
+from ordinal._dual.factors import (
     DenseFactor,
     LowRankFactor,
     ThinFactor,
     exact_factor,
-    incomplete_cholesky,
 )
 from ordinal._dual.gram import Gram
-from ordinal._dual.smo import solve
+from ordinal._dual.program import Program
 from ordinal._input.sparse import CSR
-from ordinal._kernel_matrix.tiles import diagonal_of
+from ordinal._kernel_matrix.tiles import diagonal_of, on_itself
 from ordinal._model.monitor import Monitor
+from ordinal._numerics.pivoted_cholesky import pivoted_cholesky
 
 PRECOMPUTED = {"kernel": "precomputed"}
 
@@ -223,14 +224,14 @@ def test_solve_and_the_model_are_one(case):
     model, g = fitted(case, "precomputed", tol=1e-3)
     K = kernel_matrix(case.kernel, case.X, case.X)
     boxes = [npsvor_boxes(case.y, k, *case.terms) for k in range(case.r)]
-    terms = [np.array(a) for a in zip(*boxes, strict=True)]
+    program = Program(*(np.array(a)[:, None] for a in zip(*boxes, strict=True)))
     gram = Gram(kernels.Precomputed(), K, 10.0, 1, len(K))
     s = solve(
-        gram, np.zeros(g.shape), *terms, tol=1e-3, max_iter=10**6, n_threads=1,
-        monitor=Monitor("solve", 1e-3),
+        gram, program, np.zeros(program.lo.shape), tol=1e-3, max_iter=10**6,
+        n_threads=1, monitor=Monitor("solve", 1e-3),
     )  # fmt: skip
-    assert_array_equal(s.g, g)
-    assert_array_equal(s.b, model.intercept)
+    assert_array_equal(s.g[:, 0], g)
+    assert_array_equal(-s.b[:, 0], model.intercept)
     assert_array_equal(s.violation, model.convergence.violation)
 
 
@@ -821,7 +822,8 @@ def test_a_low_rank_model_is_what_its_factor_says(rank, form):
     model = fit_npsvor(X, y, solver="admm", rank=rank, kernel=kernel)
     P = model.support if form == "precomputed" else None
     rows = X if form != "csr" else CSR.from_any(X)
-    L, pivots, residual = incomplete_cholesky(kernel, rows, rank, 1)
+    tile = on_itself(kernel, rows, 1).tile
+    L, pivots, residual = pivoted_cholesky(diagonal_of(kernel, rows), tile, rank)
     if P is not None:
         assert_array_equal(P, pivots)
     if isinstance(rank, int):
@@ -849,7 +851,8 @@ def test_the_products_of_a_low_rank_factor():
     X, _ = sample(70, 3)
     kernel, rho = kernels.RBF(0.2), 0.7
     factor = LowRankFactor(kernel, X, rho, 25, 1)
-    L, pivots, _ = incomplete_cholesky(kernel, X, 25, 1)
+    tile = on_itself(kernel, X, 1).tile
+    L, pivots, _ = pivoted_cholesky(diagonal_of(kernel, X), tile, 25)
     assert_array_equal(factor.support, pivots)
     Q = np.random.default_rng(2).normal(size=(4, 70))
     approximate = L @ L.T
@@ -903,7 +906,7 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
     path = [{"C1": C} for C in (0.1, 1.0, 10.0)]
     options = {"solver": "admm", "gamma": 1e-2, "e_rel": 1e-3}
     thin = fit_npsvor_path(X, y, path, **options)
-    monkeypatch.setattr("ordinal._dual.admm._THIN", 10**9)
+    monkeypatch.setattr("ordinal._dual.factors._THIN", 10**9)
     for a, b in zip(thin, fit_npsvor_path(X, y, path, **options), strict=True):
         assert_array_equal(a.convergence.n_iter, b.convergence.n_iter)
         f = b.decision_function(X)

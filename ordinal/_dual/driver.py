@@ -1,258 +1,269 @@
-"""The loop around solvers that work block by block: `_smo.py`, `_thresholds.py`.
+"""`solve`: SMO by blocks, Newton steps and pivots in turn, judged by the kernel itself.
 
-A kernel advances tasks by blocks, with the interpreter's lock released, and returns
-several times a second. Between its turns missing rows of K are computed, Newton steps
-or pivots of an active set taken where SMO turns slow, and the monitor is asked. What
-counts in the end is judged afresh, from the kernel in double: float32 rows leave errors
-that add up.
+A task of the pair SMO kernel is in one of these phases:
+
+    RUN, READY         SMO works at it, with the interpreter's lock released
+    WAIT               rows of K are missing, and are computed between two turns
+    NEWTON             a Newton step or pivots of an active set are due, or under way
+                       on a thread of the pool
+    DONE, LIMIT, STUCK it rests: within tol by its own f, out of steps, or without
+                       progress
+
+When all tasks rest, f is computed afresh from the kernel in double, and violations are
+judged by it: float32 rows of K leave errors that add up. Problems above tol run again.
+
+Why it ends. SMO leaves RUN and READY after finitely many blocks (see the kernel). Every
+Newton step lowers the objective or doubles the work that SMO does before the next one,
+and pivots are counted with the pair steps, which `max_iter` limits. Between judgements
+SMO thus takes at most `max_iter` steps; and a problem runs again only if its violation
+has fallen by a fifth within the last _ROUNDS judgements, which it can do only so often
+before it is below tol.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._numerics.threads import Pool
-from .._solvers._active_set import ActiveSet
-from .._solvers._blocks import BlockTask, Phase
+from .._solvers._pair_smo import Phase, Smo, Workspace, advance
 from .gram import Gram
+from .newton import newton_step
+from .pivoting import INNER_TOL, Pivoting
+from .program import Points, Program
 
-AIM = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 # A Newton step is due when few variables wait at their bounds to join the free ones,
 # for then it nearly ends the fit, and SMO has spent this many times its cost
-PATIENCE = 0.5
-LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
-_PIVOTS = 500  # of an active set before the monitor is asked again
-_FACE_ROOM = 512  # free variables for which pivots are cheaper than what else there is
-_NS_OF_ENTRY = 8.0  # of K in double, in the unit of a task's costs
-_IN_VAIN = 6  # times that all is recomputed without a fifth less violation to show
+_PATIENCE = 0.5
+_LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
+_ROUNDS = 6  # judgements without a fifth less violation to show
+# Entries of a block, for one group and for several; tools/measure_costs.py
+_LARGEST_BLOCK, _BLOCK_OF_GROUPS = 1536, 768
 
 
-def block_size(n: int, capacity: int) -> int:
-    """Variables in an SMO block: a larger one reads K less often, but each of its steps
-    costs in proportion. Measured best on 1000 to 8000 rows; no more than the rows of K
-    that are held."""
-    return min(1536, max(64, n // 4 // 64 * 64), max(16, capacity // 16 * 16))
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What `solve` reached, in the symbols of `program`."""
+
+    g: np.ndarray  # (P, T, n)
+    z: np.ndarray  # (P, T) zeros unless priced
+    mu: np.ndarray  # (P, T + 1) zeros unless coupled
+    f: np.ndarray  # (P, n) from the kernel in double
+    low: np.ndarray  # (P, T)
+    up: np.ndarray  # (P, T)
+    violation: np.ndarray  # (P,)
+    n_iter: np.ndarray  # (P,) pair steps, Newton steps and pivots
+    status: Status
+
+    @property
+    def b(self) -> np.ndarray:
+        """(P, T) the middle of the multipliers that are optimal to within violation."""
+        return 0.5 * (self.low + self.up)
 
 
-class Face:
-    """The active set of a problem, and of those after it on a path: made, with K in
-    double, when pivots are first due.
-
-    Attributes
-    ----------
-    room : int
-        Free variables that it can hold; 0 where K cannot be held in double.
-    """
-
-    def __init__(self, gram: Gram, curvature: np.ndarray, share: int = 1):
-        """`curvature` (T,) is that of the z of the T equalities, 0 where they have
-        none; `share` problems are solved over the same K."""
-        self.gram, self.curvature = gram, curvature
-        n, T = len(gram.diagonal), curvature.size
-        self.room = min(_FACE_ROOM, T * n) + T if gram.doubles else 0
-        self._setup = _NS_OF_ENTRY * n**2 / share
-        self._active: ActiveSet | None = None
-
-    def equip(self, task: BlockTask) -> None:
-        """Tell a task when pivots pay."""
-        size = 0 if self._active is None else self._active.size
-        setup = self._setup if self.gram.exact is None else 0.0
-        task.equip(self.room, size, setup)
-
-    def minimise(self, task: BlockTask, *problem: np.ndarray, tol, max_iter) -> int:
-        """Pivots of `ActiveSet.minimise` that the task may take; how many."""
-        if self._active is None:
-            K = self.gram.in_double()
-            self._active = ActiveSet(K, self.curvature, self.room)
-        most = min(_PIVOTS, max_iter - task.steps)
-        pivots = self._active.minimise(*problem, AIM * tol, most)
-        self.equip(task)
-        return pivots
+def least_rows(T: int) -> int:
+    """Rows of K that must be held: two entries a side of every group may be in the
+    block, lest it miss the worst pair."""
+    return max(_LEAST_ROWS, 4 * T)
 
 
-def run(
-    tasks: list,
-    points: np.ndarray,
-    advance: Callable[[float, int], None],
-    leap: Callable[[int], int],
-    judge: Callable[[], np.ndarray],
-    *,
+def solve(
     gram: Gram,
+    program: Program,
+    g: np.ndarray,
+    *,
     tol: float,
+    max_iter: int,
     n_threads: int,
     monitor: Monitor,
-) -> tuple[np.ndarray, Status | None]:
-    """Improve every task until its violation is at most tol, or nothing helps.
+    pivoting: Sequence[Pivoting] | None = None,
+) -> Solution:
+    """Solve all problems of a program from the feasible point g, (P, T, n).
 
-    Parameters
-    ----------
-    tasks : list of r kernel tasks
-    points : (r, ...) array
-        Their dual points, which the tasks change in place.
-    advance : callable(seconds, n_threads)
-        Blocks of SMO on whatever task is in phase RUN or READY.
-    leap : callable(k)
-        A Newton step of task k, or pivots of its active set; how many, 0 if it did not
-        move.
-    judge : callable()
-        All that follows from `points` afresh, in double; returns the violations, (r,).
-
-    Returns
-    -------
-    violation : (r,) array
-    stopped : Status or None
-        Why the monitor ended it.
+    Stops at violation <= tol for each, or after max_iter steps of one problem. The
+    result does not depend on n_threads. `pivoting` has the active sets of the last fit
+    of a path, one a problem.
     """
-    everyone = range(len(tasks))
-    judged = np.full(len(tasks), np.inf)  # least violation
-    vain = np.zeros(len(tasks), int)  # times judged since
-    best = points[:0]  # where it was
-    n_workers = n_threads if gram.concurrent else 1
-    under_way: dict[int, Future] = {}  # leaps on threads of the pool
+    points = Points(gram, program, g)
+    if pivoting is None:
+        pivoting = [Pivoting(gram, program.curvature, len(g)) for _ in g]
+    return _Fit(points, pivoting, tol, max_iter, n_threads, monitor).run()
 
-    def step(k: int) -> bool:
-        steps = leap(k)
+
+def _block_size(gram: Gram, T: int) -> int:
+    """Entries of an SMO block: a larger one reads K less often, but each of its steps
+    costs in proportion. No more than the rows of K that are held."""
+    n, rows = len(gram.diagonal), gram.capacity
+    if T > 1 and not gram.full:
+        # where memory is short, the block's own part of K should not be large
+        rows = max(min(_LEAST_ROWS, rows), rows // 4)
+    q = min(_LARGEST_BLOCK, max(64, n // 4 // 64 * 64), max(16, rows // 16 * 16))
+    if T > 1:  # a row may be in the block for more than one group
+        q = max(4 * T, q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
+    if min(q, n) > gram.capacity:
+        raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
+    return q
+
+
+class _Fit:
+    """One call of `solve`: its tasks, the steps under way, and the best points."""
+
+    def __init__(
+        self,
+        points: Points,
+        pivoting: Sequence[Pivoting],
+        tol: float,
+        max_iter: int,
+        n_threads: int,
+        monitor: Monitor,
+    ):
+        gram, program, (P, T, n) = points.gram, points.program, points.g.shape
+        self.gram, self.points, self.pivoting = gram, points, pivoting
+        self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
+        self.n_threads = n_threads
+        self.n_workers = n_threads if gram.concurrent else 1
+        q = _block_size(gram, T)
+        self.tasks = [
+            Smo(
+                gram.K, gram.slot, gram.diagonal, *(a[k] for a in program.terms),
+                program.curvature, program.coupled, points.entries[k], points.mu[k],
+                points.f[k], q, INNER_TOL * tol, max_iter, _PATIENCE,
+            )
+            for k in range(P)
+        ]  # fmt: skip
+        for task, active in zip(self.tasks, pivoting, strict=True):
+            active.announce(task)
+        self.space = Workspace(n, T, q, min(n_threads, P))
+        self.under_way: dict[int, Future] = {}
+        self.least = np.full(P, np.inf)  # violation judged
+        self.rounds = np.zeros(P, int)  # judgements since it fell by a fifth
+        self.best: tuple[np.ndarray, np.ndarray] | None = None  # entries and mu then
+
+    def run(self) -> Solution:
+        violation, stopped = None, None
+        with Pool(self.n_workers) as pool:
+            while violation is None:
+                self.smo()
+                self.collect()
+                self.fetch_rows()
+                self.start_steps(pool)
+                stopped = self.monitor.stop(
+                    sum(task.steps for task in self.tasks),
+                    max(task.violation for task in self.tasks),
+                )
+                if stopped is not None:
+                    wait(self.under_way.values())
+                    violation = self.points.judge()
+                elif not self.under_way and self.all_rest():
+                    violation = self.judge()
+        return self.solution(violation, stopped)
+
+    def all_rest(self) -> bool:
+        return all(task.phase >= Phase.DONE for task in self.tasks)
+
+    def smo(self) -> None:
+        """A turn of SMO, or of waiting for steps under way."""
+        if any(task.phase <= Phase.READY for task in self.tasks):
+            seconds = Monitor.SLICE / (4 if self.under_way else 1)
+            n_threads = max(1, self.n_threads - len(self.under_way))
+            advance(self.tasks, self.space, seconds, n_threads)
+        elif self.under_way:
+            wait(self.under_way.values(), Monitor.SLICE, FIRST_COMPLETED)
+
+    def collect(self) -> None:
+        """Forget the steps that ended, or raise what they raised."""
+        for k in [k for k, future in self.under_way.items() if future.done()]:
+            self.under_way.pop(k).result()
+
+    def fetch_rows(self) -> None:
+        """Compute missing rows of K for as many waiting tasks as there is room."""
+        if self.gram.full:
+            return
+        rows = np.empty(0, np.int32)
+        for task in self.tasks:
+            if task.phase == Phase.WAIT:
+                more = np.union1d(rows, task.needed())
+                if more.size > self.gram.capacity:
+                    break
+                rows = more
+                task.phase = Phase.READY
+        if rows.size:
+            self.gram.ensure(rows)
+
+    def start_steps(self, pool: Pool) -> None:
+        """Start what is due beside SMO; one thread stays with SMO while it has work."""
+        going = any(task.phase < Phase.NEWTON for task in self.tasks)
+        for k, task in enumerate(self.tasks):
+            if task.phase == Phase.NEWTON and k not in self.under_way:
+                if len(self.under_way) >= max(1, self.n_workers - going):
+                    return
+                future = pool.submit(self.step, k)
+                if future is not None:
+                    self.under_way[k] = future
+
+    def step(self, k: int) -> bool:
+        """A Newton step of problem k, or pivots; whether it moved."""
+        task, points = self.tasks[k], self.points
+        # tied groups share a sum, which an active set knows nothing of
+        if task.pivots and not points.mu[k].any():
+            steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
+        else:
+            steps = int(newton_step(points, k))
         # where it did not move, it is not worth trying again soon
-        patience = PATIENCE if steps else 2 * tasks[k].patience
-        tasks[k].leapt(patience, steps)
+        task.resume(_PATIENCE if steps else 2 * task.patience, steps)
         return steps > 0
 
-    with Pool(n_workers) as pool:
-        while True:
-            going = any(t.phase <= Phase.READY for t in tasks)
-            if going:
-                seconds = Monitor.SLICE / (4 if under_way else 1)
-                advance(seconds, max(1, n_threads - len(under_way)))
-            elif under_way:
-                wait(under_way.values(), Monitor.SLICE, FIRST_COMPLETED)
-            for k in [k for k, future in under_way.items() if future.done()]:
-                under_way.pop(k).result()
-            if not gram.full:
-                _fetch(gram, tasks)
-            going = any(t.phase < Phase.NEWTON for t in tasks)
-            for k in everyone:  # one thread stays with SMO while there is SMO to do
-                due = tasks[k].phase == Phase.NEWTON and k not in under_way
-                if due and len(under_way) < max(1, n_workers - going):
-                    future = pool.submit(step, k)
-                    if future is not None:
-                        under_way[k] = future
-            stopped = monitor.stop(
-                sum(t.steps for t in tasks), max(t.violation for t in tasks)
-            )
-            if stopped is not None:
-                wait(under_way.values())
-                return judge(), stopped
-            if under_way or any(t.phase < Phase.DONE for t in tasks):
-                continue
-            violation = judge()
-            if (violation <= tol).all():
-                return violation, None
-            if best.size == 0:
-                best = points.copy()
-            vain = np.where(violation < 0.8 * judged, 0, vain + 1)
-            better = violation < judged
-            best[better], judged[better] = points[better], violation[better]
-            again = (violation > tol) & (vain < _IN_VAIN)
-            again &= [t.phase != Phase.LIMIT for t in tasks]
-            if not again.any():
-                if (violation > judged).any():  # the last steps did harm
-                    points[:] = best
-                    violation = judge()
-                return violation, None
-            for k in map(int, np.flatnonzero(again)):
-                # what K in float made of a direction without curvature SMO would only
-                # do again; a step on K itself goes along it to the next bound
-                moved = vain[k] > 0 and step(k)
-                tasks[k].phase = Phase.DONE if moved else Phase.RUN
+    def judge(self) -> np.ndarray | None:
+        """The violations if this is the end; else problems above tol run again."""
+        points, tol = self.points, self.tol
+        violation = points.judge()
+        if (violation <= tol).all():
+            return violation
+        if self.best is None:
+            self.best = points.entries.copy(), points.mu.copy()
+        self.rounds = np.where(violation < 0.8 * self.least, 0, self.rounds + 1)
+        better = violation < self.least
+        self.least[better] = violation[better]
+        for kept, now in zip(self.best, (points.entries, points.mu), strict=True):
+            kept[better] = now[better]
+        again = (violation > tol) & (self.rounds < _ROUNDS)
+        again &= [task.phase != Phase.LIMIT for task in self.tasks]
+        if not again.any():
+            if (violation > self.least).any():  # the last steps did harm
+                points.entries[:], points.mu[:] = self.best
+                violation = points.judge()
+            return violation
+        for k in map(int, np.flatnonzero(again)):
+            # what K in float made of a direction without curvature SMO would only do
+            # again; a step on K itself goes along it to the next bound
+            moved = self.rounds[k] > 0 and self.step(k)
+            self.tasks[k].phase = Phase.DONE if moved else Phase.RUN
+        return None
 
+    def solution(self, violation: np.ndarray, stopped: Status | None) -> Solution:
+        points = self.points
+        return Solution(
+            g=points.g,
+            z=points.z,
+            mu=points.mu,
+            f=points.f,
+            low=points.low,
+            up=points.up,
+            violation=violation,
+            n_iter=np.array([task.steps for task in self.tasks]),
+            status=self.status(violation, stopped),
+        )
 
-def verdict(
-    tasks: list, curved_down: bool, short_of_tol: bool, stopped: Status | None
-) -> Status:
-    """Why the fit ended: what K is counts first, then what was reached."""
-    if curved_down or any(t.indefinite for t in tasks):
-        return Status.INDEFINITE
-    if not short_of_tol:
-        return Status.CONVERGED
-    if stopped is not None:
-        return stopped
-    limit = any(t.phase == Phase.LIMIT for t in tasks)
-    return Status.MAX_ITER if limit else Status.STALLED
-
-
-def curves_down(gram: Gram, g: np.ndarray, G: np.ndarray) -> bool:
-    """Whether some g'Kg, of (r, n) g and G = gK, is below what rounding makes of 0."""
-    floor = -1e-8 * gram.diagonal.max() * np.abs(g).sum(axis=1) ** 2
-    return bool((np.einsum("ij,ij->i", g, G) < floor).any())
-
-
-def snap(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """g in its box, with what is at an end of it up to rounding at just that end.
-
-    A variable that is hair's breadth inside would have to be moved back by SMO, one at
-    a time.
-    """
-    near = 1e-12 * (hi - lo)
-    return np.where(g <= lo + near, lo, np.where(g >= hi - near, hi, g))
-
-
-def mend(
-    g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """A point of each row's box with the given sum, near g: a start for SMO.
-
-    What lies at an end of its box stays there, if the others can make up the sum.
-    """
-    g = snap(g, lo, hi)
-    excess = g.sum(axis=1) - total
-    inside = (lo < g) & (g < hi)
-    room = np.where(inside, np.where(excess[:, None] > 0, g - lo, hi - g), 0.0)
-    all_room = room.sum(axis=1)
-    enough = all_room > np.abs(excess)
-    part = np.where(enough, excess / np.where(enough, all_room, 1), 0)
-    mended = np.clip(g - part[:, None] * room, lo, hi)
-    whole = np.broadcast_to(total, excess.shape)
-    poor = ~enough & (excess != 0)
-    if poor.any():
-        mended[poor] = feasible(g[poor], lo[poor], hi[poor], whole[poor])
-    return mended
-
-
-def feasible(
-    g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """The point of each row's box with the given sum that is nearest to that row of g.
-
-    It is clip(g - t, lo, hi) for some t, found by bisection; what rounding leaves of
-    the sum is spread over the room in the box.
-    """
-    total = np.reshape(total, (-1, 1))
-    low = (g - hi).min(axis=1, keepdims=True)
-    high = (g - lo).max(axis=1, keepdims=True)
-    for _ in range(60):
-        t = 0.5 * (low + high)
-        above = np.clip(g - t, lo, hi).sum(axis=1, keepdims=True) > total
-        low, high = np.where(above, t, low), np.where(above, high, t)
-    g = np.clip(g - t, lo, hi)
-    excess = g.sum(axis=1, keepdims=True) - total
-    room = np.where(excess > 0, g - lo, hi - g)
-    all_room = room.sum(axis=1, keepdims=True)
-    part = np.where(all_room > 0, excess / np.where(all_room > 0, all_room, 1), 0)
-    return np.clip(g - part * room, lo, hi)
-
-
-def _fetch(gram: Gram, tasks: list) -> None:
-    """Compute missing rows of K for as many waiting tasks as there is room."""
-    rows = np.empty(0, np.int32)
-    for task in tasks:
-        if task.phase == Phase.WAIT:
-            more = np.union1d(rows, task.needed())
-            if more.size > gram.capacity:
-                break
-            rows = more
-            task.phase = Phase.READY
-    if rows.size:
-        gram.ensure(rows)
+    def status(self, violation: np.ndarray, stopped: Status | None) -> Status:
+        """Why it ended: what K is counts first, then what was reached."""
+        if self.points.curve_down() or any(task.indefinite for task in self.tasks):
+            return Status.INDEFINITE
+        if (violation <= self.tol).all():
+            return Status.CONVERGED
+        if stopped is not None:
+            return stopped
+        limit = any(task.phase == Phase.LIMIT for task in self.tasks)
+        return Status.MAX_ITER if limit else Status.STALLED

@@ -29,7 +29,9 @@ class Gram:
     full : bool
         Every row is held, row i at slot i.
     exact : (n, n) float64 or None
-        K in double: at once for a path of fits, else from the first `in_double` on.
+        K in double, once it was made and shared. It is what `block` and `product`
+        take their numbers from, whose rounding differs from that of the kernel: they
+        must not depend on when a thread made it.
     doubles : bool
         There is room for that.
     concurrent : bool
@@ -56,6 +58,7 @@ class Gram:
         self.capacity = n if self.full else min(n, max(rows, least))
         self.K = np.empty((self.capacity, n), dtype=np.float32)
         self.exact: np.ndarray | None = None
+        self._double: np.ndarray | None = None
         self.doubles = False
         self._lock = Lock()
         if self.full:
@@ -65,6 +68,7 @@ class Gram:
             self.doubles = small and rows >= 3 * n and isinstance(kernel, kernels.RBF)
             if self.doubles and products is not None:
                 self.K[:] = self.in_double()
+                self.share_double()
             else:
                 self._values.triangle(self.K, mirror=True)
             # as rounded as K, so that equal rows have a distance of exactly 0
@@ -78,15 +82,20 @@ class Gram:
     def in_double(self) -> np.ndarray:
         """K in double, kept from now on; for `doubles` only."""
         with self._lock:
-            if self.exact is None:
+            if self._double is None:
                 n = len(self.X)
                 exact = np.empty((n, n))
                 self._values.triangle(exact, mirror=False)
                 for part in strips(n):
                     below = slice(part.stop, n)
                     exact[below, part] = exact[part, below].T
-                self.exact = exact
-            return self.exact
+                self._double = exact
+            return self._double
+
+    def share_double(self) -> None:
+        """Let `block` and `product` use K in double if it was made. Called while no
+        thread is at work: whether it was made is then a matter of the input alone."""
+        self.exact = self._double
 
     def ensure(self, rows: np.ndarray) -> None:
         """Hold these rows, at most `capacity` of them, in place of the least used."""

@@ -1,4 +1,4 @@
-"""A Newton step on one face of a quadratic program with few equalities.
+"""Newton steps on the free variables of a quadratic program with few equalities.
 
     min_d  1/2 d'Md + slope'd   s.t.  E'd = 0,  left <= at + d <= right
 
@@ -13,13 +13,93 @@ from collections.abc import Callable
 import numpy as np
 
 from .._numerics.cholesky import Cholesky
+from .program import Points
 
 _RIDGE = 1e-10  # of the mean diagonal: duplicate rows make a free block singular
 _CLAMP_ROUNDS = 12
 _CHEAP = 512  # variables for which any step is worth its factorisation
 
 
-def step_on_face(
+def newton_step(points: Points, k: int) -> bool:
+    """Move problem k to the minimiser over the variables that are free or want to be.
+
+    Each such variable may move within one linear piece of its phi. Tied groups move as
+    one and the others apart, so that as far as mu stays positive the step is one within
+    a face of (Q). Updates the point and its f; returns whether they moved.
+    """
+    gram, program = points.gram, points.program
+    g, z, (T, n) = points.g[k], points.z[k], points.g[k].shape
+    J, I, slope, left, right = _pieces(points, k)
+    m = I.size
+    if not 2 <= m <= max(n, _CHEAP) or np.unique(I).size > gram.capacity:
+        return False
+    at, group, M = g[J, I], J, gram.block(I)
+    if program.price is not None:  # every z is free
+        M, of_z = _bordered(M, program.curvature), np.full(T, np.inf)
+        slope = np.concatenate([slope, z * program.curvature])
+        at, group = np.concatenate([at, z]), np.concatenate([J, np.arange(T)])
+        left, right = np.concatenate([left, -of_z]), np.concatenate([right, of_z])
+    if program.coupled:
+        group = points.tied(k)[0][J]
+    E = (group[:, None] == np.unique(group)) * 1.0
+
+    mu = points.mu[k, 1:-1]
+
+    def fall(d: np.ndarray) -> np.ndarray:
+        """Of each mu, along d."""
+        return np.cumsum(np.bincount(J, d[:m], minlength=T))[:-1]
+
+    def room(d: np.ndarray) -> float:
+        """How far until a mu is 0."""
+        falls = (fall(d) > 0) & (mu > 0)
+        return float((mu[falls] / fall(d)[falls]).min(initial=np.inf))
+
+    new = clamped_step(M, slope, at, left, right, E, room if program.coupled else None)
+    if new is None:
+        return False
+    g[J, I] = new[:m]
+    if program.price is not None:
+        z[:] = new[m:]
+    if program.coupled:
+        mu[:] = np.where(mu > 0, np.maximum(mu - fall(new - at), 0), 0)
+    change = np.zeros(n)
+    np.add.at(change, I, (new - at)[:m])
+    gram.add_rows(np.arange(n), change, points.f[k])
+    return True
+
+
+def _pieces(points: Points, k: int) -> tuple[np.ndarray, ...]:
+    """Groups and rows of the variables that are free or want to be, the derivatives by
+    them, and the ends of the linear pieces on which they are to move."""
+    program, g, f = points.program, points.g[k], points.f[k]
+    lo, hi, pn, pp = program.lo[k], program.hi[k], program.pn[k], program.pp[k]
+    R, L = points.one_sided(k)
+    points.set_extremes(k, R, L)
+    with np.errstate(invalid="ignore"):  # a group may have nothing to move
+        mid = 0.5 * (points.low[k] + points.up[k])[:, None]
+    kinked = pn != pp
+    inside = (g > lo) & (g < hi) & ((g != 0) | ~kinked)
+    grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
+    J, I = np.nonzero(inside | grows | shrinks)
+    at, lo, hi, pn, pp, kinked, inside, grows, shrinks = (
+        a[J, I] for a in (g, lo, hi, pn, pp, kinked, inside, grows, shrinks)
+    )
+    up = ((inside | grows) & (at >= 0)) | (shrinks & (at > 0))
+    left = np.where(grows, at, np.where(kinked & up, np.maximum(lo, 0), lo))
+    right = np.where(shrinks, at, np.where(kinked & ~up, np.minimum(hi, 0), hi))
+    return J, I, f[I] + np.where(up, pp, pn), left, right
+
+
+def _bordered(M: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """M with variables that have a curvature of their own and nothing else."""
+    m, T = len(M), diagonal.size
+    out = np.zeros((m + T, m + T))
+    out[:m, :m] = M
+    out[np.arange(m, m + T), np.arange(m, m + T)] = diagonal
+    return out
+
+
+def clamped_step(
     M: np.ndarray,
     slope: np.ndarray,
     at: np.ndarray,

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import kernels
-from .._dual.admm import incomplete_cholesky
 from .._input.checks import check_choice
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._kernel_matrix.choice import check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
-from .._kernel_matrix.tiles import diagonal_of, values_of
+from .._kernel_matrix.tiles import diagonal_of, on_itself, values_of
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import Minimum, minimize
+from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import take
 from .covariance import Covariance, Dense, LowRank
 from .ep import expectation_propagation
@@ -112,7 +112,8 @@ class Evidence:
         self.basis: np.ndarray | None = None
         if basis is not None and basis < self.rows.size:
             first = self._make(self.hyper.gammas(self.hyper.begin))
-            self.basis = incomplete_cholesky(first, self.X, basis, n_threads)[1]
+            tile = on_itself(first, self.X, n_threads).tile
+            self.basis = pivoted_cholesky(diagonal_of(first, self.X), tile, basis)[1]
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What a search minimises, and its gradient: minus the evidence and the log

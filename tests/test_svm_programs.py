@@ -1,4 +1,7 @@
-"""`solve` on the general problem (Q): certificates, oracles, other packages."""
+"""`solve` on problems of one group: C-SVC, SVR and whatever else is of this form;
+certificates, oracles, other packages."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,20 +13,26 @@ from sklearn.svm import SVC, SVR
 from strategies import quadratic_programs, sample
 
 from ordinal import Status, kernels
+from ordinal._dual.driver import solve
 from ordinal._dual.gram import Gram
-from ordinal._dual.smo import solve
+from ordinal._dual.program import Program
 from ordinal._model.monitor import Monitor
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):
-    """`solve` for problems that are the rows of lo, ..., or for a single one."""
-    terms = [np.atleast_2d(a).astype(float) for a in (lo, hi, pn, pp)]
+    """What `solve` makes of problems that are the rows of lo, ..., or of a single one:
+    arrays of the only group, and G = K g and b as the machines have them."""
+    terms = [np.atleast_2d(a).astype(float)[:, None] for a in (lo, hi, pn, pp)]
     options = {"tol": 1e-6, "max_iter": 1_000_000, "n_threads": 1, **options}
     callback, max_time = options.pop("callback", None), options.pop("max_time", None)
     monitor = Monitor("solve", options["tol"], callback, max_time)
     gram = Gram(kernels.Precomputed(), K, 100.0, options["n_threads"], len(K))
-    g = np.zeros(terms[0].shape) if g is None else np.atleast_2d(g).copy()
-    return solve(gram, g, *terms, **options, monitor=monitor)
+    g = np.zeros(terms[0].shape) if g is None else np.atleast_2d(g)[:, None]
+    s = solve(gram, Program(*terms), g, **options, monitor=monitor)
+    return SimpleNamespace(
+        g=s.g[:, 0], G=s.f, b=-s.b[:, 0], violation=s.violation, n_iter=s.n_iter,
+        status=s.status,
+    )  # fmt: skip
 
 
 def feasible(lo, hi):
@@ -140,6 +149,34 @@ def test_c_svc_is_that_of_sklearn(C, gamma):
     apart = s.g[0] - theirs
     assert apart @ K @ apart <= 8 * atol
     assert_allclose(s.G[0] + s.b[0], svc.decision_function(K), atol=1e-3)
+
+
+def test_machines_of_several_kinds_are_solved_side_by_side():
+    """One-versus-rest C-SVC, a weighted one and eps-SVR, as problems over one K."""
+    X, y = sample(120, 3)
+    K, z = kernels.RBF(0.5)(X, X), np.sin(X[:, 0]) + X[:, 1]
+    Y = np.where(y == np.arange(3)[:, None], 1.0, -1.0)
+    C = np.concatenate([np.full((2, 120), 3.0), np.where(Y[2:] > 0, 9.0, 0.5)])
+    lo = np.vstack([np.minimum(C * Y, 0), np.full(120, -2.0)])
+    hi = np.vstack([np.maximum(C * Y, 0), np.full(120, 2.0)])
+    pn, pp = np.vstack([-Y, -z - 0.1]), np.vstack([-Y, -z + 0.1])
+    machines = [
+        SVC(C=3.0, kernel="precomputed", tol=1e-7),
+        SVC(C=3.0, kernel="precomputed", tol=1e-7),
+        SVC(C=1.0, class_weight={1: 9.0, -1: 0.5}, kernel="precomputed", tol=1e-7),
+        SVR(C=2.0, epsilon=0.1, kernel="precomputed", tol=1e-7),
+    ]
+    s = solved(K, lo, hi, pn, pp, n_threads=2)
+    assert s.status is Status.CONVERGED
+    for k, (machine, target) in enumerate(zip(machines, [*Y, z], strict=True)):
+        machine.fit(K, target)
+        theirs = np.zeros(120)
+        theirs[machine.support_] = machine.dual_coef_[0]
+        assert_optimal(K, lo[k], hi[k], pn[k], pp[k], s, 1e-6, k)
+        values = [qp_value(K, g, pn[k], pp[k]) for g in (s.g[k], theirs)]
+        assert_allclose(*values, atol=bound_on_gap(s, lo[k], hi[k], k) + 1e-4)
+        f = machine.predict(K) if target is z else machine.decision_function(K)
+        assert_allclose(s.G[k] + s.b[k], f, atol=1e-3)
 
 
 @pytest.mark.parametrize("C", [0.013, 1.7, 300.0])

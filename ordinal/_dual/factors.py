@@ -1,0 +1,167 @@
+"""Multiplication by M = rho (K + rho I)^-1 for ADMM: dense, thin or low-rank.
+
+A factor is made once and serves all problems, iterations, boxes and slopes over one K.
+"""
+
+import numpy as np
+
+from .. import kernels
+from .._kernel_matrix.tiles import diagonal_of, on_itself
+from .._numerics.cholesky import Cholesky, lower_inverse
+from .._numerics.pivoted_cholesky import pivoted_cholesky
+from .._numerics.rows import strips
+
+_TINY = 1e-100  # products with entries near 1e-308 are many times slower
+_THIN = 128  # rows from which it pays to look for a low rank
+_STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a second
+
+
+class _Exact:
+    """Products with the kernel matrix itself: all rows are support rows."""
+
+    def __init__(self, kernel, X, n_threads: int, products):
+        self._values = on_itself(kernel, X, n_threads, products)
+        self.support = np.arange(len(X))
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """K z for every row of z, from the kernel itself."""
+        return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Of the support rows, a column for every row of g."""
+        return g.T
+
+
+class DenseFactor(_Exact):
+    """M = rho (K + rho I)^-1 itself: n^2 doubles, n^3 operations once.
+
+    Raises ValueError if K + rho I is not positive definite.
+    """
+
+    def __init__(self, kernel, X, rho: float, n_threads: int, products=None):
+        super().__init__(kernel, X, n_threads, products)
+        n = len(X)
+        A = np.empty((n, n))
+        self._values.triangle(A, mirror=False)
+        A[np.diag_indices(n)] += rho
+        try:
+            self._M = Cholesky(A.T).inverse()
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"kernel must be positive semi-definite: K + {rho:g} I is not"
+            ) from None
+        for rows in strips(n):
+            M = self._M[rows]
+            M *= rho
+            M[np.abs(M) < _TINY] = 0
+
+    def apply(self, Q: np.ndarray) -> np.ndarray:
+        """M q for every row q of Q."""
+        out = np.empty_like(Q)
+        for columns in strips(Q.shape[1], _STRIP):
+            out[:, columns] = Q @ self._M[:, columns]
+        return out
+
+
+class _Thin:
+    """M for K = L L': with rho I + L'L = C C' and B = L C'^-1, M q is q - B B'q.
+
+    B takes the place of L.
+    """
+
+    def __init__(self, L: np.ndarray, rho: float):
+        m = L.shape[1]
+        inner = np.zeros((m, m))
+        for rows in strips(len(L), _STRIP):
+            inner += L[rows].T @ L[rows]
+        inner[np.diag_indices(m)] += rho
+        self._C = np.linalg.cholesky(inner)
+        inverse = lower_inverse(self._C)
+        for rows in strips(len(L), _STRIP):
+            L[rows] = L[rows] @ inverse.T
+        self._B = L
+
+    def _down(self, Q: np.ndarray) -> np.ndarray:
+        """B'q for every row q of Q: (p, m)."""
+        out = np.zeros((Q.shape[0], self._B.shape[1]))
+        for rows in strips(len(self._B), _STRIP):
+            out += Q[:, rows] @ self._B[rows]
+        return out
+
+    def _up(self, T: np.ndarray) -> np.ndarray:
+        """B t for every row t of T: (p, n)."""
+        out = np.empty((T.shape[0], len(self._B)))
+        for rows in strips(len(self._B), _STRIP):
+            out[:, rows] = T @ self._B[rows].T
+        return out
+
+    def apply(self, Q: np.ndarray) -> np.ndarray:
+        """M q for every row q of Q."""
+        return Q - self._up(self._down(Q))
+
+
+class ThinFactor(_Thin, _Exact):
+    """M by L L', which leaves next to nothing of K; all else by K itself."""
+
+    def __init__(self, kernel, X, L, rho: float, n_threads: int, products=None):
+        _Exact.__init__(self, kernel, X, n_threads, products)
+        _Thin.__init__(self, L, rho)
+
+
+class LowRankFactor(_Thin):
+    """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
+
+    The rows of K at the pivots are kept exactly, and the approximation is
+    k~(x, x') = k(x, P) K_PP^-1 k(P, x'): a model has the pivot rows P for its support.
+
+    Attributes
+    ----------
+    support : (m,) numbers of the pivot rows
+    residual : float
+        Part of the trace of K that L L' leaves.
+    """
+
+    def __init__(self, kernel, X, rho: float, basis: int | float, n_threads: int):
+        tile = on_itself(kernel, X, n_threads).tile
+        L, self.support, self.residual = pivoted_cholesky(
+            diagonal_of(kernel, X), tile, basis
+        )
+        self._top = np.tril(L[self.support])  # its square is K_PP
+        super().__init__(L, rho)
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """L L'z = B C'C B'z for every row of z."""
+        return self._up(self._down(z) @ self._C.T @ self._C)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Of the support rows, a column c for every row g: sum_i g_i k~(x_i, x) =
+        c'k(P, x)."""
+        # L'g = (C B')g, and the rows of L at the pivots are `top`
+        return np.linalg.solve(self._top.T, self._C @ self._down(g).T)
+
+
+def exact_factor(
+    kernel, X, rho: float, allowed: float, n_threads: int, products=None
+) -> DenseFactor | ThinFactor:
+    """What multiplies by M: through n x m matrices where they do for K.
+
+    K of a smooth kernel, or of rows that repeat, is nearly of low rank. `allowed` is
+    the trace of K that may be left out of M; as much is the most that M q / |q| is off,
+    in units of rho.
+    """
+    n = len(X)
+    # of these the diagonal bounds the rest of K: they are positive semi-definite
+    if n >= _THIN and isinstance(kernel, kernels.RBF | kernels.Linear):
+        diagonal = diagonal_of(kernel, X)
+        trace = float(diagonal.sum())
+        if 0 < allowed < trace:
+            most = n // 3  # half of n would cost as much as M itself
+            tile = on_itself(kernel, X, n_threads).tile
+            L, _, left = pivoted_cholesky(diagonal, tile, allowed / trace, most)
+            if left * trace <= allowed:
+                return ThinFactor(kernel, X, L, rho, n_threads, products)
+            del L
+    return DenseFactor(kernel, X, rho, n_threads, products)
+
+
+Factor = DenseFactor | ThinFactor | LowRankFactor

@@ -1,0 +1,185 @@
+"""Quadratic programs over one kernel matrix, their points and their optimality.
+
+Each of P problems has T groups of n variables, one a row of K and group:
+
+    min_g  1/2 beta'K beta + sum_ij phi_ij(g_ij) [+ 1/2 sum_j z_j^2 / price_j]      (Q)
+    s.t.   lo_ij <= g_ij <= hi_ij,  and for each group j
+
+      sum_i g_ij = 0                            separate groups
+      sum_i g_ij = mu_j - mu_{j+1},  mu >= 0    coupled groups: b_1 <= ... <= b_T
+      sum_i g_ij = -z_j                         priced: price_j b_j^2 / 2 in the primal
+
+with mu_1 = mu_{T+1} = 0, beta_i = sum_j g_ij and f = K beta. phi_ij(v) is pp_ij v for
+v >= 0 and pn_ij v for v < 0, with pn_ij <= pp_ij. C-SVC, eps-SVR and every rank of
+NPSVOR are of one group; the SVOR family has one for each threshold. With
+
+    R_ij = f_i + phi_ij'(g_ij+)  where g_ij < hi_ij, else +inf
+    L_ij = f_i + phi_ij'(g_ij-)  where g_ij > lo_ij, else -inf
+    up_j  = min R_ij over i, and z_j / price_j
+    low_j = max L_ij over i, and z_j / price_j
+
+a feasible g is optimal iff violation = max_j (low_j - up_j) <= 0                  (KKT)
+
+and any b_j in [low_j, up_j] is then a multiplier of the equality of group j. Coupled,
+what shrinks may also be of a lower group, which raises mu between the two, or of a
+higher one as long as the mu between them are positive: low_j is then the maximum over
+all groups up to the last that positive mu tie to j, and up_j the minimum from the first
+one on, as in (17) and (18) of Chu and Keerthi.
+
+In this folder and its kernels:
+
+    P, T, n     problems, groups, rows of K
+    g, beta, f  variables, their sums over the groups, K beta
+    z, mu, b    slack of a price, ties of coupled groups, multipliers of the equalities
+    phi, pn/pp  piecewise linear cost; its slope left and right of 0, where its kink is
+    R, L        what growing a variable costs, and what shrinking it gains
+    free        a variable inside a linear piece of its box; the others are at an end
+    entry e     of g and z in one array: j n + i is g_ij, T n + j is z_j
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .gram import Gram
+
+_ROUNDING = 1e-15  # of the sum of all |g|: a mu that is 0 but for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What defines (Q) beside K. Arrays are (P, T, n)."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    pn: np.ndarray
+    pp: np.ndarray
+    coupled: bool = False
+    price: np.ndarray | None = None  # (T,)
+
+    def __post_init__(self) -> None:
+        if self.coupled and self.price is not None:
+            raise ValueError("coupled groups have no price")
+
+    @cached_property
+    def curvature(self) -> np.ndarray:
+        """(T,) 1 / price, zeros if there is none: of (Q) by z."""
+        T = self.lo.shape[1]
+        return np.zeros(T) if self.price is None else 1 / np.asarray(self.price, float)
+
+    @cached_property
+    def terms(self) -> tuple[np.ndarray, ...]:
+        """lo, hi, pn and pp by entry, (P, entries) each; z is free and has no slope."""
+        return tuple(
+            self.by_entry(a, of_z)
+            for a, of_z in (
+                (self.lo, -np.inf), (self.hi, np.inf), (self.pn, 0.0), (self.pp, 0.0)
+            )
+        )  # fmt: skip
+
+    def by_entry(self, a: np.ndarray, of_z: float = 0.0) -> np.ndarray:
+        """(P, entries) array of (P, T, n) values and, if priced, that of every z."""
+        P, T, _ = a.shape
+        a = np.ascontiguousarray(a.reshape(P, -1), dtype=float)
+        if self.price is None:
+            return a
+        return np.concatenate([a, np.full((P, T), of_z)], axis=1)
+
+    def phi(self, g: np.ndarray) -> np.ndarray:
+        """(P,) the sum of all phi_ij(g_ij)."""
+        return np.where(g > 0, self.pp * g, self.pn * g).sum(axis=(1, 2))
+
+    def loss(self, f: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """(P,) the sum of the losses of (P), the primal problem, at f - b: of each row
+        the conjugate of its phi on its box, which is at an end of it or at the kink."""
+        d = f[:, None] - b[:, :, None]
+        ends = np.maximum(-self.hi * (d + self.pp), -self.lo * (d + self.pn))
+        return np.maximum(ends, 0).sum(axis=(1, 2))
+
+
+class Points:
+    """Feasible points of all problems of a program, and what follows from them.
+
+    Attributes
+    ----------
+    entries : (P, T n) array, or (P, T n + T) if priced
+        g and z in one piece of memory.
+    g, z : (P, T, n) and (P, T) arrays
+        Views of it; z is zeros of its own unless priced.
+    mu : (P, T + 1) array
+    f : (P, n) array
+    low, up : (P, T) arrays
+    """
+
+    def __init__(self, gram: Gram, program: Program, g: np.ndarray):
+        P, T, n = g.shape
+        self.gram, self.program = gram, program
+        self.entries = program.by_entry(g).copy()
+        self.g = self.entries[:, : T * n].reshape(P, T, n)
+        self.z, self.mu = np.zeros((P, T)), np.zeros((P, T + 1))
+        sums = self.g.sum(axis=2)
+        if program.price is not None:
+            self.z = self.entries[:, T * n :]
+            self.z[:] = -sums
+        if program.coupled:
+            mu = -np.cumsum(sums, axis=1)[:, :-1]
+            rounding = _ROUNDING * np.abs(self.g).sum(axis=(1, 2))[:, None]
+            self.mu[:, 1:-1] = np.where(mu > rounding, mu, 0)
+        self.f = np.zeros((P, n))
+        self.low, self.up = np.zeros((P, T)), np.zeros((P, T))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """f from the kernel itself."""
+        self.gram.share_double()
+        beta = self.g.sum(axis=1)
+        self.f[:] = self.gram.product(beta) if beta.any() else 0.0
+
+    def judge(self) -> np.ndarray:
+        """f from the kernel itself, low and up from it; the violations, (P,)."""
+        self.refresh()
+        self.slopes()
+        return (self.low - self.up).max(axis=1)
+
+    def slopes(self) -> None:
+        """Set low and up from f."""
+        for k in range(len(self.g)):
+            R, L = self.one_sided(k)
+            self.set_extremes(k, R, L)
+
+    def one_sided(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """R and L of problem k, (T, n)."""
+        q, g, f = self.program, self.g[k], self.f[k]
+        up = down = f + q.pp[k]
+        if q.pn is not q.pp:
+            left = f + q.pn[k]
+            up, down = np.where(g < 0, left, up), np.where(g > 0, up, left)
+        R = np.where(g < q.hi[k], up, np.inf)
+        return R, np.where(g > q.lo[k], down, -np.inf)
+
+    def set_extremes(self, k: int, R: np.ndarray, L: np.ndarray) -> None:
+        """low and up of problem k from its R and L."""
+        low, up = L.max(axis=1), R.min(axis=1)
+        if self.program.price is not None:
+            b = self.z[k] * self.program.curvature
+            low, up = np.maximum(low, b), np.minimum(up, b)
+        if self.program.coupled:
+            first, last = self.tied(k)
+            low = np.maximum.accumulate(low)[last]
+            up = np.minimum.accumulate(up[::-1])[::-1][first]
+        self.low[k], self.up[k] = low, up
+
+    def tied(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """First and last group that positive mu tie to each, (T,)."""
+        T = self.low.shape[1]
+        j, tied = np.arange(T), self.mu[k, 1:-1] > 0
+        first = np.maximum.accumulate(np.where(np.r_[False, tied], 0, j))
+        last = np.minimum.accumulate(np.where(np.r_[tied, False], T - 1, j)[::-1])[::-1]
+        return first, last
+
+    def curve_down(self) -> bool:
+        """Whether some beta'K beta is below what rounding makes of 0."""
+        beta = self.g.sum(axis=1)
+        floor = -1e-8 * self.gram.diagonal.max() * np.abs(beta).sum(axis=1) ** 2
+        return bool((np.einsum("pn,pn->p", beta, self.f) < floor).any())

@@ -1,0 +1,98 @@
+"""What the pair SMO kernel works on: a problem, and the scratch of a thread."""
+from libc.stdint cimport int32_t, int64_t
+
+from .simd cimport simd_loops
+
+
+cpdef enum Phase:
+    RUN = 0     # choose a block next
+    READY = 1   # block chosen, not yet solved
+    WAIT = 2    # block chosen, some of its rows of K are missing
+    NEWTON = 3  # a step on all free variables is due, or pivots
+    DONE = 4    # violation <= tol
+    LIMIT = 5   # max_steps pair steps taken
+    STUCK = 6   # rounding leaves no progress
+
+
+cdef struct Progress:
+    int phase
+    double violation, tol
+    int64_t steps, max_steps
+    bint indefinite            # a pair was met along which the objective curves down
+    double best                # violation, least seen
+    double objective           # when `progresses` looked last
+    int blocks                 # since then
+    double noise               # violation that the errors of K explain
+    double work                # nanoseconds spent since the last Newton step
+    double patience            # times the cost of a Newton step to spend before it
+    bint pivots                # what is due is not a Newton step but pivots
+    Py_ssize_t room            # free variables that the active set can hold
+    Py_ssize_t held            # and those that it does
+    double setup               # nanoseconds for its first pivot beyond other ones
+
+
+cdef struct Group:             # what the last scan found
+    double R_min, L_max
+    double low                 # max L over the entries that may give to it
+    double up                  # min R over the entries that may take from it
+    double mid                 # to which floats R and L are relative
+    Py_ssize_t free, waiting
+    Py_ssize_t n_R, n_L        # violators: entries that should grow, or shrink
+
+
+cdef struct Problem:
+    Py_ssize_t n, T, q         # rows, groups, entries of the largest block
+    bint coupled, priced
+    const float* K             # rows of the kernel matrix, n entries each
+    const int32_t* slot        # (n,) which row of K holds row i, -1 if none
+    const double* diag         # (n,)
+    const double* lo           # (entries,)
+    const double* hi
+    const double* pn
+    const double* pp
+    const double* curvature    # (T,) 1 / price
+    double* g                  # (entries,)
+    double* mu                 # (T + 1,) mu[j] ties group j - 1 to j
+    double* f                  # (n,)
+    Group* group               # (T,)
+    int32_t* block             # (q,) the last block, most recent entries first
+    Py_ssize_t size
+    Progress at
+    int32_t lock
+    const simd_loops* ops
+
+
+cdef struct Scan:              # a thread's scratch for the choice of a block
+    float* R                   # (T n,)
+    float* L
+    int32_t* grow              # (T n,) rows that should grow, group by group
+    int32_t* shrink            # (T n,)
+    int32_t* keep              # (q,) the last block, free ones first
+    int32_t* member            # (T n,) zeros; 1 where in the block
+
+
+cdef struct Block:             # a thread's scratch for its solution; room >= size
+    Py_ssize_t size            # positions: a padded segment a group
+    Py_ssize_t* start          # (T + 1,) of the segments
+    int32_t* entry             # (room,) by position; -1 for padding
+    int32_t* column            # (room,) its row of K
+    const float** rows         # (room,)
+    double* before             # (room,) g at entry
+    double* delta              # (room,) change of g
+    float* K                   # (room, room)
+    float* R                   # (room,) R, L, diagonal and gain
+    float* L
+    float* D
+    float* gain
+    float* R_min               # (T,) extremes of the segments
+    float* L_max
+
+
+cdef struct Work:
+    Scan scan
+    Block block
+
+
+cdef struct Pair:              # entry u grows and v shrinks; positions in the block
+    Py_ssize_t u, v
+    Py_ssize_t of_u, of_v      # their groups

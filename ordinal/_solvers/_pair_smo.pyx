@@ -1,0 +1,771 @@
+"""Pair SMO in two levels, for several quadratic programs over one kernel matrix.
+
+Each of P problems has T groups of n variables, and K has n rows:
+
+    min_g  1/2 beta'K beta + sum_ij phi_ij(g_ij) [+ 1/2 sum_j z_j^2 / price_j]     (Q)
+    s.t.   lo <= g <= hi  and, for each group j,
+
+      sum_i g_ij = 0                            separate
+      sum_i g_ij = mu_j - mu_(j+1),  mu >= 0    coupled: ordered multipliers b_j
+      sum_i g_ij + z_j = 0                      priced: price_j b_j^2 / 2 in the primal
+
+beta_i = sum_j g_ij and f = K beta. phi_ij has slope pn_ij left of 0 and pp_ij >= pn_ij
+right of it. Entry e = j n + i is the variable g_ij; entry T n + j is z_j, which has a
+row of K of its own, with 1 / price_j at itself and 0 elsewhere. NPSVOR is P = r, T = 1;
+the SVOR family P = 1, T = r - 1; C-SVC and eps-SVR are problems of T = 1. With d = f_i,
+or z_j / price_j, and the one-sided slopes
+
+    R_e = d + phi_e'(g_e+) where g_e < hi_e, else +inf     (growing g_e costs R_e)
+    L_e = d + phi_e'(g_e-) where g_e > lo_e, else -inf     (shrinking it gains L_e)
+
+entry v may shrink for entry u to grow if they are of one group; coupled, also if v's
+group is the lower one, which raises the mu between them, or if those mu are all
+positive. The point is optimal iff violation = max (L_v - R_u) <= 0 over such pairs.
+
+The algorithm, for each problem:
+
+1. `select_working_set`: scan all groups; stop if the violation is within tol. Choose a
+   block: half of it the worst violators of every group, the rest from the last block.
+2. `copy_block`: its part of K, with R and L as floats relative to the middle of the
+   violating interval of each group, so that they resolve the violation and not f.
+3. `solve_block`: `select_pair` by the second-order rule (Fan, Chen, Lin, JMLR
+   6:1889-1918, 2005) and `step_pair`, until the block's violation is a part of what
+   it was. This stays within the cache.
+4. `update_gradient`: add the changed rows of K to f in one sweep.
+
+Why it ends. A step of `step_pair` minimises (Q) along its pair up to the next break
+point, so that (Q) falls with every step but for the rounding of the floats. A block
+takes at most 40 steps a variable. `progresses` looks at the violation and at (Q) every
+PROBATION blocks at the latest, and ends a problem for which neither fell; (Q) is bounded
+below on its boxes. And no problem takes more than `max_steps` pair steps.
+
+Threads work at problems side by side, or within the one problem that is left: at its
+groups, and at strips of f. What is computed for a problem does not depend on who
+computes it or when: any number of threads gives the same bytes.
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from cython.parallel cimport prange, threadid
+from libc.math cimport INFINITY, fabs, fmax, fmin
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
+
+from .simd cimport (
+    SIMD_LANES, SMO_ETA_MIN, simd, simd_loops, simd_seconds, simd_try_lock,
+    simd_unlock,
+)
+
+import numpy as np
+
+
+cdef double QUANTUM = 4e-3        # seconds that one thread stays with one problem
+cdef Py_ssize_t STRIP = 2048      # entries of f that one thread updates
+cdef Py_ssize_t SMALL_BLOCK = 512  # variables, where few are free
+cdef int STEPS_A_VARIABLE = 40    # pair steps in one block, at most
+cdef int PROBATION = 200          # blocks that may pass without a smaller violation
+cdef double FLOAT_EPS = 1.2e-7    # relative error of an entry of K, twice over
+cdef double MU_ROUNDING = 1e-13   # of a box's width: a mu that is 0 but for rounding
+# A block is solved to this part of the violation; with one group, and with several
+cdef double INNER_RATIO = 0.1, INNER_RATIO_GROUPS = 0.2
+# A Newton step ends a fit if few variables wait at their bounds to become free: this
+# part of the free ones. If more wait, SMO goes on so many times longer
+cdef double SETTLED = 0.0025
+cdef double UNSETTLED = 40, UNSETTLED_GROUPS = 15
+
+# Costs in nanoseconds of the machine on which they were measured (tools/measure_costs.py
+# measures them again). They are counted and not clocked: what is decided by them must
+# not depend on the day or the threads.
+cdef double NS_COPY = 1.5         # an entry of a block of K, copied
+cdef double NS_SWEEP = 0.2        # an entry of a row of K, added to f
+cdef double NS_STEP = 80          # a pair step in a block
+cdef double NS_STEP_ENTRY = 0.3   # and for each variable of the block
+cdef double NS_CUBE = 1 / 130.    # f^3 for a Newton step on f free variables
+cdef double NS_SQUARE = 5         # f^2: the entries of K and the clamped variables
+cdef double NS_NEWTON = 1e6       # what any Newton step takes
+cdef double NS_PIVOT = 1500       # what any pivot of an active set takes
+cdef double NS_PIVOT_SQUARE = 0.28  # f^2 for a pivot among f free variables
+cdef double NS_PIVOT_ENTRY = 0.06   # f n: rows of K in double, added to f
+
+
+# A problem
+
+cdef inline bint is_z(Problem* p, Py_ssize_t e) noexcept nogil:
+    return e >= p.T * p.n
+
+
+cdef inline double slope_up(Problem* p, Py_ssize_t e) noexcept nogil:
+    return p.pn[e] if p.g[e] < 0 else p.pp[e]
+
+
+cdef inline double slope_down(Problem* p, Py_ssize_t e) noexcept nogil:
+    return p.pp[e] if p.g[e] > 0 else p.pn[e]
+
+
+cdef inline Py_ssize_t tied_start(Problem* p, Py_ssize_t j) noexcept nogil:
+    """First group that positive mu tie to j."""
+    while p.coupled and p.mu[j] > 0:
+        j -= 1
+    return j
+
+
+cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
+    """One past the last group that positive mu tie to j."""
+    j += 1
+    while p.coupled and p.mu[j] > 0:
+        j += 1
+    return j
+
+
+# Costs and progress
+
+cpdef double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:
+    """Nanoseconds for a block of SMO: its copy of K, the steps, the sweep over f."""
+    return m * (NS_COPY * m + NS_SWEEP * n) + steps * (NS_STEP + NS_STEP_ENTRY * m)
+
+
+cpdef double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:
+    """Nanoseconds for a Newton step."""
+    cdef double f = free
+    return f * (f * (f * NS_CUBE + NS_SQUARE) + NS_SWEEP * n) + NS_NEWTON
+
+
+cpdef double pivot_cost(double f, Py_ssize_t n) noexcept nogil:
+    """Nanoseconds for a pivot of an active set of f free variables."""
+    return f * (NS_PIVOT_SQUARE * f + NS_PIVOT_ENTRY * n) + NS_PIVOT
+
+
+cdef bint newton_is_due(
+    Progress* at, Py_ssize_t free, Py_ssize_t waiting, double unsettled, Py_ssize_t n,
+) noexcept nogil:
+    """Whether SMO has had its time: `unsettled` times longer where many wait to join
+    the free variables, for a Newton step then does not end the fit. Pivots of an active
+    set do, and are what is due where they cost less: it has to take in those that wait,
+    not each at the first attempt, and free variables that it does not hold, which
+    seldom all stay."""
+    cdef double cost = newton_cost(free + waiting, n)
+    cdef double count = 1.2 * waiting + 0.4 * max(0, free - at.held) + 8
+    cdef double pivots = count * pivot_cost(free + 0.5 * waiting, n)
+    if waiting > SETTLED * free:
+        cost *= unsettled
+    at.pivots = 0 < at.room >= free + waiting and pivots < cost
+    return at.work > at.patience * (pivots + at.setup if at.pivots else cost)
+
+
+cdef bint progresses(Problem* p) noexcept nogil:
+    """Whether it is worth going on from this f: the violation has fallen, or (Q) has.
+
+    If not, it is time to compute f afresh. Rows of K that depend on each other leave
+    directions in which K is nothing but rounding, and SMO may follow one for long: below
+    the violation that such errors explain for variables as large as the largest, a fall
+    of (Q) does not count, and is looked for sooner.
+    """
+    cdef Progress* at = &p.at
+    cdef Py_ssize_t i, j, e
+    cdef double term, fell, objective = 0, size = 0, largest = 0
+    at.blocks += 1
+    if not at.violation < 0.9 * at.best and at.blocks < (
+            PROBATION if at.violation > at.noise else PROBATION // 20):
+        return True
+    for j in range(p.T):
+        for i in range(p.n):
+            e = j * p.n + i
+            term = p.g[e] * (0.5 * p.f[i] + slope_down(p, e))
+            objective += term
+            size += fabs(term)
+            largest = fmax(largest, fabs(p.g[e]) * p.diag[i])
+        if p.priced:
+            term = 0.5 * p.g[p.T * p.n + j] ** 2 * p.curvature[j]
+            objective += term
+            size += term
+    fell = at.objective - objective
+    at.objective, at.blocks, at.noise = objective, 0, FLOAT_EPS * largest
+    if at.violation < 0.9 * at.best:
+        at.best = at.violation
+        return True
+    return at.violation > at.noise and fell > 1e-12 * size
+
+
+# 1. The working set
+
+cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
+    """R, L, their extremes and the counts of group j."""
+    cdef Group* group = p.group + j
+    cdef Py_ssize_t n = p.n, e = j * n
+    cdef double b, mid = 0.5 * (group.low + group.up)
+    group.mid = mid if -INFINITY < mid < INFINITY else 0
+    group.free = p.ops.smo_scan(
+        p.g + e, p.f, p.lo + e, p.hi + e, p.pn + e, p.pp + e, group.mid,
+        s.R + e, s.L + e, n, &group.R_min, &group.L_max, &group.waiting,
+    )
+    if p.priced:
+        b = p.g[p.T * n + j] * p.curvature[j]
+        group.R_min, group.L_max = fmin(group.R_min, b), fmax(group.L_max, b)
+
+
+cdef void set_violation(Problem* p) noexcept nogil:
+    """low, up and the violation from the extremes of the groups."""
+    cdef Py_ssize_t j, k
+    cdef double low, up
+    p.at.violation = -INFINITY
+    for j in range(p.T):
+        low, up = p.group[j].L_max, p.group[j].R_min
+        if p.coupled:
+            for k in range(tied_stop(p, j)):
+                low = fmax(low, p.group[k].L_max)
+            for k in range(tied_start(p, j), p.T):
+                up = fmin(up, p.group[k].R_min)
+        p.group[j].low, p.group[j].up = low, up
+        p.at.violation = fmax(p.at.violation, low - up)
+
+
+cdef void smallest(
+    int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
+) noexcept nogil:
+    """Move the k indices of least sign * key to the front of idx. Expected O(count)."""
+    cdef Py_ssize_t left = 0, right = count - 1, i, j
+    cdef float pivot
+    while left < right:
+        pivot = sign * key[idx[(left + right) >> 1]]
+        i, j = left, right
+        while i <= j:
+            while sign * key[idx[i]] < pivot:
+                i += 1
+            while sign * key[idx[j]] > pivot:
+                j -= 1
+            if i <= j:
+                idx[i], idx[j] = idx[j], idx[i]
+                i += 1
+                j -= 1
+        if k <= j + 1:
+            right = j
+        elif k > i:
+            left = i
+        else:
+            return
+
+
+cdef Py_ssize_t find_violators(
+    int32_t* idx, const float* key, float sign, float end, Py_ssize_t n, Py_ssize_t k,
+) noexcept nogil:
+    """Put up to k indices of least sign * key, all below sign * end, to the front of
+    idx (n,); how many there are."""
+    cdef Py_ssize_t i, count = 0
+    for i in range(n):
+        idx[count] = i
+        count += sign * key[i] < sign * end
+    k = min(k, count)
+    smallest(idx, key, sign, count, k)
+    return k
+
+
+cdef void find_group_violators(
+    Problem* p, Scan* s, Py_ssize_t j, Py_ssize_t half,
+) noexcept nogil:
+    """Up to `half` rows of group j that should grow, and that should shrink."""
+    cdef Group* group = p.group + j
+    cdef Py_ssize_t e = j * p.n
+    group.n_R = group.n_L = 0
+    if group.low - group.up > p.at.tol:
+        group.n_R = find_violators(
+            s.grow + e, s.R + e, 1, <float>(group.low - group.mid), p.n, half)
+        group.n_L = find_violators(
+            s.shrink + e, s.L + e, -1, <float>(group.up - group.mid), p.n, half)
+
+
+cdef Py_ssize_t admit(
+    Problem* p, Scan* s, const int32_t* candidates, Py_ssize_t count, Py_ssize_t first,
+    Py_ssize_t m, Py_ssize_t q,
+) noexcept nogil:
+    """Append entries first + candidates that are no members to the block of m entries,
+    up to q; the new m."""
+    cdef Py_ssize_t a, e
+    for a in range(count):
+        if m == q:
+            break
+        e = first + candidates[a]
+        if not s.member[e]:
+            s.member[e] = 1
+            p.block[m] = <int32_t>e
+            m += 1
+    return m
+
+
+cdef void keep_free_first(Problem* p, int32_t* out) noexcept nogil:
+    """The block with the variables inside their boxes in front, otherwise as it was."""
+    cdef Py_ssize_t a, m = 0
+    cdef int side
+    cdef int32_t e
+    for side in range(2):
+        for a in range(p.size):
+            e = p.block[a]
+            if (p.lo[e] < p.g[e] < p.hi[e]) != side:
+                out[m] = e
+                m += 1
+
+
+cdef void fill_block(Problem* p, Scan* s, Py_ssize_t free, int n_threads) noexcept nogil:
+    """p.block: half of it new violators, the rest kept from before, free ones first."""
+    cdef Py_ssize_t j, half, active = 0, m = 0
+    # a block wider than the variables that move is read for little
+    cdef Py_ssize_t q = min(
+        p.q, max(SMALL_BLOCK, 2 * free // SIMD_LANES * SIMD_LANES))
+    for j in range(p.T):
+        active += p.group[j].low - p.group[j].up > p.at.tol
+    half = max(1, (q if p.size == 0 else q // 2) // (2 * active))
+    for j in prange(p.T, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        find_group_violators(p, s, j, half)
+    keep_free_first(p, s.keep)
+    for j in range(p.T):
+        m = admit(p, s, s.grow + j * p.n, p.group[j].n_R, j * p.n, m, q)
+        m = admit(p, s, s.shrink + j * p.n, p.group[j].n_L, j * p.n, m, q)
+    m = admit(p, s, s.keep, p.size, 0, m, q)
+    for j in range(m):
+        s.member[p.block[j]] = 0
+    p.size = m
+
+
+cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
+    """Set the violation; choose a block and set phase READY, or DONE at violation <=
+    tol, or NEWTON, or STUCK. O(T n)."""
+    cdef Py_ssize_t j, free = 0, waiting = 0
+    cdef double unsettled = UNSETTLED if p.T == 1 else UNSETTLED_GROUPS
+    for j in prange(p.T, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        scan_group(p, s, j)
+    set_violation(p)
+    for j in range(p.T):
+        free += p.group[j].free
+        waiting += p.group[j].waiting
+    if not p.at.violation > p.at.tol:
+        p.at.phase = DONE
+    elif not progresses(p):
+        p.at.phase = STUCK
+    elif newton_is_due(&p.at, free, waiting, unsettled, p.n):
+        p.at.phase = NEWTON
+    else:
+        fill_block(p, s, free, n_threads)
+        p.at.phase = READY
+
+
+# 2. The block
+
+cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
+    """Positions of the block: a padded segment a group, with its rows of K increasing,
+    so that K is read as it lies in memory."""
+    cdef Py_ssize_t n = p.n, i, j, e, a = 0
+    cdef int32_t some = p.block[0] % <int32_t>n
+    for i in range(p.size):
+        s.member[p.block[i]] = 1
+    for j in range(p.T):
+        b.start[j] = a
+        for i in range(n):
+            e = j * n + i
+            if s.member[e]:
+                s.member[e] = 0
+                b.entry[a], b.column[a] = <int32_t>e, <int32_t>i
+                a += 1
+        if p.priced:
+            b.entry[a], b.column[a] = <int32_t>(p.T * n + j), some
+            a += 1
+        while a % SIMD_LANES:
+            b.entry[a], b.column[a] = -1, some
+            a += 1
+    b.start[p.T] = b.size = a
+    for a in range(b.size):
+        b.rows[a] = p.K + <Py_ssize_t>p.slot[b.column[a]] * n
+
+
+cdef inline void place(
+    Problem* p, Block* b, Py_ssize_t a, double d, double mid,
+) noexcept nogil:
+    """Set R and L of position a from its gradient d."""
+    cdef Py_ssize_t e = b.entry[a]
+    b.R[a] = <float>(d + slope_up(p, e) - mid) if p.g[e] < p.hi[e] else INFINITY
+    b.L[a] = <float>(d + slope_down(p, e) - mid) if p.g[e] > p.lo[e] else -INFINITY
+
+
+cdef inline double gradient(
+    Problem* p, Block* b, Py_ssize_t a, double mid,
+) noexcept nogil:
+    """d of position a, read back from whichever of R and L is finite."""
+    cdef Py_ssize_t e = b.entry[a]
+    if p.g[e] < p.hi[e]:
+        return b.R[a] + mid - slope_up(p, e)
+    return b.L[a] + mid - slope_down(p, e)
+
+
+cdef void copy_block(Problem* p, Block* b) noexcept nogil:
+    """The block of K, and R, L and the diagonal of its variables."""
+    cdef Py_ssize_t a, c, e, j, m = b.size
+    cdef double mid
+    p.ops.gather_block(b.rows, b.column, m, b.K, m)
+    for j in range(p.T):
+        mid = 0.5 * (p.group[j].low + p.group[j].up)
+        p.group[j].mid = mid = mid if -INFINITY < mid < INFINITY else 0
+        b.R_min[j], b.L_max[j] = INFINITY, -INFINITY
+        for a in range(b.start[j], b.start[j + 1]):
+            e = b.entry[a]
+            b.R[a], b.L[a], b.D[a] = INFINITY, -INFINITY, 0
+            if e < 0:
+                continue
+            b.before[a] = p.g[e]
+            if is_z(p, e):
+                for c in range(m):
+                    b.K[a * m + c] = b.K[c * m + a] = 0
+                b.D[a] = b.K[a * m + a] = <float>p.curvature[j]
+                place(p, b, a, p.g[e] * p.curvature[j], mid)
+            else:
+                b.D[a] = <float>p.diag[b.column[a]]
+                place(p, b, a, p.f[b.column[a]], mid)
+            b.R_min[j] = min(b.R_min[j], b.R[a])
+            b.L_max[j] = max(b.L_max[j], b.L[a])
+
+
+# 3. SMO within the block
+
+cdef inline Py_ssize_t find(
+    Problem* p, Block* b, const float* x, float value, Py_ssize_t j,
+) noexcept nogil:
+    """The first position of group j where x is the value, or -1."""
+    cdef Py_ssize_t a = b.start[j]
+    cdef Py_ssize_t i = p.ops.find(x + a, value, b.start[j + 1] - a)
+    return a + i if i >= 0 else -1
+
+
+cdef double worst_group(Problem* p, Block* b, Py_ssize_t* out) noexcept nogil:
+    """The violation, and the group whose growing entry is in that pair."""
+    cdef Py_ssize_t j, stop = 0, k = 0
+    cdef double v, low = -INFINITY, violation = -INFINITY
+    for j in range(p.T):
+        v = b.L_max[j] - b.R_min[j]
+        if p.coupled:
+            if j == stop:
+                stop = tied_stop(p, j)
+            while k < stop:
+                low = fmax(low, b.L_max[k] + p.group[k].mid)
+                k += 1
+            v = low - (b.R_min[j] + p.group[j].mid)
+        if v > violation:
+            violation = v
+            out[0] = j
+    return violation
+
+
+cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nogil:
+    """The entry u of least R, and the v that gains most by giving to it; whether there
+    is one, and the violation is above tol."""
+    cdef Py_ssize_t j = 0, k, a, m = b.size
+    cdef const float* Ku
+    cdef float R, gain, best = 0
+    if p.T > 1 and not worst_group(p, b, &j) > tol:
+        return False
+    pair.of_u, pair.u = j, find(p, b, b.R, b.R_min[j], j)
+    if pair.u < 0:
+        return False
+    Ku = b.K + pair.u * m
+    for k in range(0 if p.coupled else j, tied_stop(p, j)):
+        R = <float>(b.R_min[j] + (p.group[j].mid - p.group[k].mid))
+        if p.T > 1 and not b.L_max[k] > R:
+            continue
+        a = b.start[k]
+        gain = p.ops.smo_gain(b.L + a, Ku + a, b.D + a, b.D[pair.u], R, b.gain + a,
+                              b.start[k + 1] - a, &b.L_max[k])
+        if gain > best:
+            best, pair.of_v = gain, k
+    if not best > 0 or (p.T == 1 and not b.L_max[0] - b.R_min[0] > tol):
+        return False
+    pair.v = find(p, b, b.gain, best, pair.of_v)
+    return pair.v >= 0
+
+
+cdef inline double growth_end(Problem* p, Py_ssize_t e) noexcept nogil:
+    """The first break point of entry e upwards: its bound, or the kink at 0."""
+    return 0 if p.g[e] < 0 < p.hi[e] and p.pn[e] != p.pp[e] else p.hi[e]
+
+
+cdef inline double shrink_end(Problem* p, Py_ssize_t e) noexcept nogil:
+    return 0 if p.g[e] > 0 > p.lo[e] and p.pn[e] != p.pp[e] else p.lo[e]
+
+
+cdef void shift_mu(Problem* p, Pair* pair, double t, double width) noexcept nogil:
+    """The mu between the groups of a pair, after u took t from v."""
+    cdef Py_ssize_t k
+    # what rounding leaves of a mu would be sent to and fro between variables
+    cdef double rounding = MU_ROUNDING * width
+    for k in range(pair.of_u + 1, pair.of_v + 1):
+        p.mu[k] = p.mu[k] - t if p.mu[k] - t > rounding else 0
+    for k in range(pair.of_v + 1, pair.of_u + 1):
+        p.mu[k] = p.mu[k] + t if p.mu[k] + t > rounding else 0
+
+
+cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
+    """Grow u and shrink v to the minimum along them or the first break point; an entry
+    that meets a bound equals it. Updates R and L of the block."""
+    cdef Py_ssize_t u = pair.u, v = pair.v, m = b.size, k
+    cdef Py_ssize_t eu = b.entry[u], ev = b.entry[v]
+    cdef double mid_u = p.group[pair.of_u].mid, mid_v = p.group[pair.of_v].mid
+    cdef double scale = <double>b.D[u] + b.D[v]
+    cdef double eta = scale - 2 * <double>b.K[u * m + v]
+    cdef double d_u = gradient(p, b, u, mid_u), d_v = gradient(p, b, v, mid_v)
+    cdef double to_u = growth_end(p, eu), to_v = shrink_end(p, ev)
+    cdef double room_u = to_u - p.g[eu], room_v = p.g[ev] - to_v
+    cdef double t = (<double>b.L[v] - b.R[u]) + (mid_v - mid_u)
+    if eta < -1e-6 * scale or scale < 0:
+        p.at.indefinite = True
+    t = t / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
+    t = fmin(t, fmin(room_u, room_v))
+    for k in range(pair.of_u + 1, pair.of_v + 1):
+        t = fmin(t, p.mu[k])   # these fall with the step
+    if pair.of_u != pair.of_v:
+        shift_mu(p, pair, t, p.hi[eu] - p.lo[eu])
+    p.g[eu] = to_u if t == room_u else p.g[eu] + t
+    p.g[ev] = to_v if t == room_v else p.g[ev] - t
+    place(p, b, u, d_u, mid_u)
+    place(p, b, v, d_v, mid_v)
+    if p.T == 1:               # `select_pair` finds L_max as it looks for v
+        b.R_min[0] = p.ops.smo_update(b.R, b.L, b.K + u * m, b.K + v * m, <float>t, m)
+    else:
+        p.ops.threshold_update(b.R, b.L, b.K + u * m, b.K + v * m, <float>t, b.start,
+                               p.T, b.R_min, b.L_max)
+
+
+cdef void solve_block(Problem* p, Block* b) noexcept nogil:
+    """SMO on the variables of the block."""
+    cdef double ratio = INNER_RATIO if p.T == 1 else INNER_RATIO_GROUPS
+    cdef double tol = fmax(0.5 * p.at.tol, ratio * p.at.violation)
+    cdef int64_t steps = 0
+    cdef int64_t most = min(p.at.max_steps - p.at.steps, STEPS_A_VARIABLE * p.size)
+    cdef Pair pair
+    while steps < most and select_pair(p, b, tol, &pair):
+        step_pair(p, b, &pair)
+        steps += 1
+    p.at.steps += steps
+    p.at.work += block_cost(b.size, p.n, steps)
+
+
+# 4. The gradient
+
+cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
+    """f += K (change of beta); whether any entry has moved."""
+    cdef Py_ssize_t a, e, count = 0
+    cdef bint moved = False
+    for a in range(b.size):
+        e = b.entry[a]
+        if e >= 0 and p.g[e] != b.before[a]:
+            moved = True
+            if not is_z(p, e):
+                b.delta[count], b.rows[count] = p.g[e] - b.before[a], b.rows[a]
+                count += 1
+    for a in prange((p.n + STRIP - 1) // STRIP, schedule="static",
+                    num_threads=n_threads, use_threads_if=n_threads > 1):
+        p.ops.add_rows(p.f, b.rows, b.delta, count, a * STRIP,
+                       min(p.n, (a + 1) * STRIP))
+    return moved
+
+
+# Scheduling
+
+cdef bint rows_held(Problem* p) noexcept nogil:
+    cdef Py_ssize_t a
+    for a in range(p.size):
+        if p.slot[p.block[a] % <int32_t>p.n] < 0:
+            return False
+    return True
+
+
+cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept nogil:
+    """Blocks of one problem until it ends, needs the interpreter, or time is up."""
+    while p.at.phase <= READY:
+        if p.at.phase == RUN:
+            select_working_set(p, &w.scan, n_threads)
+        if p.at.phase == READY and not rows_held(p):
+            p.at.phase = WAIT
+        if p.at.phase == READY:
+            lay_out(p, &w.scan, &w.block)
+            copy_block(p, &w.block)
+            solve_block(p, &w.block)
+            p.at.phase = RUN if update_gradient(p, &w.block, n_threads) else STUCK
+            if p.at.steps >= p.at.max_steps:
+                p.at.phase = LIMIT
+        if simd_seconds() > until:
+            break
+
+
+cdef void run_turn(Problem* p, Work* w, double end) noexcept nogil:
+    """A quantum of time for a problem that no other thread holds."""
+    cdef double now = simd_seconds()
+    if now > end or p.at.phase > READY or not simd_try_lock(&p.lock):
+        return
+    run_blocks(p, w, fmin(end, now + QUANTUM), 1)
+    simd_unlock(&p.lock)
+
+
+def advance(list tasks not None, Workspace space not None, double seconds, int n_threads):
+    """Improve every task in phase RUN or READY for about `seconds`, by one block at the
+    least, on n_threads threads.
+
+    Threads take turns of QUANTUM seconds at the tasks, so that a few long ones do not
+    leave a thread without work; one task alone has all threads at its blocks.
+    """
+    cdef Py_ssize_t turn, n_turns, n_tasks = 0
+    cdef double end = simd_seconds() + seconds
+    cdef Smo task
+    cdef Problem** problems = <Problem**>PyMem_Malloc(len(tasks) * sizeof(Problem*))
+    if problems == NULL:
+        raise MemoryError
+    for task in tasks:
+        if task.p.at.phase <= READY:
+            problems[n_tasks] = &task.p
+            n_tasks += 1
+    if n_tasks == 1:
+        with nogil:
+            run_blocks(problems[0], space.work, end, n_threads)
+    elif n_tasks > 1:
+        n_threads = min(n_threads, space.n_threads)
+        n_turns = <Py_ssize_t>(seconds / QUANTUM + 2) * n_threads * n_tasks
+        for turn in prange(n_turns, nogil=True, schedule="dynamic", chunksize=1,
+                           num_threads=n_threads, use_threads_if=n_threads > 1):
+            run_turn(problems[turn % n_tasks], &space.work[threadid()],
+                     INFINITY if turn < n_tasks else end)
+    PyMem_Free(problems)
+
+
+cdef class Smo:
+    """One problem: the caller's arrays, and how far it has come."""
+
+    cdef Problem p
+    cdef object arrays         # what the pointers point to
+    cdef object block
+
+    def __init__(
+        self,
+        const float[:, ::1] K not None,      # (capacity, n) rows of the kernel matrix
+        const int32_t[::1] slot not None,    # (n,)
+        const double[::1] diag not None,
+        const double[::1] lo not None,       # (T n,), or (T n + T,) if priced
+        const double[::1] hi not None,
+        const double[::1] pn not None,
+        const double[::1] pp not None,
+        const double[::1] curvature not None,  # (T,) 1 / price, or zeros: not priced
+        bint coupled,
+        double[::1] g not None,              # IN-OUT as lo
+        double[::1] mu not None,             # IN-OUT (T + 1,)
+        double[::1] f not None,              # IN-OUT (n,)
+        Py_ssize_t q,                        # entries of a block
+        double tol,
+        int64_t max_steps,
+        double patience,
+    ):
+        cdef Problem* p = &self.p
+        cdef Py_ssize_t n = f.shape[0], T = mu.shape[0] - 1, entries = g.shape[0]
+        cdef bint shapes = (
+            T > 0 and K.shape[1] == slot.shape[0] == diag.shape[0] == n
+            and curvature.shape[0] == T
+            and entries == lo.shape[0] == hi.shape[0] == pn.shape[0] == pp.shape[0])
+        cdef bint priced = shapes and curvature[0] > 0
+        if not (shapes and entries == T * n + (T if priced else 0)
+                and entries < 2**31 and q > 0 and not (priced and coupled)):
+            raise ValueError("Smo: inconsistent array shapes")
+        cdef int32_t[::1] block = np.zeros(q, np.int32)
+        self.arrays = (K, slot, diag, lo, hi, pn, pp, curvature, g, mu, f)
+        self.block = block
+        PyMem_Free(p.group)
+        memset(p, 0, sizeof(Problem))
+        p.n, p.T, p.q, p.coupled, p.priced = n, T, q, coupled, priced
+        p.K, p.slot, p.diag = &K[0, 0], &slot[0], &diag[0]
+        p.lo, p.hi, p.pn, p.pp = &lo[0], &hi[0], &pn[0], &pp[0]
+        p.curvature, p.g, p.mu, p.f = &curvature[0], &g[0], &mu[0], &f[0]
+        p.block, p.ops = &block[0], simd()
+        p.group = <Group*>PyMem_Calloc(T, sizeof(Group))
+        if p.group == NULL:
+            raise MemoryError
+        p.at.tol, p.at.max_steps, p.at.patience = tol, max_steps, patience
+        p.at.violation = p.at.best = INFINITY
+
+    def __dealloc__(self):
+        PyMem_Free(self.p.group)
+
+    @property
+    def phase(self):
+        return self.p.at.phase
+
+    @phase.setter
+    def phase(self, int value):
+        self.p.at.phase = value
+        if value == RUN:       # afresh, from an f without errors
+            self.p.at.best = INFINITY
+
+    @property
+    def steps(self):
+        return self.p.at.steps
+
+    @property
+    def patience(self):
+        return self.p.at.patience
+
+    @property
+    def indefinite(self):
+        """A pair of variables was met along which the objective curves down."""
+        return bool(self.p.at.indefinite)
+
+    @property
+    def violation(self):
+        """As it was when the last block was chosen."""
+        return self.p.at.violation
+
+    @property
+    def pivots(self):
+        """What is due in phase NEWTON are pivots of an active set."""
+        return bool(self.p.at.pivots)
+
+    def allow_pivots(self, Py_ssize_t room, Py_ssize_t held, double setup):
+        """Let pivots be due: of an active set that can hold `room` free variables and
+        holds `held`; its first pivot costs `setup` ns beyond what others do."""
+        self.p.at.room, self.p.at.held, self.p.at.setup = room, held, setup
+
+    def resume(self, double patience, int steps):
+        """Go on after a Newton step or pivots, or after they failed."""
+        self.p.at.phase, self.p.at.work, self.p.at.patience = RUN, 0, patience
+        self.p.at.steps += steps
+
+    def needed(self):
+        """Row numbers of the block that is chosen."""
+        return np.unique(np.asarray(self.block)[: self.p.size] % self.p.n)
+
+
+cdef class Workspace:
+    """Scratch for n_threads threads on problems of n rows, T groups, blocks of q."""
+
+    cdef Work* work
+    cdef readonly int n_threads
+    cdef object arrays         # what the pointers point to
+
+    def __cinit__(self, Py_ssize_t n, Py_ssize_t T, Py_ssize_t q, int n_threads):
+        # a segment of the block holds its z and is padded
+        cdef Py_ssize_t k, room = q + T + SIMD_LANES * T, Tn = T * n
+        cdef float[:, ::1] s = np.empty(
+            (n_threads, 2 * Tn + room * room + 4 * room + 2 * T), np.float32)
+        cdef double[:, ::1] d = np.empty((n_threads, 2 * room))
+        cdef int32_t[:, ::1] i = np.zeros((n_threads, 3 * Tn + q + 2 * room), np.int32)
+        cdef Py_ssize_t[:, ::1] start = np.empty((n_threads, T + 1), np.intp)
+        cdef size_t[:, ::1] pointers = np.empty((n_threads, room), np.uintp)
+        cdef Scan* scan
+        cdef Block* b
+        self.work = <Work*>PyMem_Malloc(n_threads * sizeof(Work))
+        if self.work == NULL:
+            raise MemoryError
+        self.n_threads, self.arrays = n_threads, (s, d, i, start, pointers)
+        for k in range(n_threads):
+            scan, b = &self.work[k].scan, &self.work[k].block
+            scan.R, scan.L, b.K = &s[k, 0], &s[k, Tn], &s[k, 2 * Tn]
+            b.R = b.K + room * room
+            b.L, b.D, b.gain = b.R + room, b.R + 2 * room, b.R + 3 * room
+            b.R_min, b.L_max = b.R + 4 * room, b.R + 4 * room + T
+            b.before, b.delta = &d[k, 0], &d[k, room]
+            scan.member, scan.grow, scan.shrink = &i[k, 0], &i[k, Tn], &i[k, 2 * Tn]
+            scan.keep = &i[k, 3 * Tn]
+            b.entry, b.column = scan.keep + q, scan.keep + q + room
+            b.start, b.rows = &start[k, 0], <const float**>&pointers[k, 0]
+
+    def __dealloc__(self):
+        PyMem_Free(self.work)
