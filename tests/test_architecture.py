@@ -125,6 +125,26 @@ def test_public_modules_leak_nothing(name):
                         assert leaf.id.startswith("_") or leaf.id in module.__all__
 
 
+def parameters(text: str) -> dict[str, list[str]]:
+    """Names of the parameters of every function that Python may call."""
+    text = re.sub(r" *#.*| not None|\[[^\]]*\]", "", text)
+    found = {}
+    for name, inside in re.findall(r"^ *def (\w+)\((.*?)\)[^\n]*:", text, re.M | re.S):
+        # `double tol=0` in a kernel, `tol: float = ...` in its stub
+        heads = (re.split("[:=]", part)[0].split() for part in inside.split(","))
+        found[name] = [head[-1] for head in heads if head]
+    return found
+
+
+STUBS = sorted(ROOT.glob("ordinal/_solvers/_[a-z]*.pyi"))
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
+def test_stubs_of_kernels_have_their_parameters(stub):
+    kernel = parameters(stub.with_suffix(".pyx").read_text())
+    assert parameters(stub.read_text()) == kernel
+
+
 def tracked(*patterns: str) -> list[str]:
     """Files that git tracks; skips the test where there is no git checkout."""
     try:

@@ -19,7 +19,7 @@ NAMED: dict[str, type] = {
 }
 
 
-def takes_missing(kernel: Kernel) -> bool:
+def takes_missing(kernel: object) -> bool:
     """Whether the kernel has a use for rows with NaN, entries that are not known."""
     return isinstance(kernel, Pearson)
 

@@ -1,4 +1,4 @@
-"""The matrix B of ordinal/_covariance.py, and the diagonal of its inverse."""
+"""The matrix B of ordinal/_gp/covariance.py, and the diagonal of its inverse."""
 from cython.parallel cimport prange
 
 

@@ -1,4 +1,4 @@
-"""Inverse of a small lower triangular matrix, for ordinal/_linalg.py."""
+"""Inverse of a small lower triangular matrix, for ordinal/_numerics/cholesky.py."""
 
 
 def lower_inverse(

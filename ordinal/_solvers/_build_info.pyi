@@ -1,0 +1,6 @@
+VERSION: str
+OPENMP: bool
+INDEX_CHECKS: bool
+
+def simd_name() -> str: ...
+def simd_levels() -> list[str]: ...
