@@ -25,7 +25,7 @@ REQUIRED = {
     "callback",
 }  # fmt: skip
 OPTIONAL = {
-    "basis", "cache_mb", "class_weight", "cost", "inducing", "kernel", "probability",
+    "basis", "cache_mb", "class_weight", "cost", "kernel", "probability",
     "rank",
 }  # fmt: skip
 
@@ -62,6 +62,7 @@ class Method:
     needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
     starts: bool = False  # start= takes a model
     n_endless: int = 1200
+    foreign: frozenset[str] = frozenset()  # options that are for other variants only
     # (number of rows, options) of fits that many threads share in every way they can
     threaded: tuple[tuple[int, Mapping[str, Any]], ...] = ((300, {}),)
 
@@ -138,7 +139,7 @@ def gpor(name: str, **fields: Any) -> Method:
         name,
         ordinal.fit_gpor,
         ordinal.GporModel,
-        takes=frozenset({"inducing", "kernel"}),
+        takes=frozenset({"basis", "kernel"}),
         rules=("median", "mode", "cost"),
         atol=1e-3,
         endless={"n_restarts": 10_000},
@@ -225,9 +226,9 @@ METHODS = [
         threaded=((1001, {"optimize": False}), (60, {})),
     ),
     gpor(
-        "gpor-basis", variant={"inducing": 12}, whole_weights=True,
-        precise={"kernel": "linear", "inducing": 3, "tol": 1e-5},
-        threaded=((1001, {"inducing": 20, "max_iter": 3}),),
+        "gpor-basis", variant={"basis": 12}, whole_weights=True,
+        precise={"kernel": "linear", "basis": 3, "tol": 1e-5},
+        threaded=((1001, {"basis": 20, "max_iter": 3}),),
     ),
     xofm(
         "xofm-lbfgs",
@@ -242,6 +243,7 @@ METHODS = [
     xofm(
         "xofm-sgd",
         variant={"solver": "sgd", "n_epochs": 400.0},
+        foreign=frozenset({"max_iter"}),
         precise=None,
         brief={"n_epochs": 0.01, "tol": 1e-9},
         advice="raise n_epochs or tol, or use another solver",

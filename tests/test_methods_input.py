@@ -1,0 +1,403 @@
+"""What every `fit_*` takes from its callers, and refuses, over registry.py."""
+
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from registry import every_method, which
+from scipy import sparse
+from strategies import sample
+
+import ordinal
+from ordinal import kernels
+
+PRECOMPUTED = {"kernel": "precomputed"}
+NAMES = np.array(["low", "mid", "top"])
+X40, Y40 = sample(40, 3)
+
+
+# Labels
+
+LABELS = {  # name: (labels of the ranks 0, 1, 2, how y holds them, options)
+    "gaps": ([-5, 2, 90], np.asarray, {}),
+    "uint8": (np.array([3, 4, 250], np.uint8), np.asarray, {}),
+    "beyond doubles": ([2**60, 2**60 + 1, 2**60 + 2], np.asarray, {}),
+    "whole floats": ([-1.0, 0.0, 7.0], np.asarray, {}),
+    "fractions with classes": ([0.5, 1.5, 9.0], np.asarray, {"classes": [0.5, 1.5, 9]}),
+    "list": ([1, 2, 3], list, {}),
+    "strings": (NAMES, np.asarray, {"classes": NAMES}),
+    "objects": (NAMES, lambda y: np.array(y, dtype=object), {"classes": list(NAMES)}),
+    "list of strings": (NAMES, lambda y: y.tolist(), {"classes": tuple(NAMES)}),
+    "series": ([1, 5, 6], pd.Series, {}),
+    "series with an index": ([1, 5, 6], lambda y: pd.Series(y)[::-1][::-1], {}),
+    "pandas": (
+        NAMES,
+        lambda y: pd.Categorical(y, categories=NAMES, ordered=True),
+        {},
+    ),
+    "pandas series": (
+        NAMES,
+        lambda y: pd.Series(pd.Categorical(y, categories=NAMES, ordered=True)),
+        {},
+    ),
+    "polars": (NAMES, lambda y: pl.Series(y.tolist(), dtype=pl.Enum(NAMES)), {}),
+    "polars integers": ([1, 5, 6], lambda y: pl.Series(y), {}),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@every_method
+def test_labels_come_back_in_the_callers_type(method, kind):
+    values, hold, options = LABELS[kind]
+    values = np.asarray(values)
+    expected = method(X40, Y40)
+    model = method(X40, hold(values[Y40]), **options)
+    assert_array_equal(model.classes, values)
+    for rows in (X40, X40[:1]):
+        labels = model.predict(rows)
+        assert labels.dtype == values.dtype
+        assert_array_equal(labels, values[expected.predict(rows)])
+    assert_array_equal(method.numbers(model, X40), method.numbers(expected, X40))
+
+
+@every_method
+def test_truth_values_are_two_ranks(method):
+    model = method(X40, Y40 > 0)
+    assert model.classes.tolist() == [False, True]
+    assert model.predict(X40).dtype == bool
+    expected = method(X40, (Y40 > 0).astype(int))
+    assert_array_equal(model.predict(X40), expected.predict(X40) == 1)
+
+
+@every_method
+def test_classes_give_the_order(method):
+    backwards = method(X40, NAMES[Y40], classes=NAMES[::-1])
+    assert_array_equal(backwards.classes, NAMES[::-1])
+    expected = method(X40, 2 - Y40)
+    assert_array_equal(backwards.predict(X40), NAMES[2 - expected.predict(X40)])
+
+
+@every_method
+def test_the_callers_arrays_stay_his_own(method):
+    X, y, weight, classes = X40.copy(), Y40.copy(), np.ones(40), np.arange(4)
+    arrays = [X, y, weight, classes]
+    before = [a.copy() for a in arrays]
+    model = method(X, y, sample_weight=weight, classes=classes)
+    numbers = method.numbers(model, before[0])
+    labels = model.predict(X)
+    model.predict_proba(X) if not method.can("probability") else None
+    for array, copy in zip(arrays, before, strict=True):
+        assert_array_equal(array, copy)
+        assert array.flags.writeable
+    for array in arrays:  # and the model has its own
+        array[:] = array[::-1].copy()
+    X[:] = 7.0
+    assert_array_equal(method.numbers(model, before[0]), numbers)
+    assert_array_equal(model.predict(before[0]), labels)
+    assert_array_equal(model.classes, before[3])
+
+
+def read_only(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+FORMS = {
+    "lists": lambda a: a.tolist(),
+    "read-only": read_only,
+    "column by column": np.asfortranarray,
+    "every other": lambda a: (
+        np.repeat(np.repeat(a, 2, 0), 2, -1)[::2, ..., ::2]
+        if a.ndim == 2
+        else np.repeat(a, 2)[::2]
+    ),
+    "backwards": lambda a: a[::-1].copy()[::-1],
+    "other bytes": lambda a: a.astype(a.dtype.newbyteorder()),
+    "long": lambda a: a.astype(np.longdouble) if a.dtype.kind == "f" else a,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@every_method
+def test_the_form_of_an_array_does_not_matter(method, form):
+    weight = 1.0 + np.arange(40) % 2
+    a = method(X40, Y40, sample_weight=weight)
+    given = [FORMS[form](array) for array in (X40, Y40, weight)]
+    b = method(given[0], given[1], sample_weight=given[2])
+    assert_array_equal(method.numbers(a, X40), method.numbers(b, given[0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint64, bool])
+@every_method
+def test_features_of_another_type_are_the_same_numbers(method, dtype):
+    X = (np.abs(3 * X40) if dtype is not bool else X40 > 0).astype(dtype)
+    a, b = method(X, Y40), method(X.astype(float), Y40)
+    assert_array_equal(method.numbers(a, X), method.numbers(b, X.astype(float)))
+
+
+@which(takes="kernel")
+def test_sparse_rows_are_dense_rows(method):
+    X = np.where(np.abs(X40) > 0.7, X40, 0.0)
+    dense = method(X, Y40, kernel=kernels.RBF(0.3))
+    f = method.numbers(dense, X)
+    for make in (sparse.csr_array, sparse.csr_matrix):
+        model = method(make(X), Y40, kernel=kernels.RBF(0.3))
+        for rows in (make(X), X):
+            # the sums over a row are of other terms
+            assert_allclose(method.numbers(model, rows), f, rtol=2e-3, atol=2e-3)
+        assert_array_equal(model.predict(make(X)), model.predict(X))
+
+
+# What is refused
+
+X2, Y2 = [[0.0], [1.0]], [0, 1]
+COLUMN = np.arange(2.0)[:, None]
+BAD = [  # (X, y, options, error, message)
+    (np.empty((0, 2)), [], {}, ValueError, r"^X must be 2-dim.*, got shape \(0, 2\)"),
+    (np.empty((2, 0)), Y2, {}, ValueError, r"^X must be 2-dim.*, got shape \(2, 0\)"),
+    ([0.0, 1.0], Y2, {}, ValueError, r"^X must be 2-dimensional .*got shape \(2,\)"),
+    ([[[0.0]], [[1.0]]], Y2, {}, ValueError, r"^X must be 2-dim.*got shape \(2, 1, 1"),
+    ([[0.0], [1.0, 2.0]], Y2, {}, ValueError, "^X is not an array: "),
+    ([[0.0], [np.inf]], Y2, {}, ValueError, "^X must be finite.*; first bad row is 1"),
+    ([["a"], ["b"]], Y2, {}, TypeError, "^X must hold real numbers, got dtype <U1"),
+    (COLUMN * 1j, Y2, {}, TypeError, "^X must hold real numbers, got dtype complex128"),
+    (np.ma.masked_less(COLUMN, 1), Y2, {}, TypeError, "^X is a masked array: fill or"),
+    (X2, [4, 4], {}, ValueError, r"^y needs at least 2 classes .*, got \[4\]$"),
+    (X2, [0, 1, 2], {}, ValueError, r"^y has shape \(3,\), expected \(2,\) as X$"),
+    (X2, [[0], [1]], {}, ValueError, r"^y must be 1-dimensional, got shape \(2, 1\)$"),
+    (X2, ["low", "high"], {}, TypeError, r"^y holds strings, .* classes=\['high', 'lo"),
+    (X2, [0.5, 1.0], {}, ValueError, "^y holds 0.5 in row 0, not a whole number"),
+    (X2, [0, np.nan], {}, ValueError, "^y holds nan in row 1"),
+    (X2, [0, None], {}, (TypeError, ValueError), "^y .*in row [01]"),
+    (X2, [1j, 0], {}, TypeError, "^y must hold integers or strings, got dtype complex"),
+    (X2, np.ma.array(Y2, mask=[0, 1]), {}, TypeError, "^y is a masked array"),
+    (X2, pd.Categorical(["a", "b"]), {}, TypeError, r"^y is an unordered categorical"),
+    (
+        X2,
+        pl.Series(["a", "b"], dtype=pl.Categorical),
+        {},
+        TypeError,
+        "^y is an unordered categorical",
+    ),
+    (X2, [0, 7], {"classes": [0, 1]}, ValueError, r"^y holds 7 in row 1, .*s=\[0, 1\]"),
+    (X2, Y2, {"classes": [0, 1, 1]}, ValueError, r"^classes must be distinct, got \[1"),
+    (X2, Y2, {"classes": 3}, ValueError, r"^classes must be 1-dimensional"),
+    (X2, Y2, {"sample_weight": [1, -1]}, ValueError, "^sample_weight .*-1.0 in row 1"),
+    (X2, Y2, {"sample_weight": [1, np.nan]}, ValueError, "^sample_weight .*nan in row"),
+    (X2, Y2, {"sample_weight": [1]}, ValueError, r"^sample_weight has shape \(1,\)"),
+    (X2, Y2, {"sample_weight": ["a", "b"]}, TypeError, "^sample_weight must "),
+    (
+        X2,
+        Y2,
+        {"sample_weight": [1, 0]},
+        ValueError,
+        r"^y needs at least 2 classes with",
+    ),
+    (X2, Y2, {"rng": -1}, ValueError, "^rng must be None, an integer >= 0 or .*got -1"),
+    (X2, Y2, {"rng": "x"}, ValueError, "^rng must be None, an integer .*, got 'x'$"),
+    (X2, Y2, {"callback": 1}, TypeError, "^callback must be callable or None, got 1$"),
+]
+
+
+@pytest.fixture
+def calls():
+    """What was called, if anything, by `watched` functions."""
+    return []
+
+
+def watched(method, calls):
+    """Options whose functions note that something is computed."""
+
+    def kernel(A, B):
+        calls.append("kernel")
+        return A @ B.T
+
+    options = {"callback": lambda state: calls.append("callback")}
+    if method.can("kernel"):
+        options["kernel"] = kernel
+    return options
+
+
+@pytest.mark.parametrize(
+    "bad", [pytest.param(bad, id=f"{i} {bad[4][1:19]}") for i, bad in enumerate(BAD)]
+)
+@every_method
+def test_data_that_cannot_be_used_is_refused_with_the_reason(method, bad, calls):
+    X, y, options, error, message = bad
+    with pytest.raises(error, match=message):
+        method.fit(X, y, **{**method.variant, **watched(method, calls), **options})
+    assert calls == []
+
+
+NOT_POSITIVE = [-1.0, 0, np.inf, np.nan, "1", 1j, True]
+NOT_COUNTS = [0, -1, 1.5, "2", True, 2**63]
+
+
+@pytest.mark.parametrize("name", ["tol", "max_time", "cache_mb"])
+@pytest.mark.parametrize("value", NOT_POSITIVE, ids=repr)
+@every_method
+def test_numbers_that_make_no_sense_are_refused(method, name, value, calls):
+    if name not in inspect.signature(method.fit).parameters:
+        return
+    message = f"^{name} must be a positive finite number, got {re.escape(repr(value))}$"
+    options = {**method.variant, **watched(method, calls), name: value}
+    with pytest.raises(ValueError, match=message):
+        method.fit(X2, Y2, **options)
+    assert calls == []
+
+
+@pytest.mark.parametrize("name", ["max_iter", "n_threads"])
+@pytest.mark.parametrize("value", NOT_COUNTS, ids=repr)
+@every_method
+def test_counts_that_make_no_sense_are_refused(method, name, value, calls):
+    message = f"^{name} must be a positive integer, got {re.escape(repr(value))}$"
+    if name in method.foreign:
+        message = f"^{name} is for "
+    options = {**method.variant, **watched(method, calls), name: value}
+    with pytest.raises(ValueError, match=message):
+        method.fit(X2, Y2, **options)
+    assert calls == []
+
+
+@pytest.mark.parametrize("value", [1, 0, "yes", None], ids=repr)
+@which(takes="probability")
+def test_probability_is_a_flag(method, value, calls):
+    options = {**watched(method, calls), "probability": value}
+    with pytest.raises(ValueError, match=f"^probability must be .*, got {value!r}$"):
+        method(X2, Y2, **options)
+    with pytest.raises(ValueError, match="a class with 2 rows or more"):
+        method(X2, Y2, **{**options, "probability": True})
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ({2: 1.0}, ValueError, "^class_weight names 2"),
+        ({0: -1.0}, ValueError, "^class_weight"),
+        ({0: np.nan}, ValueError, "^class_weight"),
+        ("even", (ValueError, TypeError), "^class_weight"),
+        ([1.0, 2.0], (ValueError, TypeError), "^class_weight"),
+        ({0: 0.0}, ValueError, r"^y needs at least 2 classes with .*, got \[1\]"),
+    ],
+    ids=repr,
+)
+@which(takes="class_weight")
+def test_class_weights_that_make_no_sense_are_refused(
+    method, value, error, message, calls
+):
+    with pytest.raises(error, match=message):
+        method(X2, Y2, class_weight=value, **watched(method, calls))
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (np.ones((2, 2)), "cost must be zero on the diagonal; row 0"),
+        (np.zeros((2, 2)), "cost must be positive off the diagonal"),
+        (np.zeros((3, 3)), r"^cost has shape \(3, 3\), expected \(2, 2\)"),
+        ([[0, np.inf], [1, 0]], "cost must be finite"),
+        ([[0, -1], [1, 0]], "cost must"),
+    ],
+)
+@which(takes="cost")
+def test_costs_that_make_no_sense_are_refused(method, cost, message, calls):
+    with pytest.raises(ValueError, match=message):
+        method(X2, Y2, cost=cost, **watched(method, calls))
+    falling = [[0, 2, 1], [1, 0, 1], [2, 1, 0]]
+    with pytest.raises(ValueError, match=r"must not fall with the distance .* row 0"):
+        method(X2, [0, 2], classes=range(3), cost=falling, **watched(method, calls))
+    assert calls == []
+
+
+@which(takes="kernel")
+def test_kernels_that_make_no_sense_are_refused(method):
+    for kernel, error, message in [
+        ("gaussian", ValueError, "^kernel must be one of 'rbf'.*, got 'gaussian'$"),
+        (3, TypeError, "^kernel must be a name or a callable"),
+        (kernels.RBF, TypeError, "^kernel must be a name or a callable"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), ValueError, "must be finite"),
+        (lambda A, B: np.ones((1, len(B))), ValueError, "shape"),
+    ]:
+        with pytest.raises(error, match=message):
+            method(X40, Y40, kernel=kernel)
+    K = kernels.RBF(0.3)(X40, X40)
+    uneven = K.copy()
+    uneven[0, 1] += 1
+    for X, error, message in [
+        (K[:, :3], ValueError, "^X must be square with kernel='precomputed'"),
+        (uneven, ValueError, "^X must be symmetric with kernel='precomputed'"),
+        (sparse.csr_array(K), TypeError, "^X must be a dense matrix with kernel='prec"),
+    ]:
+        with pytest.raises(error, match=message):
+            method(X, Y40, **PRECOMPUTED)
+
+
+@which(takes="kernel")
+def test_gamma_is_checked(method):
+    if "gamma" not in inspect.signature(method.fit).parameters:
+        return
+    with pytest.raises(ValueError, match=r"^gamma must be a positive finite number"):
+        method(X2, Y2, gamma=0.0)
+    with pytest.raises(ValueError, match="no effect"):
+        method(X2, Y2, kernel="linear", gamma=1.0)
+
+
+def row_calls(method, model):
+    """Every function of the model that takes rows."""
+    names = ["predict", "predict_proba", method.decision]
+    return [getattr(model, name) for name in dict.fromkeys(names)]
+
+
+@every_method
+def test_new_rows_are_checked_by_every_prediction(method):
+    probable = {"probability": True} if method.can("probability") else {}
+    model = method(X40, Y40, **probable)
+    for call in row_calls(method, model):
+        for X, error, message in [
+            (X40[:, :2], ValueError, "^X has 2 features, the model was fitted on 3"),
+            (X40[0], ValueError, "^X must be 2-dimensional"),
+            (X40[:0], ValueError, "^X must be 2-dimensional and non-empty"),
+            ([[0.0] * 3, [np.inf] * 3], ValueError, "^X must be finite.*bad row is 1"),
+            ([["a", "b", "c"]], TypeError, "^X must hold real numbers"),
+            ([[1j] * 3], TypeError, "^X must hold real numbers"),
+            (np.ma.array(X40, mask=X40 > 0), TypeError, "^X is a masked array"),
+        ]:
+            with pytest.raises(error, match=message):
+                call(X)
+
+
+# The interface
+
+
+@every_method
+def test_every_option_is_documented(method):
+    doc = inspect.getdoc(method.fit)
+    for section in ("Parameters", "Returns", "Raises", "Warns", "Examples"):
+        assert re.search(rf"^{section}\n-+$", doc, re.M), section
+    assert ">>> " in doc
+    assert method.model.__name__ in doc
+    # SVOREX and its kin send the reader to fit_svorim for what they share
+    known = doc
+    for name in re.findall(r"`(fit_\w+)`", doc):
+        known += inspect.getdoc(getattr(ordinal, name))
+    for name in inspect.signature(method.fit).parameters:
+        assert re.search(rf"^(\w+, )*{name}(, \w+)* :", known, re.M), name
+
+
+@every_method
+def test_the_model_is_documented(method):
+    for name in ("predict", "predict_proba", method.decision):
+        function = getattr(method.model, name)
+        doc = inspect.getdoc(function)
+        assert doc
+        for parameter in inspect.signature(function).parameters:
+            if parameter != "self":
+                assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", doc, re.M), name
+    assert "Attributes" in inspect.getdoc(method.model)
