@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels
-from ._gp.evidence import Evidence, maximize
+from ._gp.evidence import Evidence, check_memory, maximize
 from ._input.checks import (
     check_choice,
     check_count,
@@ -321,7 +321,7 @@ def fit_gpor(
     basis : int, optional
         Take the FITC approximation by so many rows, which a pivoted Cholesky
         factorisation of the kernel at the start chooses: for n beyond a few thousand.
-        n m doubles of memory, four times.
+        The memory is 8 n m doubles for m rows, and 4 n^2 without.
     n_restarts : int >= 0, default 0
         Further searches from random points, drawn from the prior; the best is kept.
     start : mapping, optional
@@ -357,6 +357,9 @@ def fit_gpor(
     ------
     ValueError, TypeError
         If the data or an argument is unusable; nothing has been computed then.
+    MemoryError
+        If this machine has not the memory that so many rows need; the message says how
+        much that is, and what a `basis` would need.
 
     Warns
     -----
@@ -393,6 +396,7 @@ def fit_gpor(
         missing=takes_missing(kernel),
     )  # fmt: skip
     monitor = Monitor("fit_gpor", tol, callback, max_time)
+    check_memory(int((problem.weight > 0).sum()), basis)
     evidence = Evidence(
         problem, kernel, inference, objective, prior, start, basis, n_threads
     )

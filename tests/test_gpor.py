@@ -27,6 +27,7 @@ from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
 from ordinal._gp import ep as _ep
+from ordinal._gp import evidence
 from ordinal._gp import laplace as _laplace
 from ordinal._gp.evidence import Evidence
 from ordinal._input.problem import Problem
@@ -1049,9 +1050,43 @@ def test_limits_end_the_search_and_say_so():
     assert model.log_evidence == base.log_evidence
 
 
+def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
+    """The message says what is needed, and that a basis needs less."""
+    X, y = sample(300, 3)
+
+    def never(A, B):
+        raise AssertionError("asked for kernel values")
+
+    monkeypatch.setattr(evidence, "physical_memory", lambda: 2**21)
+    text = r"needs 0.00268 GiB of memory for 300 rows, and this machine has 0.00195 GiB"
+    with pytest.raises(MemoryError, match=rf"{text}: pass basis=m"):
+        fit_gpor(X, y, kernel=never)
+    fit_gpor(X, y, basis=20, optimize=False)
+    with pytest.raises(MemoryError, match=r"for 300 rows on a basis of 120, and this"):
+        fit_gpor(X, y, basis=120)
+    weight = (np.arange(300) < 200).astype(float)
+    fit_gpor(X, y, sample_weight=weight, optimize=False)
+    monkeypatch.setattr(evidence, "physical_memory", lambda: None)
+    fit_gpor(X, y, optimize=False)
+
+
+def test_the_memory_that_is_said_to_be_needed_is_what_a_fit_takes():
+    X, y = sample(500, 3)
+    for basis, said in ((None, 4 * 500), (50, 8 * 50)):
+        tracemalloc.start()
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            fit_gpor(X, y, inference="laplace", basis=basis, max_iter=1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert 0.8 < peak / (8 * 500 * said) < 1.5
+
+
 @every_inference
 def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
     X, y = sample(30, 3)
+    tol = {"ep": 1e-4, "laplace": 1e-6}[inference]
+    c = fit_gpor(X, y, inference=inference, optimize=False).convergence
+    assert c.violation <= c.tol == tol
     monkeypatch.setattr(_ep, "_MAX_SWEEPS", 2)
     monkeypatch.setattr(_laplace, "_MAX_ITER", 1)
     start = {"noise": 1e-2}
@@ -1059,7 +1094,7 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
         model = fit_gpor(X, y, inference=inference, optimize=False, start=start)
     c = model.convergence
     assert c.status is Status.STALLED
-    assert c.violation > c.tol
+    assert c.violation > c.tol == tol
     assert np.isfinite(model.predict_proba(X)).all()
 
 

@@ -16,6 +16,7 @@ from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import diagonal_of, on_itself, values_of
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import Minimum, minimize
+from .._numerics.memory import physical_memory
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import take
 from .covariance import Covariance, Dense, LowRank
@@ -25,6 +26,9 @@ from .laplace import laplace
 from .likelihood import Likelihood, Posterior
 
 MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
+# doubles at the peak of an evaluation, by tracemalloc over the kernels: a little more
+# than 4 n^2, and 8.2 to 8.8 n m on a basis of m rows
+_DENSE, _LOW_RANK = 4, 8
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
 Kernel = Callable[..., Any]
@@ -189,6 +193,21 @@ class Evidence:
         )
 
 
+def check_memory(n: int, basis: int | None) -> None:
+    """Raise MemoryError if n rows, or a basis of so many, need more than there is."""
+    there = physical_memory()
+    low_rank = basis is not None and basis < n
+    needed = 8 * (_LOW_RANK * n * basis if low_rank else _DENSE * n * n)
+    if there is None or needed <= there:
+        return
+    raise MemoryError(
+        f"GPOR needs {_gib(needed)} of memory for {n} rows"
+        f"{f' on a basis of {basis}' if low_rank else ''}, and this machine has "
+        f"{_gib(there)}: pass basis=m to fit a low-rank model of m rows, which needs "
+        f"{_gib(8 * _LOW_RANK * n * 500)} for m = 500"
+    )
+
+
 def maximize(
     evidence: Evidence,
     starts: list[np.ndarray],
@@ -212,6 +231,10 @@ def maximize(
             best = found
     assert best is not None
     return best, n_eval
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.3g} GiB"
 
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
