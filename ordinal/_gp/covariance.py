@@ -35,7 +35,7 @@ class Dense:
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """Sigma v."""
-        return self.Sigma @ v
+        return np.asarray(self.Sigma @ v)
 
     def factor(self, W: np.ndarray) -> None:
         """Take W (n,) >= 0. O(n^3 / 3)."""
@@ -47,13 +47,15 @@ class Dense:
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """(I + W Sigma)^-1 v = v - R Sigma v."""
-        return v - self._R_times(self.times(v))
+        return np.asarray(v - self._R_times(self.times(v)))
 
     def _R_times(self, v: np.ndarray) -> np.ndarray:
         scaled = self.root * v
         if self._inverted:
-            return self.root * (self._B.T @ (self._B @ scaled))
-        return self.root * self._cholesky.solve(scaled[:, None])[:, 0]
+            inner = self._B.T @ (self._B @ scaled)
+        else:
+            inner = self._cholesky.solve(scaled[:, None])[:, 0]
+        return np.asarray(self.root * inner)
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         """(diagonal of the posterior covariance A, 1 - W_i A_ii). O(n^3 / 3)."""
@@ -107,7 +109,7 @@ class LowRank:
         self.rest = np.maximum(diagonal - held, 0)
 
     def times(self, v: np.ndarray) -> np.ndarray:
-        return self.Phi @ (self.Phi.T @ v)
+        return np.asarray(self.Phi @ (self.Phi.T @ v))
 
     def factor(self, W: np.ndarray) -> None:
         """Take W (n,) >= 0. O(n m^2)."""
@@ -119,7 +121,7 @@ class LowRank:
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         inner = self._C_root.T @ (self._C_root @ (self.Phi.T @ v))
-        return v - self.W * (self.Phi @ inner)
+        return np.asarray(v - self.W * (self.Phi @ inner))
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         T = self.Phi @ self._C_root.T

@@ -167,14 +167,14 @@ def extrapolated(
     """The sites at which the change of a sweep, linear in the sites as the last sweeps
     show it, is least in these units. A precision falls to a tenth at most."""
     before, change = history[-1]
-    after = before + change
+    after: np.ndarray = before + change
     if len(history) < 2:
         return after
     steps = [(b - a, d - c) for (a, c), (b, d) in pairwise(history)]
     columns = np.array([(unit * of_change).ravel() for _, of_change in steps])
     share = np.linalg.lstsq(columns.T, (unit * change).ravel(), rcond=1e-8)[0]
     site = after - sum(t * (a + b) for t, (a, b) in zip(share, steps, strict=True))
-    return np.where(site[0] > 0.1 * after[0], site, after)
+    return np.asarray(np.where(site[0] > 0.1 * after[0], site, after))
 
 
 def expectations(

@@ -102,11 +102,12 @@ class Evidence:
         self.inference, self.objective = inference, objective
         self.n_threads = n_threads if self.rows.size >= _SHARED else 1
         left_out = self.rows.size < problem.n_samples
-        self.X: Any = take(problem.X, self.rows) if left_out else problem.X
-        self._make, gamma, fixed = _kernel_family(kernel, problem, self.X, self.weight)
+        X: Any = take(problem.X, self.rows) if left_out else problem.X
+        self._make, gamma, fixed = _kernel_family(kernel, problem, X, self.weight)
         if isinstance(fixed, kernels.Precomputed) and left_out:
-            self.X = np.ascontiguousarray(self.X[:, self.rows])
-        c = 1.0 if fixed is None else _prior_scale(fixed, self.X, self.weight)
+            X = np.ascontiguousarray(X[:, self.rows])
+        self.X = X
+        c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
         self.rank = np.searchsorted(present, problem.rank[self.rows]).astype(np.int32)
         self.hyper = Hyperparameters.of(
@@ -185,6 +186,7 @@ class Evidence:
             M = cov.sensitivity(a, u, by_variance)
             return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
         G_nm, G_mm, c = cov.sensitivity(a, u, by_variance)
+        assert self.basis is not None
         Z = take(self.X, self.basis)
         return np.asarray(
             gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
@@ -196,13 +198,13 @@ class Evidence:
 def check_memory(n: int, basis: int | None) -> None:
     """Raise MemoryError if n rows, or a basis of so many, need more than there is."""
     there = physical_memory()
-    low_rank = basis is not None and basis < n
-    needed = 8 * (_LOW_RANK * n * basis if low_rank else _DENSE * n * n)
+    m = n if basis is None else min(n, basis)
+    needed = 8 * n * (_LOW_RANK * m if m < n else _DENSE * n)
     if there is None or needed <= there:
         return
     raise MemoryError(
         f"GPOR needs {_gib(needed)} of memory for {n} rows"
-        f"{f' on a basis of {basis}' if low_rank else ''}, and this machine has "
+        f"{f' on a basis of {m}' if m < n else ''}, and this machine has "
         f"{_gib(there)}: pass basis=m to fit a low-rank model of m rows, which needs "
         f"{_gib(8 * _LOW_RANK * n * 500)} for m = 500"
     )

@@ -100,7 +100,7 @@ class Hyperparameters:
         return [self.begin, *drawn]
 
     def gammas(self, theta: np.ndarray) -> np.ndarray:
-        return np.exp(theta[: self.n_gammas])
+        return np.asarray(np.exp(theta[: self.n_gammas]))
 
     def of_likelihood(self, theta: np.ndarray) -> tuple[float, float, np.ndarray]:
         """sigma, b_1 and the widths of all ranks, inf for the outer two."""
@@ -171,7 +171,8 @@ def _checked_thresholds(value: Any, present: np.ndarray, n_classes: int) -> np.n
         raise ValueError(
             f"start['thresholds'] has shape {b.shape}, expected ({n_classes - 1},)"
         )
-    first, last = b[present[:-1]], b[present[1:] - 1]
+    first: np.ndarray = b[present[:-1]]
+    last = b[present[1:] - 1]
     if not np.isfinite(first).all() or not (np.diff(first) > 0).all():
         raise ValueError(f"start['thresholds'] must increase, got {b.tolist()}")
     if not (first == last).all():

@@ -7,13 +7,15 @@ of a fixed size, so that no byte depends on the number of threads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._input.problem import Problem
 from .._numerics.rows import strips
 from .._solvers import _truncated_loss
+
+# scores, thresholds, ranks, weights of rows and of thresholds, u, eta: for the kernels
+_Loss = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,5 +129,5 @@ class TruncatedObjective:
         slack = 1 - np.where(above, distance, -distance)
         return float(slack[self.weight > 0].max())
 
-    def _loss(self, x: np.ndarray, f: np.ndarray, u: float) -> tuple[Any, ...]:
+    def _loss(self, x: np.ndarray, f: np.ndarray, u: float) -> _Loss:
         return f, x[: self.T].copy(), self.rank, self.weight, self.times, u, self.eta

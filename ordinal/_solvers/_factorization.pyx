@@ -1,4 +1,6 @@
-"""Scores, the pairwise hinge and its gradient, and SGD; notation: ordinal/xofm.py.
+"""Scores in pieces, the pairwise hinge and its gradient, stochastic gradient descent.
+
+The formulas and their symbols are those of ordinal/xofm.py.
 
 Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, factors in
 the next ones, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the
@@ -15,11 +17,11 @@ import numpy as np
 LANES = XOFM_LANES
 
 cdef enum:
-    CHUNK = 1024       # least rows of a chunk
-    CHUNKS = 32        # most chunks: as many tables hold their gradients
-    PAIRS = 32         # of a mini-batch, in one chunk
-    WORTHWHILE = 8     # chunks that are worth waking threads for
-    GLANCE = 256       # mini-batches between looks at the clock
+    CHUNK_ROWS = 1024        # least rows of a chunk
+    MAX_CHUNKS = 32          # as many tables hold the gradients of the chunks
+    CHUNK_PAIRS = 32         # of a mini-batch, in one chunk
+    THREADED_CHUNKS = 8      # below, starting threads takes longer than the work
+    CLOCK_INTERVAL = 256     # mini-batches between looks at the clock
 
 
 # Pieces and nodes
@@ -86,7 +88,7 @@ def gather(
 
 def chunk_rows(Py_ssize_t n):
     """Rows of each chunk but the last: a matter of n alone, not of threads."""
-    return max(CHUNK, (n + CHUNKS - 1) // CHUNKS)
+    return max(CHUNK_ROWS, (n + MAX_CHUNKS - 1) // MAX_CHUNKS)
 
 
 cdef bint fits(
@@ -106,7 +108,7 @@ def scores(
 ):
     """S and U of every row. O(n d m)."""
     cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
-    cdef Py_ssize_t rows = CHUNK, chunks = (n + rows - 1) // rows
+    cdef Py_ssize_t rows = CHUNK_ROWS, chunks = (n + rows - 1) // rows
     cdef const simd_loops* ops = simd()
     if not (fits(node, share, table) and U.shape[0] == S.shape[0] == n
             and S.shape[1] == m):
@@ -145,10 +147,10 @@ def scatter(
 
 # The pairwise squared hinge
 
-cdef inline void put(
+cdef inline void tree_add(
     double* tree, Py_ssize_t r, Py_ssize_t k, double w, double x,
 ) noexcept nogil:
-    """Add (w, x) to rank k < r of a Fenwick tree of pairs."""
+    """Add (w, x) at rank k < r to a Fenwick tree of pairs."""
     k += 1
     while k <= r:
         tree[2 * k] += w
@@ -156,7 +158,7 @@ cdef inline void put(
         k += k & -k
 
 
-cdef inline void below(
+cdef inline void tree_sums(
     const double* tree, Py_ssize_t k, double* w, double* x,
 ) noexcept nogil:
     """Sums over the ranks < k."""
@@ -204,9 +206,9 @@ def hinge(
         p = n - 1
         for i in range(n - 1, -1, -1):       # row i as the higher
             while p >= 0 and u[p] + tau > u[i]:
-                put(&tree[0], r, rank[row[p]], v[p], v[p] * u[p])
+                tree_add(&tree[0], r, rank[row[p]], v[p], v[p] * u[p])
                 p -= 1
-            below(&tree[0], rank[row[i]], &w, &x)
+            tree_sums(&tree[0], rank[row[i]], &w, &x)
             s = v[i] * (x + (tau - u[i]) * w)
             c[i] = -s
             total += s
@@ -215,9 +217,9 @@ def hinge(
         p = 0
         for i in range(n):                   # row i as the lower
             while p < n and u[i] + tau > u[p]:
-                put(&tree[0], r, r - 1 - rank[row[p]], v[p], v[p] * u[p])
+                tree_add(&tree[0], r, r - 1 - rank[row[p]], v[p], v[p] * u[p])
                 p += 1
-            below(&tree[0], r - 1 - rank[row[i]], &w, &x)
+            tree_sums(&tree[0], r - 1 - rank[row[i]], &w, &x)
             c[i] += v[i] * ((u[i] + tau) * w - x)
             # the sum of (tau - U_i + U_j)^2 is that of tau and of U times the slope
             loss += c[i] * u[i]
@@ -287,14 +289,15 @@ cdef void pair_of(const Sgd* p, int64_t number, int64_t* pair) noexcept nogil:
 cdef void add_chunk(
     const Sgd* p, Py_ssize_t chunk, int64_t done, int64_t count,
 ) noexcept nogil:
-    """G[chunk] = the gradient of PAIRS of the `count` pairs from `done` on."""
-    cdef int64_t first = done + chunk * PAIRS, stop = min(first + PAIRS, done + count)
+    """G[chunk] = the gradient of CHUNK_PAIRS of the `count` pairs from `done` on."""
+    cdef int64_t first = done + chunk * CHUNK_PAIRS
+    cdef int64_t stop = min(first + CHUNK_PAIRS, done + count)
     cdef Py_ssize_t d = p.at.d, m = p.m
     cdef int64_t number, epoch
     cdef int64_t pair[2]
     cdef double U[2]
     cdef double slope[2]
-    cdef double short
+    cdef double shortfall
     cdef double* S = p.S + chunk * 2 * m
     cdef double* G = p.G + chunk * p.at.N * m
     cdef int e
@@ -307,9 +310,9 @@ cdef void add_chunk(
         for e in range(2):
             p.ops.xofm_scores(p.node + pair[e] * d, p.share + pair[e] * d, 1, d,
                               p.table, m, S + e * m, &U[e])
-        short = p.tau - U[0] + U[1]
-        if short > 0:
-            slope[1] = p.scale * p.weight[pair[0]] * p.weight[pair[1]] * short
+        shortfall = p.tau - U[0] + U[1]
+        if shortfall > 0:
+            slope[1] = p.scale * p.weight[pair[0]] * p.weight[pair[1]] * shortfall
             slope[0] = -slope[1]
             for e in range(2):
                 p.ops.xofm_scatter(p.node + pair[e] * d, p.share + pair[e] * d, 1, d,
@@ -341,10 +344,12 @@ def sgd(
     """Mini-batches of Algorithm 1 from pair `done` on; returns how far it came.
 
     To `stop`, or less if time is up. Pairs are shuffled anew for every pass over them.
-    The gradient of a batch is summed in chunks of PAIRS pairs, whatever the threads.
+    The gradient of a batch is summed in chunks of CHUNK_PAIRS pairs, so no byte of it
+    depends on the number of threads.
     """
     cdef Sgd p
-    cdef Py_ssize_t chunks = (batch + PAIRS - 1) // PAIRS, r = start.shape[0] - 1
+    cdef Py_ssize_t r = start.shape[0] - 1
+    cdef Py_ssize_t chunks = (batch + CHUNK_PAIRS - 1) // CHUNK_PAIRS
     cdef Py_ssize_t m, c, a
     cdef int64_t count, batches = 0
     cdef double now, end = simd_seconds() + seconds
@@ -367,14 +372,14 @@ def sgd(
     p.G = p.table + p.at.N * m
     p.S = p.G + chunks * p.at.N * m
     cdef double* dW = p.S + chunks * 2 * m
-    cdef double* keep = dW + p.at.P * m
+    cdef double* shrink = dW + p.at.P * m
     with nogil:
         p.ops.xofm_spread(p.at.first, p.at.kind, p.at.d, m, p.W, p.table)
         while done < stop:
             count = min(batch, stop - done)
-            chunks = (count + PAIRS - 1) // PAIRS
-            if n_threads == 1 or chunks < WORTHWHILE:
-                for c in range(chunks):  # even a team of one costs as much as a pair
+            chunks = (count + CHUNK_PAIRS - 1) // CHUNK_PAIRS
+            if n_threads == 1 or chunks < THREADED_CHUNKS:
+                for c in range(chunks):  # a team of one thread costs as much as a pair
                     add_chunk(&p, c, done, count)
             else:
                 for c in prange(chunks, schedule="static", num_threads=n_threads):
@@ -384,13 +389,13 @@ def sgd(
                     p.G[a] += p.G[c * p.at.N * m + a]
             now = rate * (1 - <double>done / last)
             for a in range(m):
-                keep[a] = 1 - now * decay[a]
+                shrink[a] = 1 - now * decay[a]
             p.ops.xofm_gather(p.at.first, p.at.kind, p.at.d, m, p.G, dW)
-            p.ops.xofm_descend(p.at.P, m, dW, now / count, keep, &floor[0], &squared[0],
-                               p.W)
+            p.ops.xofm_descend(p.at.P, m, dW, now / count, shrink, &floor[0],
+                               &squared[0], p.W)
             p.ops.xofm_spread(p.at.first, p.at.kind, p.at.d, m, p.W, p.table)
             done += count
             batches += 1
-            if batches % GLANCE == 0 and simd_seconds() > end:
+            if batches % CLOCK_INTERVAL == 0 and simd_seconds() > end:
                 break
     return done
