@@ -1,20 +1,29 @@
-"""Every example in the docstrings and the README runs and prints what it says."""
+"""Every example runs: in the docstrings, where it prints what it says, and in pages."""
 
 import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import ordinal
+from ordinal._command.main import main
 
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(ordinal.__path__, "ordinal.")
     if module.name != "ordinal.__main__" and "._solvers" not in module.name
 ]
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def page_name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -34,11 +43,32 @@ def test_public_functions_have_examples():
             assert any(test.examples for test in finder.find(item, name)), name
 
 
-def test_readme_example(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_python_in_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    readme = Path(__file__).parent.parent / "README.md"
-    blocks = re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)
-    assert blocks
     session: dict = {}  # blocks follow each other, as a reader would type them
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), session)
+    for language, block in BLOCK.findall(page.read_text()):
+        if language == "python":
+            exec(compile(block, str(page), "exec"), session)
+        elif language == "sh" and page.stem == "command":
+            for line in block.splitlines():
+                program, *arguments = shlex.split(line)
+                assert program == "ordinal"
+                assert main(arguments) == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_in_pages_lead_somewhere(page):
+    text = BLOCK.sub("", page.read_text())
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        linked = page.parent / path if path else page
+        assert linked.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
+            assert anchor in map(anchor_of, titles), target
+
+
+def anchor_of(title: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -1,0 +1,108 @@
+"""The figures of the import graph that docs/architecture.md states, from the source.
+
+    python tools/import_graph.py [--root FOLDER] [--edges]
+
+Modules are the Python files of `ordinal/`, without the compiled kernels, which import
+no Python module of ours. An import is counted once for each pair of modules, wherever
+in the file it stands; a package's __init__.py counts as the package. The level of a
+module is one more than the highest level of what it imports, and modules that import
+one another in a circle share a level. An import is upwards if the layers in
+pyproject.toml put the importer below what it imports.
+"""
+
+import argparse
+import ast
+import tomllib
+from pathlib import Path
+
+
+def name_of(path: Path, root: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(root: Path) -> dict[str, set[str]]:
+    """By the name of each module, the names of the modules that it imports."""
+    files = {name_of(p, root): p for p in sorted((root / "ordinal").rglob("*.py"))}
+    graph: dict[str, set[str]] = {name: set() for name in files}
+    for name, path in files.items():
+        package = name if path.stem == "__init__" else name.rpartition(".")[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                graph[name] |= {alias.name for alias in node.names} & files.keys()
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                if node.level:
+                    above = package.split(".")[: package.count(".") + 2 - node.level]
+                    base = ".".join(above + ([node.module] if node.module else []))
+                for alias in node.names:  # a module, or a name of one
+                    target = f"{base}.{alias.name}"
+                    graph[name].add(target if target in files else base)
+        graph[name] = (graph[name] & files.keys()) - {name}
+    return graph
+
+
+def reached(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """By module, all that it imports directly or through others."""
+    out = {}
+    for name in graph:
+        found, todo = set(), [name]
+        while todo:
+            new = graph[todo.pop()] - found
+            found |= new
+            todo += new
+        out[name] = found
+    return out
+
+
+def levels(graph: dict[str, set[str]]) -> dict[str, int]:
+    below = reached(graph)
+    # what a module stands on without standing on it in turn
+    ground = {a: {b for b in below[a] if a not in below[b]} for a in graph}
+    out: dict[str, int] = {}
+    for name in sorted(graph, key=lambda name: len(ground[name])):
+        out[name] = 1 + max((out[other] for other in ground[name]), default=0)
+    return out
+
+
+def layers(root: Path) -> list[set[str]]:
+    """The layers of the first contract of import-linter, the highest first."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    contracts = project["tool"].get("importlinter", {}).get("contracts", [])
+    rows = next((c["layers"] for c in contracts if c["type"] == "layers"), [])
+    return [{name.strip() for name in row.split("|")} for row in rows]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent)
+    parser.add_argument("--edges", action="store_true", help="every import as well")
+    args = parser.parse_args()
+
+    graph = imports(args.root)
+    rank = {name: -i for i, names in enumerate(layers(args.root)) for name in names}
+
+    def layer(module: str) -> int | None:
+        parts = module.split(".")
+        # convergence and monitor are what _numerics stands on
+        if parts[1:] in (["_model", "convergence"], ["_model", "monitor"]):
+            return rank.get("_input")
+        return rank.get(parts[1]) if len(parts) > 1 else None
+
+    edges = [(a, b) for a in sorted(graph) for b in sorted(graph[a])]
+    known = [(a, b) for a, b in edges if None not in (layer(a), layer(b))]
+    upwards = [(a, b) for a, b in known if layer(a) < layer(b)]
+    print(f"{len(graph)} modules, {len(edges)} imports, {len(upwards)} of them upwards")
+    level = levels(graph)
+    circle = sorted(a for a, below in reached(graph).items() if a in below)
+    print(f"{max(level.values())} levels, {len(circle)} modules in circles", *circle)
+    for i in range(max(level.values()), 0, -1):
+        print(f"{i:3}  {' '.join(sorted(m for m in level if level[m] == i))}")
+    for a, b in edges if args.edges else upwards:
+        print(f"{a} -> {b}")
+
+
+if __name__ == "__main__":
+    main()
