@@ -26,13 +26,14 @@ from . import (
     plot,
     preprocessing,
 )
+from ._input.errors import OrdinalError
 from ._model.convergence import (
     Convergence,
     ConvergenceWarning,
     DisorderedThresholdsWarning,
     Status,
 )
-from ._model.model import load
+from ._model.model import Model, load
 from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
@@ -48,7 +49,9 @@ __all__ = [
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
     "GporModel",
+    "Model",
     "NpsvorModel",
+    "OrdinalError",
     "State",
     "Status",
     "SvorModel",

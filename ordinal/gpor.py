@@ -37,16 +37,16 @@ from ._input.checks import (
     check_positive,
     resolve_rng,
 )
-from ._input.features import check_features
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
 from ._kernel_matrix.choice import takes_missing
 from ._kernel_matrix.tiles import Evaluator, diagonal_of
 from ._model.convergence import Convergence, Status
-from ._model.links import cost_of_rule, decide
-from ._model.model import ThresholdModel, check_support, support_rows
+from ._model.model import ThresholdModel, read_for
 from ._model.monitor import Monitor, State
+from ._model.rules import cost_of_rule, decide
+from ._model.support import check_support, support_rows
 from ._numerics.lbfgs import Minimum
 from ._numerics.rows import strips
 from ._numerics.threads import resolve_n_threads
@@ -55,7 +55,7 @@ from ._solvers import _ordinal_probit
 _ROWS = 1024  # rows predicted at a time
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GporModel(ThresholdModel):
     """A posterior of the latent function and the thresholds that cut it.
 
@@ -82,6 +82,7 @@ class GporModel(ThresholdModel):
     kernel : callable
         With what was learned of it.
     n_features : int
+    feature_names : tuple of str, or None
     convergence : Convergence
         `primal` is minus the objective, less the log density of the prior up to its
         constants; `violation` its largest slope by an entry of theta (b_1 in units of
@@ -99,6 +100,7 @@ class GporModel(ThresholdModel):
     classes: np.ndarray
     kernel: Callable
     n_features: int
+    feature_names: tuple[str, ...] | None
     convergence: Convergence
 
     def relevance(self) -> np.ndarray:
@@ -142,8 +144,7 @@ class GporModel(ThresholdModel):
             If X is not a finite real matrix of `n_features` columns (the Pearson kernel
             takes NaN), or `diagonal` is missing or not asked for.
         """
-        missing = takes_missing(self.kernel)
-        X = check_features(X, self.n_features, missing=missing)
+        X = read_for(self, X, missing=takes_missing(self.kernel))
         prior = self._prior_variance(X, diagonal)
         values = Evaluator(self.kernel, X, self.support)
         mean, var = np.empty(len(X)), np.empty(len(X))
@@ -232,7 +233,7 @@ class GporModel(ThresholdModel):
             too, than the most probable rank, which the paper takes. "cost" is the rank
             of least expected cost.
         cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j.
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
 
         Returns
         -------
@@ -241,8 +242,8 @@ class GporModel(ThresholdModel):
         Raises
         ------
         ValueError, TypeError
-            As `predict_latent`, for an unknown rule, or for a cost that is missing,
-            not asked for, or not as in `fit_svorim`.
+            As `predict_latent`, for an unknown rule, or for a cost that is not asked
+            for, or not as in `fit_svorim`.
         """
         rules = "median", "mode", "cost"
         table = cost_of_rule(rule, rules, cost, None, self.classes.size)
@@ -442,6 +443,7 @@ def _model(
         classes=frozen(problem.classes),
         kernel=kernel,
         n_features=problem.n_features,
+        feature_names=problem.feature_names,
         convergence=Convergence(
             status=status,
             n_iter=n_iter,

@@ -30,13 +30,12 @@ paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
-from . import kernels
 from ._dual.admm import solve_admm
 from ._dual.driver import Solution, least_rows, solve
 from ._dual.factors import Factor, LowRankFactor, exact_factor
@@ -45,39 +44,51 @@ from ._dual.gram import Gram
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
 from ._input.checks import (
-    all_options,
     check_choice,
     check_count,
     check_flag,
     check_nonnegative,
     check_positive,
-    resolve_rng,
 )
 from ._input.costs import check_cost
 from ._input.problem import Problem
 from ._input.sparse import CSR, frozen
-from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
-from ._kernel_matrix.tiles import Products
-from ._model.convergence import Convergence, Status, worse
-from ._model.links import (
-    SoftmaxLink,
-    fold_numbers,
-    out_of_fold,
-    predicted,
-    require_link,
+from ._input.types import (
+    ArrayLike,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    Matrix,
+    MatrixLike,
+    Rng,
 )
-from ._model.model import Model, check_support, decision, decisions, support_rows
-from ._model.monitor import Monitor, State
+from ._kernel_matrix.tiles import Products
+from ._model.calibration import calibrate
+from ._model.convergence import Convergence, Status
+from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.links import SoftmaxLink, require_link
+from ._model.model import Model
+from ._model.monitor import Monitor
 from ._model.registry import register_path
-from ._numerics.rows import take
-from ._numerics.threads import resolve_n_threads
+from ._model.rules import predicted
+from ._model.support import check_support, decision, decisions, support_rows
 
+__all__ = ["NpsvorModel", "fit_npsvor", "fit_npsvor_path"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_Solver: TypeAlias = Literal["smo", "admm"]
 _ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
 _POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path
 _MAX_ITER = {"smo": 10_000_000, "admm": 1000}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NpsvorModel(Model):
     """One hyperplane a rank: f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k].
 
@@ -96,6 +107,7 @@ class NpsvorModel(Model):
         Labels in rank order.
     kernel : callable
     n_features : int
+    feature_names : tuple of str, or None
     cost : (r, r) array
         That of the fit; 1 off the diagonal unless given.
     link : SoftmaxLink or None
@@ -110,11 +122,13 @@ class NpsvorModel(Model):
     norms: np.ndarray
     normalize: bool
     classes: np.ndarray
-    kernel: Callable
+    kernel: Kernel
     n_features: int
+    feature_names: tuple[str, ...] | None
     cost: np.ndarray
     link: SoftmaxLink | None
     convergence: Convergence
+    link_type = SoftmaxLink
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances f_k(x) to the r hyperplanes.
@@ -143,6 +157,10 @@ class NpsvorModel(Model):
         """The distances from the (n, r) sums over the support rows."""
         f = sums + self.intercept
         return f / self.norms if self.normalize else f
+
+    def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:
+        """What a link takes, for that of any model."""
+        return np.abs(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the ranks, a softmax link of the distances |f_k(x)|.
@@ -224,20 +242,20 @@ class NpsvorModel(Model):
 
 
 def fit_npsvor(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: Labels,
     *,
     C1: float = 1.0,
     C2: float | None = None,
     epsilon: float = 0.2,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
-    solver: str = "smo",
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    solver: _Solver = "smo",
     tol: float = 1e-3,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    cost: Any = None,
-    classes: Sequence | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
     normalize: bool = False,
     rho: float | None = None,
     e_abs: float | None = None,
@@ -245,12 +263,12 @@ def fit_npsvor(
     polish: bool | None = None,
     rank: int | float | None = None,
     probability: bool = False,
-    rng: int | np.random.Generator = 0,
+    rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
     max_iter: int | None = None,
     max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
+    callback: Callback | None = None,
 ) -> NpsvorModel:
     """Fit NPSVOR; the module's docstring states (P), (D) and (GAP).
 
@@ -349,19 +367,43 @@ def fit_npsvor(
     >>> model.convergence.converged
     True
     """
-    point = {"C1": C1, "C2": C2, "epsilon": epsilon}
+    points = [{"C1": C1, "C2": C2, "epsilon": epsilon}]
     return _fit(
-        "fit_npsvor", X, y, [point], kernel=kernel, gamma=gamma, solver=solver,
-        tol=tol, sample_weight=sample_weight, class_weight=class_weight, cost=cost,
-        classes=classes, normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel,
-        polish=polish, rank=rank, probability=probability, rng=rng,
-        n_threads=n_threads, cache_mb=cache_mb, max_iter=max_iter, max_time=max_time,
+        "fit_npsvor", X, y, points, solver=solver, cost=cost, normalize=normalize,
+        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, rank=rank, cache_mb=cache_mb,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback,
     )[0][0]  # fmt: skip
 
 
 def fit_npsvor_path(
-    X: Any, y: Any, points: Sequence[Mapping[str, float]], **options: Any
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, float]],
+    *,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    solver: _Solver = "smo",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    normalize: bool = False,
+    rho: float | None = None,
+    e_abs: float | None = None,
+    e_rel: float | None = None,
+    polish: bool | None = None,
+    rank: int | float | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
 ) -> list[NpsvorModel]:
     """Fit NPSVOR at several values of C1, C2 and epsilon, sharing what can be shared.
 
@@ -374,9 +416,8 @@ def fit_npsvor_path(
     points : sequence of mappings
         Each with some of the keys "C1", "C2", "epsilon"; the defaults are those of
         `fit_npsvor`. Neighbours in the sequence should be near in value.
-    **options
-        The other arguments of `fit_npsvor`. `max_time` and `callback` are for the
-        whole path.
+    kernel, and the others : as for `fit_npsvor`
+        `max_time` and `callback` are for the whole path.
 
     Returns
     -------
@@ -396,69 +437,75 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
-    return fit_path(X, y, points, **options)[0]
+    return _fit(
+        "fit_npsvor_path", X, y, points, solver=solver, cost=cost,
+        normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish,
+        rank=rank, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
+        tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback,
+    )[0]  # fmt: skip
 
 
-def fit_path(
-    X: Any,
-    y: Any,
-    points: Sequence,
+def _fit_path(
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, float]],
     products: Products | None = None,
-    X_test: Any = None,
+    X_test: Matrix | None = None,
     **options: Any,
-) -> tuple[list[NpsvorModel], Sequence]:
-    """The same with the `Products` of X, if there are any, and the decision
-    function of each model for the rows of `X_test`, or None."""
-    every = all_options("fit_npsvor_path", fit_npsvor, options)
-    own = [name for name in _POINT if name in options]
-    if own:
-        raise TypeError(f"{', '.join(own)} go into points, one value each")
-    points = list(points)
-    if not points:
-        raise ValueError("points must hold at least one mapping")
-    shared = {name: value for name, value in every.items() if name not in _POINT}
-    return _fit("fit_npsvor_path", X, y, points, 5, products, X_test, **shared)
+) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
+    """The same with the `Products` of X, if there are any, and the decision function of
+    each model for the rows of `X_test`, or None."""
+    every = {**(fit_npsvor_path.__kwdefaults__ or {}), **options}
+    return _fit("fit_npsvor_path", X, y, points, products, X_test, **every)
 
 
 def _fit(
-    name: str, X: Any, y: Any, points: list, stacklevel: int = 4,
-    products: Products | None = None, X_test: Any = None, *, kernel, gamma,
-    solver, tol, sample_weight, class_weight, cost, classes, normalize, rho, e_abs,
-    e_rel, polish, rank, probability, rng, n_threads, cache_mb, max_iter, max_time,
-    callback,
-) -> tuple[list[NpsvorModel], Sequence]:  # fmt: skip
-    check_choice("solver", solver, ("smo", "admm"))
-    check_positive(tol=tol, cache_mb=cache_mb)
-    check_flag(normalize=normalize, probability=probability)
+    name: str,
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, Any]],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    *,
+    solver: _Solver,
+    cost: ArrayLike | None,
+    normalize: bool,
+    rho: float | None,
+    e_abs: float | None,
+    e_rel: float | None,
+    polish: bool | None,
+    rank: int | float | None,
+    cache_mb: float,
+    max_iter: int | None,
+    **common: Unpack[KernelCommon],
+) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
+    """A model for every point, as `_fit_path` says."""
+    check_choice("solver", solver, get_args(_Solver))
+    check_positive(cache_mb=cache_mb)
+    check_flag(normalize=normalize)
     admm = _admm_options(solver, rho, e_abs, e_rel, polish, rank)
     if max_iter is not None:
         check_count(max_iter=max_iter)
-    n_threads = resolve_n_threads(n_threads)
-    rng = resolve_rng(rng)
-    problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=takes_missing(kernel),
-    )  # fmt: skip
-    kernel = make_kernel(kernel, gamma, problem)
-    if isinstance(kernel, kernels.Precomputed):
-        check_precomputed(problem.X)
-    r = problem.n_classes
-    cost = 1 - np.eye(r) if cost is None else cost
-    cost = check_cost(cost, r)
-    points = [_point(p) for p in points]
-    fold = fold_numbers(problem, rng) if probability else None
-    monitor = Monitor(name, 1.0 if solver == "admm" else tol, callback, max_time)
-
+    checked = [_point(p) for p in points]
+    if not checked:
+        raise ValueError("points must hold at least one mapping")
+    entry = enter_with_kernel(name, X, y, **common)
+    problem, r = entry.problem, entry.problem.n_classes
+    monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
     job = _Job(
-        kernel, points, cost, normalize, solver, admm, max_iter or _MAX_ITER[solver],
-        tol, n_threads, cache_mb, monitor,
+        entry.kernel, checked, check_cost(1 - np.eye(r) if cost is None else cost, r),
+        bool(normalize), solver, admm, max_iter or _MAX_ITER[solver], entry.tol,
+        entry.n_threads, cache_mb, monitor,
     )  # fmt: skip
+    fold = entry.folds()
     models, used = job.fit(problem, products)
     f = decisions(models, used, problem.X, X_test)
-    if fold is not None:
-        models = job.calibrate(problem, models, fold)
+    models = calibrate(models, problem, fold, lambda part, _: job.fit(part)[0], monitor)
     for model in models:
-        model.convergence.warn_unless_converged(name, stacklevel=stacklevel)
+        model.convergence.warn_unless_converged(name)
     return models, f
 
 
@@ -523,7 +570,7 @@ def _program(problem: Problem, point: tuple, cost: np.ndarray) -> Program:
 class _Job:
     """Checked options: the same for every point of a path, and for the folds."""
 
-    kernel: Callable
+    kernel: Kernel
     points: list[tuple]
     cost: np.ndarray
     normalize: bool
@@ -543,30 +590,6 @@ class _Job:
         if self.solver == "smo":
             return self._smo(problem, programs, self.max_iter, None, products)
         return self._admm(problem, programs, products, **self.admm)
-
-    def calibrate(
-        self, problem: Problem, models: list[NpsvorModel], fold: np.ndarray
-    ) -> list[NpsvorModel]:
-        """The models with links fitted to out-of-fold distances."""
-        r = problem.n_classes
-        single = np.flatnonzero((fold < 0) & (problem.weight > 0))
-        distance = np.zeros((len(models), problem.n_samples, r))
-        for i, model in enumerate(models if single.size else []):
-            f = model.decision_function(take(problem.X, single))
-            distance[i, single] = np.abs(f)
-        convergence = [model.convergence for model in models]
-        for part, _, rows, X in out_of_fold(problem, self.kernel, fold):
-            for i, of_fold in enumerate(self.fit(part)[0]):
-                distance[i, rows] = np.abs(of_fold.decision_function(X))
-                convergence[i] = worse(convergence[i], of_fold.convergence)
-        return [
-            replace(
-                model,
-                link=SoftmaxLink.fit(distance[i], problem.rank, problem.weight, r),
-                convergence=replace(convergence[i], seconds=self.monitor.seconds),
-            )
-            for i, model in enumerate(models)
-        ]
 
     def _smo(
         self,
@@ -635,8 +658,8 @@ class _Job:
         ]
         if polish:
             del factor  # its memory is as large as that of the rows of K
-            self.monitor.tol = self.tol
-            return self._smo(problem, programs, _MAX_ITER["smo"], inside, products)
+            job = replace(self, monitor=self.monitor.to_tol(self.tol))
+            return job._smo(problem, programs, _MAX_ITER["smo"], inside, products)
 
         G = factor.product(out.g)
         G_inside = factor.product(np.concatenate(inside)[:, 0])
@@ -679,6 +702,7 @@ class _Job:
             classes=frozen(problem.classes),
             kernel=self.kernel,
             n_features=problem.n_features,
+            feature_names=problem.feature_names,
             cost=self.cost,
             link=None,
             convergence=Convergence(
@@ -712,4 +736,4 @@ def _ahead(s: Solution, old: Program, new: Program) -> np.ndarray:
 
 
 # Searches fit points that differ in these arguments only as a path.
-register_path(fit_npsvor, varying=_POINT, fit_path=fit_path)
+register_path(fit_npsvor, varying=_POINT, fit_path=_fit_path)

@@ -1,18 +1,18 @@
 """What happens to a table before a fit: scaling, missing entries, bins of a target."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ._input.checks import check_count, check_positive
-from ._input.features import check_features
+from ._input.features import read_features
 from ._input.sparse import frozen
+from ._input.types import ArrayLike, MatrixLike
 from ._input.weights import sample_weights
-from ._model.convergence import Convergence, ConvergenceWarning
-from ._model.model import Model
+from ._model.convergence import Convergence, ConvergenceWarning, warn
+from ._model.files import Storable
+from ._model.model import Model, read_for
 from ._numerics.imputation import low_rank
 
 _EPS = np.finfo(np.float64).eps
@@ -20,7 +20,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standardizer(Model):
+class Standardizer(Storable):
     """Z = (X - mean) / scale, with the mean and deviation of the training rows.
 
     A constant column gets scale 1, so that it becomes 0 and no division blows up
@@ -99,7 +99,7 @@ class Standardizer(Model):
         constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
         return cls(frozen(mean), frozen(np.where(constant, 1.0, scale)))
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """(n, d) float64, C-contiguous: a new array.
 
         Raises
@@ -123,7 +123,7 @@ class Standardizer(Model):
         return Z
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StandardizedModel(Model):
     """A model together with the scaling it was fitted behind: takes raw features.
 
@@ -166,22 +166,29 @@ class StandardizedModel(Model):
         """The record of the fit."""
         return self.model.convergence
 
-    def predict(self, X: ArrayLike, **rule: Any) -> np.ndarray:
+    @property
+    def n_features(self) -> int:
+        return self.standardizer.mean.size
+
+    def _scaled(self, X: MatrixLike) -> np.ndarray:
+        return self.standardizer.transform(read_for(self, X))
+
+    def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
         given; errors as for `Standardizer` and of the model."""
-        return self.model.predict(self.standardizer.transform(X), **rule)
+        return self.model.predict(self._scaled(X), **rule)
 
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """What `model.predict_proba` gives for the rows of raw `X`."""
-        return self.model.predict_proba(self.standardizer.transform(X))
+        return self.model.predict_proba(self._scaled(X))
 
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """What `model.decision_function` gives for the rows of raw `X`."""
-        return self.model.decision_function(self.standardizer.transform(X))
+        return self.model.decision_function(self._scaled(X))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Binning(Model):
+class Binning(Storable):
     """Cuts a numeric target into ranks 1..n_bins; bins are closed on the right.
 
     Rank k holds edges[k-2] < value <= edges[k-1]; the outer bins have no outer edge,
@@ -368,12 +375,11 @@ def impute_low_rank(
     scaled = np.ldexp(np.where(W > 0, X, 0.0), -exponent)
     A, errors, fall = low_rank(scaled, W, rank, tol, max_iter)
     if fall > tol:
-        warnings.warn(
+        warn(
             f"impute_low_rank: max_iter after {len(errors)} steps, the last of which "
             f"lowered the error by {fall:.2e} of it against tol {tol:.2e}; raise "
             "max_iter or tol, or lower rank",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return np.where(W > 0, X, np.ldexp(A, exponent))
 
@@ -394,12 +400,12 @@ def _entry_weights(weight: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarr
 
 
 def _dense(
-    X: ArrayLike,
+    X: MatrixLike,
     n_features: int | None = None,
     name: str = "X",
     missing: bool = False,
 ) -> np.ndarray:
-    dense = check_features(X, n_features, name, missing)
+    dense = read_features(X, n_features, name, missing)
     if not isinstance(dense, np.ndarray):
         raise TypeError(f"{name} is sparse, and the result would not be: make it dense")
     return dense

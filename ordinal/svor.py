@@ -41,41 +41,59 @@ from __future__ import annotations  # numpy.random is slow to import
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
-from . import kernels
 from ._dual.driver import Solution, least_rows, solve
 from ._dual.feasible import restore_sums, snap_to_bounds
 from ._dual.gram import Gram
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
-from ._input.checks import (
-    all_options,
-    check_count,
-    check_flag,
-    check_positive,
-    resolve_rng,
-    takes_options_of,
-)
+from ._input.checks import check_count, check_positive
 from ._input.costs import absolute_cost, check_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
-from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from ._input.types import (
+    ArrayLike,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    Matrix,
+    MatrixLike,
+    Rng,
+)
 from ._kernel_matrix.tiles import Products
+from ._model.calibration import calibrate
 from ._model.convergence import Convergence
-from ._model.links import CumulativeLink, fold_numbers
-from ._model.model import decisions, support_rows
-from ._model.monitor import Monitor, State
+from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.links import CumulativeLink
+from ._model.monitor import Monitor
 from ._model.registry import register_path
-from ._model.threshold_model import ScoreModel, calibrated, warn_of
-from ._numerics.threads import resolve_n_threads
+from ._model.support import decisions, support_rows
+from ._model.threshold_model import ScoreModel, warn_of
+from .kernels import Precomputed
 
+__all__ = [
+    "SvorModel",
+    "fit_redsvm",
+    "fit_shashua_levin",
+    "fit_svorex",
+    "fit_svorim",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_Method: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]
 _MAX_ITER = 10_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SvorModel(ScoreModel):
     """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
 
@@ -100,12 +118,13 @@ class SvorModel(ScoreModel):
         Labels in rank order.
     kernel : callable
     n_features : int
+    feature_names : tuple of str, or None
     link : CumulativeLink or None
         Probabilities from scores; None unless fitted with `probability`.
     convergence : Convergence
     """
 
-    method: str
+    method: _Method
     support: np.ndarray | CSR
     coef: np.ndarray
     dual: np.ndarray
@@ -113,8 +132,9 @@ class SvorModel(ScoreModel):
     C: float
     cost: np.ndarray
     classes: np.ndarray
-    kernel: Callable
+    kernel: Kernel
     n_features: int
+    feature_names: tuple[str, ...] | None
     link: CumulativeLink | None
     convergence: Convergence
 
@@ -128,25 +148,25 @@ class SvorModel(ScoreModel):
 
 
 def fit_svorim(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: Labels,
     *,
     C: float = 1.0,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
     tol: float = 1e-3,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    cost: Any = None,
-    classes: Sequence | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
-    rng: int | np.random.Generator = 0,
+    rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
     max_iter: int | None = None,
     max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
+    callback: Callback | None = None,
 ) -> SvorModel:
     """Fit SVORIM: every row has a margin at every threshold.
 
@@ -229,11 +249,36 @@ def fit_svorim(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    return _fit("svorim", **locals())[0][0]
+    return _fit(
+        "svorim", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback,
+    )[0][0]  # fmt: skip
 
 
-@takes_options_of(fit_svorim)
-def fit_svorex(X: Any, y: Any, **options: Any) -> SvorModel:
+def fit_svorex(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+) -> SvorModel:
     """Fit SVOREX: margins at the neighbouring thresholds, whose order is imposed.
 
     Twice as many margins as rows whatever the number of ranks, where SVORIM has r - 1
@@ -268,11 +313,36 @@ def fit_svorex(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> model.disorder
     ()
     """
-    return _fit("svorex", X, y, **_arguments("svorex", options))[0][0]
+    return _fit(
+        "svorex", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback,
+    )[0][0]  # fmt: skip
 
 
-@takes_options_of(fit_svorim)
-def fit_shashua_levin(X: Any, y: Any, **options: Any) -> SvorModel:
+def fit_shashua_levin(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+) -> SvorModel:
     """Fit the sum-of-margins formulation of Shashua and Levin.
 
     SVOREX without the constraints: the thresholds may come out in disorder, which the
@@ -306,11 +376,36 @@ def fit_shashua_levin(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
-    return _fit("shashua_levin", X, y, **_arguments("shashua_levin", options))[0][0]
+    return _fit(
+        "shashua_levin", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback,
+    )[0][0]  # fmt: skip
 
 
-@takes_options_of(fit_svorim)
-def fit_redsvm(X: Any, y: Any, **options: Any) -> SvorModel:
+def fit_redsvm(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    start: SvorModel | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+) -> SvorModel:
     """Fit REDSVM: SVORIM with the thresholds regularised as well.
 
     The reduction of Li and Lin to one SVM on pairs (row, threshold), whose kernel is
@@ -344,76 +439,88 @@ def fit_redsvm(X: Any, y: Any, **options: Any) -> SvorModel:
     >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
-    return _fit("redsvm", X, y, **_arguments("redsvm", options))[0][0]
+    return _fit(
+        "redsvm", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback,
+    )[0][0]  # fmt: skip
 
 
-def _arguments(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    return all_options(f"fit_{method}", fit_svorim, options)
+_FITS: dict[_Method, Callable[..., SvorModel]] = {
+    "svorim": fit_svorim,
+    "svorex": fit_svorex,
+    "shashua_levin": fit_shashua_levin,
+    "redsvm": fit_redsvm,
+}
 
 
-def fit_path(
-    method: str,
-    X: Any,
-    y: Any,
+def _fit_path(
+    method: _Method,
+    X: MatrixLike,
+    y: Labels,
     points: Sequence[Mapping[str, float]],
     products: Products | None = None,
-    X_test: Any = None,
+    X_test: Matrix | None = None,
     **options: Any,
-) -> tuple[list[SvorModel], Sequence]:
+) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
     """A model of "svorim", ... for the C of every point, each but the first started
     from the one before, and the decision function of each for the rows of `X_test`, or
     None.
 
-    K is computed once, from the `Products` of X if they are given."""
-    arguments = _arguments(method, options)
-    costs = [point.get("C", 1.0) for point in points]
-    return _fit(method, X, y, **arguments, path=(costs, products, X_test))
+    K is computed once, from the `Products` of X if they are given. `options` are those
+    of the `fit_*` function but C.
+    """
+    every = {**(_FITS[method].__kwdefaults__ or {}), **options}
+    own = every.pop("C")
+    costs = [point.get("C", own) for point in points]
+    return _fit(method, X, y, costs, products, X_test, **every)
 
 
 def _fit(
-    method: str, X, y, C, kernel, gamma, tol, sample_weight, class_weight, cost,
-    classes, start, probability, rng, n_threads, cache_mb, max_iter, max_time, callback,
-    path=None,
-) -> tuple[list[SvorModel], Sequence]:  # fmt: skip
-    """A model for C, or in its place for each of a path."""
-    name = f"fit_{method}"
-    costs, products, X_test = path or ([C], None, None)
+    method: _Method,
+    X: MatrixLike,
+    y: Labels,
+    costs: Sequence[float],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    *,
+    cost: ArrayLike | None,
+    start: SvorModel | None,
+    cache_mb: float,
+    max_iter: int | None,
+    **common: Unpack[KernelCommon],
+) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
+    """A model for every C, as `_fit_path` says."""
     for C in costs:
         check_positive(C=C)
-    check_positive(tol=tol, cache_mb=cache_mb)
-    check_flag(probability=probability)
+    check_positive(cache_mb=cache_mb)
     if max_iter is not None:
         check_count(max_iter=max_iter)
-    n_threads = resolve_n_threads(n_threads)
-    rng = resolve_rng(rng)
-    problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=takes_missing(kernel),
-    )  # fmt: skip
-    kernel = make_kernel(kernel, gamma, problem)
-    if isinstance(kernel, kernels.Precomputed):
-        check_precomputed(problem.X)
-    if cost is None:
-        cost = _default_cost(method, problem.n_classes)
-    cost = check_cost(cost, problem.n_classes)
+    entry = enter_with_kernel(f"fit_{method}", X, y, **common)
+    problem = entry.problem
+    own = _default_cost(method, problem.n_classes) if cost is None else cost
     if start is not None:
-        _check_start(start, problem, kernel)
-    fold = fold_numbers(problem, rng) if probability else None
-    monitor = Monitor(name, tol, callback, max_time)
-
+        _check_start(start, problem, entry.kernel)
     job = _Job(
-        method, kernel, cost, tol, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
-    )
+        method, entry.kernel, check_cost(own, problem.n_classes), entry.tol,
+        entry.n_threads, cache_mb, max_iter or _MAX_ITER, entry.monitor,
+    )  # fmt: skip
+    fold = entry.folds()
     models, used = job.fit(problem, [float(C) for C in costs], start, products)
     f = decisions(models, used, problem.X, X_test)
-    if fold is not None:
-        models = [job.calibrate(problem, model, fold) for model in models]
+
+    def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:
+        return [job.fit(part, [whole.C], whole)[0][0] for whole in models]
+
+    models = calibrate(models, problem, fold, of_fold, entry.monitor)
     for model in models:
-        warn_of(model, name, stacklevel=4)
+        warn_of(model, entry.name)
     return models, f
 
 
-def _default_cost(method: str, r: int) -> np.ndarray:
+def _default_cost(method: _Method, r: int) -> np.ndarray:
     absolute = method in ("svorim", "redsvm")
     return absolute_cost(r) if absolute else np.minimum(absolute_cost(r), 1)
 
@@ -422,8 +529,8 @@ def _default_cost(method: str, r: int) -> np.ndarray:
 class _Job:
     """Checked options, the same for the fit of all rows and those of the folds."""
 
-    method: str
-    kernel: Callable
+    method: _Method
+    kernel: Kernel
     cost: np.ndarray
     tol: float
     n_threads: int
@@ -471,16 +578,6 @@ class _Job:
             seconds.append(self.monitor.seconds)
         unit = _weighed(unit, problem.weight)
         return self._models(problem, unit, costs, found, seconds)
-
-    def calibrate(
-        self, problem: Problem, model: SvorModel, fold: np.ndarray
-    ) -> SvorModel:
-        """The model with its link."""
-
-        def of_fold(part: Problem, rows: np.ndarray) -> SvorModel:
-            return self.fit(part, [model.C], model)[0][0]
-
-        return calibrated(model, problem, fold, of_fold, self.monitor)
 
     def _program(self, problem: Problem) -> Program:
         """(D) with boxes for weight 1, a group for each threshold between ranks that
@@ -542,6 +639,7 @@ class _Job:
                 classes=frozen(problem.classes),
                 kernel=self.kernel,
                 n_features=problem.n_features,
+                feature_names=problem.feature_names,
                 link=None,
                 convergence=Convergence(
                     status=s.status,
@@ -599,7 +697,7 @@ def _thresholds(
 # Warm start
 
 
-def _check_start(start: Any, problem: Problem, kernel: Callable) -> None:
+def _check_start(start: Any, problem: Problem, kernel: Kernel) -> None:
     if not isinstance(start, SvorModel):
         raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
     if not np.array_equal(start.classes, problem.classes):
@@ -607,8 +705,8 @@ def _check_start(start: Any, problem: Problem, kernel: Callable) -> None:
             f"start has the classes {start.classes.tolist()}, the data "
             f"{problem.classes.tolist()}"
         )
-    by_number = isinstance(kernel, kernels.Precomputed)
-    if isinstance(start.kernel, kernels.Precomputed) != by_number:
+    by_number = isinstance(kernel, Precomputed)
+    if isinstance(start.kernel, Precomputed) != by_number:
         raise ValueError("start and the fit must both be of a precomputed kernel")
     if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
         raise ValueError("start and X must both be dense or both be CSR")
@@ -668,10 +766,5 @@ def _keys(X, support) -> list:
 
 
 # Searches fit the points of one method that differ in C as a path.
-for _method, _function in {
-    "svorim": fit_svorim,
-    "svorex": fit_svorex,
-    "shashua_levin": fit_shashua_levin,
-    "redsvm": fit_redsvm,
-}.items():
-    register_path(_function, varying=("C",), fit_path=partial(fit_path, _method))
+for _method, _function in _FITS.items():
+    register_path(_function, varying=("C",), fit_path=partial(_fit_path, _method))

@@ -46,31 +46,48 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from . import kernels
-from ._input.checks import check_count, check_flag, check_positive, resolve_rng
+from ._input.checks import check_count, check_positive
 from ._input.costs import absolute_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
-from ._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from ._input.types import (
+    ArrayLike,
+    Basis,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    MatrixLike,
+    Rng,
+)
 from ._kernel_matrix.tiles import Evaluator
+from ._model.calibration import calibrate
 from ._model.convergence import Convergence
-from ._model.links import CumulativeLink, fold_numbers
-from ._model.model import support_rows
-from ._model.monitor import Monitor, State
-from ._model.threshold_model import ScoreModel, calibrated, warn_of
+from ._model.entry import Callback, enter_with_kernel
+from ._model.links import CumulativeLink
+from ._model.monitor import Monitor
+from ._model.support import support_rows
+from ._model.threshold_model import ScoreModel, warn_of
 from ._numerics.rows import take
-from ._numerics.threads import resolve_n_threads
 from ._smooth.continuation import minimize
 from ._smooth.objective import TruncatedObjective
+from .kernels import Precomputed
+
+__all__ = ["TlsSvorModel", "fit_tlssvor"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def __dir__() -> list[str]:
+    return __all__
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TlsSvorModel(ScoreModel):
     """A score f(x) = sum_h coef[h] k(support_h, x) and the thresholds that cut it.
 
@@ -88,6 +105,7 @@ class TlsSvorModel(ScoreModel):
         Labels in rank order.
     kernel : callable
     n_features : int
+    feature_names : tuple of str, or None
     link : CumulativeLink or None
         Probabilities from scores; None unless fitted with `probability`.
     convergence : Convergence
@@ -101,8 +119,9 @@ class TlsSvorModel(ScoreModel):
     u: float
     eta: float
     classes: np.ndarray
-    kernel: Callable
+    kernel: Kernel
     n_features: int
+    feature_names: tuple[str, ...] | None
     link: CumulativeLink | None
     convergence: Convergence
 
@@ -116,25 +135,25 @@ class TlsSvorModel(ScoreModel):
 
 
 def fit_tlssvor(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: Labels,
     *,
     C: float = 1.0,
     u: float = 2.0,
     eta: float = 0.1,
-    kernel: str | Callable = "rbf",
-    gamma: str | float = "scale",
-    basis: Any = None,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    basis: Basis | None = None,
     tol: float = 1e-6,
-    sample_weight: Any = None,
-    class_weight: Mapping | str | None = None,
-    classes: Sequence | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
     probability: bool = False,
-    rng: int | np.random.Generator = 0,
+    rng: Rng = 0,
     n_threads: int | None = None,
     max_iter: int = 500,
     max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
+    callback: Callback | None = None,
 ) -> TlsSvorModel:
     """Fit TLS-SVOR: squared slacks, none of which counts for more than u^2.
 
@@ -227,37 +246,32 @@ def fit_tlssvor(
     >>> model.disorder
     ()
     """
-    check_positive(C=C, tol=tol)
+    check_positive(C=C)
     if not 0 < (width := _number(eta)) < 1:
         raise ValueError(f"eta must be a number between 0 and 1, got {eta!r}")
     if not _number(u) > 2 * width:
         raise ValueError(f"u must be a number above 2 eta = {2 * width:g}, got {u!r}")
     check_count(max_iter=max_iter)
-    check_flag(probability=probability)
-    n_threads = resolve_n_threads(n_threads)
-    rng = resolve_rng(rng)
-    problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=takes_missing(kernel),
+    entry = enter_with_kernel(
+        "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback,
     )  # fmt: skip
-    kernel = make_kernel(kernel, gamma, problem)
-    if isinstance(kernel, kernels.Precomputed):
-        check_precomputed(problem.X)
-    rows = _basis_rows(basis, problem, rng)
-    fold = fold_numbers(problem, rng) if probability else None
-    monitor = Monitor("fit_tlssvor", tol, callback, max_time)
-
+    problem = entry.problem
+    rows = _basis_rows(basis, problem, entry.rng)
+    fold = entry.folds()
     job = _Job(
-        kernel, float(C), float(u), width, basis is None, n_threads, max_iter, monitor
-    )
-    model = job.fit(problem, rows)
-    if fold is not None:
+        entry.kernel, float(C), float(u), width, basis is None, entry.n_threads,
+        max_iter, entry.monitor,
+    )  # fmt: skip
 
-        def fit(part: Problem, train: np.ndarray) -> TlsSvorModel:
-            return job.fit(part, np.flatnonzero(np.isin(train, rows)))
+    def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
+        return [job.fit(part, np.flatnonzero(np.isin(train, rows)))]
 
-        model = calibrated(model, problem, fold, fit, monitor)
-    warn_of(model, "fit_tlssvor", stacklevel=3)
+    model: TlsSvorModel
+    (model,) = calibrate([job.fit(problem, rows)], problem, fold, fit, entry.monitor)
+    warn_of(model, entry.name)
     return model
 
 
@@ -313,7 +327,7 @@ def _row_numbers(basis: Any, n: int) -> np.ndarray:
 class _Job:
     """Checked options, the same for the fit of all rows and those of the folds."""
 
-    kernel: Callable
+    kernel: Kernel
     C: float
     u: float
     eta: float
@@ -324,7 +338,7 @@ class _Job:
 
     def fit(self, problem: Problem, rows: np.ndarray) -> TlsSvorModel:
         present = np.flatnonzero(problem.present)
-        columns = isinstance(self.kernel, kernels.Precomputed)
+        columns = isinstance(self.kernel, Precomputed)
         basis = rows if columns else take(problem.X, rows)
         K = np.empty((problem.n_samples, rows.size))
         Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
@@ -344,6 +358,7 @@ class _Job:
             classes=frozen(problem.classes),
             kernel=self.kernel,
             n_features=problem.n_features,
+            feature_names=problem.feature_names,
             link=None,
             convergence=Convergence(
                 status=status,

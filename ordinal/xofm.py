@@ -50,13 +50,19 @@ from ._input.checks import (
     check_positive,
     resolve_rng,
 )
-from ._input.columns import Columns, column_number
+from ._input.columns import (
+    Categories,
+    column_categories,
+    column_number,
+    default_names,
+)
 from ._input.problem import Problem
 from ._input.sparse import frozen
 from ._model.convergence import Convergence
-from ._model.links import cost_of_rule, decide
-from ._model.model import Model
+from ._model.folds import held_out_size, hold_out
+from ._model.model import Model, read_for
 from ._model.monitor import State
+from ._model.rules import cost_of_rule, decide
 from ._numerics.threads import resolve_n_threads
 from ._pieces.explanations import Explained, Interaction, Named, ScoreFunction
 from ._pieces.held_out import HeldOutMonitor, Solution
@@ -73,7 +79,6 @@ from ._pieces.objective import (
 )
 from ._pieces.quasi_newton import quasi_newton
 from ._pieces.stochastic import stochastic_descent
-from .model_selection import stratified_holdout
 
 _SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
@@ -81,7 +86,7 @@ _SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class XofmModel(Model):
     """A score U(x), and the scores of the training rows that it is held against.
 
@@ -97,8 +102,8 @@ class XofmModel(Model):
     breakpoints : tuple of (d,) arrays
         In the unit of the feature; empty for one of categories.
     categories : tuple of (d,) arrays or None
-    names : tuple of (d,) str
-        Columns of the training data frame, else x1..xd.
+    feature_names : tuple of (d,) str, or None
+        Columns of the training data frame; without, explanations say x1..xd.
     monotone : (d,) array of -1, 0, 1
     tau : float
         The margin, in the unit of U.
@@ -121,7 +126,7 @@ class XofmModel(Model):
     first: np.ndarray
     breakpoints: tuple[np.ndarray, ...]
     categories: tuple[np.ndarray | None, ...]
-    names: tuple[str, ...]
+    feature_names: tuple[str, ...] | None
     monotone: np.ndarray
     tau: float
     scores: np.ndarray
@@ -133,7 +138,11 @@ class XofmModel(Model):
 
     @property
     def n_features(self) -> int:
-        return len(self.names)
+        return len(self.categories)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.feature_names or default_names(self.n_features)
 
     @property
     def _layout(self) -> Layout:
@@ -146,10 +155,12 @@ class XofmModel(Model):
             for points, labels in zip(self.breakpoints, self.categories, strict=True)
         ]
         W, k = packed(self.u, self.V), self.V.shape[1]
-        return Explained(self._layout, self.names, tuple(at), W, k, self.centre)
+        return Explained(self._layout, self._names, tuple(at), W, k, self.centre)
 
     def _rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self._layout.locate(Columns(self.names, self.categories).read(X))
+        Z = read_for(self, X, missing=True, categories=self.categories)
+        assert isinstance(Z, np.ndarray)
+        return self._layout.locate(Z)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score U(x), which increases with the rank.
@@ -313,10 +324,10 @@ class XofmModel(Model):
         ValueError
             If there is no such column, or it is the same twice.
         """
-        i, j = (column_number(c, self.names, n) for c, n in ((a, "a"), (b, "b")))
+        i, j = (column_number(c, self._names, n) for c, n in ((a, "a"), (b, "b")))
         if i == j:
             raise ValueError(
-                f"a and b must be two features, got {self.names[i]!r} twice"
+                f"a and b must be two features, got {self._names[i]!r} twice"
             )
         return self._explained.interaction(i, j)
 
@@ -358,7 +369,7 @@ class XofmModel(Model):
         return self._explained.contributions(*self._rows(X))
 
     def _check(self) -> None:
-        d, r, P = len(self.names), self.classes.size, self.u.size
+        d, r, P = self.n_features, self.classes.size, self.u.size
         shapes = {
             "V": (P, self.V.shape[-1]), "first": (d + 1,), "monotone": (d,),
             "scores": (int(self.start[-1]),), "mass": (int(self.start[-1]),),
@@ -523,21 +534,24 @@ def fit_xofm(
     )  # fmt: skip
     rng = resolve_rng(rng)
     monitor = HeldOutMonitor("fit_xofm", options.pop("tol"), callback, max_time)
-    columns = Columns.of(X, categorical)
-    Z = columns.read(X)
+    categories = column_categories(X, categorical)
     problem = Problem.from_arrays(
-        Z, y, classes=classes, sample_weight=sample_weight, missing=True
-    )
+        X, y, classes=classes, sample_weight=sample_weight, missing=True,
+        categories=categories,
+    )  # fmt: skip
+    Z = problem.X
+    assert isinstance(Z, np.ndarray)
     intervals = _intervals(n_intervals, problem.n_features)
-    sign = _signs(monotone, columns)
+    names = problem.feature_names or default_names(problem.n_features)
+    sign = _signs(monotone, names, categories)
 
-    is_number = [labels is None for labels in columns.categories]
+    is_number = [labels is None for labels in categories]
     order = np.argsort(problem.rank, kind="stable")
     order = order[problem.weight[order] > 0]
     Z, weight = Z[order], problem.weight[order]
     weight = weight / weight.max()  # products then neither overflow nor vanish together
     knots = make_knots(Z, weight, is_number, intervals, breakpoints)
-    layout = Layout.of(knots, columns.categories, sign < 0)
+    layout = Layout.of(knots, categories, sign < 0)
     rows = Rows(*layout.locate(Z), problem.rank[order], weight)
     part, held = _hold_out(rows, early_stopping, rng)
     if held is not None:
@@ -554,7 +568,7 @@ def fit_xofm(
 
     fill_unseen(layout, part, found.W)
     model = _model(
-        problem, columns, sign, rows, objective, int(n_factors), found, monitor
+        problem, categories, sign, rows, objective, int(n_factors), found, monitor
     )
     model.convergence.warn_unless_converged("fit_xofm")
     return model
@@ -562,7 +576,7 @@ def fit_xofm(
 
 def _model(
     problem: Problem,
-    columns: Columns,
+    categories: Categories,
     sign: np.ndarray,
     rows: Rows,
     objective: Objective,
@@ -583,8 +597,8 @@ def _model(
         V=frozen(found.W[:, 1 : 1 + n_factors].copy()),
         first=frozen(layout.first),
         breakpoints=layout.knots,
-        categories=columns.categories,
-        names=columns.names,
+        categories=categories,
+        feature_names=problem.feature_names,
         monotone=frozen(sign),
         tau=float(loss.tau),
         scores=frozen(U[order]),
@@ -613,7 +627,9 @@ def _hold_out(
     """Rows to train on, and a share of each rank that is held out."""
     if share is None:
         return rows, None
-    ((train, test),) = stratified_holdout(rows.rank, 1, test_size=float(share), rng=rng)
+    rank = np.unique(rows.rank, return_inverse=True)[1]
+    held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
+    train, test = np.flatnonzero(~held), np.flatnonzero(held)
     if np.unique(rows.rank[test]).size < 2:
         raise ValueError(
             f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
@@ -647,9 +663,8 @@ def _intervals(n_intervals: Any, d: int) -> list[int]:
     return [int(value) for value in values]
 
 
-def _signs(monotone: Any, columns: Columns) -> np.ndarray:
+def _signs(monotone: Any, names: tuple[str, ...], categories: Categories) -> np.ndarray:
     """-1, 0 or 1 of every feature, (d,) int8."""
-    names = columns.names
     sign = np.zeros(len(names), np.int8)
     if monotone is None:
         return sign
@@ -668,7 +683,7 @@ def _signs(monotone: Any, columns: Columns) -> np.ndarray:
             raise ValueError(
                 f"monotone of {names[j]!r} must be -1, 0 or 1, got {value!r}"
             )
-        if value and columns.categories[j] is not None:
+        if value and categories[j] is not None:
             raise ValueError(
                 f"monotone names {names[j]!r}, whose categories have no order"
             )

@@ -83,7 +83,7 @@ def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
         rf"1.00e-03, relative duality gap 7.50e-01; .*{remedy}"
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
-        c.warn_unless_converged("fit_it", stacklevel=2)
+        c.warn_unless_converged("fit_it")
     assert caught[0].filename == __file__
 
 

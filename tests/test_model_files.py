@@ -21,19 +21,20 @@ from scipy import sparse
 from strategies import sample
 
 from ordinal import fit_gpor, kernels
-from ordinal._input.features import check_features
+from ordinal._input.features import read_features
 from ordinal._input.sparse import CSR
 from ordinal._model.convergence import Convergence, Status
-from ordinal._model.model import Model, load
+from ordinal._model.files import Storable
+from ordinal._model.model import load
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scale(Model):
+class Scale(Storable):
     factor: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Toy(Model):
+class Toy(Storable):
     """One field of every kind that a file can hold."""
 
     support: np.ndarray | CSR
@@ -56,7 +57,7 @@ class Toy(Model):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Box(Model):
+class Box(Storable):
     anything: Any
 
 
@@ -110,7 +111,7 @@ def through_file(model, path):
 
 def sparse_support():
     X = sparse.csr_array(np.array([[0, 1.5], [0, 0], [2, 3]]))
-    return check_features(X).rows([0, 1])
+    return read_features(X).rows([0, 1])
 
 
 MODELS = [
@@ -224,7 +225,7 @@ def test_numpy_reads_the_file_without_pickle(tmp_path):
     with np.load(tmp_path / "m.npz", allow_pickle=False) as members:
         header = json.loads(members["header"].tobytes())
         assert_array_equal(members["model.coef"], toy().coef)
-    assert (header["format"], header["version"]) == ("ordinal-model", 1)
+    assert (header["format"], header["version"]) == ("ordinal-model", 2)
     assert header["model"]["class"] == "Toy"
 
 
@@ -309,7 +310,7 @@ def as_header(header):
 
 
 def header_of(model, **changes):
-    return {"format": "ordinal-model", "version": 1, "model": model, **changes}
+    return {"format": "ordinal-model", "version": 2, "model": model, **changes}
 
 
 SCALE = {"class": "Scale", "fields": {"factor": {"array": "model.factor"}}}
@@ -382,11 +383,15 @@ def box(node):
         ([], "its header does not name the format 'ordinal-model'"),
         ({"format": "npz"}, "its header does not name the format"),
         (
-            header_of(SCALE, version=2),
-            r"version 2 is newer than this package reads \(1",
+            header_of(SCALE, version=3),
+            "its format has version 3, this package reads 2; upgrade the package",
+        ),
+        (
+            header_of(SCALE, version=1),
+            "its format has version 1, this package reads 2; fit and save it again",
         ),
         (header_of(SCALE, version="1"), "its header is malformed"),
-        (header_of(SCALE, version=0), "its header is malformed"),
+        (header_of(SCALE, version=True), "its header is malformed"),
         (header_of(SCALE, more=1), "its header is malformed"),
         (header_of(None), "it does not describe a model"),
         (header_of([SCALE]), "it does not describe a model"),

@@ -483,7 +483,7 @@ HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
         ),
         ([[1.0, np.inf]] * 3, {}, ValueError, "X must be finite or NaN; first bad row"),
         ([1.0, 2.0], {}, ValueError, "X must be 2-dimensional"),
-        ([["a", "b"]] * 2, {}, TypeError, "X must hold real numbers"),
+        ([["a", "b"]] * 2, {}, TypeError, "column 0 of X must hold real numbers"),
         (scipy.sparse.csr_array(np.eye(4)), {}, TypeError, "X is sparse"),
         (FULL, {"rank": 3}, ValueError, "rank must be less than 3, .* got 3"),
         (FULL, {"rank": 0}, ValueError, "rank must be a positive integer, got 0"),
@@ -504,7 +504,7 @@ HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
         ),
         (FULL, {"weight": -FULL}, ValueError, r"weight must be in \[0, 1\], got -1.0"),
         (FULL, {"weight": FULL * np.nan}, ValueError, "weight must be finite; first"),
-        (FULL, {"weight": [["a"] * 4] * 3}, TypeError, "weight must hold real numbers"),
+        (FULL, {"weight": [["a"] * 4] * 3}, TypeError, "column 0 of weight must hold"),
     ],
 )
 def test_tables_that_cannot_be_filled_are_refused(X, options, error, message):

@@ -50,7 +50,7 @@ from ordinal import (
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._kernel_matrix.tiles import diagonal_of
-from ordinal._model.links import fold_numbers
+from ordinal._model.folds import fold_numbers
 
 FITS = dict(
     zip(

@@ -31,7 +31,7 @@ from ordinal import (
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import Evaluator
-from ordinal._model.links import fold_numbers
+from ordinal._model.folds import fold_numbers
 from ordinal._smooth.newton import Descent
 from ordinal._smooth.objective import TruncatedObjective
 from ordinal._solvers import _truncated_loss

@@ -535,7 +535,7 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     age, colour, size, y = frame_columns()
     frame = pd.DataFrame({"age": age, "colour": pd.Categorical(colour), "size": size})
     model = fit_xofm(frame, y, monotone={"size": 1})
-    assert model.names == ("age", "colour", "size")
+    assert model.feature_names == ("age", "colour", "size")
     by_age, by_colour, by_size = model.score_functions()
     assert_array_equal(by_colour.at, ["blue", "green", "red"])
     assert by_colour.score.argmax() == 2
@@ -553,7 +553,8 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     assert_array_equal(model.decision_function(rows), U)
     listed = fit_xofm(rows, y, monotone=[0, 0, 1], categorical=[1])
     assert_array_equal(listed.decision_function(rows), U)
-    assert listed.names == ("x1", "x2", "x3")
+    assert listed.feature_names is None
+    assert listed.importance().names == ("x1", "x2", "x3")
     named = pl.DataFrame({"age": age, "colour": colour, "size": size})
     polars = fit_xofm(named, y, monotone={"size": 1}, categorical=["colour"])
     assert_array_equal(polars.decision_function(named), U)
@@ -635,7 +636,7 @@ def test_contributions_add_up_to_the_score(case):
     assert values.shape == (len(U), 1 + d + d * (d - 1) // 2)
     assert len(names) == values.shape[1]
     assert names[0] == "base"
-    assert names[1 : 1 + d] == model.names
+    assert names[1 : 1 + d] == tuple(f"x{j + 1}" for j in range(model.n_features))
     scale = 1e-13 * (1 + np.abs(values).sum(axis=1))
     assert np.all(np.abs(values.sum(axis=1) - U) <= scale)
     phi, _ = encode(model, case.X)
@@ -681,7 +682,9 @@ def test_interactions_are_products_of_factors():
     assert len(strengths) == 3
     curves = model.score_functions()
     assert_allclose(model.importance().values, [np.ptp(c.score) for c in curves])
-    assert model.importance().names == model.names
+    assert model.importance().names == tuple(
+        f"x{j + 1}" for j in range(model.n_features)
+    )
     for bad in ((0, 0), ("x1", "x1"), ("x9", 0), (0, 3), (True, 0)):
         with pytest.raises(ValueError, match=r"^(a and b must|[ab] (names|must))"):
             model.interaction(*bad)
@@ -846,7 +849,7 @@ def test_a_model_survives_files_and_pickles(tmp_path):
     model.save(tmp_path / "m")
     for copy in (ordinal.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
         assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
-        assert copy.names == model.names
+        assert copy.feature_names == model.feature_names
         assert copy.convergence.primal == model.convergence.primal
         for array in (copy.u, copy.V, copy.scores, copy.mass, *copy.breakpoints):
             assert not array.flags.writeable
@@ -919,7 +922,7 @@ X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
             Y2,
             {},
             TypeError,
-            "column 'c' of X holds 'a' in row 0",
+            "column 'c' of X must hold real numbers, got 'a' in row 0",
         ),
         (
             pd.DataFrame([[1, 2]] * 3, columns=["c", "c"]),

@@ -3,16 +3,12 @@ whatever its type, that names the argument, the rule and the value."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
-import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-
-F = TypeVar("F", bound=Callable)
 
 
 def check_positive(**values: Any) -> None:
@@ -83,30 +79,3 @@ def listed(labels: Iterable, at_most: int = 10) -> str:
     """The labels as a list to paste, cut short."""
     shown = [repr(label) for label in np.asarray(labels).tolist()]
     return f"[{', '.join(shown[:at_most] + ['...'] * (len(shown) > at_most))}]"
-
-
-def all_options(
-    name: str, like: Callable, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Every keyword argument of `like`: those given to the function `name`, and the
-    defaults of the others."""
-    defaults = _keyword_defaults(like)
-    foreign = [option for option in options if option not in defaults]
-    if foreign:
-        raise TypeError(f"{name}() has no argument {', '.join(foreign)}")
-    return {**defaults, **options}
-
-
-@cache  # of the few functions that others resemble
-def _keyword_defaults(function: Callable) -> Mapping[str, Any]:
-    return inspect.getfullargspec(function).kwonlydefaults or {}
-
-
-def takes_options_of(like: Callable) -> Callable[[F], F]:
-    """Show the arguments of `like` as those of a function of (X, y, **options)."""
-
-    def show(function: F) -> F:
-        function.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
-        return function
-
-    return show

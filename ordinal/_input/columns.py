@@ -1,120 +1,49 @@
-"""Columns of the caller's table: their names, and categories as numbers.
+"""Tables column by column: their names, and what stands in them as numbers.
 
-A table is a 2-dimensional array, or a data frame: anything with `columns` that gives
-one of them by `X[name]`, as pandas and polars do, neither of which is imported.
+A data frame is anything with `columns` that gives one of them by `X[name]`, as pandas
+and polars do, neither of which is imported. An array of objects is read in the same
+way, its columns by number.
 """
 
 import numbers
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .checks import as_array, listed
-from .features import check_features
 from .labels import is_missing, read_labels
-from .sparse import CSR, frozen
+from .sparse import frozen, is_sparse
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
-    """What the columns of a training table were, to read others alike.
-
-    Attributes
-    ----------
-    names : tuple of (d,) str
-        Those of the data frame, else x1..xd.
-    categories : tuple of (d,) arrays or None
-        The values that a column of categories had, in their declared order or
-        increasing; None for a column of numbers.
-    """
-
-    names: tuple[str, ...]
-    categories: tuple[np.ndarray | None, ...]
-
-    @classmethod
-    def of(cls, X: Any, categorical: Iterable[str | int] = ()) -> "Columns":
-        """The columns of a training table.
-
-        Parameters
-        ----------
-        X : (n, d) array-like of numbers, or of objects, or data frame
-        categorical : names or numbers of columns
-            Whose values are categories; those of a categorical type are anyway.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For names that are not distinct, columns that there are not, or labels that
-            are neither numbers nor strings.
-        """
-        names = _names(X)
-        if isinstance(categorical, str) or not isinstance(categorical, Iterable):
-            raise ValueError(
-                "categorical must be a sequence of columns by name or number, got "
-                f"{categorical!r}"
-            )
-        chosen = {column_number(c, names, "categorical") for c in categorical}
-        if not is_frame(X) and not chosen:
-            return cls(names, (None,) * len(names))
-        categories: list[np.ndarray | None] = []
-        for j, (name, column) in enumerate(zip(names, _columns(X), strict=True)):
-            declared = getattr(getattr(column, "dtype", None), "categories", None)
-            is_category = j in chosen or declared is not None
-            categories.append(
-                _categories(column, declared, name) if is_category else None
-            )
-        return cls(names, tuple(categories))
-
-    def read(self, X: Any) -> np.ndarray:
-        """X as (n, d) float64 with numbers of categories; NaN for what is missing.
-
-        A category that is not among `categories` is missing too. Columns of a data
-        frame are found by name, unless those of the training table had none.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If columns are missing, or hold anything but finite numbers and NaN.
-        """
-        d = len(self.names)
-        if not is_frame(X) and not any(c is not None for c in self.categories):
-            if isinstance(a := check_features(X, d, missing=True), CSR):
-                raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
-            return a
-        if is_frame(X) and self.names != default_names(d):
-            keys = dict(zip(_names(X), X.columns, strict=True))
-            absent = [name for name in self.names if name not in keys]
-            if absent:
-                raise ValueError(f"X has no column {', '.join(map(repr, absent))}")
-            columns: list[Any] = [X[keys[name]] for name in self.names]
-        else:
-            columns = list(_columns(X))
-        if len(columns) != d:
-            raise ValueError(
-                f"X has {len(columns)} features, the model was fitted on {d}"
-            )
-        read = [
-            _numbers(column, name) if labels is None else _codes(column, labels)
-            for column, name, labels in zip(
-                columns, self.names, self.categories, strict=True
-            )
-        ]
-        a = check_features(np.column_stack(read), missing=True)
-        assert isinstance(a, np.ndarray)
-        return a
-
-
-def default_names(d: int) -> tuple[str, ...]:
-    return tuple(f"x{j}" for j in range(1, d + 1))
+Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
 
 
 def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "__getitem__")
 
 
-def column_number(column: Any, names: tuple[str, ...], argument: str) -> int:
+def feature_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame, None for all else.
+
+    Raises ValueError if there are no columns, or two of one name.
+    """
+    if not is_frame(X):
+        return None
+    names = tuple(map(str, X.columns))
+    if not names:
+        raise ValueError("X has no columns")
+    if len(set(names)) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise ValueError(f"X has two columns {twice!r}")
+    return names
+
+
+def default_names(d: int) -> tuple[str, ...]:
+    """x1..xd, by which columns without names are shown."""
+    return tuple(f"x{j}" for j in range(1, d + 1))
+
+
+def column_number(column: Any, names: Sequence[str], argument: str) -> int:
     """The number of a column given by name or number, or ValueError."""
     if isinstance(column, str):
         if column not in names:
@@ -131,41 +60,104 @@ def column_number(column: Any, names: tuple[str, ...], argument: str) -> int:
     return int(column)
 
 
-def _names(X: Any) -> tuple[str, ...]:
-    if not is_frame(X):
-        shape = _as_array(X).shape
-        if len(shape) != 2 or 0 in shape:
-            raise ValueError(
-                f"X must be 2-dimensional and non-empty, got shape {shape}"
-            )
-        return default_names(shape[1])
-    names = tuple(map(str, X.columns))
-    if not names:
-        raise ValueError("X has no columns")
-    for j, name in enumerate(names):
-        if name in names[:j]:
-            raise ValueError(f"X has two columns {name!r}")
-    return names
+def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
+    """The columns of a data frame: all in its order, or those of these names.
+
+    Raises ValueError that names the columns that it lacks; others it may have.
+    """
+    keys = dict(zip(feature_names(X) or (), X.columns, strict=True))
+    names = list(keys) if wanted is None else wanted
+    absent = [name for name in names if name not in keys]
+    if absent:
+        raise ValueError(
+            f"X has no column {', '.join(map(repr, absent))}, which the model was "
+            "fitted on"
+        )
+    return [X[keys[name]] for name in names]
 
 
-def _as_array(X: Any) -> Any:
-    """X with a shape; rows of numbers and strings as objects, not all as strings."""
-    if hasattr(X, "shape"):
-        return X
-    a = as_array(X, "X")
-    return np.array(X, dtype=object) if a.dtype.kind in "UST" else a
+def as_objects(X: Any, name: str = "X") -> np.ndarray:
+    """X as an array; rows of numbers and strings as objects, not all as strings."""
+    a = as_array(X, name)
+    texts = a.dtype.kind in "UST" and not isinstance(X, np.ndarray)
+    return np.array(X, dtype=object) if texts else a
 
 
-def _columns(X: Any) -> Iterator[Any]:
-    if is_frame(X):
-        return (X[name] for name in X.columns)
-    if hasattr(X, "indptr"):
+def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categories:
+    """The categories of the columns of a training table.
+
+    Parameters
+    ----------
+    X : (n, d) array-like of numbers, or of objects, or data frame
+    categorical : names or numbers of columns
+        Whose values are categories; those of a categorical type are anyway.
+
+    Returns
+    -------
+    tuple of (d,) arrays or None
+        The values that a column of categories had, in their declared order or
+        increasing; None for a column of numbers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a column that there is not, or labels that are neither numbers nor strings.
+    """
+    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
+        raise ValueError(
+            "categorical must be a sequence of columns by name or number, got "
+            f"{categorical!r}"
+        )
+    if is_sparse(X):
         raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
-    return iter(as_array(_as_array(X), "X").T)
+    if (names := feature_names(X)) is not None:
+        columns = frame_columns(X)
+    else:
+        a = as_objects(X)
+        check_shape(a.shape)
+        names, columns = default_names(a.shape[1]), list(a.T)
+    chosen = {column_number(c, names, "categorical") for c in categorical}
+    categories: list[np.ndarray | None] = []
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        declared = getattr(getattr(column, "dtype", None), "categories", None)
+        is_category = j in chosen or declared is not None
+        categories.append(_categories(column, declared, name) if is_category else None)
+    return tuple(categories)
 
 
-def _values(column: Any) -> list:
-    return np.asarray(column).tolist()
+def read_columns(
+    columns: Sequence[Any],
+    names: Sequence[str | int],
+    categories: Categories | None = None,
+    X: str = "X",
+) -> np.ndarray:
+    """The columns as numbers, (n, d) float64: a category by its place, NaN for what is
+    missing or a category that is not known. Raises TypeError that names the column."""
+    labels = categories or (None,) * len(columns)
+    read = [
+        _numbers(column, f"column {name!r} of {X}")
+        if known is None
+        else _codes(column, known)
+        for column, name, known in zip(columns, names, labels, strict=True)
+    ]
+    return np.column_stack(read)
+
+
+def check_shape(
+    shape: tuple[int, ...], n_features: int | None = None, X: str = "X"
+) -> None:
+    """Raise ValueError unless a matrix has rows and columns: so many, if known."""
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{X} must be 2-dimensional and non-empty, got shape {shape}")
+    if n_features is not None and shape[1] != n_features:
+        raise ValueError(
+            f"{X} has {shape[1]} features, the model was fitted on {n_features}"
+        )
+
+
+def _values(column: Any) -> list[Any]:
+    values: list[Any] = np.asarray(column).tolist()
+    return values
 
 
 def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
@@ -190,18 +182,15 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
 def _numbers(column: Any, name: str) -> np.ndarray:
     a = np.asarray(column)
     if a.dtype.kind == "O":
-        for row, value in enumerate(a.tolist()):
+        values = a.tolist()
+        for row, value in enumerate(values):
             if not (is_missing(value) or isinstance(value, numbers.Real | np.bool_)):
                 raise _no_number(name, value, row)
-        values = [np.nan if is_missing(value) else value for value in a.tolist()]
-        a = np.array(values, dtype=np.float64)
-    if a.dtype.kind not in "biuf":
-        raise _no_number(name, a.reshape(-1)[0].item(), 0)
+        a = np.array([np.nan if is_missing(v) else float(v) for v in values])
+    if a.dtype.kind not in "biuf" or a.ndim != 1:
+        raise _no_number(name, a.tolist()[0] if a.size else a, 0)
     return a.astype(np.float64)
 
 
 def _no_number(name: str, value: Any, row: int) -> TypeError:
-    return TypeError(
-        f"column {name!r} of X holds {value!r} in row {row}, not a number: name it in "
-        "categorical= if its values are categories"
-    )
+    return TypeError(f"{name} must hold real numbers, got {value!r} in row {row}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .checks import listed
-from .features import check_features
+from .columns import Categories, feature_names
+from .features import read_features
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
 from .sparse import CSR, frozen
 from .weights import class_weights, sample_weights
@@ -30,6 +32,8 @@ class Problem:
         Sample weight times class weight.
     sample_weight : (n,) float64, >= 0
         Ones unless given.
+    feature_names : tuple of (d,) str, or None
+        Columns of the data frame that X was, if it was one.
     """
 
     X: np.ndarray | CSR
@@ -37,23 +41,25 @@ class Problem:
     classes: np.ndarray
     weight: np.ndarray
     sample_weight: np.ndarray
+    feature_names: tuple[str, ...] | None = None
 
     @classmethod
     def from_arrays(
         cls,
-        X,
-        y,
+        X: Any,
+        y: Any,
         *,
-        classes=None,
-        sample_weight=None,
-        class_weight=None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
         missing: bool = False,
+        categories: Categories | None = None,
     ) -> Problem:
         """Validate training data.
 
         Parameters
         ----------
-        X : (n, d) array of real numbers, or anything with the attributes of a CSR
+        X : (n, d) array of real numbers, sparse matrix or data frame
         y : (n,) labels
             Integers, booleans or whole floats, ranked by value; an ordered pandas
             Categorical or a polars Enum, ranked by its categories; with `classes`,
@@ -66,8 +72,8 @@ class Problem:
         class_weight : None, "balanced" or mapping from label to weight, optional
             Multiplies the weights of a class; labels that are not named keep theirs.
             "balanced" gives every class that is present the same total weight.
-        missing : bool
-            As for `check_features`.
+        missing, categories
+            As for `read_features`.
 
         Raises
         ------
@@ -76,7 +82,8 @@ class Problem:
         ValueError
             Everything else; the message names the argument, the rule and the row.
         """
-        X = check_features(X, missing=missing)
+        names = feature_names(X)
+        X = read_features(X, missing=missing, categories=categories)
         n = X.shape[0]
         if classes is None:
             classes = declared_categories(y)
@@ -93,7 +100,7 @@ class Problem:
             total = weight.sum()
         if not np.isfinite(total):
             raise ValueError("the sum of sample_weight times class_weight overflows")
-        problem = cls(X, rank, classes, weight, sample_weight)
+        problem = cls(X, rank, classes, weight, sample_weight, names)
         if problem.present.sum() < 2:
             raise ValueError(
                 "y needs at least 2 classes with positive weight, got "
@@ -103,11 +110,11 @@ class Problem:
 
     @property
     def n_samples(self) -> int:
-        return self.X.shape[0]
+        return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def n_classes(self) -> int:

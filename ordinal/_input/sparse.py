@@ -15,6 +15,15 @@ def frozen(a) -> np.ndarray:
     return a
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix: it has the parts of a CSR, or `tocsr`."""
+    return hasattr(X, "tocsr") or _has_parts(X)
+
+
+def _has_parts(X: Any) -> bool:
+    return all(hasattr(X, part) for part in ("indptr", "indices", "data", "shape"))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CSR:
     """Compressed sparse rows in canonical form: row i is the dense row with
@@ -49,11 +58,9 @@ class CSR:
 
     @classmethod
     def from_any(cls, X: Any, name: str = "X") -> "CSR":
-        """Validate anything with the attributes of a scipy CSR matrix or array."""
-        if getattr(X, "format", "csr") != "csr":
-            raise TypeError(
-                f"{name} is sparse in {X.format!r} format: pass {name}.tocsr()"
-            )
+        """Validate a matrix with the attributes of a CSR, or with `tocsr`."""
+        if getattr(X, "format", "csr") != "csr" or not _has_parts(X):
+            X = X.tocsr()
         if len(X.shape) != 2:
             raise ValueError(f"{name} must be 2-dimensional, got shape {X.shape}")
         n, d = (int(size) for size in X.shape)

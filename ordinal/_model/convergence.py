@@ -1,8 +1,11 @@
 """How every solver in this package reports, is watched, and is stopped."""
 
 import enum
+import os
+import sys
 import warnings
 from dataclasses import dataclass
+from types import FrameType
 
 import numpy as np
 
@@ -13,6 +16,18 @@ class ConvergenceWarning(UserWarning):
 
 class DisorderedThresholdsWarning(UserWarning):
     """Thresholds of the returned model do not increase; its `disorder` lists them."""
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the first caller outside this package."""
+    level = 2  # of the caller of this function
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class Status(enum.Enum):
@@ -89,7 +104,7 @@ class Convergence:
         scale = np.maximum(np.maximum(np.abs(self.primal), np.abs(self.dual)), 1.0)
         return self.gap / scale
 
-    def warn_unless_converged(self, solver: str, stacklevel: int = 3) -> None:
+    def warn_unless_converged(self, solver: str) -> None:
         """Warn at the caller of the `fit_*` function: what was missed, and the cure."""
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
@@ -97,12 +112,11 @@ class Convergence:
             if self.dual is not None:
                 gap = f", relative duality gap {np.max(self.rel_gap):.2e}"
                 lower_C = ", or lower C" if limited else ""
-            warnings.warn(
+            warn(
                 f"{solver}: {self.status.value} after {np.sum(self.n_iter)} steps, "
                 f"violation {np.max(self.violation):.2e} against tol {self.tol:.2e}"
                 f"{gap}; {_REMEDY[self.status]}{lower_C}",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
             )
 
 

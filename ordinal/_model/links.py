@@ -1,8 +1,8 @@
-"""Probabilities of ranks from scores, and the rules that turn them into predictions.
+"""Probabilities of ranks from scores.
 
 A margin says on which side of a threshold a row lies, not how surely. `CumulativeLink`
 and `SoftmaxLink` learn that from scores which their model was not fitted to: every
-fifth of the rows is scored by a fit on the other four (`out_of_fold`), and the link
+fifth of the rows is scored by a fit on the other four (see `calibration`), and the link
 is fitted to these scores by maximum likelihood, with the targets of Platt, who moves
 certainty a little from 0 and 1 so that separable scores have a finite slope.
 
@@ -11,22 +11,16 @@ Margin Classifiers, MIT Press, 2000; H.-T. Lin, C.-J. Lin, R. C. Weng, Machine L
 68:267-276, 2007.
 """
 
-from __future__ import annotations  # numpy.random is slow to import
+from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .. import kernels
-from .._input.checks import check_choice
-from .._input.costs import check_cost
-from .._input.problem import Problem, around_ranks
+from .._input.problem import around_ranks
 from .._input.sparse import frozen
-from .._numerics.rows import take
 
-N_FOLDS = 5
 _MAX_STEPS = 100  # of Newton; a dozen is usual
 
 
@@ -164,104 +158,11 @@ class SoftmaxLink:
         return cls(float(p[0] / scale), frozen(offsets))
 
 
-def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarray:
-    """Ranks, (n,), by the mode or median of P (n, r), or of least expected cost.
-
-    Ties go to the lower rank; the median is the first rank that half of the
-    probability does not exceed.
-    """
-    if rule == "mode":
-        return P.argmax(axis=1)
-    if rule == "median":
-        return (np.cumsum(P, axis=1)[:, :-1] < 0.5).sum(axis=1)
-    assert cost is not None
-    return (P @ cost).argmin(axis=1)
-
-
-def cost_of_rule(
-    rule: str, rules: tuple[str, ...], cost: Any, default: Any, r: int
-) -> np.ndarray | None:
-    """The cost matrix that a rule among `rules` uses, None if it uses none.
-
-    Raises ValueError for an unknown rule, or a cost that is missing, that nothing asks
-    for, or that is not one of r ranks.
-    """
-    check_choice("rule", rule, rules)
-    if rule != "cost":
-        if cost is not None:
-            raise ValueError(f"cost: for rule='cost' only, got rule={rule!r}")
-        return None
-    if cost is None and default is None:
-        raise ValueError("rule='cost' needs a cost")
-    return default if cost is None else check_cost(cost, r)
-
-
-def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarray:
-    """Labels by the model's `plain` rule on its decision function, or by one on its
-    probabilities.
-
-    Raises ValueError as `cost_of_rule`, or for probabilities that the model lacks.
-    """
-    rules = plain, "mode", "median", "cost"
-    table = cost_of_rule(rule, rules, cost, model.cost, model.classes.size)
-    if rule == plain:
-        return model._labels(model.decision_function(X))
-    return model.classes[decide(model.predict_proba(X), rule, table)]
-
-
 def require_link(link: Any) -> Any:
     """The link of a model, or ValueError if it was fitted without."""
     if link is None:
         raise ValueError("the model has no probabilities: fit it with probability=True")
     return link
-
-
-# Out-of-fold scores
-
-
-def fold_numbers(problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """The fold that scores each row, (n,), or -1 for rows that are only trained on.
-
-    Folds hold every rank in its share. The only row of a rank is never left out, lest
-    the rank have none: the model of all rows must score it. Rows without weight have
-    nothing to tell.
-    """
-    fold = np.full(problem.n_samples, -1)
-    dealt = 0
-    for k in np.flatnonzero(problem.present):
-        rows = np.flatnonzero((problem.rank == k) & (problem.weight > 0))
-        if rows.size < 2:
-            continue
-        fold[rng.permutation(rows)] = (dealt + np.arange(rows.size)) % N_FOLDS
-        dealt += rows.size
-    if (fold < 0).all():
-        raise ValueError("probability=True needs a class with 2 rows or more")
-    return fold
-
-
-def out_of_fold(
-    problem: Problem, kernel: Callable, fold: np.ndarray
-) -> Iterator[tuple[Problem, np.ndarray, np.ndarray, Any]]:
-    """(problem of the other folds, its rows, rows of this one, their features) for
-    every fold."""
-    for k in range(N_FOLDS):
-        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if test.size == 0:
-            continue
-        X, X_test = (take(problem.X, rows) for rows in (train, test))
-        if isinstance(kernel, kernels.Precomputed):
-            X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
-        part = replace(
-            problem,
-            X=X,
-            rank=problem.rank[train],
-            weight=problem.weight[train],
-            sample_weight=problem.sample_weight[train],
-        )
-        yield part, train, test, X_test
-
-
-# Fitting
 
 
 def _newton(loss, derivatives, p: np.ndarray) -> np.ndarray:

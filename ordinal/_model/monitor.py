@@ -1,5 +1,6 @@
 """How a fit is watched: clock, callback, time limit."""
 
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +43,13 @@ class Monitor:
         self.method, self.tol = method, tol
         self.callback, self.max_time = callback, max_time
         self._start = time.perf_counter()
-        self._ended: Status | None = None
+        self._ended: list[Status] = []  # shared with the parts
+
+    def to_tol(self, tol: float) -> "Monitor":
+        """The same watch for a part of the fit that ends at another tolerance."""
+        part = copy.copy(self)
+        part.tol = tol
+        return part
 
     @property
     def seconds(self) -> float:
@@ -54,9 +61,9 @@ class Monitor:
         Once a fit is to end, so are all its later parts: the other points of a path,
         or the polish after ADMM.
         """
-        if self._ended is None:
-            self._ended = self._ask(n_iter, violation)
-        return self._ended
+        if not self._ended and (status := self._ask(n_iter, violation)) is not None:
+            self._ended.append(status)
+        return self._ended[0] if self._ended else None
 
     def _ask(self, n_iter: int, violation: float) -> Status | None:
         seconds = self.seconds

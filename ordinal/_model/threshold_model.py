@@ -1,20 +1,17 @@
 """What the models with one score and thresholds share."""
 
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._numerics.rows import take
-from .convergence import Convergence, DisorderedThresholdsWarning, worse
-from .links import CumulativeLink, out_of_fold, predicted, require_link
-from .model import ThresholdModel, check_support, decision
-from .monitor import Monitor
+from .convergence import Convergence, DisorderedThresholdsWarning, warn
+from .links import CumulativeLink, require_link
+from .model import ThresholdModel
+from .rules import predicted
+from .support import check_support, decision
 
 
 class ScoreModel(ThresholdModel):
@@ -33,6 +30,7 @@ class ScoreModel(ThresholdModel):
     n_features: int
     link: CumulativeLink | None
     convergence: Convergence
+    link_type = CumulativeLink
 
     @property
     def disorder(self) -> tuple[str, ...]:
@@ -74,6 +72,13 @@ class ScoreModel(ThresholdModel):
     def _decided(self, sums: np.ndarray) -> np.ndarray:
         """The score from the (n, 1) sums over the support rows."""
         return sums[:, 0]
+
+    def link_input(self, X: Any, like: "ScoreModel") -> np.ndarray:
+        """Scores for the link of another model, moved by what its thresholds lie higher
+        than these: only the distance to them means the same in both."""
+        inner = np.isfinite(like.thresholds)
+        shift = (like.thresholds[inner] - self.thresholds[inner]).mean()
+        return self.decision_function(X) + shift
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the ranks, a cumulative logistic link of the score.
@@ -155,41 +160,11 @@ class ScoreModel(ThresholdModel):
             raise ValueError("the link must have an offset a threshold")
 
 
-def warn_of(model: ScoreModel, name: str, stacklevel: int) -> None:
-    """Warn at the caller of the function `name` of what its model falls short of."""
-    model.convergence.warn_unless_converged(name, stacklevel=stacklevel + 1)
+def warn_of(model: ScoreModel, name: str) -> None:
+    """Warn of what the model of the function `name` falls short of."""
+    model.convergence.warn_unless_converged(name)
     if model.disorder:
-        warnings.warn(
+        warn(
             f"{name}: thresholds out of order: {'; '.join(model.disorder)}",
             DisorderedThresholdsWarning,
-            stacklevel=stacklevel,
         )
-
-
-def calibrated(
-    model: Any,
-    problem: Problem,
-    fold: np.ndarray,
-    fit: Callable[[Problem, np.ndarray], Any],
-    monitor: Monitor,
-) -> Any:
-    """The model with a link fitted to out-of-fold scores.
-
-    `fit` makes the model of a part of the problem that holds the rows it is told. A
-    fold's scores are moved by what its thresholds lie lower than the model's: only the
-    distance to them means the same in both.
-    """
-    single = np.flatnonzero((fold < 0) & (problem.weight > 0))
-    score = np.zeros(problem.n_samples)
-    if single.size:
-        score[single] = model.decision_function(take(problem.X, single))
-    inner = np.isfinite(model.thresholds)
-    convergence = model.convergence
-    for part, train, rows, X in out_of_fold(problem, model.kernel, fold):
-        of_fold = fit(part, train)
-        shift = (model.thresholds[inner] - of_fold.thresholds[inner]).mean()
-        score[rows] = of_fold.decision_function(X) + shift
-        convergence = worse(convergence, of_fold.convergence)
-    link = CumulativeLink.fit(score, problem.rank, problem.weight, problem.n_classes)
-    convergence = replace(convergence, seconds=monitor.seconds)
-    return replace(model, link=link, convergence=convergence)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import check_count, check_positive
-from .._input.features import check_features
+from .._input.features import read_features
 from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
 
@@ -246,7 +246,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     """
     if not 0 < quantile < 1:
         raise ValueError(f"quantile must be in (0, 1), got {quantile!r}")
-    X = check_features(X)
+    X = read_features(X)
     n = X.shape[0]
     if n > _PAIRS_OF:
         X = take(X, np.arange(_PAIRS_OF) * n // _PAIRS_OF)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-import math
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.checks import check_count, resolve_rng
+from .._model.folds import by_rank, held_out_size, hold_out
 
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 
@@ -59,16 +58,8 @@ def stratified_holdout(
     rank, count = _ranks(y)
     check_count(n_splits=n_splits)
     rng = resolve_rng(rng)
-    n_test = _test_rows(test_size, rank.size, count.size)
-    # of rows grouped by rank: the place of each within its group
-    place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
-
-    splits = []
-    for _ in range(n_splits):
-        take = _apportion(n_test, count, rng)
-        test = _grouped(rank, rng)[place < np.repeat(take, count)]
-        splits.append(_split(np.isin(np.arange(rank.size), test)))
-    return splits
+    n_test = held_out_size(test_size, rank.size, count.size)
+    return [_split(hold_out(rank, n_test, rng)) for _ in range(n_splits)]
 
 
 def stratified_kfold(
@@ -113,7 +104,7 @@ def stratified_kfold(
             f"n_splits must be 2 to the number of rows, {rank.size}, got {n_splits}"
         )
     fold = np.empty(rank.size, dtype=np.int64)
-    fold[_grouped(rank, resolve_rng(rng))] = np.arange(rank.size) % n_splits
+    fold[by_rank(rank, resolve_rng(rng))] = np.arange(rank.size) % n_splits
     return [_split(fold == k) for k in range(n_splits)]
 
 
@@ -152,42 +143,5 @@ def _ranks(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     return rank, count
 
 
-def _grouped(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The rows grouped by rank, in random order within: a stable sort of shuffled
-    rows."""
-    order = rng.permutation(rank.size)
-    return order[np.argsort(rank[order], kind="stable")]
-
-
 def _split(is_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
-
-
-def _test_rows(test_size: float | int, n: int, n_ranks: int) -> int:
-    if isinstance(test_size, Integral) and not isinstance(test_size, bool):
-        n_test = int(test_size)
-    elif isinstance(test_size, Real) and 0 < test_size < 1:
-        # 0.07 * 100 is 7.000000000000001: a product this near an integer is one
-        n_test = math.ceil(test_size * n - 1e-9)
-    else:
-        raise ValueError(
-            f"test_size must be a fraction in (0, 1) or a count, got {test_size!r}"
-        )
-    if not 1 <= n_test <= n - n_ranks:
-        raise ValueError(
-            f"test_size={test_size!r} asks for {n_test} test rows; with {n} rows and "
-            f"one training row kept for each of the {n_ranks} ranks there can be 1 to "
-            f"{n - n_ranks}"
-        )
-    return n_test
-
-
-def _apportion(n_test: int, count: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Test rows of each rank: sum n_test, at most count - 1, by largest remainder."""
-    n = int(count.sum())
-    take = n_test * count // n  # < count, as n_test < n
-    shuffled = rng.permutation(count.size)  # argmax then breaks ties at random
-    while take.sum() < n_test:
-        owed = np.where(take < count - 1, n_test * count - n * take, -n * n)
-        take[shuffled[np.argmax(owed[shuffled])]] += 1
-    return take

@@ -1,0 +1,54 @@
+"""Names for the types of arguments, for signatures.
+
+Arrays and data frames are `ArrayLike` to a type checker: those of pandas and of polars
+have `__array__`, and neither library is imported here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .sparse import CSR
+
+__all__ = [
+    "ArrayLike",
+    "Basis",
+    "ClassWeight",
+    "Gamma",
+    "Kernel",
+    "KernelName",
+    "Labels",
+    "Matrix",
+    "MatrixLike",
+    "Rng",
+    "SparseLike",
+]
+
+
+class SparseLike(Protocol):
+    """A sparse matrix as scipy makes them, in any format."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def tocsr(self) -> Any: ...
+
+
+Matrix: TypeAlias = np.ndarray | CSR  # validated, as kernels and solvers take it
+MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # as a caller hands it over
+Labels: TypeAlias = ArrayLike | Sequence[Any]
+
+
+class Kernel(Protocol):
+    """k(A, B): the values for all rows of A with all rows of B, (len(A), len(B))."""
+
+    def __call__(self, A: Any, B: Any, /) -> np.ndarray: ...
+
+
+KernelName = Literal["rbf", "linear", "polynomial", "precomputed"]
+Gamma: TypeAlias = Literal["scale", "auto"] | float
+Basis: TypeAlias = int | float | Sequence[int] | np.ndarray
+ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"]
+Rng: TypeAlias = "int | np.random.Generator"  # numpy.random is slow to import

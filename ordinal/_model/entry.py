@@ -1,0 +1,153 @@
+"""The way into a fit, written once: what every method checks, reads and prepares."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Required, TypedDict, Unpack
+
+import numpy as np
+
+from .._input.checks import check_flag, check_positive, resolve_rng
+from .._input.columns import Categories
+from .._input.problem import Problem
+from .._input.types import (
+    ArrayLike,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    MatrixLike,
+    Rng,
+)
+from .._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from .._numerics.threads import resolve_n_threads
+from ..kernels import Precomputed
+from .folds import fold_numbers
+from .monitor import Monitor, State
+
+Callback = Callable[[State], object]
+
+
+class Common(TypedDict, total=False):
+    """Arguments that all methods take, as a `fit_*` function passes them on."""
+
+    tol: Required[float]
+    sample_weight: ArrayLike | None
+    class_weight: ClassWeight | None
+    classes: Sequence[Any] | None
+    rng: Rng
+    n_threads: int | None
+    max_time: float | None
+    callback: Callback | None
+
+
+class KernelCommon(Common, total=False):
+    """The same for the methods with a kernel and a calibrated link."""
+
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    probability: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """What a method may rely on when its own part of a fit begins: checked arguments.
+
+    Attributes
+    ----------
+    name : str
+        Of the `fit_*` function.
+    problem : Problem
+    tol : float
+    n_threads : int
+    rng : numpy.random.Generator
+    monitor : Monitor
+        Its clock has started.
+    """
+
+    name: str
+    problem: Problem
+    tol: float
+    n_threads: int
+    rng: np.random.Generator
+    monitor: Monitor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelEntry(Entry):
+    """The same of a method with a kernel, and perhaps a calibrated link."""
+
+    kernel: Kernel
+    probability: bool
+
+    def folds(self) -> np.ndarray | None:
+        """The fold that scores each row, (n,), None without `probability`. Draws from
+        `rng`, so a method that draws too calls it at one place of its own."""
+        return fold_numbers(self.problem, self.rng) if self.probability else None
+
+
+def enter(
+    name: str,
+    X: MatrixLike,
+    y: Labels,
+    *,
+    tol: float,
+    classes: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    missing: bool = False,
+    categories: Categories | None = None,
+    watch: type[Monitor] = Monitor,
+) -> Entry:
+    """Check and read what all methods share; the arguments are those of the `fit_*`
+    functions.
+
+    Parameters
+    ----------
+    name : str
+        Of the `fit_*` function, for messages.
+    missing, categories
+        As for `read_features`.
+    watch : type of Monitor
+
+    Raises
+    ------
+    ValueError, TypeError
+        For the first argument that is unusable.
+    """
+    check_positive(tol=tol)
+    threads = resolve_n_threads(n_threads)
+    generator = resolve_rng(rng)
+    monitor = watch(name, tol, callback, max_time)
+    problem = Problem.from_arrays(
+        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        missing=missing, categories=categories,
+    )  # fmt: skip
+    return Entry(name, problem, tol, threads, generator, monitor)
+
+
+def enter_with_kernel(
+    name: str,
+    X: MatrixLike,
+    y: Labels,
+    *,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    probability: bool = False,
+    **common: Unpack[Common],
+) -> KernelEntry:
+    """The same for a method with a kernel; what else is raised `make_kernel` says."""
+    check_flag(probability=probability)
+    e = enter(name, X, y, missing=takes_missing(kernel), **common)
+    made = make_kernel(kernel, gamma, e.problem)
+    if isinstance(made, Precomputed):
+        check_precomputed(e.problem.X)
+    return KernelEntry(
+        e.name, e.problem, e.tol, e.n_threads, e.rng, e.monitor, made, bool(probability)
+    )

@@ -1,0 +1,307 @@
+"""Models as files that hold data only, and as pickles.
+
+A model file is an .npz archive, stored without compression, of plain .npy members.
+The member `header` holds JSON in ASCII bytes:
+
+    {"format": "ordinal-model", "version": 2, "model": node}
+
+    node = null, a boolean, a number, a string, a list of nodes, or one of
+           {"class": name, "fields": {field: node}}    model, kernel or record
+           {"array": member}    {"tuple": [node]}    {"status": value}
+
+Reading one runs no code from the file: a name is looked up among the classes known
+here, and every value is held against the annotation of its field.
+"""
+
+import dataclasses
+import io
+import json
+import math
+import os
+import types
+import typing
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._input.sparse import CSR, frozen
+from .._kernel_matrix.choice import NAMED
+from ..kernels import ARD, LinearARD
+from .convergence import Convergence, Status
+from .links import CumulativeLink, SoftmaxLink
+
+_FORMAT, _VERSION = "ordinal-model", 2
+_ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
+_RECORDS: dict[str, type] = {
+    cls.__name__: cls for cls in (CSR, Convergence, CumulativeLink, SoftmaxLink)
+}
+_KINDS: dict[str, type["Storable"]] = {}
+
+
+class Storable:
+    """Base of what can be saved: frozen dataclasses with slots.
+
+    A field may hold an array of numbers, booleans or strings, a CSR, a number, a
+    string, a bool, None, a `Convergence`, a kernel of `ordinal.kernels`, another of
+    these, or a tuple or list of these. A subclass may define `_check(self)`, which
+    raises ValueError if its fields contradict each other; `load` calls it.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # dataclass(slots=True) makes a second class: the later one is the real one
+        _KINDS[cls.__name__] = cls
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # dataclass(frozen=True, slots=True) would shadow __getstate__ of a base, and
+        # arrays forget in a pickle that they were read-only
+        return _rebuild, (
+            type(self),
+            {f.name: getattr(self, f.name) for f in dataclasses.fields(self)},
+        )
+
+    def _check(self) -> None:
+        """Raise ValueError if the fields contradict each other."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this to a file that `ordinal.load` reads.
+
+        The file holds no code and no pickle, and the same values give the same bytes.
+        It appears whole or not at all, under exactly the name given.
+
+        Parameters
+        ----------
+        path : path of the file; one that exists is replaced
+
+        Raises
+        ------
+        TypeError
+            It holds what a file cannot, such as a function for a kernel;
+            nothing is written then.
+        """
+        arrays: dict[str, Any] = {}
+        header = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "model": _encode(self, "model", arrays),
+        }
+        _decode_file(header, arrays)  # never write what load would refuse
+        as_bytes = np.frombuffer(json.dumps(header).encode("ascii"), dtype=np.uint8)
+
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+        try:
+            with open(temporary, "xb") as file:
+                np.savez(file, header=as_bytes, **arrays)
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def read_file(path: str | os.PathLike[str]) -> Storable:
+    """What `save` wrote to this path; ValueError unless it is such a file."""
+    with open(path, "rb") as file:
+        try:
+            return _decode_file(*_read(file))
+        except MemoryError:
+            raise
+        except Exception as error:
+            # zipfile, json and numpy raise a dozen types over a file made to break them
+            reason = str(error) or type(error).__name__
+            raise ValueError(
+                f"{path!s} is not an ordinal model file: {reason}"
+            ) from error
+
+
+def _rebuild(cls: type[Storable], fields: dict[str, Any]) -> Storable:
+    """Unpickle a model."""
+    return cls(**{name: _frozen_within(value) for name, value in fields.items()})
+
+
+def _frozen_within(value: Any) -> Any:
+    """The same value with its arrays read-only; models and CSR see to their own."""
+    if isinstance(value, np.ndarray):
+        return frozen(value)
+    if isinstance(value, Convergence | CumulativeLink | SoftmaxLink):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
+    if isinstance(value, ARD | LinearARD):
+        return type(value)(value.gamma)
+    if type(value) in (list, tuple):
+        return type(value)(_frozen_within(item) for item in value)
+    return value
+
+
+# Values to nodes and back
+
+
+def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
+    """The node of a value; its arrays are collected under names that say where."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS:
+        arrays[where] = value
+        return {"array": where}
+    if type(value) in (list, tuple):
+        nodes = [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
+        return nodes if type(value) is list else {"tuple": nodes}
+    if isinstance(value, Status):
+        return {"status": value.value}
+    name = type(value).__name__
+    if dataclasses.is_dataclass(value) and _known_class(name) is type(value):
+        fields = {
+            f.name: _encode(getattr(value, f.name), f"{where}.{f.name}", arrays)
+            for f in dataclasses.fields(value)
+        }
+        return {"class": name, "fields": fields}
+    if callable(value):
+        raise TypeError(
+            f"{where} is {value!r}: a model file holds data only, so its kernel must "
+            "come from ordinal.kernels; pickle works where the callable pickles"
+        )
+    raise TypeError(f"{where} is {value!r}, which a model file cannot hold")
+
+
+def _decode_file(header: Any, arrays: dict[str, np.ndarray]) -> Storable:
+    """The model that a header and its arrays describe."""
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise ValueError(f"its header does not name the format {_FORMAT!r}")
+    version = header.get("version")
+    if type(version) is int and version != _VERSION:
+        cure = "upgrade the package" if version > _VERSION else "fit and save it again"
+        raise ValueError(
+            f"its format has version {version}, this package reads {_VERSION}; {cure}"
+        )
+    if version != _VERSION or set(header) != {"format", "version", "model"}:
+        raise ValueError("its header is malformed")
+    used: set[str] = set()
+    model = _decode(header["model"], arrays, used)
+    if not isinstance(model, Storable):
+        raise ValueError("it does not describe a model")
+    if used != set(arrays):
+        raise ValueError(f"members belong to no field: {sorted(set(arrays) - used)}")
+    return model
+
+
+def _decode(node: Any, arrays: dict[str, np.ndarray], used: set[str]) -> Any:
+    """The value of a node; `used` collects the arrays it refers to."""
+    if isinstance(node, list):
+        return [_decode(item, arrays, used) for item in node]
+    if not isinstance(node, dict):
+        return node
+    match node:
+        case {"array": str(member)}:
+            if member not in arrays:
+                raise ValueError(f"member {member!r} is missing")
+            used.add(member)
+            return arrays[member]
+        case {"tuple": list(items)}:
+            return tuple(_decode(item, arrays, used) for item in items)
+        case {"status": value}:
+            return Status(value)
+        case {"class": str(name), "fields": dict(fields)}:
+            values = {k: _decode(v, arrays, used) for k, v in fields.items()}
+            return _construct(name, values)
+    raise ValueError("its header is malformed")
+
+
+def _construct(name: str, values: dict[str, Any]) -> Any:
+    """An instance of a known class, if the values suit its fields."""
+    cls = _known_class(name)
+    if cls is None or not dataclasses.is_dataclass(cls):  # a base, which has no fields
+        raise ValueError(f"unknown class {name!r}")
+    wrong = {f.name for f in dataclasses.fields(cls)} ^ set(values)
+    if wrong:
+        raise ValueError(f"unknown or missing fields of {name}: {sorted(wrong)}")
+    hints = typing.get_type_hints(cls)
+    for field, value in values.items():
+        if not _fits(value, hints[field]):
+            raise TypeError(f"{name}.{field} cannot be of type {type(value).__name__}")
+        finite = not isinstance(value, float) or math.isfinite(value)
+        if name in NAMED and not finite:
+            raise ValueError(f"{name}.{field} must be finite, got {value}")
+    made = cls(**values)
+    if isinstance(made, Storable):
+        made._check()
+    return CSR.from_any(made, "CSR") if isinstance(made, CSR) else made
+
+
+def _known_class(name: str) -> type | None:
+    return _RECORDS.get(name) or NAMED.get(name) or _KINDS.get(name)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether the value is of the annotated type, as far as a file could break it."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, arg) for arg in args)
+    if origin is typing.Literal:
+        return type(value) in map(type, args) and value in args
+    if origin in (list, tuple):
+        items = [arg for arg in args if arg is not Ellipsis]
+        return isinstance(value, origin) and all(
+            any(_fits(v, item) for item in items) for v in value
+        )
+    if getattr(hint, "_is_protocol", False):  # kernels: isinstance needs @runtime
+        return callable(value)
+    if hint is float and type(value) is int:
+        return True
+    if hint in (int, float) and isinstance(value, bool):
+        return False
+    return isinstance(value, origin or hint)
+
+
+# Files
+
+
+def _read(file: typing.BinaryIO) -> tuple[Any, dict[str, np.ndarray]]:
+    """Header and arrays of an archive."""
+    import zipfile  # slow to import, and few processes load a model
+
+    size = os.fstat(file.fileno()).st_size
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        # Stored members that together fit the file cannot unpack to more than it,
+        # not even where their extents overlap.
+        if any(m.compress_type != zipfile.ZIP_STORED for m in members):
+            raise ValueError("a member is compressed")
+        if sum(m.file_size for m in members) > size:
+            raise ValueError("its members claim more bytes than it has")
+        arrays: dict[str, np.ndarray] = {}
+        for member in members:
+            name = member.filename.removesuffix(".npy")
+            if name in arrays or name == member.filename:
+                raise ValueError(f"member {member.filename!r} is misplaced")
+            arrays[name] = _read_array(archive.read(member), name)
+    if "header" not in arrays:
+        raise ValueError("it has no header")
+    return json.loads(arrays.pop("header").tobytes().decode("ascii")), arrays
+
+
+def _read_array(raw: bytes, name: str) -> np.ndarray:
+    """The array of an .npy member, without trusting the size that it claims."""
+    stream = io.BytesIO(raw)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):  # the later ones serve structured types
+        raise ValueError(f"member {name!r} is of .npy version {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if dtype.kind not in _ARRAY_KINDS or dtype.itemsize == 0:
+        raise ValueError(f"member {name!r} has dtype {dtype}")
+    start = stream.tell()
+    if math.prod(shape) * dtype.itemsize != len(raw) - start:
+        raise ValueError(f"member {name!r} does not have the size it claims")
+    order: typing.Literal["C", "F"] = "F" if fortran else "C"
+    view = np.ndarray(shape, dtype, buffer=raw, offset=start, order=order)
+    a = view.astype(dtype.newbyteorder("="), order="C")
+    if a.dtype.kind == "U":
+        a.tolist()  # raises for characters outside Unicode, which numpy lets pass
+    return frozen(a)
