@@ -93,7 +93,9 @@ def _residual_ratio(
     primal, dual, g_norm, z_norm, u_norm = np.sqrt(sums).T
     base = np.sqrt(n) * e_abs
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.fmax(
-            primal / (base + e_rel * np.maximum(g_norm, z_norm)),
-            rho * dual / (base + e_rel * rho * u_norm),
+        return np.asarray(
+            np.fmax(
+                primal / (base + e_rel * np.maximum(g_norm, z_norm)),
+                rho * dual / (base + e_rel * rho * u_norm),
+            )
         )

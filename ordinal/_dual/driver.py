@@ -23,6 +23,7 @@ before it is below tol.
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class Solution:
     @property
     def b(self) -> np.ndarray:
         """(P, T) the middle of the multipliers that are optimal to within violation."""
-        return 0.5 * (self.low + self.up)
+        return np.asarray(0.5 * (self.low + self.up))
 
 
 def least_rows(T: int) -> int:
@@ -137,7 +138,7 @@ class _Fit:
         for task, active in zip(self.tasks, pivoting, strict=True):
             active.announce(task)
         self.space = Workspace(n, T, q, min(n_threads, P))
-        self.under_way: dict[int, Future] = {}
+        self.under_way: dict[int, Future[Any]] = {}
         self.least = np.full(P, np.inf)  # violation judged
         self.rounds = np.zeros(P, int)  # judgements since it fell by a fifth
         self.best: tuple[np.ndarray, np.ndarray] | None = None  # entries and mu then

@@ -6,10 +6,11 @@ A factor is made once and serves all problems, iterations, boxes and slopes over
 import numpy as np
 
 from .. import kernels
-from .._kernel_matrix.tiles import diagonal_of, on_itself
+from .._kernel_matrix.choice import Kernel
+from .._kernel_matrix.tiles import Products, diagonal_of, on_itself
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.pivoted_cholesky import pivoted_cholesky
-from .._numerics.rows import strips
+from .._numerics.rows import Rows, strips
 
 _TINY = 1e-100  # products with entries near 1e-308 are many times slower
 _THIN = 128  # rows from which it pays to look for a low rank
@@ -19,7 +20,9 @@ _STRIP = 8192  # rows of a tall factor in one product: a few hundredths of a sec
 class _Exact:
     """Products with the kernel matrix itself: all rows are support rows."""
 
-    def __init__(self, kernel, X, n_threads: int, products):
+    def __init__(
+        self, kernel: Kernel, X: Rows, n_threads: int, products: Products | None
+    ):
         self._values = on_itself(kernel, X, n_threads, products)
         self.support = np.arange(len(X))
 
@@ -38,7 +41,14 @@ class DenseFactor(_Exact):
     Raises ValueError if K + rho I is not positive definite.
     """
 
-    def __init__(self, kernel, X, rho: float, n_threads: int, products=None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Rows,
+        rho: float,
+        n_threads: int,
+        products: Products | None = None,
+    ):
         super().__init__(kernel, X, n_threads, products)
         n = len(X)
         A = np.empty((n, n))
@@ -97,13 +107,21 @@ class _Thin:
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
-        return Q - self._up(self._down(Q))
+        return np.asarray(Q - self._up(self._down(Q)))
 
 
 class ThinFactor(_Thin, _Exact):
     """M by L L', which leaves next to nothing of K; all else by K itself."""
 
-    def __init__(self, kernel, X, L, rho: float, n_threads: int, products=None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Rows,
+        L: np.ndarray,
+        rho: float,
+        n_threads: int,
+        products: Products | None = None,
+    ):
         _Exact.__init__(self, kernel, X, n_threads, products)
         _Thin.__init__(self, L, rho)
 
@@ -121,7 +139,14 @@ class LowRankFactor(_Thin):
         Part of the trace of K that L L' leaves.
     """
 
-    def __init__(self, kernel, X, rho: float, basis: int | float, n_threads: int):
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Rows,
+        rho: float,
+        basis: int | float,
+        n_threads: int,
+    ):
         tile = on_itself(kernel, X, n_threads).tile
         L, self.support, self.residual = pivoted_cholesky(
             diagonal_of(kernel, X), tile, basis
@@ -141,7 +166,12 @@ class LowRankFactor(_Thin):
 
 
 def exact_factor(
-    kernel, X, rho: float, allowed: float, n_threads: int, products=None
+    kernel: Kernel,
+    X: Rows,
+    rho: float,
+    allowed: float,
+    n_threads: int,
+    products: Products | None = None,
 ) -> DenseFactor | ThinFactor:
     """What multiplies by M: through n x m matrices where they do for K.
 

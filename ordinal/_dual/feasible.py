@@ -26,7 +26,7 @@ def restore_sums(
     all_room = room.sum(axis=-1)
     enough = all_room > np.abs(excess)
     part = np.where(enough, excess / np.where(enough, all_room, 1), 0)
-    restored = np.clip(g - part[..., None] * room, lo, hi)
+    restored: np.ndarray = np.clip(g - part[..., None] * room, lo, hi)
     whole = np.broadcast_to(total, excess.shape)
     poor = ~enough & (excess != 0)
     if poor.any():
@@ -54,4 +54,4 @@ def project(
     room = np.where(excess > 0, g - lo, hi - g)
     all_room = room.sum(axis=-1, keepdims=True)
     part = np.where(all_room > 0, excess / np.where(all_room > 0, all_room, 1), 0)
-    return np.clip(g - part * room, lo, hi)
+    return np.asarray(np.clip(g - part * room, lo, hi))

@@ -6,11 +6,13 @@ and from the kernel itself.
 """
 
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from .. import kernels
-from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
+from .._kernel_matrix.choice import Kernel
+from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
 from .._numerics.rows import strips, take
 from .._solvers import _kernel_values
 
@@ -39,7 +41,13 @@ class Gram:
     """
 
     def __init__(
-        self, kernel, X, cache_mb: float, n_threads: int, least: int, products=None
+        self,
+        kernel: Kernel,
+        X: Any,
+        cache_mb: float,
+        n_threads: int,
+        least: int,
+        products: Products | None = None,
     ):
         """`least` rows are held even if that takes more than `cache_mb`; `products` are
         the `Products` of X, if there are any: for a path of fits, each of which
@@ -130,7 +138,7 @@ class Gram:
         """k(X[index], X[index]) in double and from the kernel itself; the tiles that
         hold its lower triangle."""
         if self.exact is not None:
-            return self.exact[np.ix_(index, index)]
+            return np.asarray(self.exact[np.ix_(index, index)])
         out = np.empty((index.size, index.size))
         for rows in strips(index.size):
             for columns in strips(rows.stop):
@@ -141,7 +149,7 @@ class Gram:
     def product(self, g: np.ndarray) -> np.ndarray:
         """g K for g (r, n), in double and from the kernel itself."""
         if self.exact is not None:
-            return g @ self.exact
+            return np.asarray(g @ self.exact)
         used = np.flatnonzero((g != 0).any(axis=0))
         if isinstance(self.kernel, kernels.Precomputed):
             parts = (g[:, rows] @ self.X[rows] for rows in strips(len(self.X)))

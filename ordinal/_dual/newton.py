@@ -138,13 +138,19 @@ def clamped_step(
         size = min(size, room(d))
     if not size > 0:
         return None
-    new = np.clip(at + size * d, left, right)
+    new: np.ndarray = np.clip(at + size * d, left, right)
     if size == 1.0:  # at a bound means equal to the bound
         new = np.where(clamped < 0, left, np.where(clamped > 0, right, new))
     return new
 
 
-def _clamped_minimiser(factor: Cholesky, slope, lower, upper, E):
+def _clamped_minimiser(
+    factor: Cholesky,
+    slope: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    E: np.ndarray,
+) -> tuple[np.ndarray, float, np.ndarray]:
     """d, d'Md, and which entries are clamped: -1 below, +1 above.
 
     With N = [E, unit columns of the clamped], the conditions M d + N mu = -slope and

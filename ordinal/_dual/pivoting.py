@@ -52,4 +52,4 @@ class Pivoting:
             INNER_TOL * tol, most,
         )  # fmt: skip
         self.announce(task)
-        return pivots
+        return int(pivots)

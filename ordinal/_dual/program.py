@@ -88,14 +88,14 @@ class Program:
 
     def phi(self, g: np.ndarray) -> np.ndarray:
         """(P,) the sum of all phi_ij(g_ij)."""
-        return np.where(g > 0, self.pp * g, self.pn * g).sum(axis=(1, 2))
+        return np.asarray(np.where(g > 0, self.pp * g, self.pn * g).sum(axis=(1, 2)))
 
     def loss(self, f: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(P,) the sum of the losses of (P), the primal problem, at f - b: of each row
         the conjugate of its phi on its box, which is at an end of it or at the kink."""
         d = f[:, None] - b[:, :, None]
         ends = np.maximum(-self.hi * (d + self.pp), -self.lo * (d + self.pn))
-        return np.maximum(ends, 0).sum(axis=(1, 2))
+        return np.asarray(np.maximum(ends, 0).sum(axis=(1, 2)))
 
 
 class Points:
@@ -140,7 +140,7 @@ class Points:
         """f from the kernel itself, low and up from it; the violations, (P,)."""
         self.refresh()
         self.slopes()
-        return (self.low - self.up).max(axis=1)
+        return np.asarray((self.low - self.up).max(axis=1))
 
     def slopes(self) -> None:
         """Set low and up from f."""

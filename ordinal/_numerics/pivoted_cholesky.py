@@ -62,7 +62,9 @@ def pivoted_cholesky(
     return np.ascontiguousarray(L[:, : pivots.size]), pivots, left.sum() / trace
 
 
-def _next_pivots(tile: Tile, left, L, floor: float, most: int):
+def _next_pivots(
+    tile: Tile, left: np.ndarray, L: np.ndarray, floor: float, most: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The next pivot rows, and their block of L. Sets `left` to 0 where rounding is all
     that a row has left."""
     width = min(_CANDIDATES, len(left))
@@ -76,7 +78,9 @@ def _next_pivots(tile: Tile, left, L, floor: float, most: int):
     return candidates[order], small
 
 
-def _append_columns(tile: Tile, L, m: int, new, small) -> None:
+def _append_columns(
+    tile: Tile, L: np.ndarray, m: int, new: np.ndarray, small: np.ndarray
+) -> None:
     """Columns m, m + 1, ... of L for the pivots `new`."""
     columns = slice(m, m + new.size)
     inverse = np.linalg.inv(small)
@@ -88,7 +92,9 @@ def _append_columns(tile: Tile, L, m: int, new, small) -> None:
     L[new, columns] = small  # triangular to the last bit
 
 
-def _pivoted_block(block: np.ndarray, floor: float, most: int):
+def _pivoted_block(
+    block: np.ndarray, floor: float, most: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Pivots of a small Cholesky factorisation, and its lower triangular factor.
 
     Stops where the best pivot falls to a quarter of the first: rows outside the block
