@@ -77,3 +77,7 @@ __all__ = [
     "preprocessing",
     "show_config",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

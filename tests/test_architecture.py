@@ -182,9 +182,9 @@ def test_no_name_of_the_flat_layout_remains():
     kernels = {path.stem for path in ROOT.glob("ordinal/_solvers/*.pyx")}
     name = rf"(?:{'|'.join(set(OLD) - kernels)})\b"
     module = re.compile(
-        rf"\bordinal[./]{name}(?!/)"  # ordinal._fit, ordinal/_fit.py
+        rf"\bordinal[./]{name}(?!/)"  # as in an import or a path
         rf"|^\s*(?:from|import)\b.*\b{name}"
-        rf"|(?<![\w.]){name}\.(?:py\b|[a-z])"  # _fit.py, _fit.report
+        rf"|(?<![\w.]){name}\.(?:py\b|[a-z])"  # as a file, or used as a module
         rf"|`{name}`",
         re.MULTILINE,
     )

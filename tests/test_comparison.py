@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ordinal import comparison
-from ordinal._numerics import tails as _tails
+from ordinal._numerics import tails
 from ordinal.comparison import friedman, wilcoxon, win_draw_loss
 
 grid = st.integers(0, 6).map(float)  # many ties
@@ -34,8 +34,8 @@ def close(value, rel=1e-9):
 @example(1e-300, 7)
 @example(9.50596530057778, 79)  # a sum of 1 + 9e-16
 def test_chi2_tail(x, df):
-    assert _tails.chi2_tail(x, df) <= 1
-    assert _tails.chi2_tail(x, df) == close(scipy.special.chdtrc(df, x))
+    assert tails.chi2_tail(x, df) <= 1
+    assert tails.chi2_tail(x, df) == close(scipy.special.chdtrc(df, x))
 
 
 @given(
@@ -49,17 +49,17 @@ def test_chi2_tail(x, df):
 def test_f_tail(x, df1, df2):
     expected = scipy.special.fdtrc(df1, df2, x)
     assume(expected > 1e-250)
-    assert _tails.f_tail(x, df1, df2) == close(expected, rel=1e-8)
+    assert tails.f_tail(x, df1, df2) == close(expected, rel=1e-8)
 
 
 def test_f_tail_of_perfect_agreement():
-    assert _tails.f_tail(math.inf, 3, 8) == 0
+    assert tails.f_tail(math.inf, 3, 8) == 0
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 12, 50])
 def test_range_quantile(k):
     for p in (0.01, 0.5, 0.9, 0.95, 0.999):
-        q = _tails.range_quantile(p, k)
+        q = tails.range_quantile(p, k)
         assert scipy.stats.studentized_range.cdf(q, k, np.inf) == close(p)
     # the range of two is sqrt(2) times a half-normal variable
     if k == 2:
@@ -71,7 +71,7 @@ def test_critical_values_of_the_literature():
     q = {0.05: [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]}
     q[0.1] = [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920]
     for alpha, values in q.items():
-        ours = [_tails.range_quantile(1 - alpha, k) / 2**0.5 for k in range(2, 11)]
+        ours = [tails.range_quantile(1 - alpha, k) / 2**0.5 for k in range(2, 11)]
         assert ours == pytest.approx(values, abs=1e-3)
 
 

@@ -19,7 +19,7 @@ from oracles import (
 from strategies import gpor_cases, likelihood, sample
 
 from ordinal import kernels
-from ordinal._gp import ep as _ep
+from ordinal._gp import ep
 from ordinal._gp.covariance import Dense
 from ordinal._gp.ep import expectation_propagation
 
@@ -212,16 +212,16 @@ def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
     """Which extrapolation makes needless here."""
     K, like = needs_damping()
     fast, _, _ = infer(K, like)
-    monkeypatch.setattr(_ep, "_MEMORY", 1)
+    monkeypatch.setattr(ep, "_MEMORY", 1)
     damped, _, _ = infer(K, like)
     for got in (fast, damped):
         assert got.converged
         assert got.violation <= 1e-8
     assert fast.n_iter < damped.n_iter
     assert_allclose(fast.objective, damped.objective, rtol=1e-7)
-    monkeypatch.setattr(_ep, "_LEAST_STEP", 1.0)
+    monkeypatch.setattr(ep, "_LEAST_STEP", 1.0)
     undamped, _, _ = infer(K, like)
-    assert undamped.n_iter == _ep._MAX_SWEEPS
+    assert undamped.n_iter == ep._MAX_SWEEPS
     assert not undamped.converged
 
 
@@ -234,10 +234,10 @@ def test_extrapolation_ends_a_linear_iteration():
         history.append((site, change))
         site = site + change
     unit = np.array([[1.0, 3.0], [2.0, 0.5]])
-    assert_allclose(_ep.extrapolated(history, unit), np.full((2, 2), 2.0), rtol=1e-9)
+    assert_allclose(ep.extrapolated(history, unit), np.full((2, 2), 2.0), rtol=1e-9)
     # with nothing to extrapolate from, the sweep itself
     only = deque([history[0]])
-    assert_array_equal(_ep.extrapolated(only, unit), sum(history[0]))
+    assert_array_equal(ep.extrapolated(only, unit), sum(history[0]))
 
 
 def test_extrapolation_keeps_precisions_positive():
@@ -248,13 +248,13 @@ def test_extrapolation_keeps_precisions_positive():
             (np.array([[9.0], [6.0]]), np.array([[-0.9], [0.9]])),
         ]
     )
-    site = _ep.extrapolated(history, np.ones((2, 1)))
+    site = ep.extrapolated(history, np.ones((2, 1)))
     assert_allclose(site, [[8.1], [6.9]])
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
     X, y = sample(30, 3)
-    monkeypatch.setattr(_ep, "_MAX_SWEEPS", 2)
+    monkeypatch.setattr(ep, "_MAX_SWEEPS", 2)
     got, _, _ = infer(kernels.RBF(0.3)(X, X), likelihood(y, [-0.5, 0.5], 1e-4))
     assert not got.converged
     assert got.n_iter == 2

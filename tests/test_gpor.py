@@ -26,9 +26,7 @@ from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
-from ordinal._gp import ep as _ep
-from ordinal._gp import evidence
-from ordinal._gp import laplace as _laplace
+from ordinal._gp import ep, evidence, laplace
 from ordinal._gp.evidence import Evidence
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import diagonal_of
@@ -168,7 +166,7 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
     got = search.evaluate(search.hyper.begin)[1]
 
     def expected(theta):
-        return _ep.expectations(search.likelihood(theta, cov), h, A)[0]
+        return ep.expectations(search.likelihood(theta, cov), h, A)[0]
 
     theta, p = search.hyper.begin, search.hyper.n_gammas
     slopes, error = central_differences(expected, theta, steps_of(search, theta))
@@ -1086,8 +1084,8 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
     tol = {"ep": 1e-4, "laplace": 1e-6}[inference]
     c = fit_gpor(X, y, inference=inference, optimize=False).convergence
     assert c.violation <= c.tol == tol
-    monkeypatch.setattr(_ep, "_MAX_SWEEPS", 2)
-    monkeypatch.setattr(_laplace, "_MAX_ITER", 1)
+    monkeypatch.setattr(ep, "_MAX_SWEEPS", 2)
+    monkeypatch.setattr(laplace, "_MAX_ITER", 1)
     start = {"noise": 1e-2}
     with pytest.warns(ConvergenceWarning, match="fit_gpor: stalled after"):
         model = fit_gpor(X, y, inference=inference, optimize=False, start=start)

@@ -10,7 +10,7 @@ from scipy import optimize
 from strategies import gpor_cases, likelihood, sample
 
 from ordinal import kernels
-from ordinal._gp import laplace as _laplace
+from ordinal._gp import laplace as module
 from ordinal._gp.covariance import Dense
 from ordinal._gp.laplace import laplace
 
@@ -82,7 +82,7 @@ def test_a_separable_set_has_a_mode_at_any_noise(noise, r, kernel, start):
     state = None if start is None else np.full(60, start)
     got = laplace(Dense(K), like, state)
     assert got.converged
-    assert got.n_iter < _laplace._MAX_ITER
+    assert got.n_iter < module._MAX_ITER
     f = K @ got.a
     g = probit_terms(f, y, b, noise**2)[1]
     # f cannot be told apart from its neighbours in double precision
@@ -152,7 +152,7 @@ def test_a_change_of_the_covariance_changes_the_evidence_as_said(case, seed):
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
     X, y = sample(30, 3)
     like = likelihood(y, [-0.5, 0.5], 1e-4)
-    monkeypatch.setattr(_laplace, "_MAX_ITER", 1)
+    monkeypatch.setattr(module, "_MAX_ITER", 1)
     got = laplace(Dense(kernels.RBF(0.3)(X, X)), like, None)
     assert not got.converged
     assert got.n_iter == 1

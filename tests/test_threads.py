@@ -6,7 +6,7 @@ import re
 import pytest
 
 import ordinal
-from ordinal._numerics import threads as _threads
+from ordinal._numerics import threads
 from ordinal._numerics.threads import resolve_n_threads
 
 openmp = pytest.mark.skipif(
@@ -46,14 +46,14 @@ def test_the_environment_of_openmp_comes_third(text, n_threads, monkeypatch):
 def test_a_malformed_environment_of_openmp_says_nothing(text, monkeypatch):
     monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", text)
-    assert resolve_n_threads(None) == min(256, _threads.cpus_allowed())
+    assert resolve_n_threads(None) == min(256, threads.cpus_allowed())
 
 
 @pytest.fixture
 def groups(tmp_path, monkeypatch):
     """A machine of 64 CPUs with the files of control groups that a test writes."""
-    monkeypatch.setattr(_threads, "_GROUPS", tmp_path / "groups")
-    monkeypatch.setattr(_threads, "_OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(threads, "_GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(threads, "_OWN_GROUPS", tmp_path / "own")
     cpus = set(range(64))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cpus, raising=False)
 
@@ -61,11 +61,11 @@ def groups(tmp_path, monkeypatch):
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
-        _threads._quota.cache_clear()
-        return _threads.cpus_allowed()
+        threads._quota.cache_clear()
+        return threads.cpus_allowed()
 
     yield write
-    _threads._quota.cache_clear()
+    threads._quota.cache_clear()
 
 
 def test_a_quota_bounds_the_cpus(groups):
@@ -135,7 +135,7 @@ def test_there_is_a_limit(monkeypatch):
 
 
 def test_a_forked_child_uses_one(monkeypatch):
-    monkeypatch.setattr(_threads, "_forked", True)
+    monkeypatch.setattr(threads, "_forked", True)
     assert resolve_n_threads(8) == resolve_n_threads(None) == 1
 
 
@@ -147,11 +147,11 @@ def test_a_fork_is_noticed():
         os._exit(resolve_n_threads(8))
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 1
-    assert not _threads._forked
+    assert not threads._forked
 
 
 def test_without_openmp_there_is_one(monkeypatch):
-    monkeypatch.setattr(_threads._build_info, "OPENMP", False)
+    monkeypatch.setattr(threads._build_info, "OPENMP", False)
     assert resolve_n_threads(8) == 1
 
 

@@ -1,4 +1,4 @@
-"""Active sets for the quadratic programs of `_smo.pyx` and `_thresholds.pyx`.
+"""Active sets for the quadratic programs of `_pair_smo.pyx`.
 
     min_g  1/2 beta'K beta + sum_e phi_e(g_e) [+ 1/2 sum_j curvature_j z_j^2]
     s.t.   lo <= g <= hi  and, for each group j,  sum_i g_ij [+ z_j] = 0

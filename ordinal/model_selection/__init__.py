@@ -32,3 +32,7 @@ __all__ = [
     "stratified_kfold",
     "uniform_design",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
