@@ -75,7 +75,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} is not an array: {error}") from error
 
 
-def listed(labels: Iterable, at_most: int = 10) -> str:
+def listed(labels: Iterable[Any], at_most: int = 10) -> str:
     """The labels as a list to paste, cut short."""
     shown = [repr(label) for label in np.asarray(labels).tolist()]
     return f"[{', '.join(shown[:at_most] + ['...'] * (len(shown) > at_most))}]"

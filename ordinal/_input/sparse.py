@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def frozen(a) -> np.ndarray:
+def frozen(values: ArrayLike) -> np.ndarray:
     """Make an array that owns its data read-only; of any other, a read-only copy."""
-    a = np.asarray(a)
+    a: np.ndarray = np.asarray(values)
     if not a.flags.owndata:  # whoever owns the data could still write to it
         a = a.copy()
     a.flags.writeable = False
@@ -53,7 +54,9 @@ class CSR:
             view.flags.writeable = False
             object.__setattr__(self, name, view)
 
-    def __reduce__(self):  # through the constructor, so that pickles stay read-only
+    def __reduce__(
+        self,
+    ) -> tuple[Any, ...]:  # through the constructor, so that pickles stay read-only
         return CSR, (self.data, self.indices, self.indptr, self.shape)
 
     @classmethod
@@ -100,7 +103,7 @@ class CSR:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def rows(self, index) -> "CSR":
+    def rows(self, index: Any) -> "CSR":
         """Copy the rows that a slice, an integer array or a boolean mask selects."""
         every = np.arange(len(self))
         index = np.atleast_1d(every[index])
@@ -142,7 +145,7 @@ class CSR:
         return mean, var / total
 
 
-def _vector(values, name: str, kinds: str) -> np.ndarray:
+def _vector(values: ArrayLike, name: str, kinds: str) -> np.ndarray:
     """A 1-D array whose dtype is of one of the kinds."""
     a = np.asarray(values)
     if a.ndim != 1:
@@ -163,7 +166,9 @@ def _row_of_entry(indptr: np.ndarray) -> np.ndarray:
     return np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
 
 
-def _canonical(data, indices, indptr):
+def _canonical(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sort each row by column and add up the entries that share one."""
     row = _row_of_entry(indptr)
     rising = (row[1:] > row[:-1]) | (indices[1:] > indices[:-1])

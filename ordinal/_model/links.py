@@ -13,6 +13,7 @@ Margin Classifiers, MIT Press, 2000; H.-T. Lin, C.-J. Lin, R. C. Weng, Machine L
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +53,14 @@ class CumulativeLink:
         above = np.concatenate([edge, above, 0 * edge], axis=1)
         lower = below[:, 1:] - below[:, :-1]
         upper = above[:, :-1] - above[:, 1:]
-        P = np.where(below[:, 1:] < 0.5, lower, upper)
-        return P / P.sum(axis=1, keepdims=True)
+        P: np.ndarray = np.where(below[:, 1:] < 0.5, lower, upper)
+        P /= P.sum(axis=1, keepdims=True)
+        return P
 
     @classmethod
-    def fit(cls, score, rank, weight, r: int) -> CumulativeLink:
+    def fit(
+        cls, score: np.ndarray, rank: np.ndarray, weight: np.ndarray, r: int
+    ) -> CumulativeLink:
         """Platt scaling of the r - 1 events y <= j with one slope for all.
 
         The sum of the r - 1 log losses is convex; at its minimum the mean probability
@@ -71,11 +75,11 @@ class CumulativeLink:
         x = (score - centre) / scale
         W = weight[:, None]
 
-        def loss(p):
+        def loss(p: np.ndarray) -> float:
             z = p[1:] - p[0] * x[:, None]
-            return (W * (np.logaddexp(0, z) - target * z)).sum()
+            return float((W * (np.logaddexp(0, z) - target * z)).sum())
 
-        def derivatives(p):
+        def derivatives(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             mean = _sigmoid(p[1:] - p[0] * x[:, None])
             g, h = W * (mean - target), W * mean * (1 - mean)
             gradient = np.concatenate([[-(x @ g).sum()], g.sum(axis=0)])
@@ -114,7 +118,9 @@ class SoftmaxLink:
         return P
 
     @classmethod
-    def fit(cls, distance, rank, weight, r: int) -> SoftmaxLink:
+    def fit(
+        cls, distance: np.ndarray, rank: np.ndarray, weight: np.ndarray, r: int
+    ) -> SoftmaxLink:
         """Multinomial logistic regression on the distances, one slope for all."""
         count = np.bincount(rank, weight, minlength=r)
         present = np.flatnonzero(count > 0)
@@ -129,13 +135,13 @@ class SoftmaxLink:
         x = (x - centre) / scale
         W = weight[:, None]
 
-        def loss(p):
+        def loss(p: np.ndarray) -> float:
             z = p[1:] - p[0] * x
             top = z.max(axis=1, keepdims=True)
             log_sum = top + np.log(np.exp(z - top).sum(axis=1, keepdims=True))
-            return (W * target * (log_sum - z)).sum()
+            return float((W * target * (log_sum - z)).sum())
 
-        def derivatives(p):
+        def derivatives(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             mean = _softmax(p[1:] - p[0] * x)
             g = W * (mean - target)
             gradient = np.concatenate([[-(x * g).sum()], g.sum(axis=0)])
@@ -165,7 +171,11 @@ def require_link(link: Any) -> Any:
     return link
 
 
-def _newton(loss, derivatives, p: np.ndarray) -> np.ndarray:
+def _newton(
+    loss: Callable[[np.ndarray], float],
+    derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    p: np.ndarray,
+) -> np.ndarray:
     """Minimise a smooth convex function by Newton's method, steps halved as needed."""
     value = loss(p)
     for _ in range(_MAX_STEPS):
@@ -185,12 +195,13 @@ def _newton(loss, derivatives, p: np.ndarray) -> np.ndarray:
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:
     small = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1.0, small) / (1 + small)
+    return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
 
 
 def _softmax(z: np.ndarray) -> np.ndarray:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+    e: np.ndarray = np.exp(z - z.max(axis=1, keepdims=True))
+    e /= e.sum(axis=1, keepdims=True)
+    return e
 
 
 def _spread(x: np.ndarray, weight: np.ndarray) -> tuple[float, float]:

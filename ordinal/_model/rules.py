@@ -15,11 +15,11 @@ def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarr
     probability does not exceed.
     """
     if rule == "mode":
-        return P.argmax(axis=1)
+        return np.asarray(P.argmax(axis=1))
     if rule == "median":
-        return (np.cumsum(P, axis=1)[:, :-1] < 0.5).sum(axis=1)
+        return np.asarray((np.cumsum(P, axis=1)[:, :-1] < 0.5).sum(axis=1))
     assert cost is not None
-    return (P @ cost).argmin(axis=1)
+    return np.asarray((P @ cost).argmin(axis=1))
 
 
 def cost_of_rule(
@@ -50,5 +50,5 @@ def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarra
     rules = plain, "mode", "median", "cost"
     table = cost_of_rule(rule, rules, cost, model.cost, model.classes.size)
     if rule == plain:
-        return model._labels(model.decision_function(X))
-    return model.classes[decide(model.predict_proba(X), rule, table)]
+        return np.asarray(model._labels(model.decision_function(X)))
+    return np.asarray(model.classes[decide(model.predict_proba(X), rule, table)])

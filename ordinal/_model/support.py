@@ -31,7 +31,7 @@ def decision(model: Any, X: Any) -> np.ndarray:
     X = read_for(model, X, missing=takes_missing(model.kernel))
     n_threads = resolve_n_threads(None)
     values = Evaluator(model.kernel, X, model.support, n_threads)
-    return model._decided(values.product(_columns(model)))
+    return np.asarray(model._decided(values.product(_columns(model))))
 
 
 def decisions(
@@ -57,7 +57,7 @@ def decisions(
 
 def _columns(model: Any) -> np.ndarray:
     """The coefficients as a matrix, which may have no rows."""
-    return model.coef[:, None] if model.coef.ndim == 1 else model.coef
+    return np.asarray(model.coef[:, None] if model.coef.ndim == 1 else model.coef)
 
 
 def check_support(support: Any, kernel: Any, m: int, n_features: int) -> None:

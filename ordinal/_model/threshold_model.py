@@ -26,7 +26,7 @@ class ScoreModel(ThresholdModel):
     support: np.ndarray | CSR
     coef: np.ndarray
     thresholds: np.ndarray
-    kernel: Callable
+    kernel: Callable[..., Any]
     n_features: int
     link: CumulativeLink | None
     convergence: Convergence
@@ -78,7 +78,7 @@ class ScoreModel(ThresholdModel):
         than these: only the distance to them means the same in both."""
         inner = np.isfinite(like.thresholds)
         shift = (like.thresholds[inner] - self.thresholds[inner]).mean()
-        return self.decision_function(X) + shift
+        return np.asarray(self.decision_function(X) + shift)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the ranks, a cumulative logistic link of the score.
@@ -106,7 +106,7 @@ class ScoreModel(ThresholdModel):
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
         """`predict_proba` of rows with the scores f."""
-        return require_link(self.link)(f)
+        return np.asarray(require_link(self.link)(f))
 
     def predict(
         self, X: Any, *, rule: str = "threshold", cost: Any = None
@@ -145,7 +145,7 @@ class ScoreModel(ThresholdModel):
         b = self.thresholds
         last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
         reached = np.searchsorted(np.sort(b[last]), f, side="right")
-        return self.classes[np.append(0, last + 1)[reached]]
+        return np.asarray(self.classes[np.append(0, last + 1)[reached]])
 
     def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
         raise NotImplementedError
