@@ -68,7 +68,7 @@ from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.convergence import Convergence, Status
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
-from ._model.links import SoftmaxLink, require_link
+from ._model.links import SoftmaxLink, check_link, require_link
 from ._model.model import Model
 from ._model.monitor import Monitor
 from ._model.registry import register_path
@@ -237,8 +237,7 @@ class NpsvorModel(Model):
         check_support(self.support, self.kernel, m, self.n_features)
         if self.cost.shape != (r, r) or self.cost.dtype != np.float64:
             raise ValueError("cost must be float64, r x r")
-        if self.link is not None and self.link.offsets.shape != (r,):
-            raise ValueError("the link must have an offset a rank")
+        check_link(self.link, r, "a rank")
 
 
 def fit_npsvor(

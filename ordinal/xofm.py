@@ -376,10 +376,15 @@ class XofmModel(Model):
             "start": (r + 1,), "centre": (d,), "u": (P,),
         }  # fmt: skip
         for name, shape in shapes.items():
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name} must have shape {shape}")
+            values = getattr(self, name)
+            if values.shape != shape or values.dtype.kind not in "if":
+                raise ValueError(f"{name} must have shape {shape}, of numbers")
+        if self.classes.ndim != 1:
+            raise ValueError("classes must be a vector")
         if not len(self.breakpoints) == len(self.categories) == d:
             raise ValueError("breakpoints and categories: one a feature")
+        if any(at.ndim != 1 or at.dtype != np.float64 for at in self.breakpoints):
+            raise ValueError("breakpoints must be vectors of float64")
         if not np.array_equal(self._layout.first, self.first) or self.first[-1] != P:
             raise ValueError("first must count the pieces")
         if np.any(np.diff(self.start) < 0) or self.start[0] != 0:

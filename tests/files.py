@@ -12,16 +12,18 @@ import ordinal
 def assert_same_fields(a, b):
     """Equal to the last bit, field by field, and the arrays of b read-only."""
     assert type(a) is type(b)
-    for field in dataclasses.fields(a):
-        x, y = getattr(a, field.name), getattr(b, field.name)
-        if isinstance(x, np.ndarray):
-            assert_array_equal(x, y)
-            assert x.dtype == y.dtype
-            assert not y.flags.writeable
-        elif dataclasses.is_dataclass(x):
+    if isinstance(a, np.ndarray):
+        assert_array_equal(a, b)
+        assert a.dtype == b.dtype
+        assert not b.flags.writeable
+    elif dataclasses.is_dataclass(a):
+        for field in dataclasses.fields(a):
+            assert_same_fields(getattr(a, field.name), getattr(b, field.name))
+    elif isinstance(a, tuple | list):
+        for x, y in zip(a, b, strict=True):
             assert_same_fields(x, y)
-        else:
-            assert x == y
+    else:
+        assert a == b
 
 
 def copies(model, folder):

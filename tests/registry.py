@@ -30,7 +30,7 @@ OPTIONAL = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Method:
     """A `fit_*` function with the options that make it one variant.
 

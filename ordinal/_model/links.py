@@ -171,6 +171,14 @@ def require_link(link: Any) -> Any:
     return link
 
 
+def check_link(link: Any, size: int, each: str) -> None:
+    """Raise ValueError unless the link, if there is one, has so many offsets."""
+    if link is not None and (
+        link.offsets.shape != (size,) or link.offsets.dtype != np.float64
+    ):
+        raise ValueError(f"the link must have an offset {each}")
+
+
 def _newton(
     loss: Callable[[np.ndarray], float],
     derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],

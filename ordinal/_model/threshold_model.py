@@ -8,7 +8,7 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .convergence import Convergence, DisorderedThresholdsWarning, warn
-from .links import CumulativeLink, require_link
+from .links import CumulativeLink, check_link, require_link
 from .model import ThresholdModel
 from .rules import predicted
 from .support import check_support, decision
@@ -156,8 +156,7 @@ class ScoreModel(ThresholdModel):
         if np.isnan(self.thresholds).any():
             raise ValueError("thresholds must not be NaN")
         check_support(self.support, self.kernel, m, self.n_features)
-        if self.link is not None and self.link.offsets.shape != (r - 1,):
-            raise ValueError("the link must have an offset a threshold")
+        check_link(self.link, r - 1, "a threshold")
 
 
 def warn_of(model: ScoreModel, name: str) -> None:

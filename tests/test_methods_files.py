@@ -1,0 +1,218 @@
+"""The models of every `fit_*` as values: frozen, copied, saved, loaded, shown."""
+
+import copy
+import dataclasses
+import functools
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from files import assert_same_fields, copies, load_edited
+from numpy.testing import assert_array_equal
+from registry import METHODS, every_method
+from scipy import sparse
+from strategies import sample
+
+import ordinal
+from ordinal import kernels
+
+NAMES = np.array(["low", "mid", "top"])
+FORMS = ["dense", "strings", "csr", "precomputed", "polynomial", "probability"]
+
+
+def offered():
+    """Every method with every form that it takes."""
+    for method in METHODS:
+        for form in FORMS:
+            needs = {"strings": None, "dense": None, "probability": "probability"}
+            need = needs.get(form, "kernel")
+            if need is None or method.can(need):
+                yield method, form
+
+
+every_form = pytest.mark.parametrize(
+    ("method", "form"),
+    [pytest.param(m, form, id=f"{m}-{form}") for m, form in offered()],
+)
+
+
+@functools.cache
+def example(method, form):
+    """A model, rows that it can judge, and options that judging them takes."""
+    X, y = sample(40, 3)
+    match form:
+        case "csr":
+            X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
+            return method(X, y, kernel="linear"), X, {}
+        case "precomputed":
+            K = kernels.RBF(0.5)(X, X)
+            diagonal = {"diagonal": np.ones(40)} if method.needs_diagonal else {}
+            return method(K, y, kernel="precomputed"), K, diagonal
+        case "strings":
+            return method(X, NAMES[y], classes=[*NAMES, "never"]), X, {}
+        case "polynomial":
+            return method(X, y, kernel=kernels.Polynomial(2)), X, {}
+        case "probability":
+            return method(X, y, probability=True), X, {}
+    return method(X, y), X, {}
+
+
+@every_form
+def test_a_model_survives_file_and_pickle(method, form, tmp_path):
+    model, X, options = example(method, form)
+    assert type(model) is method.model
+    labels, numbers = model.predict(X, **options), method.numbers(model, X, **options)
+    for same in copies(model, tmp_path):
+        assert_array_equal(method.numbers(same, X, **options), numbers)
+        assert_array_equal(same.predict(X, **options), labels)
+        assert same.predict(X, **options).dtype == model.classes.dtype
+        if form == "probability":
+            assert_array_equal(same.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@every_method
+def test_every_copy_is_read_only_too(method, protocol):
+    model, _, _ = example(method, "dense")
+    assert_same_fields(model, pickle.loads(pickle.dumps(model, protocol)))
+    assert_same_fields(model, copy.deepcopy(model))
+    assert_same_fields(model, copy.copy(model))
+
+
+@every_form
+def test_a_model_cannot_be_changed(method, form):
+    model, _, _ = example(method, form)
+    assert_same_fields(model, model)  # looks at every writeable flag
+    for field in dataclasses.fields(model):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(model, field.name, None)
+    with pytest.raises((AttributeError, TypeError)):
+        model.other = 1
+    with pytest.raises(ValueError, match="read-only"):
+        model.classes[0] = model.classes[1]
+
+
+@every_method
+def test_the_same_model_gives_the_same_file(method, tmp_path):
+    model, _, _ = example(method, "dense")
+    for name in "ab":
+        model.save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert {p.name for p in tmp_path.iterdir()} == {"a", "b"}
+
+
+# Files that somebody has changed
+
+
+NOT_CHECKED = "header", "convergence"  # the latter says how the fit ended, no more
+
+
+def arrays_of(model, folder):
+    """The arrays of the model's file, by name."""
+    model.save(folder / "m")
+    with np.load(folder / "m") as members:
+        arrays = {k.removeprefix("model."): a for k, a in members.items()}
+    return {k: a for k, a in arrays.items() if k.split(".")[0] not in NOT_CHECKED}
+
+
+ANOTHER_SHAPE = {
+    "one entry less": lambda a: a[:-1],
+    "one more axis": lambda a: a[:, None],
+    "none": lambda a: a[:0],
+    "no axis": lambda a: a.ravel()[0] if a.size else np.array(0.0),
+}
+
+
+@pytest.mark.parametrize("edit", ANOTHER_SHAPE)
+@every_form
+def test_arrays_of_another_shape_are_refused(method, form, edit, tmp_path):
+    model, _, _ = example(method, form)
+    for name, a in arrays_of(model, tmp_path).items():
+        b = ANOTHER_SHAPE[edit](a)
+        if b.shape == a.shape:
+            continue  # there was nothing to be taken away
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            load_edited(model, tmp_path, {name: ANOTHER_SHAPE[edit]})
+
+
+@every_form
+def test_arrays_of_strings_are_refused_where_numbers_belong(method, form, tmp_path):
+    model, _, _ = example(method, form)
+    for name in arrays_of(model, tmp_path):
+        if name != "classes":
+            with pytest.raises(ValueError, match="is not an ordinal model file"):
+                load_edited(model, tmp_path, {name: lambda a: a.astype(np.str_)})
+
+
+@every_method
+def test_a_file_cut_short_is_refused(method, tmp_path):
+    model, _, _ = example(method, "dense")
+    model.save(tmp_path / "m")
+    whole = (tmp_path / "m").read_bytes()
+    for length in np.linspace(0, len(whole) - 1, 9).astype(int):
+        (tmp_path / "m").write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            ordinal.load(tmp_path / "m")
+
+
+@every_method
+def test_a_missing_member_is_refused(method, tmp_path):
+    model, _, _ = example(method, "dense")
+    model.save(tmp_path / "m")
+    with np.load(tmp_path / "m") as members:
+        arrays = dict(members)
+    for name in arrays:
+        np.savez(tmp_path / "n.npz", **{k: a for k, a in arrays.items() if k != name})
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            ordinal.load(tmp_path / "n.npz")
+
+
+class Touch:
+    """Unpickling one makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@every_method
+def test_nothing_in_a_file_is_run(method, tmp_path):
+    model, _, _ = example(method, "dense")
+    for name in arrays_of(model, tmp_path):
+        with np.load(tmp_path / "m") as members:
+            arrays = dict(members)
+        arrays[f"model.{name}"] = np.array([Touch(tmp_path / "ran")], dtype=object)
+        np.savez(tmp_path / "n.npz", **arrays)
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            ordinal.load(tmp_path / "n.npz")
+    assert not (tmp_path / "ran").exists()
+
+
+@every_method
+def test_fields_of_the_header_are_checked(method, tmp_path):
+    """A field less, a field more, another class, another version."""
+    model, _, _ = example(method, "dense")
+    name = type(model).__name__
+    first = dataclasses.fields(model)[0].name
+    for old, new in [
+        (f'"class": "{name}"', '"class": "Convergence"'),
+        (f'"class": "{name}"', '"class": "os.system"'),
+        (f'"{first}": ', '"unknown": '),
+        ('"version": 1', '"version": 99'),
+        ('"status": "converged"', '"status": "perfect"'),
+    ]:
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            load_edited(model, tmp_path, {"header": lambda t: t.replace(old, new)})  # noqa: B023
+
+
+@every_method
+def test_a_file_is_a_plain_archive_of_arrays(method, tmp_path):
+    model, _, _ = example(method, "dense")
+    model.save(tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        assert all(i.compress_type == zipfile.ZIP_STORED for i in archive.infolist())
+    with np.load(tmp_path / "m", allow_pickle=False) as members:
+        assert_array_equal(members["model.classes"], model.classes)
