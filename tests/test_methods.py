@@ -260,6 +260,16 @@ def test_every_rule_does_what_it_says(method):
     assert_array_equal(model.predict(X, rule="cost", cost=skew.tolist()), expected)
 
 
+@every_method
+def test_the_cost_rule_needs_no_cost(method):
+    X, model = with_probabilities(method)
+    own = getattr(model, "cost", None)
+    distance = np.abs(np.subtract.outer(range(4), range(4)))
+    table = distance if own is None else own
+    expected = 10 * (model.predict_proba(X) @ table).argmin(axis=1)
+    assert_array_equal(model.predict(X, rule="cost"), expected)
+
+
 @which(takes="cost")
 def test_the_cost_of_a_model_is_that_of_its_rule(method):
     X, y = sample(60, 4)

@@ -201,7 +201,7 @@ def test_fields_of_the_header_are_checked(method, tmp_path):
         (f'"class": "{name}"', '"class": "Convergence"'),
         (f'"class": "{name}"', '"class": "os.system"'),
         (f'"{first}": ', '"unknown": '),
-        ('"version": 1', '"version": 99'),
+        ('"version": 2', '"version": 99'),
         ('"status": "converged"', '"status": "perfect"'),
     ]:
         with pytest.raises(ValueError, match="is not an ordinal model file"):
@@ -216,3 +216,26 @@ def test_a_file_is_a_plain_archive_of_arrays(method, tmp_path):
         assert all(i.compress_type == zipfile.ZIP_STORED for i in archive.infolist())
     with np.load(tmp_path / "m", allow_pickle=False) as members:
         assert_array_equal(members["model.classes"], model.classes)
+
+
+# What a reader sees
+
+
+@every_form
+def test_a_model_shows_a_summary(method, form):
+    model, _, _ = example(method, form)
+    text = repr(model)
+    assert text.startswith(type(model).__name__)
+    assert len(text) <= 1000
+    assert len(text.splitlines()) <= 12
+    assert model.convergence.status.value in text
+    assert str(model) == text
+
+
+@every_method
+def test_a_model_is_a_model(method, tmp_path):
+    model, _, _ = example(method, "dense")
+    assert isinstance(model, ordinal.Model)
+    assert model.n_features == 3
+    model.save(tmp_path / "m")
+    assert isinstance(ordinal.load(tmp_path / "m"), ordinal.Model)

@@ -164,7 +164,7 @@ BAD = [  # (X, y, options, error, message)
     ([[[0.0]], [[1.0]]], Y2, {}, ValueError, r"^X must be 2-dim.*got shape \(2, 1, 1"),
     ([[0.0], [1.0, 2.0]], Y2, {}, ValueError, "^X is not an array: "),
     ([[0.0], [np.inf]], Y2, {}, ValueError, "^X must be finite.*; first bad row is 1"),
-    ([["a"], ["b"]], Y2, {}, TypeError, "^X must hold real numbers, got dtype <U1"),
+    ([["a"], ["b"]], Y2, {}, TypeError, "^column 0 of X must hold real.*'a' in row 0"),
     (COLUMN * 1j, Y2, {}, TypeError, "^X must hold real numbers, got dtype complex128"),
     (np.ma.masked_less(COLUMN, 1), Y2, {}, TypeError, "^X is a masked array: fill or"),
     (X2, [4, 4], {}, ValueError, r"^y needs at least 2 classes .*, got \[4\]$"),
@@ -365,7 +365,11 @@ def test_new_rows_are_checked_by_every_prediction(method):
             (X40[0], ValueError, "^X must be 2-dimensional"),
             (X40[:0], ValueError, "^X must be 2-dimensional and non-empty"),
             ([[0.0] * 3, [np.inf] * 3], ValueError, "^X must be finite.*bad row is 1"),
-            ([["a", "b", "c"]], TypeError, "^X must hold real numbers"),
+            (
+                [["a", "b", "c"]],
+                TypeError,
+                "^column 0 of X must hold real numbers, got 'a'",
+            ),
             ([[1j] * 3], TypeError, "^X must hold real numbers"),
             (np.ma.array(X40, mask=X40 > 0), TypeError, "^X is a masked array"),
         ]:
