@@ -186,12 +186,18 @@ cdef bint progresses(Problem* p) noexcept nogil:
 
 # 1. The working set
 
+cdef inline void set_mid(Problem* p, Py_ssize_t j) noexcept nogil:
+    """The middle of the violating interval of group j, to which floats are relative."""
+    cdef double mid = 0.5 * (p.group[j].low + p.group[j].up)
+    p.group[j].mid = mid if -INFINITY < mid < INFINITY else 0
+
+
 cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
     """R, L, their extremes and the counts of group j."""
     cdef Group* group = p.group + j
     cdef Py_ssize_t n = p.n, e = j * n
-    cdef double b, mid = 0.5 * (group.low + group.up)
-    group.mid = mid if -INFINITY < mid < INFINITY else 0
+    cdef double b
+    set_mid(p, j)
     group.free = p.ops.smo_scan(
         p.g + e, p.f, p.lo + e, p.hi + e, p.pn + e, p.pp + e, group.mid,
         s.R + e, s.L + e, n, &group.R_min, &group.L_max, &group.waiting,
@@ -400,8 +406,9 @@ cdef void copy_block(Problem* p, Block* b) noexcept nogil:
     cdef double mid
     p.ops.gather_block(b.rows, b.column, m, b.K, m)
     for j in range(p.T):
-        mid = 0.5 * (p.group[j].low + p.group[j].up)
-        p.group[j].mid = mid = mid if -INFINITY < mid < INFINITY else 0
+        if p.T == 1:           # nearer to this scan's extremes; of several groups the
+            set_mid(p, j)      # one that was scanned with does as well
+        mid = p.group[j].mid
         b.R_min[j], b.L_max[j] = INFINITY, -INFINITY
         for a in range(b.start[j], b.start[j + 1]):
             e = b.entry[a]

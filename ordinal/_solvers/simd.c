@@ -80,18 +80,30 @@ static int runs_here(const simd_loops *level) {
   return 1;
 }
 
-static const simd_loops *active = NULL;
+static const simd_loops *active = NULL; /* read and written by `load` and `store` alone */
+
+#if defined(_MSC_VER)
+static const simd_loops *load(void) {
+  return (const simd_loops *)_InterlockedCompareExchangePointer((void *volatile *)&active, NULL, NULL);
+}
+static void store(const simd_loops *level) {
+  _InterlockedExchangePointer((void *volatile *)&active, (void *)level);
+}
+#else
+static const simd_loops *load(void) { return __atomic_load_n(&active, __ATOMIC_ACQUIRE); }
+static void store(const simd_loops *level) { __atomic_store_n(&active, level, __ATOMIC_RELEASE); }
+#endif
 
 const simd_loops *simd(void) {
-  if (active == NULL) { /* a race here writes the same pointer twice */
+  const simd_loops *found = load();
+  if (found == NULL) { /* threads that come here at once find and store the same level */
     const char *wanted = getenv("ORDINAL_SIMD");
-    const simd_loops *found = NULL;
     for (int i = 0; i < (int)N_LEVELS; i++)
       if (runs_here(levels[i]) && (found == NULL || (wanted && strcmp(wanted, levels[i]->name) == 0)))
         found = levels[i];
-    active = found;
+    store(found);
   }
-  return active;
+  return found;
 }
 
 const char *simd_level(int i) {
