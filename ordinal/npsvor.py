@@ -153,9 +153,17 @@ class NpsvorModel(Model):
         """
         return decision(self, X)
 
+    def _columns(self) -> np.ndarray:
+        """The coefficients of the ranks that had training rows. A matrix product may
+        round otherwise if it has more columns, and absent ranks are to change no bit.
+        """
+        return np.ascontiguousarray(self.coef[:, np.isfinite(self.intercept)])
+
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The distances from the (n, r) sums over the support rows."""
-        f = sums + self.intercept
+        """The distances from sums over the support rows, a column a present rank."""
+        f = np.full((len(sums), self.intercept.size), np.inf)
+        present = np.isfinite(self.intercept)
+        f[:, present] = sums + self.intercept[present]
         return f / self.norms if self.normalize else f
 
     def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:

@@ -13,6 +13,7 @@ from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
 from ordinal._dual.feasible import restore_sums
+from ordinal._dual.gram import Gram
 from ordinal._dual.pivoting import Pivoting
 from ordinal._kernel_matrix.tiles import Products
 
@@ -325,6 +326,28 @@ def test_pivots_do_not_depend_on_the_number_of_threads(spied):
     ]
     assert sum(spied) > 20
     assert models[0].coef.tobytes() == models[1].coef.tobytes()
+
+
+def test_what_one_problem_is_computed_from_does_not_depend_on_another():
+    """K in double serves Newton steps and products once no thread is at work."""
+    X, _ = sample(200)
+    g, rows = np.ones((1, 200)), np.arange(0, 200, 3)
+    gram = Gram(kernels.RBF(0.3), X, 100.0, 2, 64)
+    block, product = gram.block(rows), gram.product(g)
+    K = gram.in_double()  # as the pivots of one problem make it, beside other problems
+    assert gram.block(rows).tobytes() == block.tobytes()
+    assert gram.product(g).tobytes() == product.tobytes()
+    gram.share_double()
+    assert_array_equal(gram.block(rows), K[np.ix_(rows, rows)])
+    assert_array_equal(gram.product(g), g @ K)
+    assert_allclose(gram.product(g), product, rtol=1e-12)
+
+
+def test_every_fit_gives_the_same_bytes(spied):
+    X, y = sample(600, 5, noise=2.0)
+    fits = [npsvor.fit_npsvor(X, y, C1=100.0, n_threads=4) for _ in range(8)]
+    assert sum(spied) > 20
+    assert len({fit.coef.tobytes() for fit in fits}) == 1
 
 
 def test_a_path_ends_at_max_iter(spied):

@@ -31,7 +31,7 @@ def decision(model: Any, X: Any) -> np.ndarray:
     X = read_for(model, X, missing=takes_missing(model.kernel))
     n_threads = resolve_n_threads(None)
     values = Evaluator(model.kernel, X, model.support, n_threads)
-    return np.asarray(model._decided(values.product(_columns(model))))
+    return np.asarray(model._decided(values.product(model._columns())))
 
 
 def decisions(
@@ -44,7 +44,7 @@ def decisions(
     """
     if X_test is None or isinstance(models[0].kernel, Precomputed):
         return [None] * len(models)
-    columns = [_columns(model) for model in models]
+    columns = [model._columns() for model in models]
     ends = np.cumsum([c.shape[1] for c in columns])
     coef = np.zeros((len(X), ends[-1]))
     for rows, c, end in zip(used, columns, ends, strict=True):
@@ -53,11 +53,6 @@ def decisions(
     values = Evaluator(models[0].kernel, X_test, take(X, some))
     sums = np.split(values.product(coef[some]), ends[:-1], axis=1)
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
-
-
-def _columns(model: Any) -> np.ndarray:
-    """The coefficients as a matrix, which may have no rows."""
-    return np.asarray(model.coef[:, None] if model.coef.ndim == 1 else model.coef)
 
 
 def check_support(support: Any, kernel: Any, m: int, n_features: int) -> None:

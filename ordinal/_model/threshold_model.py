@@ -69,6 +69,10 @@ class ScoreModel(ThresholdModel):
         """
         return decision(self, X)
 
+    def _columns(self) -> np.ndarray:
+        """The coefficients as a matrix, which may have no rows."""
+        return self.coef[:, None]
+
     def _decided(self, sums: np.ndarray) -> np.ndarray:
         """The score from the (n, 1) sums over the support rows."""
         return sums[:, 0]
