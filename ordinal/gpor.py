@@ -22,36 +22,39 @@ W. Chu, Z. Ghahramani, "Gaussian processes for ordinal regression", JMLR 6:1019-
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from . import kernels
-from ._gp.evidence import Evidence, check_memory, maximize
-from ._input.checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_positive,
-    resolve_rng,
-)
+from ._gp.evidence import Evidence, maximize
+from ._input.basis import read_basis
+from ._input.checks import check_choice, check_count, check_flag
 from ._input.labels import ranks_of, read_labels
-from ._input.problem import Problem, around_ranks
-from ._input.sparse import CSR, frozen
+from ._input.problem import around_ranks
+from ._input.sparse import frozen
+from ._input.types import ArrayLike, Basis, Kernel, Labels, Matrix, MatrixLike, Rng
 from ._kernel_matrix.choice import takes_missing
 from ._kernel_matrix.tiles import Evaluator, diagonal_of
 from ._model.convergence import Convergence, Status
+from ._model.entry import Callback, Entry, enter
 from ._model.model import ThresholdModel, read_for
-from ._model.monitor import Monitor, State
 from ._model.rules import cost_of_rule, decide
 from ._model.support import check_support, support_rows
 from ._numerics.lbfgs import Minimum
 from ._numerics.rows import strips
-from ._numerics.threads import resolve_n_threads
 from ._solvers import _ordinal_probit
+from .kernels import ARD, LinearARD, Precomputed
 
+__all__ = ["GporModel", "fit_gpor"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
 
 
@@ -90,15 +93,15 @@ class GporModel(ThresholdModel):
         where the inference itself falls short, `violation` and `tol` are its own.
     """
 
-    inference: str
-    support: np.ndarray | CSR
+    inference: Literal["ep", "laplace"]
+    support: Matrix
     coef: np.ndarray
     root: np.ndarray
     thresholds: np.ndarray
     noise: float
     log_evidence: float
     classes: np.ndarray
-    kernel: Callable
+    kernel: Kernel
     n_features: int
     feature_names: tuple[str, ...] | None
     convergence: Convergence
@@ -115,7 +118,7 @@ class GporModel(ThresholdModel):
             If the kernel has no weight a feature: fit with kernel="ard" or
             "ard_linear".
         """
-        if not isinstance(self.kernel, kernels.ARD | kernels.LinearARD):
+        if not isinstance(self.kernel, ARD | LinearARD):
             raise ValueError(
                 f"a {type(self.kernel).__name__} kernel has no relevance a feature: "
                 "fit with kernel='ard' or 'ard_linear'"
@@ -123,7 +126,7 @@ class GporModel(ThresholdModel):
         return self.kernel.gamma
 
     def predict_latent(
-        self, X: Any, *, diagonal: Any = None
+        self, X: MatrixLike, *, diagonal: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f(x), (16) or (17), without the noise.
 
@@ -157,8 +160,8 @@ class GporModel(ThresholdModel):
         # rounding, where the training rows determine f
         return mean, np.maximum(var, 1e-15 * prior)
 
-    def _prior_variance(self, X, diagonal) -> np.ndarray:
-        if not isinstance(self.kernel, kernels.Precomputed):
+    def _prior_variance(self, X: Matrix, diagonal: ArrayLike | None) -> np.ndarray:
+        if not isinstance(self.kernel, Precomputed):
             if diagonal is not None:
                 raise ValueError("diagonal: for a precomputed kernel only")
             return diagonal_of(self.kernel, X)
@@ -169,7 +172,7 @@ class GporModel(ThresholdModel):
             raise ValueError(f"diagonal must be ({len(X)},) finite values >= 0")
         return prior
 
-    def _log_proba(self, X, diagonal) -> np.ndarray:
+    def _log_proba(self, X: MatrixLike, diagonal: ArrayLike | None) -> np.ndarray:
         """(n, r) logarithms of (18); -inf for a rank that had no rows."""
         mean, var = self.predict_latent(X, diagonal=diagonal)
         r = self.classes.size
@@ -184,7 +187,9 @@ class GporModel(ThresholdModel):
         out[:, has] = part
         return out
 
-    def predict_proba(self, X: Any, *, diagonal: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: MatrixLike, *, diagonal: ArrayLike | None = None
+    ) -> np.ndarray:
         """Probabilities of the ranks by (18).
 
         Parameters
@@ -197,9 +202,11 @@ class GporModel(ThresholdModel):
             Rows sum to 1.
         """
         P = np.exp(self._log_proba(X, diagonal))
-        return P / P.sum(axis=1, keepdims=True)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
 
-    def score_samples(self, X: Any, y: Any, *, diagonal: Any = None) -> np.ndarray:
+    def score_samples(
+        self, X: MatrixLike, y: Labels, *, diagonal: ArrayLike | None = None
+    ) -> np.ndarray:
         """Log predictive probability of given ranks, (n,), in nats.
 
         Parameters
@@ -217,10 +224,15 @@ class GporModel(ThresholdModel):
         log_P = self._log_proba(X, diagonal)
         if rank.size != len(log_P):
             raise ValueError(f"y has shape {rank.shape}, expected ({len(log_P)},) as X")
-        return log_P[np.arange(rank.size), rank]
+        return np.asarray(log_P[np.arange(rank.size), rank])
 
     def predict(
-        self, X: Any, *, rule: str = "median", cost: Any = None, diagonal: Any = None
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+        diagonal: ArrayLike | None = None,
     ) -> np.ndarray:
         """Labels by a rule on `predict_proba`.
 
@@ -248,7 +260,7 @@ class GporModel(ThresholdModel):
         rules = "median", "mode", "cost"
         table = cost_of_rule(rule, rules, cost, None, self.classes.size)
         P = self.predict_proba(X, diagonal=diagonal)
-        return self.classes[decide(P, rule, table)]
+        return np.asarray(self.classes[decide(P, rule, table)])
 
     def _check(self) -> None:
         m, r = len(self.support), self.classes.size
@@ -262,25 +274,25 @@ class GporModel(ThresholdModel):
 
 
 def fit_gpor(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: Labels,
     *,
-    inference: str = "ep",
-    kernel: str | Callable = "rbf",
+    inference: Literal["ep", "laplace"] = "ep",
+    kernel: _KernelName | Kernel = "rbf",
     optimize: bool = True,
-    objective: str = "evidence",
-    prior: str | Mapping | None = "weak",
-    basis: int | None = None,
+    objective: Literal["evidence", "bound"] = "evidence",
+    prior: Literal["weak"] | Mapping[str, Any] | None = "weak",
+    basis: Basis | None = None,
     n_restarts: int = 0,
-    start: Mapping | None = None,
+    start: Mapping[str, Any] | None = None,
     tol: float = 1e-3,
     max_iter: int = 200,
     max_time: float | None = None,
-    sample_weight: Any = None,
-    classes: Sequence | None = None,
+    sample_weight: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
     n_threads: int | None = None,
-    rng: int | np.random.Generator = 0,
-    callback: Callable[[State], object] | None = None,
+    rng: Rng = 0,
+    callback: Callback | None = None,
 ) -> GporModel:
     """Fit GPOR: a Gaussian process, its kernel, noise and thresholds by evidence.
 
@@ -319,9 +331,10 @@ def fit_gpor(
         "ard_linear", each of its own feature for the two ARD kernels), noise c, gap 2 c
         / r. Its deviations, 2, 0.5 and 2, did best on three of the paper's sets in 5
         and 10 bins: it is the noise that must be kept from vanishing.
-    basis : int, optional
-        Take the FITC approximation by so many rows, which a pivoted Cholesky
-        factorisation of the kernel at the start chooses: for n beyond a few thousand.
+    basis : int, float in (0, 1], or sequence of row numbers, optional
+        Take the FITC approximation by so many rows, or this share of them, which a
+        pivoted Cholesky factorisation of the kernel at the start chooses; or by these
+        rows, whose weight is positive. For n beyond a few thousand.
         The memory is 8 n m doubles for m rows, and 4 n^2 without.
     n_restarts : int >= 0, default 0
         Further searches from random points, drawn from the prior; the best is kept.
@@ -384,40 +397,32 @@ def fit_gpor(
     if objective == "bound" and inference != "ep":
         raise ValueError("objective='bound' is EP's: it goes with inference='ep' only")
     check_flag(optimize=optimize)
-    check_positive(tol=tol)
     check_count(max_iter=max_iter)
     if n_restarts != 0:
         check_count(n_restarts=n_restarts)
-    if basis is not None:
-        check_count(basis=basis)
-    n_threads = resolve_n_threads(n_threads)
-    rng = resolve_rng(rng)
-    problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight,
+    entry = enter(
+        "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
+        rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
         missing=takes_missing(kernel),
     )  # fmt: skip
-    monitor = Monitor("fit_gpor", tol, callback, max_time)
-    check_memory(int((problem.weight > 0).sum()), basis)
+    rows = None if basis is None else read_basis(basis, entry.problem.n_samples)
     evidence = Evidence(
-        problem, kernel, inference, objective, prior, start, basis, n_threads
+        entry.problem, kernel, inference, objective, prior, start, rows, entry.n_threads
     )
     found, n_iter = None, 1
     if optimize:
-        starts = evidence.hyper.starts(n_restarts, rng)
-        found, n_iter = maximize(evidence, starts, tol, max_iter, monitor)
-    model = _model(problem, evidence, found, n_iter, monitor)
+        starts = evidence.hyper.starts(n_restarts, entry.rng)
+        found, n_iter = maximize(evidence, starts, tol, max_iter, entry.monitor)
+    model = _model(evidence, found, n_iter, entry)
     model.convergence.warn_unless_converged("fit_gpor")
     return model
 
 
 def _model(
-    problem: Problem,
-    evidence: Evidence,
-    found: Minimum | None,
-    n_iter: int,
-    monitor: Monitor,
+    evidence: Evidence, found: Minimum | None, n_iter: int, entry: Entry
 ) -> GporModel:
     """The model at the end of a search, or where one would begin."""
+    problem = entry.problem
     theta = evidence.hyper.begin if found is None else found.x
     evidence.state = None  # a model is that of theta, whatever way led there
     posterior, cov, kernel, like = evidence.infer(theta)
@@ -431,7 +436,7 @@ def _model(
     elif found is None:
         status, violation, tol = Status.CONVERGED, posterior.violation, posterior.tol
     else:
-        status, violation, tol = found.status, found.violation, monitor.tol
+        status, violation, tol = found.status, found.violation, entry.tol
     return GporModel(
         inference=evidence.inference,
         support=support_rows(kernel, problem.X, rows),
@@ -451,6 +456,6 @@ def _model(
             tol=tol,
             primal=evidence.hyper.penalty(theta)[0] - posterior.objective,
             dual=None,
-            seconds=monitor.seconds,
+            seconds=entry.monitor.seconds,
         ),
     )

@@ -52,6 +52,7 @@ from typing import Any
 
 import numpy as np
 
+from ._input.basis import read_basis
 from ._input.checks import check_count, check_positive
 from ._input.costs import absolute_cost
 from ._input.problem import Problem, around_ranks
@@ -286,41 +287,18 @@ def _basis_rows(basis: Any, problem: Problem, rng: np.random.Generator) -> np.nd
     rows = np.flatnonzero(problem.weight > 0)
     if basis is None:
         return rows
-    if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
-        return _row_numbers(basis, problem.n_samples)
-    if isinstance(basis, numbers.Integral):
-        m = int(basis)
-        if not 1 <= m <= rows.size:
-            raise ValueError(
-                f"basis must be from 1 to {rows.size}, the rows of positive weight, "
-                f"got {basis}"
-            )
-    else:
-        if not 0 < float(basis) <= 1:
-            raise ValueError(
-                f"basis as a share of the rows must be in (0, 1], got {basis}"
-            )
-        m = max(1, round(float(basis) * rows.size))
+    given = read_basis(basis, problem.n_samples)
+    if isinstance(given, np.ndarray):
+        return given
+    m = given if isinstance(given, int) else max(1, round(given * rows.size))
+    if m > rows.size:
+        raise ValueError(
+            f"basis must be at most {rows.size}, the rows of positive weight, got {m}"
+        )
     # evenly from the rows in rank order, otherwise random: every rank has its share
     rows = rng.permutation(rows)
     rows = rows[np.argsort(problem.rank[rows], kind="stable")]
     return np.sort(rows[np.arange(m) * rows.size // m])
-
-
-def _row_numbers(basis: Any, n: int) -> np.ndarray:
-    rows = np.asarray(basis)
-    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
-        raise ValueError(
-            "basis must be a count, a share of the rows or a vector of row numbers, "
-            f"got {basis!r}"
-        )
-    bad = np.flatnonzero((rows < 0) | (rows >= n))
-    if bad.size:
-        raise ValueError(f"basis names row {rows[bad[0]]}, X has {n} rows")
-    values, counts = np.unique(rows, return_counts=True)
-    if values.size < rows.size:
-        raise ValueError(f"basis names row {values[counts > 1][0]} more than once")
-    return values.astype(np.intp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -724,6 +724,26 @@ def _slope(Q, W, f):
     return np.linalg.pinv(Q, rcond=1e-11, hermitian=True) @ f
 
 
+@every_inference
+def test_a_basis_is_a_count_a_share_or_row_numbers(inference):
+    X, y = sample(40, 3)
+    weight = np.ones(40)
+    weight[[3, 20]] = 0
+    options = {"inference": inference, "optimize": False, "sample_weight": weight}
+    chosen = fit_gpor(X, y, basis=10, **options)
+    rows = [np.flatnonzero((X == row).all(axis=1))[0] for row in chosen.support]
+    named = fit_gpor(X, y, basis=rows[::-1], **options)
+    assert_array_equal(named.support, X[np.sort(rows)])
+    assert_allclose(named.log_evidence, chosen.log_evidence, rtol=1e-9)
+    assert_allclose(named.predict_proba(X), chosen.predict_proba(X), atol=1e-7)
+    share = fit_gpor(X, y, basis=10 / 38, **options)
+    assert_array_equal(share.support, chosen.support)
+    with pytest.raises(ValueError, match=r"^basis names row 20, whose weight is 0"):
+        fit_gpor(X, y, basis=[4, 20], **options)
+    with pytest.raises(ValueError, match=r"^basis names row 40, X has 40 rows"):
+        fit_gpor(X, y, basis=[4, 40], **options)
+
+
 def test_as_many_inducing_rows_as_rows_are_none():
     X, y = sample(30, 3)
     a, b = fit(X, y), fit(X, y, basis=30)
@@ -1145,7 +1165,7 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ({"n_restarts": -1}, "^n_restarts must be a positive integer, got -1"),
         ({"n_restarts": 1.0}, "^n_restarts must be a positive integer, got 1.0"),
         ({"basis": 0}, "^basis must be a positive integer, got 0"),
-        ({"basis": 2.5}, "^basis must be a positive integer, got 2.5"),
+        ({"basis": 2.5}, r"^basis as a share must be in \(0, 1\], got 2.5"),
         ({"n_threads": 0}, "^n_threads must be a positive integer, got 0"),
         ({"rng": -1}, "^rng must be None, an integer >= 0 or a numpy Generator"),
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ _DENSE, _LOW_RANK = 4, 8
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
 Kernel = Callable[..., Any]
+
+
+Inference = Literal["ep", "laplace"]
 
 
 class Family(NamedTuple):
@@ -68,8 +71,8 @@ class Evidence:
     ----------
     problem : Problem
     kernel, inference, objective, prior, start : arguments of `fit_gpor`
-    basis : int, optional
-        So many rows, if that is fewer than all, carry a low-rank covariance.
+    basis : int, float or array, optional
+        As `read_basis` has it: the rows that carry a covariance of low rank.
     n_threads : int
 
     Attributes
@@ -85,23 +88,26 @@ class Evidence:
         self,
         problem: Problem,
         kernel: str | Kernel,
-        inference: str,
+        inference: Inference,
         objective: str,
         prior: Any,
         start: Any,
-        basis: int | None,
+        basis: int | float | np.ndarray | None,
         n_threads: int,
     ):
         self.rows = np.flatnonzero(problem.weight > 0)
+        n, m = self.rows.size, _basis_size(basis, self.rows.size)
+        _check_memory(n, m)
         self.weight = problem.weight[self.rows]
         if inference == "ep" and self.weight.min() < 1:
             raise ValueError(
                 "sample_weight must be 0, or 1 or more, with inference='ep', got "
                 f"{self.weight.min()}"
             )
-        self.inference, self.objective = inference, objective
-        self.n_threads = n_threads if self.rows.size >= _SHARED else 1
-        left_out = self.rows.size < problem.n_samples
+        self.inference: Inference = inference
+        self.objective = objective
+        self.n_threads = n_threads if n >= _SHARED else 1
+        left_out = n < problem.n_samples
         X: Any = take(problem.X, self.rows) if left_out else problem.X
         self._make, gamma, fixed = _kernel_family(kernel, problem, X, self.weight)
         if isinstance(fixed, kernels.Precomputed) and left_out:
@@ -114,11 +120,21 @@ class Evidence:
             gamma, c, present, problem.n_classes, prior, start
         )
         self.state: np.ndarray | None = None
-        self.basis: np.ndarray | None = None
-        if basis is not None and basis < self.rows.size:
-            first = self._make(self.hyper.gammas(self.hyper.begin))
-            tile = on_itself(first, self.X, n_threads).tile
-            self.basis = pivoted_cholesky(diagonal_of(first, self.X), tile, basis)[1]
+        self.basis = None if m == n else self._chosen(basis, m, n_threads)
+
+    def _chosen(
+        self, basis: int | float | np.ndarray | None, m: int, n_threads: int
+    ) -> np.ndarray:
+        """The m basis rows that are named, or that matter most for the kernel at the
+        start."""
+        if isinstance(basis, np.ndarray):
+            absent = basis[~np.isin(basis, self.rows)]
+            if absent.size:
+                raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
+            return np.searchsorted(self.rows, basis)
+        first = self._make(self.hyper.gammas(self.hyper.begin))
+        tile = on_itself(first, self.X, n_threads).tile
+        return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What a search minimises, and its gradient: minus the evidence and the log
@@ -195,15 +211,23 @@ class Evidence:
         )
 
 
-def check_memory(n: int, basis: int | None) -> None:
-    """Raise MemoryError if n rows, or a basis of so many, need more than there is."""
+def _basis_size(basis: int | float | np.ndarray | None, n: int) -> int:
+    """Basis rows of n; n for none."""
+    if basis is None:
+        return n
+    if isinstance(basis, np.ndarray):
+        return basis.size
+    return min(n, basis if isinstance(basis, int) else max(1, round(basis * n)))
+
+
+def _check_memory(n: int, m: int) -> None:
+    """Raise MemoryError if n rows on a basis of m need more than there is."""
     there = physical_memory()
-    m = n if basis is None else min(n, basis)
     needed = 8 * n * (_LOW_RANK * m if m < n else _DENSE * n)
     if there is None or needed <= there:
         return
     raise MemoryError(
-        f"GPOR needs {_gib(needed)} of memory for {n} rows"
+        f"fit_gpor needs {_gib(needed)} of memory for {n} rows"
         f"{f' on a basis of {m}' if m < n else ''}, and this machine has "
         f"{_gib(there)}: pass basis=m to fit a low-rank model of m rows, which needs "
         f"{_gib(8 * _LOW_RANK * n * 500)} for m = 500"

@@ -1,0 +1,37 @@
+"""`basis=`: the rows that carry a model of low rank."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from .checks import check_count
+
+
+def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
+    """A checked `basis` for n rows: a count, a share in (0, 1], or the increasing
+    numbers of rows, (m,). A ValueError says what else it is."""
+    if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
+        return _row_numbers(basis, n)
+    if isinstance(basis, numbers.Integral):
+        check_count(basis=basis)
+        return int(basis)
+    if not 0 < float(basis) <= 1:
+        raise ValueError(f"basis as a share must be in (0, 1], got {basis}")
+    return float(basis)
+
+
+def _row_numbers(basis: Any, n: int) -> np.ndarray:
+    rows = np.asarray(basis)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            "basis must be a count, a share of the rows or a vector of row numbers, "
+            f"got {basis!r}"
+        )
+    bad = np.flatnonzero((rows < 0) | (rows >= n))
+    if bad.size:
+        raise ValueError(f"basis names row {rows[bad[0]]}, X has {n} rows")
+    values, counts = np.unique(rows, return_counts=True)
+    if values.size < rows.size:
+        raise ValueError(f"basis names row {values[counts > 1][0]} more than once")
+    return values.astype(np.intp)
