@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from ._input.checks import check_count, check_positive
+from ._input.columns import feature_names
 from ._input.features import read_features
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, MatrixLike
 from ._input.weights import sample_weights
 from ._model.convergence import Convergence, ConvergenceWarning, warn
 from ._model.files import Storable
-from ._model.model import Model, read_for
+from ._model.model import Model
 from ._numerics.imputation import low_rank
 
 _EPS = np.finfo(np.float64).eps
@@ -32,6 +33,8 @@ class Standardizer(Storable):
     mean : (d,) float64
     scale : (d,) float64, > 0
         Population deviation (ddof 0), as is usual for features.
+    feature_names : tuple of (d,) str, or None
+        Columns of the data frame that was measured, which are then found by name.
 
     Examples
     --------
@@ -42,6 +45,7 @@ class Standardizer(Storable):
 
     mean: np.ndarray
     scale: np.ndarray
+    feature_names: tuple[str, ...] | None = None
 
     def _check(self) -> None:
         if not (
@@ -54,16 +58,18 @@ class Standardizer(Storable):
             and (self.scale > 0).all()
         ):
             raise ValueError("mean and scale must be finite vectors, and scale > 0")
+        if self.feature_names is not None and len(self.feature_names) != self.mean.size:
+            raise ValueError("feature_names and mean differ in their width")
 
     @classmethod
     def fit(
-        cls, X: ArrayLike, sample_weight: ArrayLike | None = None
+        cls, X: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> "Standardizer":
         """Measure the mean and the deviation of each column, in O(n d).
 
         Parameters
         ----------
-        X : (n, d) array_like
+        X : (n, d) array_like or data frame
             Finite; values near the largest double do not overflow.
         sample_weight : (n,) array_like, optional
             Weights >= 0, not all 0; weight 2 is the row twice, weight 0 no row. By
@@ -76,6 +82,7 @@ class Standardizer(Storable):
         TypeError
             If `X` is sparse: it would not stay so.
         """
+        names = feature_names(X)
         X = _dense(X)
         w = sample_weights(sample_weight, X.shape[0])
         if not w.all():
@@ -97,7 +104,7 @@ class Standardizer(Storable):
         equal = (X == X[0]).all(axis=0)
         mean = np.where(equal, X[0], np.ldexp(mean, exponent))
         constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
-        return cls(frozen(mean), frozen(np.where(constant, 1.0, scale)))
+        return cls(frozen(mean), frozen(np.where(constant, 1.0, scale)), names)
 
     def transform(self, X: MatrixLike) -> np.ndarray:
         """(n, d) float64, C-contiguous: a new array.
@@ -105,10 +112,10 @@ class Standardizer(Storable):
         Raises
         ------
         ValueError
-            If `X` has another width or is not finite, or holds a value so far from
-            the mean that its score is not finite.
+            If `X` has another width, lacks a column or is not finite, or holds a value
+            so far from the mean that its score is not finite.
         """
-        X = _dense(X, self.mean.size)
+        X = _dense(X, self.mean.size, feature_names=self.feature_names)
         with np.errstate(over="ignore"):
             # Halves, as the difference of two huge numbers may overflow.
             Z = X * 0.5
@@ -132,8 +139,6 @@ class StandardizedModel(Model):
     standardizer : Standardizer
     model : NpsvorModel or any other model of this package
         Fitted on `standardizer.transform(X)`.
-    feature_names : tuple of str, or None
-        Columns in the order of the features, if they had names.
 
     Examples
     --------
@@ -147,44 +152,56 @@ class StandardizedModel(Model):
 
     standardizer: Standardizer
     model: Any
-    feature_names: tuple[str, ...] | None = None
 
     def _check(self) -> None:
         if not hasattr(self.model, "predict"):
             raise ValueError(f"a {type(self.model).__name__} does not predict")
-        names = self.feature_names
-        if names is not None and len(names) != self.standardizer.mean.size:
-            raise ValueError("feature_names and standardizer differ in their width")
+
+    def _summary(self) -> dict[str, str]:
+        lines = {"model": type(self.model).__name__}
+        if isinstance(self.model, Model):
+            # slots make another class of this one, which super() does not know
+            lines |= super(StandardizedModel, self)._summary()
+        return lines
 
     @property
     def classes(self) -> np.ndarray:
         """(r,) labels in rank order."""
-        return self.model.classes
+        classes: np.ndarray = self.model.classes
+        return classes
 
     @property
     def convergence(self) -> Convergence:
         """The record of the fit."""
-        return self.model.convergence
+        convergence: Convergence = self.model.convergence
+        return convergence
 
     @property
     def n_features(self) -> int:
+        """Columns of raw features."""
         return self.standardizer.mean.size
 
-    def _scaled(self, X: MatrixLike) -> np.ndarray:
-        return self.standardizer.transform(read_for(self, X))
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Columns in the order of the features, if they had names."""
+        return self.standardizer.feature_names
 
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
         given; errors as for `Standardizer` and of the model."""
-        return self.model.predict(self._scaled(X), **rule)
+        labels: np.ndarray = self.model.predict(self.standardizer.transform(X), **rule)
+        return labels
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """What `model.predict_proba` gives for the rows of raw `X`."""
-        return self.model.predict_proba(self._scaled(X))
+        P: np.ndarray = self.model.predict_proba(self.standardizer.transform(X))
+        return P
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """What `model.decision_function` gives for the rows of raw `X`."""
-        return self.model.decision_function(self._scaled(X))
+        scaled = self.standardizer.transform(X)
+        values: np.ndarray = self.model.decision_function(scaled)
+        return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +228,7 @@ class Binning(Storable):
 
     edges: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64)
         if edges.ndim != 1 or edges.size == 0 or not np.isfinite(edges).all():
             raise ValueError(f"edges must be a finite, non-empty vector, got {edges}")
@@ -404,8 +421,9 @@ def _dense(
     n_features: int | None = None,
     name: str = "X",
     missing: bool = False,
+    feature_names: tuple[str, ...] | None = None,
 ) -> np.ndarray:
-    dense = read_features(X, n_features, name, missing)
+    dense = read_features(X, n_features, name, missing, feature_names)
     if not isinstance(dense, np.ndarray):
         raise TypeError(f"{name} is sparse, and the result would not be: make it dense")
     return dense

@@ -100,6 +100,10 @@ def assert_equal(a, b):
         assert len(a) == len(b)
         for x, y in zip(a, b, strict=True):
             assert_equal(x, y)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for key, value in a.items():
+            assert_equal(value, b[key])
     else:
         assert a == b or (a != a and b != b)
 
@@ -169,7 +173,11 @@ arrays = st.one_of(
 )
 values = st.recursive(
     st.one_of(scalars, arrays, arrays.map(np.asfortranarray), arrays.map(Scale)),
-    lambda item: st.lists(item, max_size=3) | st.lists(item, max_size=3).map(tuple),
+    lambda item: (
+        st.lists(item, max_size=3)
+        | st.lists(item, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=2) | st.just("name"), item, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -183,6 +191,8 @@ def native(value):
         value = Scale(native(value.factor))
     elif isinstance(value, list | tuple):
         value = type(value)(native(item) for item in value)
+    elif isinstance(value, dict):
+        value = {key: native(item) for key, item in value.items()}
     return value
 
 
@@ -248,7 +258,7 @@ class Unknown:
         (np.array([None]), "model.anything"),
         (np.array([1j]), "model.anything"),
         (np.zeros(1, "M8[s]"), "model.anything"),
-        ({"a": 1}, "model.anything"),
+        ({1: "a"}, "model.anything"),
         ([1, (2, Unknown())], "model.anything.1.1"),
         (np.datetime64("2001-01-01"), "model.anything"),
     ],
@@ -406,6 +416,7 @@ def box(node):
         (header_of(kernel("Scale", factor={"array": "no"})), "member 'no' is missing"),
         (box({"array": ["no"]}), "its header is malformed"),
         (box({}), "its header is malformed"),
+        (box({"mapping": [1]}), "its header is malformed"),
         (box({"status": "done"}), "'done' is not a valid Status"),
         (box(kernel("Gauss", gamma=1.0)), "unknown class 'Gauss'"),
         (box(kernel("RBF", gamma=math.nan)), r"RBF\.gamma must be finite, got nan"),
@@ -580,6 +591,8 @@ header_nodes = st.recursive(
         st.lists(node, max_size=3)
         | st.builds(lambda n: {"tuple": n}, node)
         | st.builds(lambda n: {"array": n}, node)
+        | st.builds(lambda n: {"mapping": n}, node)
+        | st.builds(lambda k, n: {"mapping": {k: n}}, st.text(max_size=2), node)
         | st.builds(lambda n: {"status": n}, node)
         | st.builds(
             lambda name, n, m: {"class": name, "fields": {n: m}},

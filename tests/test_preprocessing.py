@@ -1,5 +1,6 @@
 import doctest
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,7 +168,8 @@ def gaussians():
     X = X * [1e3, 1e-3]  # scales at which the raw features would be useless
     s = Standardizer.fit(X)
     model = ordinal.fit_npsvor(s.transform(X), y)
-    return X, y, StandardizedModel(s, model, ("east", "north"))
+    named = replace(s, feature_names=("east", "north"))
+    return X, y, StandardizedModel(named, model)
 
 
 def test_standardized_model_takes_raw_features(gaussians, tmp_path):
@@ -190,7 +192,20 @@ def test_a_file_cannot_hold_a_contradictory_model(gaussians, tmp_path):
     with pytest.raises(ValueError, match="Standardizer does not predict"):
         StandardizedModel(both.standardizer, both.standardizer).save(tmp_path / "m")
     with pytest.raises(ValueError, match="feature_names"):
-        StandardizedModel(both.standardizer, both.model, ("one",)).save(tmp_path / "m")
+        replace(both.standardizer, feature_names=("one",)).save(tmp_path / "m")
+
+
+def test_a_standardizer_finds_columns_by_name():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [True, False, True]})
+    s = Standardizer.fit(frame)
+    assert s.feature_names == ("a", "b")
+    Z = s.transform(frame)
+    assert_array_equal(Z, Standardizer.fit(frame.to_numpy(float)).transform(frame))
+    assert_array_equal(s.transform(frame[["b", "a"]].assign(c="text")), Z)
+    assert_array_equal(s.transform(frame.to_numpy(float)), Z)
+    with pytest.raises(ValueError, match="no column 'b'"):
+        s.transform(frame[["a"]])
 
 
 # Binning

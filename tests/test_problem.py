@@ -657,7 +657,9 @@ def test_rng_is_a_seed_or_a_generator():
 
 
 @pytest.mark.parametrize(
-    "rng", [-1, True, 1.0, "3", [1], np.random.RandomState(0)], ids=repr
+    "rng",
+    [-1, True, 1.0, "3", [1], np.random.RandomState(0)],
+    ids=["negative", "bool", "float", "str", "list", "RandomState"],
 )
 def test_other_values_are_not_rngs(rng):
     with refused(ValueError, "rng must be None, an integer >= 0 or a numpy Generator"):

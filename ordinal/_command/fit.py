@@ -3,6 +3,7 @@
 import argparse
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
@@ -20,7 +21,7 @@ def fit(args: argparse.Namespace) -> None:
     if not Path(args.out).absolute().parent.is_dir():  # better now than after the fit
         raise ValueError(f"--out {args.out}: no such folder")
     data = read_data(args)
-    standardizer = Standardizer.fit(data.X)
+    standardizer = replace(Standardizer.fit(data.X), feature_names=data.features)
     with warnings.catch_warnings(record=True) as caught:
         for category in _PRINTED:
             warnings.simplefilter("always", category)
@@ -29,7 +30,7 @@ def fit(args: argparse.Namespace) -> None:
         )
     for warning in caught:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)
-    StandardizedModel(standardizer, model, data.features).save(args.out)
+    StandardizedModel(standardizer, model).save(args.out)
 
     n, d = data.X.shape
     print(

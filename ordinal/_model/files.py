@@ -7,7 +7,8 @@ The member `header` holds JSON in ASCII bytes:
 
     node = null, a boolean, a number, a string, a list of nodes, or one of
            {"class": name, "fields": {field: node}}    model, kernel or record
-           {"array": member}    {"tuple": [node]}    {"status": value}
+           {"array": member}    {"tuple": [node]}    {"mapping": {key: node}}
+           {"status": value}
 
 Reading one runs no code from the file: a name is looked up among the classes known
 here, and every value is held against the annotation of its field.
@@ -44,8 +45,9 @@ class Storable:
 
     A field may hold an array of numbers, booleans or strings, a CSR, a number, a
     string, a bool, None, a `Convergence`, a kernel of `ordinal.kernels`, another of
-    these, or a tuple or list of these. A subclass may define `_check(self)`, which
-    raises ValueError if its fields contradict each other; `load` calls it.
+    these, or a tuple, list or mapping from strings of these. A subclass may define
+    `_check(self)`, which raises ValueError if its fields contradict each other; `load`
+    calls it.
     """
 
     __slots__ = ()
@@ -134,6 +136,8 @@ def _frozen_within(value: Any) -> Any:
         return type(value)(value.gamma)
     if type(value) in (list, tuple):
         return type(value)(_frozen_within(item) for item in value)
+    if type(value) is dict:
+        return {key: _frozen_within(item) for key, item in value.items()}
     return value
 
 
@@ -152,6 +156,15 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
     if type(value) in (list, tuple):
         nodes = [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
         return nodes if type(value) is list else {"tuple": nodes}
+    if type(value) is dict and all(isinstance(key, str) for key in value):
+        # a member of the archive can have the key for a name only if that is plain
+        places = [
+            key if key.isascii() and key.isidentifier() else i
+            for i, key in enumerate(value)
+        ]
+        items = zip(value.items(), places, strict=True)
+        mapping = {k: _encode(v, f"{where}.{at}", arrays) for (k, v), at in items}
+        return {"mapping": mapping}
     if isinstance(value, Status):
         return {"status": value.value}
     name = type(value).__name__
@@ -204,6 +217,8 @@ def _decode(node: Any, arrays: dict[str, np.ndarray], used: set[str]) -> Any:
             return arrays[member]
         case {"tuple": list(items)}:
             return tuple(_decode(item, arrays, used) for item in items)
+        case {"mapping": dict(items)}:
+            return {key: _decode(item, arrays, used) for key, item in items.items()}
         case {"status": value}:
             return Status(value)
         case {"class": str(name), "fields": dict(fields)}:
@@ -250,6 +265,10 @@ def _fits(value: Any, hint: Any) -> bool:
         items = [arg for arg in args if arg is not Ellipsis]
         return isinstance(value, origin) and all(
             any(_fits(v, item) for item in items) for v in value
+        )
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            _fits(item, args[1]) for item in value.values()
         )
     if getattr(hint, "_is_protocol", False):  # kernels: isinstance needs @runtime
         return callable(value)

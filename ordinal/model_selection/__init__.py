@@ -13,7 +13,8 @@ distances in each.
 """
 
 from .designs import centred_discrepancy, uniform_design
-from .selection import Failure, Nested, Selection, nested, select
+from .nesting import Nested, nested
+from .selection import Failure, Selection, select
 from .spaces import CoarseToFine, Grid, UniformDesign, gamma_range
 from .splits import stratified_holdout, stratified_kfold
 

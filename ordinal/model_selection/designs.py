@@ -13,6 +13,7 @@ experimental designs and their applications in industry", Handbook of Statistics
 """
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, islice
 
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from .._input.checks import check_count
 
-_MOST_LATTICES = 20_000  # sets of generators that are looked at: some seconds
+_MOST_LATTICES = 20_000  # sets of generators that are compared: some seconds
 _MOST_EXCHANGED = 21  # points: n^4 operations an exchange
 _STARTS = 12
 _ROUNDING = 1e-12  # of a discrepancy, which must not decide
@@ -116,7 +117,7 @@ def _discrepancy(levels: np.ndarray) -> float:
     return centred_discrepancy((2 * levels - 1) / (2 * len(levels)))
 
 
-def _lattices(n: int, d: int):
+def _lattices(n: int, d: int) -> Iterator[np.ndarray]:
     """Designs of n levels to choose from, (n, d) each."""
     for modulus, first, shift in ((n, 0, n // 2), (n + 1, 1, 0)):
         i = np.arange(first, first + n)[:, None]

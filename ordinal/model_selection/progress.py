@@ -46,16 +46,16 @@ class Progress:
         parts = [f"{self._done}/{total} fits", self.best]
         here = self._done - self._known
         if self._done == total:
-            parts.append(f"{_duration(seconds)} in all")
+            parts.append(f"{duration(seconds)} in all")
         elif here:
-            parts.append(f"{_duration(seconds / here * (total - self._done))} left")
+            parts.append(f"{duration(seconds / here * (total - self._done))} left")
         line = "  ".join(part for part in parts if part)
         width = shutil.get_terminal_size().columns - 1
         self._stream.write(f"\r{line[:width]:<{width}}")
         self._stream.flush()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """At most two units: 7 s, 3 min 20 s, 2 h 5 min."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

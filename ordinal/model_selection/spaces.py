@@ -15,7 +15,7 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,17 @@ from .._input.checks import check_count, check_positive
 from .._input.features import read_features
 from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
+from .points import Point
 
-Point = dict[str, Any]
-Stages = Generator[list[Point], Point, None]
+Stages: TypeAlias = Generator[list[Point], Point, None]
 
 _PAIRS_OF = 1000  # rows whose distances are looked at
+
+
+class Space(Protocol):
+    """What a search tries, as the module's docstring says."""
+
+    def stages(self, X: Any) -> Stages: ...
 
 
 class Grid:
@@ -50,8 +56,8 @@ class Grid:
     [{'C': 0.1, 'gamma': 'scale'}, {'C': 1.0, 'gamma': 'scale'}]
     """
 
-    def __init__(self, **values: Sequence):
-        self.values = {name: _listed(name, given) for name, given in values.items()}
+    def __init__(self, **values: Sequence[Any]):
+        self.values = {name: _value_list(name, given) for name, given in values.items()}
         if not values:
             raise ValueError("Grid needs at least one argument with its values")
         self.size = math.prod(len(given) for given in self.values.values())
@@ -203,13 +209,17 @@ class UniformDesign:
         yield around
 
 
-def _coordinates(levels: np.ndarray, centre, width) -> np.ndarray:
+def _coordinates(
+    levels: np.ndarray, centre: np.ndarray, width: np.ndarray
+) -> np.ndarray:
     """The points of a design in a box; the outer levels lie on its sides."""
     n = len(levels)
     return centre + width * ((levels - 1) / max(n - 1, 1) - 0.5 * (n > 1))
 
 
-def _of_design(names: list[str], levels: np.ndarray, centre, width) -> list[Point]:
+def _of_design(
+    names: list[str], levels: np.ndarray, centre: np.ndarray, width: np.ndarray
+) -> list[Point]:
     at = _coordinates(levels, centre, width)
     at[:, :2] = 10.0 ** at[:, :2]
     return [dict(zip(names, row, strict=True)) for row in at.tolist()]
@@ -261,7 +271,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     return -math.log(0.999) / q, -math.log(0.15) / q
 
 
-def _listed(name: str, values: Any) -> list:
+def _value_list(name: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ValueError(f"{name} must be a sequence of values, got {values!r}")
     listed = [v.item() if isinstance(v, np.generic) else v for v in values]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +12,15 @@ from .._input.checks import check_count, resolve_rng
 from .._model.folds import by_rank, held_out_size, hold_out
 
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
+
+
+class Splitter(Protocol):
+    """An object that splits rows as those of scikit-learn do."""
+
+    def split(self, X: Any, y: Any) -> Iterable[Any]: ...
+
+
+SplitsLike: TypeAlias = int | Sequence[tuple[ArrayLike, ArrayLike]] | Splitter
 
 
 def stratified_holdout(
@@ -108,27 +118,40 @@ def stratified_kfold(
     return [_split(fold == k) for k in range(n_splits)]
 
 
-def check_splits(splits: Any, n: int, name: str) -> Splits:
-    """The caller's own splits as row numbers; ValueError tells what is wrong."""
-    out = []
-    for k, split in enumerate(splits):
-        if len(split) != 2:
-            raise ValueError(
-                f"{name}[{k}] must be (train_idx, test_idx), got {split!r}"
-            )
-        train, test = (np.asarray(rows) for rows in split)
-        for rows in (train, test):
-            if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
-                raise ValueError(f"{name}[{k}] must hold two vectors of row numbers")
-            if rows.min() < 0 or rows.max() >= n:
-                raise ValueError(f"{name}[{k}] has a row outside 0 to {n - 1}")
-        shared = np.intersect1d(train, test)
-        if shared.size:
-            raise ValueError(f"{name}[{k}] trains on row {shared[0]} and tests on it")
-        out.append((train.astype(np.int64), test.astype(np.int64)))
+def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
+    """Splits of the rows of X and y that the caller gives in place of a number: a
+    sequence, or what makes one. ValueError or TypeError names the argument."""
+    if hasattr(given, "split") and not isinstance(given, str):
+        given = given.split(X, y)
+    elif not isinstance(given, Iterable) or isinstance(given, str):
+        raise TypeError(
+            f"{name} must be a number, splits (train_idx, test_idx), or an object with "
+            f"a split method, got {given!r}"
+        )
+    return check_splits(given, len(y), name)
+
+
+def check_splits(splits: Iterable[Any], n: int, name: str) -> Splits:
+    """Splits as row numbers; ValueError tells what is wrong."""
+    out = [_checked(split, n, f"{name}[{k}]") for k, split in enumerate(splits)]
     if not out:
         raise ValueError(f"{name} must hold at least one split")
     return out
+
+
+def _checked(split: Any, n: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    if not hasattr(split, "__len__") or len(split) != 2:
+        raise ValueError(f"{name} must be (train_idx, test_idx), got {split!r}")
+    train, test = (np.asarray(rows) for rows in split)
+    for rows in (train, test):
+        if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+            raise ValueError(f"{name} must hold two vectors of row numbers")
+        if rows.min() < 0 or rows.max() >= n:
+            raise ValueError(f"{name} has a row outside 0 to {n - 1}")
+    shared = np.intersect1d(train, test)
+    if shared.size:
+        raise ValueError(f"{name} trains on row {shared[0]} and tests on it")
+    return train.astype(np.int64), test.astype(np.int64)
 
 
 def _ranks(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,223 @@
+"""The protocol of the papers: repeated hold-outs, with a search in each."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from .._input.checks import check_choice, check_count, check_flag, resolve_rng
+from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .arguments import features_of, folds_of, placement_of, work_of
+from .points import Point, columns_of
+from .progress import Progress
+from .scheduler import run
+from .scoring import Scoring
+from .search import Search
+from .selection import Selection, selection_of
+from .spaces import Space
+from .splits import Splits, SplitsLike, Splitter, own_splits, stratified_holdout
+from .store import Store
+from .work import Outcome, Task, Work
+from .workers import Executor
+
+Choice = Literal["best", "one_se"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """What the searches of repeated hold-outs chose, and how it did on the test rows.
+
+    Attributes
+    ----------
+    scores : dict of str to (s,) array
+        Test score in each of the s hold-outs by each metric; nan where the fit failed.
+    params : tuple of dict
+        The point chosen in each.
+    selections : tuple of Selection
+        The searches, without a model; their splits number rows of the whole table.
+    status : (s,) array of str
+        How the fit of each hold-out's training rows ended.
+    failures : dict of int to str
+        Why a hold-out has no score.
+    splits : list of (train_idx, test_idx)
+    """
+
+    scores: dict[str, np.ndarray]
+    params: tuple[Point, ...]
+    selections: tuple[Selection, ...]
+    status: np.ndarray
+    failures: dict[int, str]
+    splits: Splits = field(repr=False)
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns of s entries: every argument, the score of the search, the test
+        scores; fit for a data frame."""
+        columns = columns_of(self.params)
+        columns["search"] = np.array([found.score for found in self.selections])
+        return columns | self.scores
+
+    def __repr__(self) -> str:
+        means = ", ".join(
+            f"{name} {np.mean(values):.4g} ± {np.std(values):.2g}"
+            for name, values in self.scores.items()
+        )
+        return f"Nested({means}; {len(self.splits)} hold-outs)"
+
+
+def nested(
+    fit: Callable[..., Any],
+    X: MatrixLike,
+    y: Labels,
+    *,
+    search: Space,
+    outer: SplitsLike = 20,
+    test_size: float | int = 0.25,
+    cv: int | Splitter = 5,
+    scoring: Scoring | Sequence[Scoring] = ("mae", "mze"),
+    greater_is_better: bool | None = None,
+    choose: Choice = "best",
+    classes: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    standardize: bool = True,
+    executor: Executor | None = None,
+    n_threads: int | None = None,
+    progress: bool = False,
+    store: str | os.PathLike[str] | None = None,
+    rng: Rng = 0,
+    **options: Any,
+) -> Nested:
+    """The protocol of the papers: repeated hold-outs, with a search in each.
+
+    Every hold-out's training rows are searched as by `select`; the point chosen is
+    fitted to all of them and scored on the test rows, which the search has not seen.
+    With `store`, a run that was killed continues where it was: the same call finds
+    every task that was finished and does the others.
+
+    Parameters
+    ----------
+    fit, X, y, search : as for `select`
+    outer : int, sequence of (train_idx, test_idx), or splitter, default 20
+        A number of stratified hold-outs, as in the SVOR paper, splits, or an object
+        with `split(X, y)`.
+    test_size : float or int, default 0.25
+        As for `stratified_holdout`.
+    cv : int or splitter, default 5
+        Folds of each search, drawn anew for each hold-out, or an object with
+        `split(X, y)`, which is given the training rows of one.
+    scoring : str, callable or sequence of them, default ("mae", "mze")
+        The first decides the search; all are taken on the test rows.
+    choose : {"best", "one_se"}, default "best"
+        The point of each search that is tested.
+    store : path of a folder, optional
+        Where finished tasks are kept, a small file each, written whole or not at all.
+        Several runs may share it.
+    rng : int or numpy.random.Generator, default 0
+        Draws hold-outs and folds; to continue a run, give it the same.
+    **options
+        These, and what is not listed here, as for `select`.
+
+    Returns
+    -------
+    Nested
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `select`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> from ordinal.model_selection import Grid, nested
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> grid = Grid(C=[0.1, 10.0], gamma=[0.5])
+    >>> result = nested(ordinal.fit_svorim, X, y, search=grid, outer=2, cv=3)
+    >>> sorted(result.scores), len(result.params)
+    (['mae', 'mze'], 2)
+    """
+    check_choice("choose", choose, ("best", "one_se"))
+    check_flag(standardize=standardize, progress=progress)
+    _check_cv(cv)
+    work = work_of(
+        fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
+        greater_is_better=greater_is_better, standardize=standardize, options=options,
+    )  # fmt: skip
+    rng = resolve_rng(rng)
+    holdouts = _holdouts(outer, test_size, work, rng)
+    line = Progress(progress)
+    jobs = []
+    for train, test in holdouts:
+        folds = folds_of(cv, train, work, rng)
+        jobs.append(Holdout(Search(work, search, train, folds, line), test, choose))
+        line.total += 1
+    placement = placement_of(work, search, executor, n_threads)
+    found = run(jobs, work, placement, Store.of(store, work), line)
+    return _result(work, holdouts, choose, found)
+
+
+class Holdout:
+    """A job: a search on the training rows, and the test of the point that it chose."""
+
+    def __init__(self, search: Search, test: np.ndarray, choose: Choice):
+        self._search, self._test, self._choose = search, test, choose
+        self._outcome: Outcome | None = None
+        self._searching = True
+
+    def steps(self) -> Generator[list[Task], object, tuple[Selection, Outcome]]:
+        trials = yield from self._search.steps()
+        self._searching = False
+        found = selection_of(trials, self._search.splits)
+        chosen = found.points[getattr(found, self._choose)]
+        yield [Task(self._search.rows, self._test, (chosen,))]
+        assert self._outcome is not None
+        return found, self._outcome
+
+    def note(self, place: int, outcomes: list[Outcome]) -> None:
+        if self._searching:
+            self._search.note(place, outcomes)
+        else:
+            self._outcome = outcomes[0].judged()
+
+
+def _holdouts(
+    outer: SplitsLike, test_size: float | int, work: Work, rng: np.random.Generator
+) -> Splits:
+    if isinstance(outer, int | np.integer):
+        return stratified_holdout(work.y, int(outer), test_size=test_size, rng=rng)
+    rows = np.arange(len(work.y))
+    return own_splits(outer, "outer", features_of(work, rows), work.y)
+
+
+def _check_cv(cv: Any) -> None:
+    if not hasattr(cv, "split"):
+        if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
+            raise TypeError(
+                "cv must be a number of folds or an object with a split method, as "
+                f"every hold-out has other training rows; got {cv!r}"
+            )
+        check_count(cv=cv)
+
+
+def _result(
+    work: Work,
+    holdouts: Splits,
+    choose: Choice,
+    found: Sequence[tuple[Selection, Outcome]],
+) -> Nested:
+    outcomes = [outcome for _, outcome in found]
+    selections = tuple(selection for selection, _ in found)
+    return Nested(
+        scores={
+            scorer.name: np.array([outcome.scores[m] for outcome in outcomes])
+            for m, scorer in enumerate(work.scorers)
+        },
+        params=tuple(dict(one.points[getattr(one, choose)]) for one in selections),
+        selections=selections,
+        status=np.array([outcome.status for outcome in outcomes]),
+        failures={i: o.failure for i, o in enumerate(outcomes) if o.failure},
+        splits=holdouts,
+    )

@@ -1,0 +1,93 @@
+"""Metrics as searches use them: those of `ordinal.metrics`, or a caller's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from .. import metrics
+from .._input.checks import check_choice
+
+Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
+Gain = Literal["accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman"]
+Metric = Callable[[np.ndarray, np.ndarray], float]
+Scoring = Loss | Gain | Metric
+
+_LOSSES, _GAINS = get_args(Loss), get_args(Gain)
+_OF_PROBABILITIES = ("rps", "log_loss")
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """One metric of a search.
+
+    Attributes
+    ----------
+    name : str
+    call : callable
+    greater_is_better : bool
+    needs_proba : bool
+        Whether it is given the probabilities of the ranks in place of labels.
+    weighs : bool
+        Whether it takes `labels` and `sample_weight`, as those of `ordinal.metrics` do.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    greater_is_better: bool
+    needs_proba: bool
+    weighs: bool
+
+    @classmethod
+    def of(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
+        """From one entry of the argument of a search."""
+        name: Any = scoring
+        if callable(scoring):
+            name = getattr(scoring, "__name__", type(scoring).__name__)
+            if name not in (*_LOSSES, *_GAINS) or getattr(metrics, name) != scoring:
+                needs_proba = bool(getattr(scoring, "needs_proba", False))
+                return cls(name, scoring, bool(greater_is_better), needs_proba, False)
+        elif not isinstance(scoring, str):
+            raise TypeError(f"scoring must be a name or a callable, got {scoring!r}")
+        check_choice("scoring", name, (*_LOSSES, *_GAINS))
+        greater = name in _GAINS
+        if greater_is_better not in (None, greater):
+            raise ValueError(
+                f"greater_is_better={greater_is_better} contradicts {name!r}"
+            )
+        call = getattr(metrics, name)
+        return cls(name, call, greater, name in _OF_PROBABILITIES, True)
+
+    def __call__(
+        self,
+        model: Any,
+        X: Any,
+        values: np.ndarray | None,
+        y: np.ndarray,
+        classes: np.ndarray,
+        weight: np.ndarray | None,
+    ) -> float:
+        """The score of a model on rows X, whose decision function gave `values` if they
+        are not None."""
+        if self.needs_proba:
+            told = model.predict_proba(X) if values is None else model._proba(values)
+        else:
+            told = model.predict(X) if values is None else model._labels(values)
+        known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
+        return float(self.call(y, told, **known))
+
+
+def scorers_of(
+    scoring: Scoring | Sequence[Scoring], greater_is_better: bool | None
+) -> tuple[Scorer, ...]:
+    """From the argument of a search, which names one metric or several."""
+    one = isinstance(scoring, str) or not isinstance(scoring, Sequence)
+    several: Sequence[Any] = [scoring] if one else scoring  # type: ignore[assignment]
+    scorers = tuple(Scorer.of(s, greater_is_better) for s in several)
+    names = [scorer.name for scorer in scorers]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"scoring must name different metrics, got {names}")
+    return scorers

@@ -1,0 +1,143 @@
+"""How tasks reach the work that they refer to, in this process and in others.
+
+The work is published under a key. Workers in this process look it up; those in other
+processes read it from a file once and keep it. A worker that cannot see the file
+answers None, and is sent the task again with the work beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import tempfile
+import threading
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from .work import Outcome, Task, Work
+
+# What is recorded of every fit, and so not warned of
+_RECORDED = (ConvergenceWarning, DisorderedThresholdsWarning)
+
+_published: dict[str, Work] = {}
+
+
+class Executor(Protocol):
+    """What tasks can be handed to: `concurrent.futures.Executor` and its like."""
+
+    def submit(self, call: Any, /, *arguments: Any) -> Future[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where tasks run, and on how many threads each.
+
+    `executor` is the caller's; without one, tasks run side by side on `n_threads`
+    threads of this process if `parallel`, else in turn with that many each.
+    """
+
+    executor: Executor | None
+    n_threads: int | None
+    parallel: bool
+
+
+class InTurn:
+    """An executor that runs a task when it is submitted."""
+
+    def submit(self, call: Any, /, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(call(*arguments))
+        return future
+
+
+class Workers:
+    """The workers of one search, as a context: on entry the work is published for them,
+    on exit it is withdrawn, and after an error the fits in this process are stopped."""
+
+    def __init__(self, work: Work, placement: Placement):
+        self._work = work
+        self._key = os.urandom(16).hex()
+        self._path = ""
+        self._pickled = b""
+        self._n_threads = placement.n_threads
+        self._pool: ThreadPoolExecutor | None = None
+        if placement.executor is not None:
+            self._executor = placement.executor
+            self._pickled = work.pickled()
+        elif placement.parallel and placement.n_threads != 1:
+            self._executor = self._pool = ThreadPoolExecutor(placement.n_threads)
+            self._n_threads = 1
+        else:
+            self._executor = InTurn()
+
+    def __enter__(self) -> Workers:
+        self._work.stop = threading.Event()
+        publish(self._key, self._work)
+        if self._pickled:
+            self._path = str(Path(tempfile.mkdtemp(prefix="ordinal-"), "work"))
+            Path(self._path).write_bytes(self._pickled)
+        return self
+
+    def submit(self, task: Task, with_work: bool = False) -> Future[Any]:
+        """Hand over a task, if need be with the work beside it."""
+        beside = (self._pickled,) if with_work else ()
+        return self._executor.submit(
+            run_task, self._key, self._path, task, self._n_threads, *beside
+        )
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is not None and self._work.stop is not None:
+            self._work.stop.set()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        withdraw(self._key)
+        if self._path:
+            shutil.rmtree(Path(self._path).parent, ignore_errors=True)
+
+
+def publish(key: str, work: Work) -> None:
+    """Let tasks in this process find the work; `withdraw` lets go of it."""
+    _published[key] = work
+
+
+def withdraw(key: str) -> None:
+    _published.pop(key, None)
+
+
+def run_task(
+    key: str,
+    path: str,
+    task: Task,
+    n_threads: int | None,
+    pickled: bytes | None = None,
+) -> list[Outcome] | None:
+    """What is submitted to an executor; None asks for the work to be sent as well."""
+    work = _published.get(key)
+    if work is None:
+        if pickled is None:
+            try:
+                pickled = Path(path).read_bytes()
+            except OSError:
+                return None
+        loaded: Work = pickle.loads(pickled)
+        for old in list(_published)[:-1]:  # a worker serves one search after the other
+            withdraw(old)
+        publish(key, loaded)
+        work = loaded
+    if work.stop is None and threading.current_thread() is threading.main_thread():
+        # of a process pool; filters are not for other threads to touch
+        with warnings.catch_warnings():
+            ignore_recorded_warnings()
+            return work.run(task, n_threads)
+    return work.run(task, n_threads)
+
+
+def ignore_recorded_warnings() -> None:
+    """Ignore what every outcome records, until the filters are restored."""
+    for category in _RECORDED:
+        warnings.simplefilter("ignore", category)
