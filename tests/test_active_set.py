@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
-from ordinal._solvers._active_set import ActiveSet
 from strategies import moderate, sample
 
 from ordinal import kernels, npsvor, svor
@@ -16,6 +15,7 @@ from ordinal._dual.feasible import restore_sums
 from ordinal._dual.gram import Gram
 from ordinal._dual.pivoting import Pivoting
 from ordinal._kernel_matrix.tiles import Products
+from ordinal._solvers._active_set import ActiveSet
 
 ALL = 10_000  # pivots: more than any of these problems takes
 

@@ -128,8 +128,10 @@ def test_public_modules_leak_nothing(name):
 def parameters(text: str) -> dict[str, list[str]]:
     """Names of the parameters of every function that Python may call."""
     text = re.sub(r" *#.*| not None|\[[^\]]*\]", "", text)
+    text = text.replace("__cinit__", "__init__")
+    function = r"^ *(?:cpdef \w+|def) (?!__dealloc__)(\w+)\((.*?)\)[^\n]*:"
     found = {}
-    for name, inside in re.findall(r"^ *def (\w+)\((.*?)\)[^\n]*:", text, re.M | re.S):
+    for name, inside in re.findall(function, text, re.MULTILINE | re.DOTALL):
         # `double tol=0` in a kernel, `tol: float = ...` in its stub
         heads = (re.split("[:=]", part)[0].split() for part in inside.split(","))
         found[name] = [head[-1] for head in heads if head]

@@ -127,9 +127,10 @@ class _Fit:
         self.n_threads = n_threads
         self.n_workers = n_threads if gram.concurrent else 1
         q = _block_size(gram, T)
+        lo, hi, pn, pp = program.terms
         self.tasks = [
             Smo(
-                gram.K, gram.slot, gram.diagonal, *(a[k] for a in program.terms),
+                gram.K, gram.slot, gram.diagonal, lo[k], hi[k], pn[k], pp[k],
                 program.curvature, program.coupled, points.entries[k], points.mu[k],
                 points.f[k], q, INNER_TOL * tol, max_iter, _PATIENCE,
             )

@@ -46,10 +46,11 @@ class Pivoting:
         if self._active is None:
             K = self.gram.in_double()
             self._active = ActiveSet(K, self.curvature, self.room)
+        lo, hi, pn, pp = points.program.terms
         most = min(_PIVOTS, max_iter - task.steps)
         pivots = self._active.minimise(
-            points.entries[k], points.f[k], *(a[k] for a in points.program.terms),
-            INNER_TOL * tol, most,
+            points.entries[k], points.f[k], lo[k], hi[k], pn[k], pp[k], INNER_TOL * tol,
+            most,
         )  # fmt: skip
         self.announce(task)
-        return int(pivots)
+        return pivots

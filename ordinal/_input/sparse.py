@@ -54,9 +54,7 @@ class CSR:
             view.flags.writeable = False
             object.__setattr__(self, name, view)
 
-    def __reduce__(
-        self,
-    ) -> tuple[Any, ...]:  # through the constructor, so that pickles stay read-only
+    def __reduce__(self) -> tuple[Any, ...]:  # so that pickles stay read-only
         return CSR, (self.data, self.indices, self.indptr, self.shape)
 
     @classmethod

@@ -1,3 +1,1 @@
-from typing import Any
-
-def __getattr__(name: str) -> Any: ...  # the compiled kernels, private and untyped
+"""Compiled kernels, a stub each. Private: arguments are trusted."""
