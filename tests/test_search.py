@@ -27,6 +27,7 @@ from strategies import sample
 import ordinal
 from ordinal import metrics
 from ordinal._kernel_matrix.tiles import Products, on_itself
+from ordinal._model import registry
 from ordinal._model.registry import path_of
 from ordinal.kernels import RBF
 from ordinal.model_selection import (
@@ -264,6 +265,29 @@ def test_a_rank_with_one_row_is_no_obstacle():
     assert found.classes.tolist() == [0, 1, 2, 3, 9]
 
 
+def test_a_method_joins_by_registering_its_path(monkeypatch):
+    calls = []
+
+    def fit(X, y, *, C, other):
+        raise AssertionError("all points are fitted as paths")
+
+    def fit_path(X, y, points, products, X_test, **options):
+        calls.append((points, options))
+        return [Constant(point["C"]) for point in points], [None] * len(points)
+
+    monkeypatch.setattr(registry, "_PATHS", {})
+    registry.register_path(fit, varying=("C",), fit_path=fit_path)
+    found = select(
+        partial(fit, other=7), X, y, search=Grid(C=[2, 1]), cv=2, refit=False
+    )
+    assert calls == [([{"C": 1}, {"C": 2}], {"other": 7})] * 2
+    assert found.points == ({"C": 2}, {"C": 1})
+    calls.clear()
+    select(fit, X, y, search=Grid(C=[2, 1], other=[5, 6]), cv=2, refit=False)
+    expected = [([{"C": 1}, {"C": 2}], {"other": other}) for other in (5, 6)]
+    assert calls == expected * 2
+
+
 # Frames
 
 
@@ -365,6 +389,23 @@ def test_a_selection_is_saved_with_all_that_it_holds(tmp_path):
     for one in (found, loaded, again):
         arrays = [one.scores, one.stage, one.seconds, one.others["mze"], one.reasons]
         assert not any(a.flags.writeable for a in (*arrays, *one.splits[1]))
+
+
+def test_nested_is_saved_with_its_searches(tmp_path):
+    def fit(X, y, *, C):
+        if len(X) == 67:
+            raise RuntimeError("67 rows")
+        return Constant(1)
+
+    outer = [*stratified_holdout(y, 1, test_size=23), *stratified_holdout(y, 1)]
+    outer[1] = (outer[1][0][:-1], outer[1][1])
+    result = nested(fit, X, y, search=Grid(C=[1.0, 2.0]), outer=outer, cv=3)
+    result.save(tmp_path / "result.npz")
+    loaded = ordinal.load(tmp_path / "result.npz")
+    equal(loaded, result)
+    assert loaded.failures == result.failures == {0: "RuntimeError: 67 rows"}
+    assert repr(loaded) == repr(result)
+    assert not loaded.scores["mae"].flags.writeable
 
 
 def test_a_file_cannot_hold_a_function(tmp_path):

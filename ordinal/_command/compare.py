@@ -7,14 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from .._model.convergence import HELD_BY_MODELS
 from ..metrics import mae, mze
 from ..preprocessing import Standardizer
 from .data import Data, Splits, read_task
 from .methods import Fit, method_of
-
-# What a model says of itself, which is counted here and not warned of.
-_COUNTED = (ConvergenceWarning, DisorderedThresholdsWarning)
 
 
 class _Scores(NamedTuple):
@@ -85,7 +82,7 @@ def _evaluate(fit: Fit, params: dict[str, Any], data: Data, splits: Splits) -> _
         standardizer = Standardizer.fit(data.X[train_idx])
         X = standardizer.transform(data.X[train_idx])
         with warnings.catch_warnings():
-            for category in _COUNTED:
+            for category in HELD_BY_MODELS:  # which are counted
                 warnings.simplefilter("ignore", category)
             start = time.perf_counter()
             model = fit(X, data.y[train_idx], **data.params, **params)

@@ -6,13 +6,10 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from .._model.convergence import HELD_BY_MODELS
 from ..preprocessing import StandardizedModel, Standardizer
 from .data import read_data
 from .methods import method_of
-
-# What a model says of itself, which is printed as a line and not as a warning.
-_PRINTED = (ConvergenceWarning, DisorderedThresholdsWarning)
 
 
 def fit(args: argparse.Namespace) -> None:
@@ -23,7 +20,7 @@ def fit(args: argparse.Namespace) -> None:
     data = read_data(args)
     standardizer = replace(Standardizer.fit(data.X), feature_names=data.features)
     with warnings.catch_warnings(record=True) as caught:
-        for category in _PRINTED:
+        for category in HELD_BY_MODELS:  # each becomes a line
             warnings.simplefilter("always", category)
         model = function(
             standardizer.transform(data.X), data.y, **data.params, **params

@@ -18,6 +18,9 @@ class DisorderedThresholdsWarning(UserWarning):
     """Thresholds of the returned model do not increase; its `disorder` lists them."""
 
 
+# What models hold, so that searches and the command need not warn of it
+HELD_BY_MODELS = (ConvergenceWarning, DisorderedThresholdsWarning)
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 

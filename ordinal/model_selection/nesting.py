@@ -4,13 +4,15 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from .._input.checks import check_choice, check_count, check_flag, resolve_rng
+from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._model.files import Storable
 from .arguments import features_of, folds_of, placement_of, work_of
 from .points import Point, columns_of
 from .progress import Progress
@@ -27,8 +29,8 @@ from .workers import Executor
 Choice = Literal["best", "one_se"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nested:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Nested(Storable):
     """What the searches of repeated hold-outs chose, and how it did on the test rows.
 
     Attributes
@@ -41,8 +43,8 @@ class Nested:
         The searches, without a model; their splits number rows of the whole table.
     status : (s,) array of str
         How the fit of each hold-out's training rows ended.
-    failures : dict of int to str
-        Why a hold-out has no score.
+    reasons : (s,) array of str
+        Why a hold-out has no score, empty where it has one; `failures` lists them.
     splits : list of (train_idx, test_idx)
     """
 
@@ -50,8 +52,13 @@ class Nested:
     params: tuple[Point, ...]
     selections: tuple[Selection, ...]
     status: np.ndarray
-    failures: dict[int, str]
-    splits: Splits = field(repr=False)
+    reasons: np.ndarray
+    splits: Splits
+
+    @property
+    def failures(self) -> dict[int, str]:
+        """Why hold-outs have no score, by their number."""
+        return {i: str(reason) for i, reason in enumerate(self.reasons) if reason}
 
     def table(self) -> dict[str, np.ndarray]:
         """Columns of s entries: every argument, the score of the search, the test
@@ -212,12 +219,12 @@ def _result(
     selections = tuple(selection for selection, _ in found)
     return Nested(
         scores={
-            scorer.name: np.array([outcome.scores[m] for outcome in outcomes])
+            scorer.name: frozen(np.array([outcome.scores[m] for outcome in outcomes]))
             for m, scorer in enumerate(work.scorers)
         },
         params=tuple(dict(one.points[getattr(one, choose)]) for one in selections),
         selections=selections,
-        status=np.array([outcome.status for outcome in outcomes]),
-        failures={i: o.failure for i, o in enumerate(outcomes) if o.failure},
-        splits=holdouts,
+        status=frozen(np.array([outcome.status for outcome in outcomes])),
+        reasons=frozen(np.array([outcome.failure for outcome in outcomes])),
+        splits=[(frozen(train), frozen(test)) for train, test in holdouts],
     )

@@ -54,7 +54,7 @@ class Search:
         stages = self._space.stages(self._features())
         points = next(stages)
         for stage in count():
-            yield self._tasks(self._add(points, stage))
+            yield self._as_tasks(self._add(points, stage))
             best = self.trials.best()
             if best is None:
                 reason = self.trials.first_failure()
@@ -107,7 +107,7 @@ class Search:
             return dict(proposed)
         return {"C1" if k == "C" else k: value for k, value in proposed.items()}
 
-    def _tasks(self, numbers: list[int]) -> list[Task]:
+    def _as_tasks(self, numbers: list[int]) -> list[Task]:
         """A task for each fold and path."""
         points = self.trials.points
         varying = varying_arguments(self._work.fit, self._work.options)

@@ -18,11 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from .._model.convergence import ConvergenceWarning, DisorderedThresholdsWarning
+from .._model.convergence import HELD_BY_MODELS
 from .work import Outcome, Task, Work
-
-# What is recorded of every fit, and so not warned of
-_RECORDED = (ConvergenceWarning, DisorderedThresholdsWarning)
 
 _published: dict[str, Work] = {}
 
@@ -139,5 +136,5 @@ def run_task(
 
 def ignore_recorded_warnings() -> None:
     """Ignore what every outcome records, until the filters are restored."""
-    for category in _RECORDED:
+    for category in HELD_BY_MODELS:
         warnings.simplefilter("ignore", category)
