@@ -52,7 +52,7 @@ class Method:
     atol: float = 1e-4
     # Options that end the fit at its limit of iterations, and what the warning advises.
     brief: Mapping[str, Any] = field(default_factory=lambda: {"max_iter": 1})
-    advice: str = "raise max_iter or tol"
+    advice: str = "raise max_iter or tol$"
     missing: str = "pearson"  # NaN goes with that kernel only; or "always"
     whole_weights: bool = False  # a weight is 0, or 1 and more
     whole_C: bool = True  # weights times a factor is another problem
@@ -107,6 +107,7 @@ def svor(name: str, fit: Callable[..., Any]) -> Method:
         rules=PROBABLE,
         precise={"tol": 1e-8},
         brief={"max_iter": 1, "C": 30.0},
+        advice="raise max_iter or tol, or lower C$",
         endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
         starts=True,
         threaded=(
@@ -126,6 +127,7 @@ def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
         takes=DUAL | {"rank"},
         rules=("nearest", "mode", "median", "cost"),
         brief={"max_iter": 1, "C1": 30.0},
+        advice="raise max_iter or tol, or lower C$",
         endless={"C1": 1e5, "gamma": 1.0, **endless},
         **fields,
     )
@@ -246,7 +248,7 @@ METHODS = [
         foreign=frozenset({"max_iter"}),
         precise=None,
         brief={"n_epochs": 0.01, "tol": 1e-9},
-        advice="raise n_epochs or tol, or use another solver",
+        advice="raise n_epochs or tol, or use another solver$",
         endless={"n_epochs": 1e9, "tol": 1e-300},
         threaded=((5000, {"n_epochs": 0.02, "batch_size": 600}),),
     ),

@@ -146,6 +146,9 @@ def test_reversed_ranks_mirror_the_model(method):
     f, g = (method.numbers(m, X) for m in (a, b))
     mirrored = -g if g.ndim == 1 else -g[:, ::-1]
     assert_allclose(f, mirrored, atol=method.atol, rtol=method.atol)
+    if hasattr(a, "thresholds"):
+        mirrored = -b.thresholds[::-1]
+        assert_allclose(a.thresholds, mirrored, atol=10 * method.atol)
     differ = a.predict(X) != -b.predict(X)  # where a row lies between two labels
     assert differ.mean() < 0.1
 
@@ -362,6 +365,8 @@ def test_the_same_kernel_in_every_form(method, name, kernel, gamma):
     for X_form, new_form, form, at in forms:
         model = method(X_form, y, **{**options, **form})
         assert_allclose(method.numbers(model, new_form, **at), f, atol=atol)
+        if hasattr(model, "thresholds"):
+            assert_allclose(model.thresholds, expected.thresholds, atol=atol)
         if method.rules[0] != "nearest":  # ties of two ranks
             labels = model.predict(new_form, **at)
             assert (labels == expected.predict(new)).mean() > 0.9
