@@ -16,6 +16,13 @@ from ._model.files import Storable
 from ._model.model import Model
 from ._numerics.imputation import low_rank
 
+__all__ = ["Binning", "StandardizedModel", "Standardizer", "impute_low_rank"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
 

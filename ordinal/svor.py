@@ -684,14 +684,16 @@ def _thresholds(
         rounding = 1e-12 * sums[:, :, -1:]
         first = (sums < below - rounding).sum(axis=2)
         last = (sums < below + rounding).sum(axis=2)
-        return 0.5 * (at(v, first) + at(v, np.minimum(last, v.shape[2] - 1)))
+        return np.asarray(
+            0.5 * (at(v, first) + at(v, np.minimum(last, v.shape[2] - 1)))
+        )
     C, price = C[:, None, None], unit.price[:, None]
     none, end = np.zeros((*v.shape[:2], 1)), np.full((*v.shape[:2], 1), np.inf)
     v, through = np.concatenate([v, end], axis=2), np.concatenate([sums, end], axis=2)
     # the slope is >= 0 right of v[k], but not right of v[k - 1]
     k = (price * v + C * through >= C * below).argmax(axis=2)
     left_of = at(np.concatenate([none, sums], axis=2), k)[:, :, None]
-    return np.minimum((C * (below - left_of) / price)[:, :, 0], at(v, k))
+    return np.asarray(np.minimum((C * (below - left_of) / price)[:, :, 0], at(v, k)))
 
 
 # Warm start
@@ -753,7 +755,7 @@ def _feasible(g: np.ndarray, program: Program) -> np.ndarray:
     return restore_sums(g, lo, hi, total)
 
 
-def _keys(X, support) -> list:
+def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:
     """What a row is known by: its number for a precomputed kernel, else its bytes."""
     if not isinstance(support, CSR) and support.ndim == 1:
         return support.tolist() if X is support else list(range(len(X)))

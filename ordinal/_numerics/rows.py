@@ -43,10 +43,10 @@ def inner_products(
         out = np.empty((len(A), len(B)))
     out[:] = 0.0
     if isinstance(B, CSR) and B.data.size < _SPARSE * len(B) * B.shape[1]:
-        columns = np.zeros((2, A.shape[1]), np.int64)
+        start, size = np.zeros((2, A.shape[1]), np.int64)
         row, value = np.empty(B.data.size, np.int32), np.empty(B.data.size)
         _kernel_values.csr_times_csr(
-            *_parts(A), *_parts(B), columns[0], columns[1], row, value, out
+            *_parts(A), *_parts(B), start, size, row, value, out
         )
         return out
     # dense columns of B at a time, few enough that they stay near 32 MB
