@@ -7,7 +7,8 @@ no Python module of ours. An import is counted once for each pair of modules, wh
 in the file it stands; a package's __init__.py counts as the package. The level of a
 module is one more than the highest level of what it imports, and modules that import
 one another in a circle share a level. An import is upwards if the layers in
-pyproject.toml put the importer below what it imports.
+pyproject.toml put the importer below what it imports. A room is a folder of `ordinal/`
+or a module at its top; the levels of rooms are counted as those of modules.
 """
 
 import argparse
@@ -73,6 +74,20 @@ def layers(root: Path) -> list[set[str]]:
     return [{name.strip() for name in row.split("|")} for row in rows]
 
 
+def room(module: str) -> str:
+    """The folder, or the public module, in which a module lies; how a fit is watched
+    is a room of its own, on which the numerics stand."""
+    parts = module.split(".")
+    if parts[1:] in (["_model", "convergence"], ["_model", "monitor"]):
+        return "_model.convergence, _model.monitor"
+    return parts[1] if len(parts) > 1 else module
+
+
+def layer(module: str) -> str:
+    """The name among the layers; what is watched stands on _input alone."""
+    return "_input" if "," in room(module) else room(module)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -82,22 +97,24 @@ def main() -> None:
     args = parser.parse_args()
 
     graph = imports(args.root)
-    rank = {name: -i for i, names in enumerate(layers(args.root)) for name in names}
-
-    def layer(module: str) -> int | None:
-        parts = module.split(".")
-        # convergence and monitor are what _numerics stands on
-        if parts[1:] in (["_model", "convergence"], ["_model", "monitor"]):
-            return rank.get("_input")
-        return rank.get(parts[1]) if len(parts) > 1 else None
-
     edges = [(a, b) for a in sorted(graph) for b in sorted(graph[a])]
-    known = [(a, b) for a, b in edges if None not in (layer(a), layer(b))]
-    upwards = [(a, b) for a, b in known if layer(a) < layer(b)]
+    rank = {name: -i for i, names in enumerate(layers(args.root)) for name in names}
+    upwards = [
+        (a, b) for a, b in edges
+        if {layer(a), layer(b)} <= rank.keys() and rank[layer(a)] < rank[layer(b)]
+    ]  # fmt: skip
     print(f"{len(graph)} modules, {len(edges)} imports, {len(upwards)} of them upwards")
     level = levels(graph)
     circle = sorted(a for a, below in reached(graph).items() if a in below)
     print(f"{max(level.values())} levels, {len(circle)} modules in circles", *circle)
+
+    rooms: dict[str, set[str]] = {room(a): set() for a in graph}
+    for a, b in edges:
+        rooms[room(a)] |= {room(b)} - {room(a)}
+    level = levels(rooms)
+    count = sum(map(len, rooms.values()))
+    print(f"{len(rooms)} rooms, {count} imports between them, on", end=" ")
+    print(f"{max(level.values())} levels")
     for i in range(max(level.values()), 0, -1):
         print(f"{i:3}  {' '.join(sorted(m for m in level if level[m] == i))}")
     for a, b in edges if args.edges else upwards:
