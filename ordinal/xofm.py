@@ -37,9 +37,9 @@ The paper calls (P) convex, and its Proposition 1, L <= R, holds for rows in ord
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -48,7 +48,6 @@ from ._input.checks import (
     check_count,
     check_nonnegative,
     check_positive,
-    resolve_rng,
 )
 from ._input.columns import (
     Categories,
@@ -58,10 +57,11 @@ from ._input.columns import (
 )
 from ._input.problem import Problem
 from ._input.sparse import frozen
+from ._input.types import ArrayLike, Labels, MatrixLike, Rng
 from ._model.convergence import Convergence
+from ._model.entry import Callback, Entry, enter
 from ._model.folds import held_out_size, hold_out
 from ._model.model import Model, read_for
-from ._model.monitor import State
 from ._model.rules import cost_of_rule, decide
 from ._numerics.threads import resolve_n_threads
 from ._pieces.explanations import Explained, Interaction, Named, ScoreFunction
@@ -79,6 +79,13 @@ from ._pieces.objective import (
 )
 from ._pieces.quasi_newton import quasi_newton
 from ._pieces.stochastic import stochastic_descent
+
+__all__ = ["Interaction", "Named", "ScoreFunction", "XofmModel", "fit_xofm"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
@@ -157,12 +164,12 @@ class XofmModel(Model):
         W, k = packed(self.u, self.V), self.V.shape[1]
         return Explained(self._layout, self._names, tuple(at), W, k, self.centre)
 
-    def _rows(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _rows(self, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
         Z = read_for(self, X, missing=True, categories=self.categories)
         assert isinstance(Z, np.ndarray)
         return self._layout.locate(Z)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """The score U(x), which increases with the rank.
 
         Parameters
@@ -185,7 +192,7 @@ class XofmModel(Model):
         table = self._layout.table(packed(self.u, self.V))
         return scores(node, share, table, resolve_n_threads(None))[0]
 
-    def predict_interval(self, X: Any) -> np.ndarray:
+    def predict_interval(self, X: MatrixLike) -> np.ndarray:
         """The labels [L, R] between which each row lies, by Definition 4.
 
         L is the highest rank with a training row that scores no more, R the lowest with
@@ -202,9 +209,9 @@ class XofmModel(Model):
         -------
         (n, 2) array of labels, of the type of `classes`
         """
-        return self.classes[self._interval(self.decision_function(X))]
+        return np.asarray(self.classes[self._interval(self.decision_function(X))])
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Shares of the ranks in the interval, by Definition 5.
 
         kappa_h is the share of the training rows of other ranks that rank h agrees
@@ -233,9 +240,15 @@ class XofmModel(Model):
         for far_enough in (lambda U: self._kappa(U, 0.0), lambda U: 1.0):
             none = ~P.any(axis=1)
             P[none] = np.where(inside[none], far_enough(U[none]), 0.0)
-        return P / P.sum(axis=1, keepdims=True)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
 
-    def predict(self, X: Any, *, rule: str = "mode", cost: Any = None) -> np.ndarray:
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["mode", "median", "cost"] = "mode",
+        cost: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Labels by a rule.
 
         Parameters
@@ -259,10 +272,8 @@ class XofmModel(Model):
             As `decision_function`, and for a rule or cost that is not as above.
         """
         rules = "mode", "median", "cost"
-        k = np.arange(self.classes.size)
-        absolute = np.abs(np.subtract.outer(k, k)).astype(float)
-        table = cost_of_rule(rule, rules, cost, absolute, k.size)
-        return self.classes[decide(self.predict_proba(X), rule, table)]
+        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
+        return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
 
     def _interval(self, U: np.ndarray) -> np.ndarray:
         """Ranks of the ends of the interval of each score, (n, 2)."""
@@ -285,7 +296,7 @@ class XofmModel(Model):
             above[:, h] = total[h] - mass[far]
         lower = np.cumsum(below, axis=1) - below
         higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
-        return (lower + higher) / (total.sum() - total)
+        return np.asarray((lower + higher) / (total.sum() - total))
 
     # Explanations
 
@@ -351,7 +362,7 @@ class XofmModel(Model):
             check_count(top=top)
         return self._explained.interactions(top)
 
-    def contributions(self, X: Any) -> Named:
+    def contributions(self, X: MatrixLike) -> Named:
         """What the score of each row is made of.
 
         Parameters
@@ -392,11 +403,11 @@ class XofmModel(Model):
 
 
 def fit_xofm(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: Labels,
     *,
     n_intervals: int | Sequence[int] = 4,
-    breakpoints: str = "equal",
+    breakpoints: Literal["equal", "quantile"] = "equal",
     n_factors: int = 4,
     tau: float = 1.0,
     lambda_main: float = 1e-3,
@@ -404,19 +415,19 @@ def fit_xofm(
     early_stopping: float | None = None,
     monotone: Mapping[str, int] | Sequence[int] | None = None,
     categorical: Sequence[str | int] = (),
-    solver: str = "lbfgs",
+    solver: Literal["lbfgs", "sgd"] = "lbfgs",
     learning_rate: float | None = None,
     n_epochs: float | None = None,
     batch_size: int | None = None,
     init_scale: float = 0.1,
-    sample_weight: Any = None,
-    classes: Sequence | None = None,
-    rng: int | np.random.Generator = 0,
+    sample_weight: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: Rng = 0,
     n_threads: int | None = None,
     tol: float | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
-    callback: Callable[[State], object] | None = None,
+    callback: Callback | None = None,
 ) -> XofmModel:
     """Fit an explainable ordinal factorization model.
 
@@ -520,77 +531,61 @@ def fit_xofm(
     """
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
     check_positive(tau=tau, init_scale=init_scale)
-    check_nonnegative(
-        n_factors=n_factors, lambda_main=lambda_main, lambda_pair=lambda_pair
-    )
-    if n_factors:
-        check_count(n_factors=n_factors)
-    if early_stopping is not None and not (
-        isinstance(early_stopping, float) and 0 < early_stopping < 1
-    ):
-        raise ValueError(
-            f"early_stopping must be a share between 0 and 1, or None, got "
-            f"{early_stopping!r}"
-        )
-    n_threads = resolve_n_threads(n_threads)
+    check_nonnegative(lambda_main=lambda_main, lambda_pair=lambda_pair)
+    k = _factor_count(n_factors)
     options = _solver_options(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
         n_epochs=n_epochs, batch_size=batch_size,
     )  # fmt: skip
-    rng = resolve_rng(rng)
-    monitor = HeldOutMonitor("fit_xofm", options.pop("tol"), callback, max_time)
     categories = column_categories(X, categorical)
-    problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, missing=True,
-        categories=categories,
+    entry = enter(
+        "fit_xofm", X, y, tol=options.pop("tol"), classes=classes,
+        sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
+        callback=callback, missing=True, categories=categories, watch=HeldOutMonitor,
     )  # fmt: skip
-    Z = problem.X
-    assert isinstance(Z, np.ndarray)
+    problem, monitor = entry.problem, cast(HeldOutMonitor, entry.monitor)
     intervals = _intervals(n_intervals, problem.n_features)
-    names = problem.feature_names or default_names(problem.n_features)
-    sign = _signs(monotone, names, categories)
-
-    is_number = [labels is None for labels in categories]
-    order = np.argsort(problem.rank, kind="stable")
-    order = order[problem.weight[order] > 0]
-    Z, weight = Z[order], problem.weight[order]
-    weight = weight / weight.max()  # products then neither overflow nor vanish together
-    knots = make_knots(Z, weight, is_number, intervals, breakpoints)
-    layout = Layout.of(knots, categories, sign < 0)
-    rows = Rows(*layout.locate(Z), problem.rank[order], weight)
-    part, held = _hold_out(rows, early_stopping, rng)
-    if held is not None:
-        monitor.watch(layout, PairLoss(held, tau, n_threads))
-    bounds = Bounds.of(layout, sign)
-    W = initial_pieces(layout, part, bounds, int(n_factors), init_scale, rng)
-    penalty = np.full(W.shape[1], float(lambda_pair))
-    penalty[0] = lambda_main
-    objective = Objective(layout, PairLoss(part, tau, n_threads), bounds, penalty)
+    sign = _signs(monotone, problem, categories)
+    layout, rows = _laid_out(problem, categories, sign, intervals, breakpoints)
+    train = rows
+    if early_stopping is not None:
+        train, held = _hold_out(rows, early_stopping, entry.rng)
+        monitor.watch(layout, PairLoss(held, tau, entry.n_threads))
+    loss, bounds = PairLoss(train, tau, entry.n_threads), Bounds.of(layout, sign)
+    penalty = packed(np.array([lambda_main]), np.full((1, k), lambda_pair))[0]
+    objective = Objective(layout, loss, bounds, penalty)
+    W = initial_pieces(objective, k, init_scale, entry.rng)
     if solver == "sgd":
-        found = stochastic_descent(objective, W, monitor, rng=rng, **options)
+        found = stochastic_descent(objective, W, monitor, rng=entry.rng, **options)
     else:
         found = quasi_newton(objective, W, monitor, **options)
-
-    fill_unseen(layout, part, found.W)
-    model = _model(
-        problem, categories, sign, rows, objective, int(n_factors), found, monitor
-    )
+    model = _model(entry, categories, sign, rows, objective, k, found)
     model.convergence.warn_unless_converged("fit_xofm")
     return model
 
 
+def _laid_out(
+    problem: Problem, categories: Categories, sign: np.ndarray, intervals: list[int],
+    breakpoints: str,
+) -> tuple[Layout, Rows]:  # fmt: skip
+    """The pieces, and the rows of positive weight by rank."""
+    order = np.argsort(problem.rank, kind="stable")
+    order = order[problem.weight[order] > 0]
+    X, weight = np.asarray(problem.X)[order], problem.weight[order]
+    weight = weight / weight.max()  # products then neither overflow nor vanish together
+    is_number = [labels is None for labels in categories]
+    knots = make_knots(X, weight, is_number, intervals, breakpoints)
+    layout = Layout.of(knots, categories, sign < 0)
+    return layout, Rows(*layout.locate(X), problem.rank[order], weight)
+
+
 def _model(
-    problem: Problem,
-    categories: Categories,
-    sign: np.ndarray,
-    rows: Rows,
-    objective: Objective,
-    n_factors: int,
-    found: Solution,
-    monitor: HeldOutMonitor,
-) -> XofmModel:
+    entry: Entry, categories: Categories, sign: np.ndarray, rows: Rows,
+    objective: Objective, n_factors: int, found: Solution,
+) -> XofmModel:  # fmt: skip
     """The model of the pieces found, with the scores of all rows."""
-    layout, loss = objective.layout, objective.loss
+    problem, layout, loss = entry.problem, objective.layout, objective.loss
+    fill_unseen(layout, loss.rows, found.W)
     table = layout.table(found.W)
     U, _ = scores(rows.node, rows.share, table, loss.n_threads)
     order = np.lexsort((U, rows.rank))
@@ -615,10 +610,10 @@ def _model(
             status=found.status,
             n_iter=found.n_iter,
             violation=found.violation,
-            tol=monitor.tol,
+            tol=entry.tol,
             primal=found.value,
             dual=None,
-            seconds=monitor.seconds,
+            seconds=entry.monitor.seconds,
         ),
     )
 
@@ -626,12 +621,12 @@ def _model(
 # What the arguments say
 
 
-def _hold_out(
-    rows: Rows, share: float | None, rng: np.random.Generator
-) -> tuple[Rows, Rows | None]:
+def _hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Rows to train on, and a share of each rank that is held out."""
-    if share is None:
-        return rows, None
+    if not (isinstance(share, float) and 0 < share < 1):
+        raise ValueError(
+            f"early_stopping must be a share between 0 and 1, or None, got {share!r}"
+        )
     rank = np.unique(rows.rank, return_inverse=True)[1]
     held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
@@ -640,6 +635,13 @@ def _hold_out(
             f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
         )
     return rows.take(train), rows.take(test)
+
+
+def _factor_count(n_factors: Any) -> int:
+    check_nonnegative(n_factors=n_factors)
+    if n_factors:
+        check_count(n_factors=n_factors)
+    return int(n_factors)
 
 
 def _solver_options(solver: str, **given: Any) -> dict[str, Any]:
@@ -668,8 +670,9 @@ def _intervals(n_intervals: Any, d: int) -> list[int]:
     return [int(value) for value in values]
 
 
-def _signs(monotone: Any, names: tuple[str, ...], categories: Categories) -> np.ndarray:
+def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarray:
     """-1, 0 or 1 of every feature, (d,) int8."""
+    names = problem.feature_names or default_names(problem.n_features)
     sign = np.zeros(len(names), np.int8)
     if monotone is None:
         return sign

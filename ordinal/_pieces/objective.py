@@ -177,16 +177,16 @@ def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def initial_pieces(
-    layout: Layout, rows: Rows, bounds: Bounds, n_factors: int, scale: float,
-    rng: np.random.Generator,
-) -> np.ndarray:  # fmt: skip
+    objective: Objective, n_factors: int, scale: float, rng: np.random.Generator
+) -> np.ndarray:
     """u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
+    layout, bounds = objective.layout, objective.bounds
     V = scale * rng.standard_normal((layout.n_pieces, n_factors))
     W = packed(np.zeros(layout.n_pieces), V)
     if bounds.factors:
         W = np.abs(W)
     W[:, 0] = np.where(bounds.squared, scale**2, 0)
-    W[layout.unseen(rows.mass(layout))] = 0
+    W[layout.unseen(objective.loss.rows.mass(layout))] = 0
     return W
 
 

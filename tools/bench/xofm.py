@@ -38,6 +38,7 @@ def objective(X, y, n_intervals, n_factors):
         PairLoss,
         Rows,
         initial_pieces,
+        packed,
     )
 
     order = np.argsort(y, kind="stable")
@@ -49,10 +50,11 @@ def objective(X, y, n_intervals, n_factors):
     rows = Rows(*layout.locate(problem.X), problem.rank, weight)
     bounds = Bounds.of(layout, np.zeros(d, np.int8))
     rng = np.random.default_rng(1)
-    W = initial_pieces(layout, rows, bounds, n_factors, 0.1, rng)
+    penalty = packed(np.full(1, 1e-3), np.full((1, n_factors), 1e-3))[0]
+    objective = Objective(layout, PairLoss(rows, 1.0, 1), bounds, penalty)
+    W = initial_pieces(objective, n_factors, 0.1, rng)
     W[:, 0] = 0.1 * rng.standard_normal(len(W))
-    penalty = np.full(W.shape[1], 1e-3)
-    return Objective(layout, PairLoss(rows, 1.0, 1), bounds, penalty), W
+    return objective, W
 
 
 def gradient(args):
