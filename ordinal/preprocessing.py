@@ -168,7 +168,8 @@ class StandardizedModel(Model):
         lines = {"model": type(self.model).__name__}
         if isinstance(self.model, Model):
             # slots make another class of this one, which super() does not know
-            lines |= super(StandardizedModel, self)._summary()
+            own = super(StandardizedModel, self)._summary()
+            lines |= self.model._summary() | own
         return lines
 
     @property

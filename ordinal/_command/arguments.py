@@ -83,14 +83,8 @@ def _add_compare(commands: Any, table: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--seed", type=int, metavar="N", help="of the hold-outs (default: 0)"
     )
-    command.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="METHOD.ARG=VALUE",
-        help="argument of a method, such as npsvor.C1=10",
-    )
+    about = "argument of a method, such as npsvor.C1=10"
+    _add_settings(command, "METHOD.ARG=VALUE", about)
     command.set_defaults(run=compare)
 
 
@@ -101,14 +95,7 @@ def _add_fit(commands: Any, table: argparse.ArgumentParser) -> None:
     command.add_argument("data", metavar="DATA", help="CSV or CSV.gz")
     command.add_argument("--method", choices=METHODS, required=True)
     command.add_argument("--out", required=True, metavar="MODEL.npz")
-    command.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="ARG=VALUE",
-        help="argument of the method, such as C1=10",
-    )
+    _add_settings(command, "ARG=VALUE", "argument of the method, such as C1=10")
     command.set_defaults(run=fit)
 
 
@@ -124,6 +111,12 @@ def _add_predict(commands: Any) -> None:
     )
     command.add_argument("--out", metavar="FILE", help="default: standard output")
     command.set_defaults(run=predict)
+
+
+def _add_settings(command: argparse.ArgumentParser, form: str, help: str) -> None:
+    command.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar=form, help=help
+    )
 
 
 def _size(text: str) -> int | float:

@@ -114,8 +114,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     Returns
     -------
     Model
-        Of the class that was saved, with read-only arrays. Where a `Standardizer` or a
-        `Binning` was saved, it is that.
+        Of the class that was saved, with read-only arrays. Where a `Standardizer`, a
+        `Binning`, a `Selection` or a `Nested` was saved, it is that.
 
     Raises
     ------

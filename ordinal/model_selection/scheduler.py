@@ -44,13 +44,12 @@ def run(
         with Workers(work, placement) as workers, warnings.catch_warnings():
             ignore_recorded_warnings()
             try:
-                schedule.run(workers.submit)
+                return schedule.run(workers.submit)
             except BaseException:
                 schedule.cancel()
                 raise
     finally:
         progress.close()
-    return schedule.results
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +72,9 @@ class Schedule(Generic[R]):
         self._to_do: deque[Entry] = deque()
         self._awaited = [0] * len(jobs)  # outcomes, before a job can go on
 
-    @property
-    def results(self) -> list[R]:
-        """Of all jobs, in their order."""
-        return [self._results[number] for number in range(len(self._jobs))]
-
-    def run(self, submit: Callable[..., Future[Any]]) -> None:
-        """Submit tasks and tell the jobs of their outcomes, until no job has more."""
+    def run(self, submit: Callable[..., Future[Any]]) -> list[R]:
+        """Submit tasks and tell the jobs of their outcomes, until no job has more; the
+        results of all jobs, in their order."""
         for number in reversed(range(len(self._jobs))):
             self._advance(number)
         while self._to_do or self._under_way:
@@ -92,6 +87,7 @@ class Schedule(Generic[R]):
                     self._under_way[submit(entry.task, with_work=True)] = entry
                 else:
                     self._finish(entry, outcomes)
+        return [self._results[number] for number in range(len(self._jobs))]
 
     def cancel(self) -> None:
         """Cancel what has not begun."""

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from .._model.convergence import HELD_BY_MODELS
 from .work import Outcome, Task, Work
 
-_published: dict[str, Work] = {}
+_published: dict[str, Work] = {}  # where tasks in this process find their work
 
 
 class Executor(Protocol):
@@ -74,7 +74,7 @@ class Workers:
 
     def __enter__(self) -> Workers:
         self._work.stop = threading.Event()
-        publish(self._key, self._work)
+        _published[self._key] = self._work
         if self._pickled:
             self._path = str(Path(tempfile.mkdtemp(prefix="ordinal-"), "work"))
             Path(self._path).write_bytes(self._pickled)
@@ -92,26 +92,13 @@ class Workers:
             self._work.stop.set()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-        withdraw(self._key)
+        _published.pop(self._key, None)
         if self._path:
             shutil.rmtree(Path(self._path).parent, ignore_errors=True)
 
 
-def publish(key: str, work: Work) -> None:
-    """Let tasks in this process find the work; `withdraw` lets go of it."""
-    _published[key] = work
-
-
-def withdraw(key: str) -> None:
-    _published.pop(key, None)
-
-
 def run_task(
-    key: str,
-    path: str,
-    task: Task,
-    n_threads: int | None,
-    pickled: bytes | None = None,
+    key: str, path: str, task: Task, n_threads: int | None, pickled: bytes | None = None
 ) -> list[Outcome] | None:
     """What is submitted to an executor; None asks for the work to be sent as well."""
     work = _published.get(key)
@@ -123,9 +110,8 @@ def run_task(
                 return None
         loaded: Work = pickle.loads(pickled)
         for old in list(_published)[:-1]:  # a worker serves one search after the other
-            withdraw(old)
-        publish(key, loaded)
-        work = loaded
+            _published.pop(old, None)
+        _published[key] = work = loaded
     if work.stop is None and threading.current_thread() is threading.main_thread():
         # of a process pool; filters are not for other threads to touch
         with warnings.catch_warnings():
