@@ -47,6 +47,12 @@ class Polynomial:
     coef0 : float >= 0, default 1.0
         At 0 only the products of exactly `degree` features remain; below 0 the kernel
         would not be positive semi-definite.
+
+    Examples
+    --------
+    >>> from ordinal.kernels import Polynomial
+    >>> float(Polynomial(2)([[1.0, 2.0]], [[3.0, 4.0]])[0, 0])  # (11 + 1)^2
+    144.0
     """
 
     degree: int = 3
