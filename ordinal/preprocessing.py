@@ -175,8 +175,7 @@ class StandardizedModel(Model):
     @property
     def classes(self) -> np.ndarray:
         """(r,) labels in rank order."""
-        classes: np.ndarray = self.model.classes
-        return classes
+        return np.asarray(self.model.classes)
 
     @property
     def convergence(self) -> Convergence:
@@ -197,19 +196,15 @@ class StandardizedModel(Model):
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
         given; errors as for `Standardizer` and of the model."""
-        labels: np.ndarray = self.model.predict(self.standardizer.transform(X), **rule)
-        return labels
+        return np.asarray(self.model.predict(self.standardizer.transform(X), **rule))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """What `model.predict_proba` gives for the rows of raw `X`."""
-        P: np.ndarray = self.model.predict_proba(self.standardizer.transform(X))
-        return P
+        return np.asarray(self.model.predict_proba(self.standardizer.transform(X)))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """What `model.decision_function` gives for the rows of raw `X`."""
-        scaled = self.standardizer.transform(X)
-        values: np.ndarray = self.model.decision_function(scaled)
-        return values
+        return np.asarray(self.model.decision_function(self.standardizer.transform(X)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

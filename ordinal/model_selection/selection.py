@@ -113,8 +113,7 @@ class Selection(Storable):
     @property
     def mean(self) -> np.ndarray:
         """(p,) mean score of each point over the folds; nan if a fit failed."""
-        mean: np.ndarray = self.scores.mean(axis=1)
-        return mean
+        return np.asarray(self.scores.mean(axis=1))
 
     @property
     def standard_error(self) -> np.ndarray:
@@ -139,8 +138,7 @@ class Selection(Storable):
     @property
     def classes(self) -> np.ndarray:
         """(r,) labels of the refitted model in rank order."""
-        classes: np.ndarray = self._fitted().classes
-        return classes
+        return np.asarray(self._fitted().classes)
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -151,18 +149,15 @@ class Selection(Storable):
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels for the rows of raw `X` by the refitted model; ValueError if
         there is none."""
-        labels: np.ndarray = self._fitted().predict(X, **rule)
-        return labels
+        return np.asarray(self._fitted().predict(X, **rule))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """What the refitted model's `predict_proba` gives for the rows of raw `X`."""
-        P: np.ndarray = self._fitted().predict_proba(X)
-        return P
+        return np.asarray(self._fitted().predict_proba(X))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """What the refitted model's `decision_function` gives for raw `X`."""
-        values: np.ndarray = self._fitted().decision_function(X)
-        return values
+        return np.asarray(self._fitted().decision_function(X))
 
     def table(self) -> dict[str, np.ndarray]:
         """Columns of p entries: stage, every argument, mean, standard error, the score

@@ -93,7 +93,5 @@ class Trials:
 def standard_error(scores: np.ndarray) -> np.ndarray:
     """(p,) of the mean over the k columns; 0 if there is one column only."""
     k = scores.shape[1]
-    if k == 1:
-        return np.zeros(len(scores))
-    error: np.ndarray = scores.std(axis=1, ddof=1) / np.sqrt(k)
-    return error
+    deviation = scores.std(axis=1, ddof=1) if k > 1 else np.zeros(len(scores))
+    return np.asarray(deviation / np.sqrt(k))
