@@ -1,5 +1,6 @@
 """What every `fit_*` takes from its callers, and refuses, over registry.py."""
 
+import importlib.resources
 import inspect
 import re
 
@@ -198,6 +199,7 @@ BAD = [  # (X, y, options, error, message)
         ValueError,
         r"^y needs at least 2 classes with",
     ),
+    (X2, Y2, {"sample_weight": [0, 0]}, ValueError, "^sample_weight must not be zero"),
     (X2, Y2, {"rng": -1}, ValueError, "^rng must be None, an integer >= 0 or .*got -1"),
     (X2, Y2, {"rng": "x"}, ValueError, "^rng must be None, an integer .*, got 'x'$"),
     (X2, Y2, {"callback": 1}, TypeError, "^callback must be callable or None, got 1$"),
@@ -279,7 +281,7 @@ def test_probability_is_a_flag(method, value, calls):
     ("value", "error", "message"),
     [
         ({2: 1.0}, ValueError, "^class_weight names 2"),
-        ({0: -1.0}, ValueError, "^class_weight"),
+        ({0: -1.0}, ValueError, r"^class_weight\[0\] must be .*, got -1.0$"),
         ({0: np.nan}, ValueError, "^class_weight"),
         ("even", (ValueError, TypeError), "^class_weight"),
         ([1.0, 2.0], (ValueError, TypeError), "^class_weight"),
@@ -323,10 +325,15 @@ def test_kernels_that_make_no_sense_are_refused(method):
         (3, TypeError, "^kernel must be a name or a callable"),
         (kernels.RBF, TypeError, "^kernel must be a name or a callable"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), ValueError, "must be finite"),
-        (lambda A, B: np.ones((1, len(B))), ValueError, "shape"),
+        (lambda A, B: np.ones(len(A)), ValueError, "shape"),
+        (lambda A, B: 1j * np.ones((len(A), len(B))), TypeError, "real numbers, got d"),
     ]:
         with pytest.raises(error, match=message):
             method(X40, Y40, kernel=kernel)
+    with pytest.raises(
+        TypeError, match=r"^CSR rows go with the linear, polynomial and"
+    ):
+        method(sparse.csr_array(X40), Y40, kernel=lambda A, B: A @ B.T)
     K = kernels.RBF(0.3)(X40, X40)
     uneven = K.copy()
     uneven[0, 1] += 1
@@ -340,11 +347,29 @@ def test_kernels_that_make_no_sense_are_refused(method):
 
 
 @which(takes="kernel")
+def test_a_kernel_is_checked_at_every_prediction(method):
+    broken = []
+    model = method(X40, Y40, kernel=lambda A, B: A @ B.T * (np.nan if broken else 1))
+    model.predict(X40)
+    broken.append(True)
+    with pytest.raises(ValueError, match="kernel values must be finite"):
+        model.predict(X40)
+    model = method(kernels.RBF(0.3)(X40, X40), Y40, **PRECOMPUTED)
+    diagonal = {"diagonal": np.ones(3)} if method.needs_diagonal else {}
+    with pytest.raises(
+        ValueError, match="X has 3 features, the model was fitted on 40"
+    ):
+        model.predict(np.eye(3), **diagonal)
+
+
+@which(takes="kernel")
 def test_gamma_is_checked(method):
     if "gamma" not in inspect.signature(method.fit).parameters:
         return
     with pytest.raises(ValueError, match=r"^gamma must be a positive finite number"):
         method(X2, Y2, gamma=0.0)
+    with pytest.raises(ValueError, match=r"^gamma must be one of 'scale', 'auto'"):
+        method(X2, Y2, gamma="wide")
     with pytest.raises(ValueError, match="no effect"):
         method(X2, Y2, kernel="linear", gamma=1.0)
 
@@ -371,6 +396,7 @@ def test_new_rows_are_checked_by_every_prediction(method):
                 "^column 0 of X must hold real numbers, got 'a'",
             ),
             ([[1j] * 3], TypeError, "^X must hold real numbers"),
+            ([[np.inf, None, 0.0]], ValueError, "^X must be finite.*bad row is 0"),
             (np.ma.array(X40, mask=X40 > 0), TypeError, "^X is a masked array"),
         ]:
             with pytest.raises(error, match=message):
@@ -378,6 +404,33 @@ def test_new_rows_are_checked_by_every_prediction(method):
 
 
 # The interface
+
+
+def public_callables():
+    for name in ordinal.__all__:
+        thing = getattr(ordinal, name)
+        if inspect.isclass(thing):
+            for method, function in vars(thing).items():
+                if inspect.isfunction(function) and not method.startswith("_"):
+                    yield f"{name}.{method}", function
+        elif inspect.isfunction(thing):
+            yield name, thing
+
+
+@pytest.mark.parametrize(
+    "function", [pytest.param(f, id=name) for name, f in public_callables()]
+)
+def test_the_public_interface_is_annotated_and_documented(function):
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        if parameter.name != "self":
+            assert parameter.annotation is not parameter.empty, parameter
+    assert signature.return_annotation is not signature.empty
+    assert function.__doc__
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (importlib.resources.files("ordinal") / "py.typed").is_file()
 
 
 @every_method

@@ -21,6 +21,8 @@ from .._solvers import _kernel_values
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
 from .choice import NAMED, Kernel
 
+_NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
+
 
 def values_of(kernel: Kernel, A: Rows, B: Rows) -> np.ndarray:
     """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
@@ -47,6 +49,8 @@ def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
         return squared_norms(z_scores(X))
     if isinstance(kernel, Polynomial):
         return (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
+    if isinstance(X, CSR):
+        raise TypeError(_NOT_CSR)
     out = np.empty(n)
     for start in range(0, n, 64):  # a callable gives blocks; small ones waste little
         rows = slice(start, min(start + 64, n))
@@ -88,9 +92,7 @@ class Evaluator:
             self._bb = self._aa if B is A else squared_norms(B)
         elif not isinstance(kernel, Linear | Polynomial | Precomputed):
             if isinstance(A, CSR) or isinstance(B, CSR):
-                raise TypeError(
-                    "CSR rows go with the linear, polynomial and RBF kernels only"
-                )
+                raise TypeError(_NOT_CSR)
 
     def tile(
         self,
