@@ -9,13 +9,13 @@ from .._model.monitor import Monitor
 from .layout import Layout
 from .objective import Objective, PairLoss
 
-_PATIENCE = 10  # looks at the held-out rows without a better one
+_PATIENCE = 10  # evaluations on the held-out rows without a better one
 
 
 class HeldOutMonitor(Monitor):
     """A monitor that also ends a fit when held-out rows are no longer predicted better.
 
-    A solver leaves the pieces to look at in `latest` before it asks to go on.
+    A solver leaves the pieces to judge in `latest` before it asks to go on.
 
     Attributes
     ----------
@@ -29,12 +29,12 @@ class HeldOutMonitor(Monitor):
     best: np.ndarray | None = None
 
     def watch(self, layout: Layout, held: PairLoss) -> None:
-        """Look at these rows from now on."""
+        """Evaluate on these rows from now on."""
         self._layout, self._held = layout, held
         self._least, self._since = np.inf, 0
 
-    def look(self) -> bool:
-        """Judge the latest pieces; whether to stop."""
+    def judge(self) -> bool:
+        """Evaluate the latest pieces on the held-out rows; whether to stop."""
         if self._held is None or self.latest is None:
             return False
         value = self._held.value(self._layout.table(self.latest))
@@ -46,7 +46,7 @@ class HeldOutMonitor(Monitor):
 
     def _ask(self, n_iter: int, violation: float) -> Status | None:
         return super()._ask(n_iter, violation) or (
-            Status.HELD_OUT if self.look() else None
+            Status.HELD_OUT if self.judge() else None
         )
 
 
@@ -69,7 +69,7 @@ def solution(
 ) -> Solution:
     """W, or the best for the held-out rows, with a record of its own."""
     monitor.latest = W
-    monitor.look()
+    monitor.judge()
     if monitor.best is not None:
         W = monitor.best
         if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):

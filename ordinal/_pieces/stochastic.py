@@ -14,7 +14,7 @@ from .._solvers import _factorization
 from .held_out import HeldOutMonitor, Solution, solution
 from .objective import Objective
 
-_LOOKS = 50  # at the whole objective in a run
+_EVALUATIONS = 50  # of the whole objective in a run
 _DEFAULT_PAIRS = 2_000_000  # seen by default, or at least one pass over all
 
 
@@ -42,8 +42,8 @@ def stochastic_descent(
     last = max(1, round(n_epochs * loss.n_pairs))
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None
-    for look in range(1, _LOOKS + 1):
-        stop = last * look // _LOOKS
+    for part in range(1, _EVALUATIONS + 1):
+        stop = last * part // _EVALUATIONS
         while done < stop and status is None:
             done = _slice(objective, W, rate, batch_size, key, done, stop, last)
             status = monitor.stop(done, violation)
