@@ -44,8 +44,6 @@ kernel.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-import math
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +51,7 @@ from typing import Any
 import numpy as np
 
 from ._input.basis import read_basis
-from ._input.checks import check_count, check_positive
+from ._input.checks import as_real, check_count, check_positive
 from ._input.costs import absolute_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
@@ -248,9 +246,9 @@ def fit_tlssvor(
     ()
     """
     check_positive(C=C)
-    if not 0 < (width := _number(eta)) < 1:
+    if not 0 < (width := as_real(eta)) < 1:
         raise ValueError(f"eta must be a number between 0 and 1, got {eta!r}")
-    if not _number(u) > 2 * width:
+    if not as_real(u) > 2 * width:
         raise ValueError(f"u must be a number above 2 eta = {2 * width:g}, got {u!r}")
     check_count(max_iter=max_iter)
     entry = enter_with_kernel(
@@ -274,12 +272,6 @@ def fit_tlssvor(
     (model,) = calibrate([job.fit(problem, rows)], problem, fold, fit, entry.monitor)
     warn_of(model, entry.name)
     return model
-
-
-def _number(value: Any) -> float:
-    """The value of a real number or infinity; NaN for anything else."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return float(value) if real else math.nan
 
 
 def _basis_rows(basis: Any, problem: Problem, rng: np.random.Generator) -> np.ndarray:

@@ -11,6 +11,7 @@ from .. import kernels
 from .._input.checks import check_choice
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._input.types import Kernel
 from .._kernel_matrix.choice import check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import diagonal_of, on_itself, values_of
@@ -30,9 +31,6 @@ MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's 
 # than 4 n^2, and 8.2 to 8.8 n m on a basis of m rows
 _DENSE, _LOW_RANK = 4, 8
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
-
-Kernel = Callable[..., Any]
-
 
 Inference = Literal["ep", "laplace"]
 
