@@ -102,7 +102,7 @@ class Standardizer(Storable):
         Z = np.ldexp(X, -exponent)
         mean = w @ Z
         D = Z - mean
-        shift = w @ D  # what rounding left of the first mean, of the weights' sum too
+        shift = w @ D  # what rounding left of the first mean and of the weights' sum
         mean += shift
         scale = np.sqrt(np.maximum(w @ (D * D) - shift * shift, 0.0))
         # A deviation is at most the largest value; past it, rounding could overflow.
@@ -167,7 +167,7 @@ class StandardizedModel(Model):
     def _summary(self) -> dict[str, str]:
         lines = {"model": type(self.model).__name__}
         if isinstance(self.model, Model):
-            # slots make another class of this one, which super() does not know
+            # With slots, dataclass makes a second class, which super() does not know.
             own = super(StandardizedModel, self)._summary()
             lines |= self.model._summary() | own
         return lines
@@ -390,7 +390,7 @@ def impute_low_rank(
         empty = np.flatnonzero(~W.any(axis=axis))
         if empty.size:
             raise ValueError(f"{line} {empty[0]} of X has no entry to go by: drop it")
-    # numbers in (-1, 1): their squares neither overflow nor vanish
+    # Squares of numbers in (-1, 1) neither overflow nor vanish.
     exponent = np.frexp(np.abs(X[W > 0]).max())[1]
     scaled = np.ldexp(np.where(W > 0, X, 0.0), -exponent)
     A, errors, fall = low_rank(scaled, W, rank, tol, max_iter)

@@ -14,7 +14,7 @@ from ..xofm import fit_xofm
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
-# name on the command line -> function and the arguments that make it this method
+# For each name on the command line the function, and what makes it this method.
 METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
     "npsvor": (fit_npsvor, {}),
     "npsvor-admm": (fit_npsvor, {"solver": "admm"}),

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 from .._input.checks import check_count
 
 _MOST_LATTICES = 20_000  # sets of generators that are compared: some seconds
-_MOST_EXCHANGED = 21  # points: n^4 operations an exchange
+_MOST_EXCHANGED = 21  # points; an exchange takes n^4 operations
 _STARTS = 12
-_ROUNDING = 1e-12  # of a discrepancy, which must not decide
+_ROUNDING = 1e-12  # a discrepancy that falls by less has not fallen
 
 
 def centred_discrepancy(points: ArrayLike) -> float:
@@ -105,7 +105,7 @@ def _design(n: int, d: int) -> np.ndarray:
     lattices = [levels[np.argsort(levels[:, 0])] for levels in _lattices(n, d)]
     if not lattices:
         raise ValueError(f"n={n} is too small for a lattice in d={d} dimensions")
-    # values equal but for rounding must not be put in order by it
+    # Values that are equal but for rounding must not be put in order by it.
     lattices.sort(key=lambda levels: round(_discrepancy(levels), 12))
     if n > _MOST_EXCHANGED:
         return lattices[0]

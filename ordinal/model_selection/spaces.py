@@ -203,7 +203,8 @@ class UniformDesign:
         chosen = [tuple(point.values()) for point in points].index(tuple(best.values()))
         centre = _coordinates(first, centre, width)[chosen]
         around = _of_design(names, second, centre, width / 2)
-        # to the last bit, for what has been fitted is known by its values
+        # The centre must be the same to the last bit, as a point that has been fitted
+        # is known again by its values.
         middle = (second == second.mean(axis=0)).all(axis=1).argmax()
         around[middle] = points[chosen]
         yield around

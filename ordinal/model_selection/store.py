@@ -24,6 +24,7 @@ from .._solvers import _build_info
 from .work import Outcome, Task, Work
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
+# The fields of a work that outcomes depend on
 _DECIDING = ("fit", "options", "X", "y", "classes", "weight", "standardize", "scorers")
 
 
@@ -34,7 +35,7 @@ class Store:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         digest = hashlib.blake2b(_build_info.VERSION.encode(), digest_size=16)
-        for name in _DECIDING:  # what outcomes depend on
+        for name in _DECIDING:
             value = getattr(work, name)
             if name == "scorers":
                 value = sorted(value, key=lambda scorer: scorer.name)

@@ -141,7 +141,8 @@ class Work:
         if varying_arguments(self.fit, self.options):
             try:
                 return fit_path(self.fit, rows, X_test, points, options)
-            except Exception:  # of which point will be seen
+            except Exception:
+                # Fits of the single points show which of them is at fault.
                 if len(points) > 1:
                     return [
                         self._fitted(rows, X_test, [point], n_threads)[0]

@@ -113,7 +113,7 @@ def run_task(
             _published.pop(old, None)
         _published[key] = work = loaded
     if work.stop is None and threading.current_thread() is threading.main_thread():
-        # of a process pool; filters are not for other threads to touch
+        # This is a worker process. Warning filters belong to its main thread.
         with warnings.catch_warnings():
             ignore_recorded_warnings()
             return work.run(task, n_threads)
