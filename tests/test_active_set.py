@@ -176,7 +176,7 @@ def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
     start = start * own if p.priced else restore_sums(start * own, p.lo, p.hi)
     active = p.active()
     pivoted(p, start, active, most=most)
-    F, H = active.face()
+    F, H = active.free()
     T, n = p.lo.shape
     assert len(F) == len(set(F)) == active.size
     group, row = np.where(F < T * n, F // n, F - T * n), F % n

@@ -10,7 +10,7 @@ from .program import Points
 INNER_TOL = 0.9  # of tol, on float32 rows: rounding must not lift the end above tol
 _PIVOTS = 500  # of an active set before the monitor is asked again
 _ROOM = 512  # free variables for which pivots are cheaper than what else there is
-_NS_DOUBLE = 8.0  # an entry of K in double; tools/measure_costs.py measures it
+NS_DOUBLE = 8.0  # an entry of K in double; tools/measure_costs.py measures it
 
 
 class Pivoting:
@@ -30,7 +30,7 @@ class Pivoting:
         self.gram, self.curvature = gram, curvature
         n, T = len(gram.diagonal), curvature.size
         self.room = min(_ROOM, T * n) + T if gram.doubles else 0
-        self._setup = _NS_DOUBLE * n**2 / share
+        self._setup = NS_DOUBLE * n**2 / share
         self._active: ActiveSet | None = None
 
     def announce(self, task: Smo) -> None:

@@ -36,8 +36,8 @@ The algorithm, for each problem:
 Why it ends. A step of `step_pair` minimises (Q) along its pair up to the next break
 point, so that (Q) falls with every step but for the rounding of the floats. A block
 takes at most 40 steps a variable. `progresses` looks at the violation and at (Q) every
-PROBATION blocks at the latest, and ends a problem for which neither fell; (Q) is bounded
-below on its boxes. And no problem takes more than `max_steps` pair steps.
+PROBATION blocks at the latest, and ends a problem for which neither fell; (Q) is
+bounded below on its boxes. And no problem takes more than `max_steps` pair steps.
 
 Threads work at problems side by side, or within the one problem that is left: at its
 groups, and at strips of f. What is computed for a problem does not depend on who
@@ -50,8 +50,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from .simd cimport (
-    SIMD_LANES, SMO_ETA_MIN, simd, simd_loops, simd_seconds, simd_try_lock,
-    simd_unlock,
+    SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock,
 )
 
 import numpy as np
@@ -71,9 +70,9 @@ cdef double INNER_RATIO = 0.1, INNER_RATIO_GROUPS = 0.2
 cdef double SETTLED = 0.0025
 cdef double UNSETTLED = 40, UNSETTLED_GROUPS = 15
 
-# Costs in nanoseconds of the machine on which they were measured (tools/measure_costs.py
-# measures them again). They are counted and not clocked: what is decided by them must
-# not depend on the day or the threads.
+# Costs in nanoseconds of the machine on which they were measured; a script,
+# tools/measure_costs.py, measures them again. They are counted and not clocked: what is
+# decided by them must not depend on the day or the threads.
 cdef double NS_COPY = 1.5         # an entry of a block of K, copied
 cdef double NS_SWEEP = 0.2        # an entry of a row of K, added to f
 cdef double NS_STEP = 80          # a pair step in a block
@@ -154,9 +153,9 @@ cdef bint progresses(Problem* p) noexcept nogil:
     """Whether it is worth going on from this f: the violation has fallen, or (Q) has.
 
     If not, it is time to compute f afresh. Rows of K that depend on each other leave
-    directions in which K is nothing but rounding, and SMO may follow one for long: below
-    the violation that such errors explain for variables as large as the largest, a fall
-    of (Q) does not count, and is looked for sooner.
+    directions in which K is nothing but rounding, and SMO may follow one for long:
+    below the violation that such errors explain for variables as large as the largest,
+    a fall of (Q) does not count, and is looked for sooner.
     """
     cdef Progress* at = &p.at
     cdef Py_ssize_t i, j, e
@@ -308,7 +307,9 @@ cdef void keep_free_first(Problem* p, int32_t* out) noexcept nogil:
                 m += 1
 
 
-cdef void fill_block(Problem* p, Scan* s, Py_ssize_t free, int n_threads) noexcept nogil:
+cdef void fill_block(
+    Problem* p, Scan* s, Py_ssize_t free, int n_threads,
+) noexcept nogil:
     """p.block: half of it new violators, the rest kept from before, free ones first."""
     cdef Py_ssize_t j, half, active = 0, m = 0
     # a block wider than the variables that move is read for little
@@ -607,7 +608,9 @@ cdef void run_turn(Problem* p, Work* w, double end) noexcept nogil:
     simd_unlock(&p.lock)
 
 
-def advance(list tasks not None, Workspace space not None, double seconds, int n_threads):
+def advance(
+    list tasks not None, Workspace space not None, double seconds, int n_threads,
+):
     """Improve every task in phase RUN or READY for about `seconds`, by one block at the
     least, on n_threads threads.
 
@@ -709,6 +712,11 @@ cdef class Smo:
     @property
     def patience(self):
         return self.p.at.patience
+
+    @property
+    def work(self):
+        """Nanoseconds, as they are counted, since the last Newton step or pivots."""
+        return self.p.at.work
 
     @property
     def indefinite(self):
