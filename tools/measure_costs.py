@@ -17,6 +17,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import time
 
 import numpy as np
+
+from ordinal import kernels
+from ordinal._dual import pivoting
+from ordinal._dual.gram import Gram
+from ordinal._dual.newton import clamped_step
+from ordinal._solvers import _kernel_values
 from ordinal._solvers._active_set import ActiveSet
 from ordinal._solvers._pair_smo import (
     Smo,
@@ -26,12 +32,6 @@ from ordinal._solvers._pair_smo import (
     newton_cost,
     pivot_cost,
 )
-
-from ordinal import kernels
-from ordinal._dual import pivoting
-from ordinal._dual.gram import Gram
-from ordinal._dual.newton import clamped_step
-from ordinal._solvers import _kernel_values
 
 ROW = "{:24} {:>12} {:>12} {:>7}"
 
