@@ -16,7 +16,6 @@ from scipy import optimize, sparse
 from scipy.special import expit
 from strategies import cost_matrices, sample
 
-import ordinal
 from ordinal import (
     ConvergenceWarning,
     DisorderedThresholdsWarning,
@@ -628,44 +627,6 @@ def test_the_link_is_an_addition_to_the_model(name):
 
 
 @every_fit
-def test_without_a_link_the_cure_is_named(name):
-    model, X = fitted(name, probability=False), new_rows(3)
-    with pytest.raises(ValueError, match="probability=True"):
-        model.predict_proba(X)
-    for rule in ("mode", "median", "cost"):
-        with pytest.raises(ValueError, match="probability=True"):
-            model.predict(X, rule=rule)
-    model.predict(X)
-
-
-@every_fit
-def test_rules_and_costs_that_make_no_sense_are_refused(name):
-    model, X = fitted(name), new_rows(3)
-    plain = "threshold" if name in SVOR else "nearest"
-    other = "nearest" if name in SVOR else "threshold"
-    choices = f"'{plain}', 'mode', 'median', 'cost'"
-    for rule in (other, "mean", None, 3, ["mode"]):
-        with pytest.raises(ValueError, match=f"rule must be one of {choices}"):
-            model.predict(X, rule=rule)
-    cost = np.ones((4, 4)) - np.eye(4)
-    for rule in (plain, "mode", "median"):
-        with pytest.raises(ValueError, match="for rule='cost' only"):
-            model.predict(X, rule=rule, cost=cost)
-    with pytest.raises(ValueError, match="zero on the diagonal"):
-        model.predict(X, rule="cost", cost=cost + 1)
-    with pytest.raises(ValueError, match=r"expected \(4, 4\)"):
-        model.predict(X, rule="cost", cost=cost[:3, :3])
-
-
-@pytest.mark.parametrize("value", [1, "yes", None])
-def test_probability_is_a_flag(value):
-    X, y = sample(20, 2)
-    for fit in (fit_svorim, fit_npsvor):
-        with pytest.raises(ValueError, match="probability must be True or False"):
-            fit(X, y, probability=value)
-
-
-@every_fit
 def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     """The same link from five fits of one's own; nothing of a row is in its score."""
     X, y = sample(120, 4, noise=1.0)
@@ -751,25 +712,6 @@ def test_probabilities_are_calibrated(name):
     assert np.all(np.abs(P.mean(axis=0) - actual) <= 3 * error)
 
 
-@every_fit
-def test_neither_threads_nor_the_form_of_the_seed_change_a_byte(name):
-    X, seen = new_rows(20), []
-    for options in (
-        {"n_threads": 2},
-        {"n_threads": 3},
-        {"rng": 0},
-        {"rng": np.random.default_rng(0)},
-        {"rng": np.int64(0)},
-    ):
-        seen.append(fitted.__wrapped__(name, **options).predict_proba(X).tobytes())
-    assert set(seen) == {fitted(name).predict_proba(X).tobytes()}
-    other = fitted(name, rng=1)
-    assert other.predict_proba(X).tobytes() != seen[0]
-    # only the folds are drawn: the rest of the model is the same
-    assert_array_equal(other.decision_function(X), fitted(name).decision_function(X))
-    assert not fitted.__wrapped__(name, rng=None).link.slope < 0
-
-
 @every_tight_fit
 @pytest.mark.parametrize("form", ["precomputed", "csr"])
 def test_the_form_of_the_data_does_not_matter(name, form):
@@ -824,15 +766,6 @@ def test_a_rank_without_rows_has_no_probability(name):
     assert np.all(P[:, 1::2].max(axis=0) > 0)
     if name != "redsvm":  # in which a threshold has two prices now
         assert_allclose(P[:, 1::2], plain.predict_proba(X), rtol=1e-12)
-
-
-@every_fit
-def test_labels_come_back_in_the_callers_type(name):
-    X, y = sample(60, 3)
-    labels = np.array(["low", "mid", "high"])
-    model = FITS[name](X, labels[y], classes=labels, probability=True)
-    for rule in ("mode", "median", "cost"):
-        assert set(model.predict(X, rule=rule)) == set(labels)
 
 
 @every_fit
@@ -915,19 +848,6 @@ def test_the_seconds_are_those_of_all_fits(name):
     )
     assert model.convergence.seconds >= max(seen)
     assert len(seen) >= 1 + N_FOLDS
-
-
-@every_fit
-def test_a_saved_model_keeps_its_link(name, tmp_path):
-    model, X = fitted(name), new_rows(20)
-    model.save(tmp_path / "model")
-    loaded = ordinal.load(tmp_path / "model")
-    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert type(loaded.link) is type(model.link)
-    with pytest.raises(ValueError, match="read-only"):
-        loaded.link.offsets[0] = 0
-    with pytest.raises(ValueError, match="read-only"):
-        model.link.offsets[0] = 0
 
 
 @pytest.mark.parametrize("solver", ["smo", "admm"])
