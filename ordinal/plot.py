@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 from ._input.checks import check_count
 from ._input.scores import score_tables
 from .comparison import Friedman
+from .xofm import XofmModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from .xofm import XofmModel
+else:
+    Axes = Any  # for those who resolve type hints without matplotlib
 
 __all__ = [
     "boxplots_by_size",

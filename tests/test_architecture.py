@@ -3,11 +3,13 @@
 import ast
 import importlib
 import importlib.metadata
+import inspect
 import io
 import pkgutil
 import re
 import subprocess
 import tokenize
+import typing
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -113,6 +115,17 @@ def test_public_modules_leak_nothing(name):
                 for leaf in ast.walk(target):
                     if isinstance(leaf, ast.Name):
                         assert leaf.id.startswith("_") or leaf.id in module.__all__
+
+
+@pytest.mark.parametrize("name", ["ordinal", *PUBLIC])
+def test_type_hints_of_public_names_resolve(name):
+    module = importlib.import_module(name)
+    for item in (getattr(module, name) for name in module.__all__):
+        if inspect.isfunction(item) or inspect.isclass(item):
+            typing.get_type_hints(item)
+            for method in vars(item).values():
+                if inspect.isfunction(method):
+                    typing.get_type_hints(method)
 
 
 def parameters(text: str) -> dict[str, list[str]]:
