@@ -113,7 +113,7 @@ class NpsvorModel(Model):
     link : SoftmaxLink or None
         Probabilities from distances; None unless fitted with `probability`.
     convergence : Convergence
-        Arrays with one entry a rank.
+        Its `parts` are those of the ranks of `classes`.
     """
 
     support: np.ndarray | CSR
@@ -350,9 +350,9 @@ def fit_npsvor(
     Returns
     -------
     NpsvorModel
-        Its `convergence` has one entry a rank: for SMO `violation` is that of (KKT).
-        For ADMM without polish it is the larger residual of (19) and (20) over its
-        allowance, so that `tol` is 1, while `gap` tells how far the optimum is.
+        The `parts` of its `convergence` are one a rank. For SMO `violation` is that of
+        (KKT). For ADMM without polish it is the larger residual of (19) and (20) over
+        its allowance, so that `tol` is 1, while `gap` tells how far the optimum is.
 
     Raises
     ------
@@ -692,14 +692,30 @@ class _Job:
         """A model of the given support rows, every array with a column a class."""
         present = problem.present
 
-        def by_class(values, absent, dtype=np.float64):
-            out = np.full((*values.shape[:-1], problem.n_classes), absent, dtype)
+        def by_class(values: np.ndarray, absent: float) -> np.ndarray:
+            out = np.full((*values.shape[:-1], problem.n_classes), absent)
             out[..., present] = values
             return frozen(out)
 
         squared = np.einsum("pn,pn->p", g[:, 0], f)
         primal = 0.5 * squared + program.loss(f, -b[:, None])
         norms = np.sqrt(np.maximum(squared, 0))
+        seconds = self.monitor.seconds
+        parts = [
+            Convergence(Status.CONVERGED, 0, 0.0, tol, 0.0, 0.0, seconds)
+            for _ in problem.classes
+        ]
+        for p, k in enumerate(np.flatnonzero(present)):
+            reached = violation[p] <= tol and status is not Status.INDEFINITE
+            parts[k] = Convergence(
+                status=Status.CONVERGED if reached else status,
+                n_iter=int(n_iter[p]),
+                violation=float(violation[p]),
+                tol=tol,
+                primal=float(primal[p]),
+                dual=float(dual[p]),
+                seconds=seconds,
+            )
         return NpsvorModel(
             support=support_rows(self.kernel, problem.X, rows),
             coef=by_class(coef, 0.0),
@@ -712,15 +728,7 @@ class _Job:
             feature_names=problem.feature_names,
             cost=self.cost,
             link=None,
-            convergence=Convergence(
-                status=status,
-                n_iter=by_class(n_iter, 0, np.int64),
-                violation=by_class(violation, 0.0),
-                tol=tol,
-                primal=by_class(primal, 0.0),
-                dual=by_class(dual, 0.0),
-                seconds=self.monitor.seconds,
-            ),
+            convergence=Convergence.of_parts(parts),
         )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 
 from ordinal import (
     Convergence,
@@ -48,10 +47,27 @@ def test_the_gap_of_one_problem(primal, dual):
     assert c.rel_gap == (primal - dual) / max(abs(primal), abs(dual), 1)
 
 
-def test_the_gaps_of_several_problems():
-    c = record(primal=np.array([3.0, 0.5, -8.0]), dual=np.array([1.0, 0.25, -10.0]))
-    assert_array_equal(c.gap, [2.0, 0.25, 2.0])
-    assert_array_equal(c.rel_gap, [2 / 3, 0.25, 0.2])
+def test_the_record_of_several_problems():
+    parts = (
+        record(n_iter=3, violation=0.25e-3, primal=3.0, dual=1.0),
+        record(Status.MAX_ITER, n_iter=4, violation=0.5, primal=0.5, dual=0.25),
+        record(n_iter=0, violation=0.0, primal=-8.0, dual=-10.0),
+    )
+    whole = Convergence.of_parts(parts)
+    assert whole.parts == parts
+    assert whole.status is Status.MAX_ITER
+    assert (whole.n_iter, whole.violation, whole.tol) == (7, 0.5, 1e-3)
+    assert (whole.primal, whole.dual, whole.gap) == (-4.5, -8.75, 4.25)
+    assert whole.rel_gap == 4.25 / 8.75
+    assert Convergence.of_parts(parts[::2]).converged
+    assert Convergence.of_parts([record(dual=None)]).dual is None
+
+
+def test_without_a_dual_there_is_no_gap():
+    c = record(dual=None)
+    assert np.isnan(c.gap)
+    assert np.isnan(c.rel_gap)
+    assert "gap" not in str(c)
 
 
 def test_a_record_cannot_be_changed():
@@ -71,13 +87,7 @@ def test_a_record_cannot_be_changed():
     ],
 )
 def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
-    c = record(
-        status,
-        n_iter=np.array([3, 4]),
-        violation=np.array([0.25, 0.5]),
-        primal=np.array([4.0, 1.0]),
-        dual=np.array([1.0, 1.0]),
-    )
+    c = record(status, n_iter=7, primal=4.0, dual=1.0)
     message = (
         rf"^fit_it: {status.value} after 7 steps, violation 5.00e-01 against tol "
         rf"1.00e-03, relative duality gap 7.50e-01; .*{remedy}"

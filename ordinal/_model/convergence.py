@@ -1,13 +1,13 @@
 """How every solver in this package reports, is watched, and is stopped."""
 
 import enum
+import math
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
-
-import numpy as np
 
 
 class ConvergenceWarning(UserWarning):
@@ -59,68 +59,85 @@ _REMEDY = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Convergence:
     """Certificate of a finished fit, recomputed from the solution itself.
-
-    A method that solves one problem a rank (NPSVOR) holds arrays with one entry a
-    rank in every field but `status` and `tol`; `status` is then the worst of them.
 
     Attributes
     ----------
     status : Status
-    n_iter : int or (r,) array
+    n_iter : int
         Iterations of the solver in its own unit, which its docstring names.
-    violation : float or (r,) array
+    violation : float
         The optimality measure that `tol` limits, in the unit the docstring names.
     tol : float
-    primal : float or (r,) array
+    primal : float
         The objective at the returned point.
-    dual : float or (r,) array, or None
+    dual : float or None
         That of the dual problem; `gap`, their difference, is >= 0 and bounds the
         distance of either from the optimum. None for the methods that have no dual,
         whose optimum may be a local one.
     seconds : float
         Wall time of the whole fit.
+    parts : tuple of Convergence
+        One a problem, for a method that solves several (NPSVOR: one a rank, zeros for
+        those without rows); empty for the others. The fields above then hold the sums
+        of their iterations and objectives, the largest violation and the worst status.
     """
 
     status: Status
-    n_iter: int | np.ndarray
-    violation: float | np.ndarray
+    n_iter: int
+    violation: float
     tol: float
-    primal: float | np.ndarray
-    dual: float | np.ndarray | None
+    primal: float
+    dual: float | None
     seconds: float
+    parts: tuple["Convergence", ...] = ()
+
+    @classmethod
+    def of_parts(cls, parts: Sequence["Convergence"]) -> "Convergence":
+        """The record of a fit that solved several problems, all to one tolerance."""
+        failed = [part.status for part in parts if not part.converged]
+        duals = [part.dual for part in parts if part.dual is not None]
+        return cls(
+            status=failed[0] if failed else Status.CONVERGED,
+            n_iter=sum(part.n_iter for part in parts),
+            violation=max(part.violation for part in parts),
+            tol=parts[0].tol,
+            primal=sum(part.primal for part in parts),
+            dual=sum(duals) if len(duals) == len(parts) else None,
+            seconds=parts[0].seconds,
+            parts=tuple(parts),
+        )
 
     @property
     def converged(self) -> bool:
         return self.status is Status.CONVERGED
 
     @property
-    def gap(self) -> float | np.ndarray:
-        return np.nan if self.dual is None else self.primal - self.dual
+    def gap(self) -> float:
+        return math.nan if self.dual is None else self.primal - self.dual
 
     @property
-    def rel_gap(self) -> float | np.ndarray:
+    def rel_gap(self) -> float:
         if self.dual is None:
-            return np.nan
-        scale = np.maximum(np.maximum(np.abs(self.primal), np.abs(self.dual)), 1.0)
-        return self.gap / scale
+            return math.nan
+        return self.gap / max(abs(self.primal), abs(self.dual), 1.0)
+
+    def __str__(self) -> str:
+        gap = "" if self.dual is None else f", relative duality gap {self.rel_gap:.2e}"
+        return (
+            f"{self.status.value} after {self.n_iter} steps, violation "
+            f"{self.violation:.2e} against tol {self.tol:.2e}{gap}"
+        )
 
     def warn_unless_converged(self, solver: str) -> None:
         """Warn at the caller of the `fit_*` function: what was missed, and the cure."""
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
-            gap, lower_C = "", ""
-            if self.dual is not None:
-                gap = f", relative duality gap {np.max(self.rel_gap):.2e}"
-                lower_C = ", or lower C" if limited else ""
-            warn(
-                f"{solver}: {self.status.value} after {np.sum(self.n_iter)} steps, "
-                f"violation {np.max(self.violation):.2e} against tol {self.tol:.2e}"
-                f"{gap}; {_REMEDY[self.status]}{lower_C}",
-                ConvergenceWarning,
-            )
+            lower_C = ", or lower C" if limited and self.dual is not None else ""
+            remedy = f"{_REMEDY[self.status]}{lower_C}"
+            warn(f"{solver}: {self}; {remedy}", ConvergenceWarning)
 
 
 def worse(whole: Convergence, fold: Convergence) -> Convergence:

@@ -129,7 +129,7 @@ def _frozen_within(value: Any) -> Any:
     """The same value with its arrays read-only; models and CSR see to their own."""
     if isinstance(value, np.ndarray):
         return frozen(value)
-    if isinstance(value, Convergence | CumulativeLink | SoftmaxLink):
+    if isinstance(value, CumulativeLink | SoftmaxLink):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
     if isinstance(value, ARD | LinearARD):
