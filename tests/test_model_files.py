@@ -62,15 +62,11 @@ class Box(Storable):
 
 
 def toy(**changes):
-    convergence = Convergence(
-        Status.MAX_ITER,
-        n_iter=np.array([3, 4]),
-        violation=0.1,
-        tol=1e-3,
-        primal=np.array([1.5, 2.5]),
-        dual=-math.inf,
-        seconds=0.25,
+    parts = (
+        Convergence(Status.CONVERGED, 3, 1e-4, 1e-3, 1.5, -math.inf, 0.25),
+        Convergence(Status.MAX_ITER, 4, 0.1, 1e-3, 2.5, 1.0, 0.25),
     )
+    convergence = Convergence.of_parts(parts)
     model = Toy(
         support=np.array([[0.1, -1.0], [2.0, 1 / 3]]),
         coef=np.array([0.1, 1e-300]),
