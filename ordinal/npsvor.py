@@ -164,7 +164,7 @@ class NpsvorModel(Model):
         f = np.full((len(sums), self.intercept.size), np.inf)
         present = np.isfinite(self.intercept)
         f[:, present] = sums + self.intercept[present]
-        return f / self.norms if self.normalize else f
+        return np.asarray(f / self.norms) if self.normalize else f
 
     def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:
         """What a link takes, for that of any model."""
@@ -196,7 +196,7 @@ class NpsvorModel(Model):
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
         """`predict_proba` of rows at the distances f."""
-        return require_link(self.link)(np.abs(f))
+        return np.asarray(require_link(self.link)(np.abs(f)))
 
     def predict(self, X: Any, *, rule: str = "nearest", cost: Any = None) -> np.ndarray:
         """Labels by a rule.
@@ -227,7 +227,7 @@ class NpsvorModel(Model):
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """`predict` of rows at the distances f, by the nearest hyperplane."""
-        return self.classes[np.abs(f).argmin(axis=1)]
+        return np.asarray(self.classes[np.abs(f).argmin(axis=1)])
 
     def _check(self) -> None:
         if self.coef.ndim != 2:
@@ -531,7 +531,9 @@ def _point(point: Any) -> tuple[float, float, float]:
     return float(C1), float(C2), float(epsilon)
 
 
-def _admm_options(solver, rho, e_abs, e_rel, polish, rank) -> dict:
+def _admm_options(
+    solver: str, rho: Any, e_abs: Any, e_rel: Any, polish: Any, rank: Any
+) -> dict[str, Any]:
     given = {"rho": rho, "e_abs": e_abs, "e_rel": e_rel, "polish": polish, "rank": rank}
     given = {name: value for name, value in given.items() if value is not None}
     if solver == "smo":
@@ -557,7 +559,9 @@ def _admm_options(solver, rho, e_abs, e_rel, polish, rank) -> dict:
     return options
 
 
-def _program(problem: Problem, point: tuple, cost: np.ndarray) -> Program:
+def _program(
+    problem: Problem, point: tuple[float, float, float], cost: np.ndarray
+) -> Program:
     """(D) of every rank that has training rows, a problem each."""
     C1, C2, epsilon = point
     ranks = np.flatnonzero(problem.present)[:, None, None]
@@ -578,11 +582,11 @@ class _Job:
     """Checked options: the same for every point of a path, and for the folds."""
 
     kernel: Kernel
-    points: list[tuple]
+    points: list[tuple[float, float, float]]
     cost: np.ndarray
     normalize: bool
     solver: str
-    admm: dict
+    admm: dict[str, Any]
     max_iter: int
     tol: float
     n_threads: int
@@ -603,7 +607,7 @@ class _Job:
         problem: Problem,
         programs: list[Program],
         max_iter: int,
-        starts: list | None,
+        starts: list[np.ndarray] | None,
         products: Products | None,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         gram = Gram(
@@ -640,8 +644,8 @@ class _Job:
         return models, used
 
     def _admm(
-        self, problem: Problem, programs: list[Program], products,
-        rho, e_abs, e_rel, polish, rank,
+        self, problem: Problem, programs: list[Program], products: Products | None,
+        rho: float, e_abs: float, e_rel: float, polish: bool, rank: Any,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:  # fmt: skip
         X, n_ranks = problem.X, len(programs[0].lo)
         factor: Factor
@@ -686,8 +690,9 @@ class _Job:
         return models, [rows] * len(models)
 
     def _model(
-        self, problem: Problem, program: Program, g, f, b, rows, coef,
-        *, status, n_iter, violation, tol, dual,
+        self, problem: Problem, program: Program, g: np.ndarray, f: np.ndarray,
+        b: np.ndarray, rows: np.ndarray, coef: np.ndarray, *, status: Status,
+        n_iter: np.ndarray, violation: np.ndarray, tol: float, dual: np.ndarray,
     ) -> NpsvorModel:  # fmt: skip
         """A model of the given support rows, every array with a column a class."""
         present = problem.present
@@ -734,7 +739,7 @@ class _Job:
 
 def _dual(program: Program, g: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
-    return -0.5 * np.einsum("pn,pn->p", g[:, 0], f) - program.phi(g)
+    return np.asarray(-0.5 * np.einsum("pn,pn->p", g[:, 0], f) - program.phi(g))
 
 
 def _ahead(s: Solution, old: Program, new: Program) -> np.ndarray:
