@@ -168,7 +168,7 @@ class NpsvorModel(Model):
 
     def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:
         """What a link takes, for that of any model."""
-        return np.abs(self.decision_function(X))
+        return np.asarray(np.abs(self.decision_function(X)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the ranks, a softmax link of the distances |f_k(x)|.
