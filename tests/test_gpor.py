@@ -740,6 +740,8 @@ def test_a_basis_is_a_count_a_share_or_row_numbers(inference):
     assert_array_equal(share.support, chosen.support)
     with pytest.raises(ValueError, match=r"^basis names row 20, whose weight is 0"):
         fit_gpor(X, y, basis=[4, 20], **options)
+    with pytest.raises(ValueError, match=r"^basis names row 3, whose weight is 0"):
+        fit_gpor(X, y, basis=range(38), **options)  # as many as have weight
     with pytest.raises(ValueError, match=r"^basis names row 40, X has 40 rows"):
         fit_gpor(X, y, basis=[4, 40], **options)
 

@@ -118,18 +118,20 @@ class Evidence:
             gamma, c, present, problem.n_classes, prior, start
         )
         self.state: np.ndarray | None = None
-        self.basis = None if m == n else self._chosen(basis, m, n_threads)
+        self.basis = self._chosen(basis, m, n_threads)
 
     def _chosen(
         self, basis: int | float | np.ndarray | None, m: int, n_threads: int
-    ) -> np.ndarray:
+    ) -> np.ndarray | None:
         """The m basis rows that are named, or that matter most for the kernel at the
-        start."""
-        if isinstance(basis, np.ndarray):
-            absent = basis[~np.isin(basis, self.rows)]
-            if absent.size:
-                raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
-            return np.searchsorted(self.rows, basis)
+        start; None for all rows."""
+        named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
+        if (absent := np.setdiff1d(named, self.rows)).size:
+            raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
+        if m == self.rows.size:
+            return None
+        if named.size:
+            return np.searchsorted(self.rows, named)
         first = self._make(self.hyper.gammas(self.hyper.begin))
         tile = on_itself(first, self.X, n_threads).tile
         return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
