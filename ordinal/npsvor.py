@@ -43,6 +43,7 @@ from ._dual.feasible import project, restore_sums
 from ._dual.gram import Gram
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
+from ._input.basis import read_basis
 from ._input.checks import (
     check_choice,
     check_count,
@@ -55,6 +56,7 @@ from ._input.problem import Problem
 from ._input.sparse import CSR, frozen
 from ._input.types import (
     ArrayLike,
+    Basis,
     ClassWeight,
     Gamma,
     Kernel,
@@ -96,7 +98,7 @@ class NpsvorModel(Model):
     ----------
     support : (m, n_features) array or CSR
         The training rows that some hyperplane uses. For a precomputed kernel the
-        (m,) numbers of those rows; for a low-rank fit its m pivot rows.
+        (m,) numbers of those rows; for a fit with a basis its rows.
     coef : (m, r) array
     intercept : (r,) array
         +inf for a rank of `classes` without training rows, which is never predicted.
@@ -268,7 +270,7 @@ def fit_npsvor(
     e_abs: float | None = None,
     e_rel: float | None = None,
     polish: bool | None = None,
-    rank: int | float | None = None,
+    basis: Basis | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -327,9 +329,10 @@ def fit_npsvor(
         The tolerances of (19) and (20).
     polish : bool, default False, ADMM only
         Continue with SMO from ADMM's point to `tol`.
-    rank : int, or float in (0, 1), optional, ADMM only
-        Replace K by a pivoted incomplete Cholesky factor with this many columns, or
-        with as many as leave this part of the trace. Memory is then n times the rank.
+    basis : int, float in (0, 1), or sequence of row numbers, optional, ADMM only
+        Replace K by a matrix of low rank that is exact at the basis rows: so many,
+        which a pivoted incomplete Cholesky factorisation chooses; or as many as leave
+        this part of the trace of K; or these. Memory is then n doubles a basis row.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the distances of five more
         fits, each of which leaves out a fifth of the rows.
@@ -377,8 +380,9 @@ def fit_npsvor(
     points = [{"C1": C1, "C2": C2, "epsilon": epsilon}]
     return _fit(
         "fit_npsvor", X, y, points, solver=solver, cost=cost, normalize=normalize,
-        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, rank=rank, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback,
@@ -403,7 +407,7 @@ def fit_npsvor_path(
     e_abs: float | None = None,
     e_rel: float | None = None,
     polish: bool | None = None,
-    rank: int | float | None = None,
+    basis: Basis | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -447,7 +451,7 @@ def fit_npsvor_path(
     return _fit(
         "fit_npsvor_path", X, y, points, solver=solver, cost=cost,
         normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish,
-        rank=rank, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
+        basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
         tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -484,7 +488,7 @@ def _fit(
     e_abs: float | None,
     e_rel: float | None,
     polish: bool | None,
-    rank: int | float | None,
+    basis: Basis | None,
     cache_mb: float,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
@@ -493,7 +497,7 @@ def _fit(
     check_choice("solver", solver, get_args(_Solver))
     check_positive(cache_mb=cache_mb)
     check_flag(normalize=normalize)
-    admm = _admm_options(solver, rho, e_abs, e_rel, polish, rank)
+    admm = _admm_options(solver, rho, e_abs, e_rel, polish, basis)
     if max_iter is not None:
         check_count(max_iter=max_iter)
     checked = [_point(p) for p in points]
@@ -501,6 +505,8 @@ def _fit(
         raise ValueError("points must hold at least one mapping")
     entry = enter_with_kernel(name, X, y, **common)
     problem, r = entry.problem, entry.problem.n_classes
+    if basis is not None:
+        admm["basis"] = _read_basis(basis, problem.n_samples)
     monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
     job = _Job(
         entry.kernel, checked, check_cost(1 - np.eye(r) if cost is None else cost, r),
@@ -510,7 +516,11 @@ def _fit(
     fold = entry.folds()
     models, used = job.fit(problem, products)
     f = decisions(models, used, problem.X, X_test)
-    models = calibrate(models, problem, fold, lambda part, _: job.fit(part)[0], monitor)
+
+    def of_fold(part: Problem, rows: np.ndarray) -> list[NpsvorModel]:
+        return job.among(rows).fit(part)[0]
+
+    models = calibrate(models, problem, fold, of_fold, monitor)
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
@@ -532,9 +542,11 @@ def _point(point: Any) -> tuple[float, float, float]:
 
 
 def _admm_options(
-    solver: str, rho: Any, e_abs: Any, e_rel: Any, polish: Any, rank: Any
+    solver: str, rho: Any, e_abs: Any, e_rel: Any, polish: Any, basis: Any
 ) -> dict[str, Any]:
-    given = {"rho": rho, "e_abs": e_abs, "e_rel": e_rel, "polish": polish, "rank": rank}
+    given = {
+        "rho": rho, "e_abs": e_abs, "e_rel": e_rel, "polish": polish, "basis": basis
+    }  # fmt: skip
     given = {name: value for name, value in given.items() if value is not None}
     if solver == "smo":
         if given:
@@ -542,21 +554,21 @@ def _admm_options(
                 f"{', '.join(given)}: for solver='admm' only, got solver='smo'"
             )
         return {}
-    options = {**_ADMM_DEFAULTS, "rank": None, **given}
+    options = {**_ADMM_DEFAULTS, "basis": None, **given}
     check_positive(rho=options["rho"])
     check_nonnegative(e_abs=options["e_abs"], e_rel=options["e_rel"])
     check_flag(polish=options["polish"])
-    if rank is not None:
-        if isinstance(rank, float | np.floating):
-            if not 0 < rank < 1:
-                raise ValueError(
-                    f"rank must be a count or a residual in (0, 1), got {rank!r}"
-                )
-        else:
-            check_count(rank=rank)
-        if options["polish"]:
-            raise ValueError("polish=True needs the whole kernel; it excludes rank=")
+    if basis is not None and options["polish"]:
+        raise ValueError("polish=True needs the whole kernel; it excludes basis=")
     return options
+
+
+def _read_basis(basis: Basis, n: int) -> int | float | np.ndarray:
+    """As `read_basis`; a float is the part of the trace of K that may be left out."""
+    given = read_basis(basis, n)
+    if isinstance(given, float) and given == 1:
+        raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")
+    return given
 
 
 def _program(
@@ -592,6 +604,15 @@ class _Job:
     n_threads: int
     cache_mb: float
     monitor: Monitor
+
+    def among(self, rows: np.ndarray) -> _Job:
+        """The same for a problem of these rows, with the basis rows that are among
+        them."""
+        basis = self.admm.get("basis")
+        if not isinstance(basis, np.ndarray):
+            return self
+        here = np.flatnonzero(np.isin(rows, basis))
+        return replace(self, admm={**self.admm, "basis": here})
 
     def fit(
         self, problem: Problem, products: Products | None = None
@@ -645,17 +666,17 @@ class _Job:
 
     def _admm(
         self, problem: Problem, programs: list[Program], products: Products | None,
-        rho: float, e_abs: float, e_rel: float, polish: bool, rank: Any,
+        rho: float, e_abs: float, e_rel: float, polish: bool, basis: Any,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:  # fmt: skip
         X, n_ranks = problem.X, len(programs[0].lo)
         factor: Factor
-        if rank is None:
+        if basis is None:
             # far from what the residuals can see
             allowed = 1e-4 * rho * min(filter(None, (e_abs, e_rel)), default=0.0)
             threads = self.n_threads
             factor = exact_factor(self.kernel, X, rho, allowed, threads, products)
         else:
-            factor = LowRankFactor(self.kernel, X, rho, rank, self.n_threads)
+            factor = LowRankFactor(self.kernel, X, rho, basis, self.n_threads)
         out = solve_admm(
             factor, programs, rho=rho, e_abs=e_abs, e_rel=e_rel,
             max_iter=self.max_iter, n_threads=self.n_threads, monitor=self.monitor,

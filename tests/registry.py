@@ -26,7 +26,6 @@ REQUIRED = {
 }  # fmt: skip
 OPTIONAL = {
     "basis", "cache_mb", "class_weight", "cost", "kernel", "probability",
-    "rank",
 }  # fmt: skip
 
 
@@ -124,7 +123,7 @@ def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
         name,
         ordinal.fit_npsvor,
         ordinal.NpsvorModel,
-        takes=DUAL | {"rank"},
+        takes=DUAL | {"basis"},
         rules=("nearest", "mode", "median", "cost"),
         brief={"max_iter": 1, "C1": 30.0},
         advice="raise max_iter or tol, or lower C$",
@@ -180,13 +179,13 @@ METHODS = [
         threaded=((400, {"C1": 3.0}), (200, {"C1": 100.0, "polish": True})),
     ),
     npsvor(
-        "npsvor-basis", ADMM, variant={"solver": "admm", "rank": 12},
+        "npsvor-basis", ADMM, variant={"solver": "admm", "basis": 12},
         # as many rows as the kernel has dimensions: they span it, whichever are chosen
         precise={
-            "kernel": "linear", "rank": 3,
+            "kernel": "linear", "basis": 3,
             "e_abs": 1e-10, "e_rel": 1e-10, "max_iter": 100_000,
         },
-        threaded=((400, {"rank": 60}),),
+        threaded=((400, {"basis": 60}),),
     ),
     svor("svorim", ordinal.fit_svorim),
     svor("svorex", ordinal.fit_svorex),

@@ -437,7 +437,7 @@ def test_a_low_rank_fit_takes_missing_entries():
     X, y = sample(80, 3, d=60)
     X = with_gaps(X)
     options = {"kernel": kernels.Pearson(), "solver": "admm"}
-    full, low = (fit_npsvor(X, y, **options, rank=rank) for rank in (None, 60))
+    full, low = (fit_npsvor(X, y, **options, basis=m) for m in (None, 60))
     f = full.decision_function(X)
     assert_allclose(low.decision_function(X), f, atol=1e-6 * np.abs(f).max())
 
@@ -624,7 +624,7 @@ POINTS = [{"C1": 0.1}, {"C1": 1.0, "C2": 3.0}, {"C1": 10.0, "epsilon": 0.1}, {}]
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"rank": 40}, {"rank": 1e-3}, {"e_abs": 1e-3, "e_rel": 1e-3}]
+    "options", [{}, {"basis": 40}, {"basis": 1e-3}, {"e_abs": 1e-3, "e_rel": 1e-3}]
 )
 def test_an_admm_path_is_its_separate_fits(options):
     X, y = sample(90, 3)
@@ -673,7 +673,7 @@ def test_a_path_starts_from_the_last_point():
 def test_a_factor_of_full_rank_is_the_dense_fit(kernel):
     X, y = sample(60, 3)
     dense = fit_npsvor(X, y, solver="admm", kernel=kernel)
-    low = fit_npsvor(X, y, solver="admm", kernel=kernel, rank=60)
+    low = fit_npsvor(X, y, solver="admm", kernel=kernel, basis=60)
     new = np.random.default_rng(1).normal(size=(40, 3))
     if isinstance(kernel, kernels.RBF):  # the other has rank 20, with 20 pivots
         assert len(low.support) == 60
@@ -682,6 +682,27 @@ def test_a_factor_of_full_rank_is_the_dense_fit(kernel):
     assert_close_models(dense, low, X, 1e-6)
     assert_allclose(low.decision_function(new), dense.decision_function(new), atol=1e-5)
     assert_allclose(low.norms, dense.norms, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_basis_rows_may_be_named(kernel):
+    X, y = sample(90, 3)
+    options = {"solver": "admm", "kernel": kernel, "e_abs": 1e-9, "e_rel": 1e-9}
+    chosen = fit_npsvor(X, y, basis=12, max_iter=100_000, **options)
+    where = {row.tobytes(): i for i, row in enumerate(X)}
+    rows = [where[row.tobytes()] for row in chosen.support]
+    named = fit_npsvor(X, y, basis=rows[::-1], max_iter=100_000, **options)
+    assert {r.tobytes() for r in named.support} == {r.tobytes() for r in chosen.support}
+    assert_allclose(named.decision_function(X), chosen.decision_function(X), atol=1e-5)
+    assert_allclose(by_rank(named).primal, by_rank(chosen).primal, rtol=1e-6)
+
+
+def test_basis_rows_that_depend_on_the_others_are_left_out():
+    X, y = sample(60, 3)  # of two features, which as many rows span
+    options = {"solver": "admm", "kernel": "linear", "probability": True}
+    model = fit_npsvor(X, y, basis=np.arange(20), **options)
+    assert len(model.support) == X.shape[1]
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("rank", [5, 17, 90, 0.3, 1e-4])
@@ -695,7 +716,7 @@ def test_a_low_rank_model_is_what_its_factor_says(rank, form):
         "csr": (sparse.csr_array(X), kernel),
         "precomputed": (K, kernels.Precomputed()),
     }[form]
-    model = fit_npsvor(X, y, solver="admm", rank=rank, kernel=kernel)
+    model = fit_npsvor(X, y, solver="admm", basis=rank, kernel=kernel)
     P = model.support if form == "precomputed" else None
     rows = X if form != "csr" else CSR.from_any(X)
     tile = on_itself(kernel, rows, 1).tile
@@ -792,7 +813,7 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
 
 def test_a_factor_stops_where_duplicate_rows_leave_nothing():
     X, y = sample(30, 3)
-    model = fit_npsvor(np.tile(X, (3, 1)), np.tile(y, 3), solver="admm", rank=80)
+    model = fit_npsvor(np.tile(X, (3, 1)), np.tile(y, 3), solver="admm", basis=80)
     assert len(model.support) == 30
 
 
@@ -942,7 +963,7 @@ def test_admm_refuses_an_indefinite_kernel():
     with pytest.raises(ValueError, match=message):
         fit_npsvor(X, y, solver="admm", rho=0.5, kernel=lambda A, B: -(A @ B.T))
     with pytest.raises(ValueError, match=r"semi-definite: a k\(x, x\) is below 0"):
-        fit_npsvor(-(X @ X.T), y, solver="admm", rank=5, **PRECOMPUTED)
+        fit_npsvor(-(X @ X.T), y, solver="admm", basis=5, **PRECOMPUTED)
 
 
 # Models as values
@@ -963,7 +984,7 @@ def example(name):
             X = kernels.RBF(0.5)(X, X)
             return fit_npsvor(X, y, **PRECOMPUTED, normalize=True), X
         case "low rank":
-            return fit_npsvor(X, y, solver="admm", rank=7), X
+            return fit_npsvor(X, y, solver="admm", basis=7), X
         case "strings":
             return fit_npsvor(X, names[y], classes=[*names, "never"]), X
     return fit_npsvor(X, y, kernel=kernels.Polynomial(2)), X
@@ -1077,16 +1098,16 @@ def test_kernels_that_are_no_kernels_are_refused(fit_it):
         ({"solver": "smoo"}, "solver must be one of 'smo', "),
         ({"solver": None}, "solver must be one of"),
         ({"rho": 1.0}, "rho: for solver='admm' only"),
-        ({"polish": True, "rank": 1}, "polish, rank: for"),
+        ({"polish": True, "basis": 1}, "polish, basis: for"),
         ({"solver": "admm", "rho": 0}, "rho must be a pos"),
         ({"solver": "admm", "e_abs": -1}, "e_abs must be"),
         ({"solver": "admm", "e_rel": np.nan}, "e_rel must"),
         ({"solver": "admm", "polish": 1}, "polish must be Tr"),
-        ({"solver": "admm", "rank": 0}, "rank must be a pos"),
-        ({"solver": "admm", "rank": 1.0}, "a count or a res"),
-        ({"solver": "admm", "rank": "1"}, "rank must be"),
+        ({"solver": "admm", "basis": 0}, "basis must be a pos"),
+        ({"solver": "admm", "basis": 1.0}, "basis as a part of the trace must"),
+        ({"solver": "admm", "basis": "1"}, "basis must be"),
         (
-            {"solver": "admm", "rank": 1, "polish": True},
+            {"solver": "admm", "basis": 1, "polish": True},
             "polish=True needs the whole kernel",
         ),
         ({"normalize": 1}, "normalize must be True or False"),
@@ -1133,7 +1154,7 @@ def test_unusable_points_of_a_path_are_refused(points, options, error, message):
     [
         {"C1": 0},
         {"rho": 1.0},
-        {"solver": "admm", "rank": 2.5},
+        {"solver": "admm", "basis": 2.5},
     ],
     ids=str,
 )

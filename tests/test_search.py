@@ -155,7 +155,7 @@ def test_a_path_is_a_row_of_fits(fit):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"normalize": True}, {"solver": "admm"}, {"solver": "admm", "rank": 20}],
+    [{}, {"normalize": True}, {"solver": "admm"}, {"solver": "admm", "basis": 20}],
     ids=str,
 )
 def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):

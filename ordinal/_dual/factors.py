@@ -9,7 +9,7 @@ from .. import kernels
 from .._kernel_matrix.choice import Kernel
 from .._kernel_matrix.tiles import Products, diagonal_of, on_itself
 from .._numerics.cholesky import Cholesky, lower_inverse
-from .._numerics.pivoted_cholesky import pivoted_cholesky
+from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
 from .._numerics.rows import Rows, strips
 
 _TINY = 1e-100  # products with entries near 1e-308 are many times slower
@@ -126,6 +126,27 @@ class ThinFactor(_Thin, _Exact):
         _Thin.__init__(self, L, rho)
 
 
+def _factor_at(
+    diagonal: np.ndarray, tile: Tile, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """As `pivoted_cholesky`, with the pivots among these rows. Those are left out on
+    which K depends on the others."""
+    K_PP = np.empty((rows.size, rows.size))
+    tile(rows, rows, K_PP)
+
+    def within(some: np.ndarray | slice, columns: np.ndarray, out: np.ndarray) -> None:
+        out[:] = K_PP[some][:, columns]
+
+    top, order, _ = pivoted_cholesky(diagonal[rows], within, rows.size)
+    pivots, top = rows[order], np.tril(top[order])
+    L = np.empty((diagonal.size, pivots.size))
+    tile(slice(None), pivots, L)
+    L = np.ascontiguousarray(np.linalg.solve(top, L.T).T)
+    L[pivots] = top
+    left = np.maximum(diagonal - np.einsum("ij,ij->i", L, L), 0)
+    return L, pivots, float(left.sum() / diagonal.sum())
+
+
 class LowRankFactor(_Thin):
     """K replaced by L L', a pivoted incomplete Cholesky factor: n x m, never n x n.
 
@@ -144,13 +165,15 @@ class LowRankFactor(_Thin):
         kernel: Kernel,
         X: Rows,
         rho: float,
-        basis: int | float,
+        basis: int | float | np.ndarray,
         n_threads: int,
     ):
-        tile = on_itself(kernel, X, n_threads).tile
-        L, self.support, self.residual = pivoted_cholesky(
-            diagonal_of(kernel, X), tile, basis
-        )
+        tile, diagonal = on_itself(kernel, X, n_threads).tile, diagonal_of(kernel, X)
+        if isinstance(basis, np.ndarray):
+            found = _factor_at(diagonal, tile, basis)
+        else:
+            found = pivoted_cholesky(diagonal, tile, basis)
+        L, self.support, self.residual = found
         self._top = np.tril(L[self.support])  # its square is K_PP
         super().__init__(L, rho)
 

@@ -1,0 +1,182 @@
+"""Tables of every kind, and how models find their columns again."""
+
+import inspect
+import pickle
+import typing
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from strategies import sample
+
+import ordinal
+from ordinal import fit_gpor, fit_npsvor, fit_svorim, fit_tlssvor, fit_xofm, kernels
+from ordinal._input.columns import feature_names
+from ordinal._input.features import read_features
+
+FITS = {
+    "npsvor": fit_npsvor,
+    "svorim": fit_svorim,
+    "tlssvor": fit_tlssvor,
+    "gpor": lambda X, y: fit_gpor(X, y, optimize=False),
+    "xofm": lambda X, y: fit_xofm(X, y, rng=0),
+}
+every_fit = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+
+nan = np.nan
+
+
+# Reading
+
+
+def nullable(values, dtype):
+    return pd.DataFrame({"a": pd.Series(values, dtype=dtype), "b": [True, False, True]})
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    "dtype",
+    ["Int64", "Float32", "int8", "int64[pyarrow]", "double[pyarrow]"],
+)
+def test_columns_of_every_type_become_doubles(dtype, missing):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    a = read_features(nullable([1, 2, 3], dtype), missing=missing)
+    assert_array_equal(a, [[1, 1], [2, 0], [3, 1]])
+    assert a.dtype == np.float64
+    assert a.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "Float64", "boolean", "int64[pyarrow]", "bool[pyarrow]", object]
+)
+def test_what_is_missing_is_nan_or_an_error_that_names_the_column(dtype):
+    if "pyarrow" in str(dtype):
+        pytest.importorskip("pyarrow")
+    frame = nullable([1, None, 0], dtype)
+    assert_array_equal(read_features(frame, missing=True), [[1, 1], [nan, 0], [0, 1]])
+    message = "^X must be finite; first bad row is 1, with nan in column 'a'$"
+    with pytest.raises(ValueError, match=message):
+        read_features(frame)
+
+
+def test_a_polars_frame_is_read_alike():
+    frame = pl.DataFrame({"a": [1, None, 3], "b": [True, False, None]})
+    assert_array_equal(read_features(frame, missing=True), [[1, 1], [nan, 0], [3, nan]])
+    assert feature_names(frame) == ("a", "b")
+
+
+def test_dummies_beside_numbers():
+    frame = pd.get_dummies(pd.DataFrame({"a": [0.5, 2.0], "c": ["x", "y"]}))
+    assert {str(t) for t in frame.dtypes} == {"float64", "bool"}
+    expected = [[0.5, 1, 0], [2.0, 0, 1]]
+    assert_array_equal(read_features(frame), expected)
+    assert_array_equal(read_features(frame.to_numpy()), expected)  # of objects
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        (["x", "y"], "'x' in row 0"),
+        ([1.0, "y"], "'y' in row 1"),
+        (pd.Categorical(["x", "y"]), "'x' in row 0"),
+        ([1 + 2j, 0], r"\(1\+2j\) in row 0"),
+    ],
+)
+def test_a_column_without_numbers_is_named(column, shown):
+    frame = pd.DataFrame({"a": [1, 2], "which": column})
+    message = f"^column 'which' of X must hold real numbers, got {shown}"
+    with pytest.raises(TypeError, match=message):
+        read_features(frame)
+
+
+def test_two_columns_of_one_name_are_refused():
+    frame = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
+    with pytest.raises(ValueError, match=r"^X has two columns 'a'$"):
+        fit_svorim(frame, [0, 1])
+
+
+@pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_matrices_of_every_format(form, make):
+    X = np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 1.0]])
+    assert_array_equal(read_features(make(X).asformat(form)).dense(), X)
+
+
+# Names
+
+
+@every_fit
+def test_columns_are_found_by_name(fit, tmp_path):
+    X, y = sample(60, 3)
+    names = [f"c{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = fit(frame, y)
+    plain = fit(X, y)
+    assert model.feature_names == tuple(names)
+    assert plain.feature_names is None
+    assert model.n_features == plain.n_features == X.shape[1]
+    moved = frame[names[::-1]].assign(more="no number")
+    path = tmp_path / "m"
+    model.save(path)
+    for copy in (model, ordinal.load(path), pickle.loads(pickle.dumps(model))):
+        assert copy.feature_names == tuple(names)
+        assert_array_equal(copy.predict(moved), plain.predict(X))
+        assert_array_equal(copy.predict(X), plain.predict(X))
+        assert_array_equal(copy.predict(pl.from_pandas(frame)), plain.predict(X))
+        message = "^X has no column 'c0', which the model was fitted on$"
+        with pytest.raises(ValueError, match=message):
+            copy.predict(frame.drop(columns="c0"))
+    # a model without names goes by position
+    assert_array_equal(plain.predict(frame), plain.predict(X))
+    with pytest.raises(ValueError, match="features, the model was fitted on"):
+        plain.predict(moved.drop(columns="more").assign(more=1.0))
+
+
+def test_missing_entries_of_a_frame_reach_the_kernel_that_takes_them():
+    X, y = sample(40, 3, d=6)
+    X[::7, 2] = nan
+    frame = pd.DataFrame(X).astype("Float64")
+    assert frame.isna().any(axis=None)
+    model = fit_svorim(frame, y, kernel=kernels.Pearson())
+    assert_array_equal(
+        model.predict(frame), fit_svorim(X, y, kernel=kernels.Pearson()).predict(X)
+    )
+
+
+# What models and functions say of themselves
+
+
+@every_fit
+def test_a_model_is_summed_up_in_a_few_lines(fit):
+    X, y = sample(40, 3)
+    model = fit(pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]), y)
+    text = repr(model)
+    assert isinstance(model, ordinal.Model)
+    assert text.startswith(type(model).__name__)
+    assert len(text) < 600
+    assert len(text.splitlines()) <= 10
+    for shown in ("c0", "0, 1, 2", model.convergence.status.value):
+        assert shown in text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ordinal.__all__ if name.startswith("fit_")]
+)
+def test_signatures_can_be_seen(name):
+    function = getattr(ordinal, name)
+    parameters = inspect.signature(function).parameters.values()
+    assert all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters)
+    hints = typing.get_type_hints(function)
+    assert {p.name for p in parameters} | {"return"} == set(hints)
+
+
+def test_the_svor_functions_take_the_same_arguments():
+    first, *others = (
+        inspect.signature(getattr(ordinal, f"fit_{name}"))
+        for name in ("svorim", "svorex", "shashua_levin", "redsvm")
+    )
+    assert all(other == first for other in others)
