@@ -73,6 +73,14 @@ def test_links_in_pages_lead_somewhere(page):
             assert anchor in map(anchor_of, titles), target
 
 
+def test_files_in_the_architecture_exist():
+    text = (ROOT / "docs/architecture.md").read_text()
+    files = re.findall(r"`([\w/]+\.(?:py|pyx|h|c))`", text)
+    assert len(files) > 10
+    for file in files:
+        assert (ROOT / file).exists() or (ROOT / "ordinal" / file).exists(), file
+
+
 def anchor_of(title: str) -> str:
     """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
