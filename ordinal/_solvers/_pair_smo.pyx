@@ -91,6 +91,10 @@ cdef inline bint is_z(Problem* p, Py_ssize_t e) noexcept nogil:
     return e >= p.T * p.n
 
 
+cdef inline Py_ssize_t row_of(Problem* p, Py_ssize_t e) noexcept nogil:
+    return e if e < p.n else e % p.n   # a division takes its time
+
+
 cdef inline double slope_up(Problem* p, Py_ssize_t e) noexcept nogil:
     return p.pn[e] if p.g[e] < 0 else p.pp[e]
 
@@ -222,7 +226,7 @@ cdef void set_violation(Problem* p) noexcept nogil:
         p.at.violation = fmax(p.at.violation, low - up)
 
 
-cdef void smallest(
+cdef inline void smallest(
     int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
 ) noexcept nogil:
     """Move the k indices of least sign * key to the front of idx. Expected O(count)."""
@@ -248,7 +252,7 @@ cdef void smallest(
             return
 
 
-cdef Py_ssize_t find_violators(
+cdef inline Py_ssize_t find_violators(
     int32_t* idx, const float* key, float sign, float end, Py_ssize_t n, Py_ssize_t k,
 ) noexcept nogil:
     """Put up to k indices of least sign * key, all below sign * end, to the front of
@@ -276,7 +280,7 @@ cdef void find_group_violators(
             s.shrink + e, s.L + e, -1, <float>(group.up - group.mid), p.n, half)
 
 
-cdef Py_ssize_t admit(
+cdef inline Py_ssize_t admit(
     Problem* p, Scan* s, const int32_t* candidates, Py_ssize_t count, Py_ssize_t first,
     Py_ssize_t m, Py_ssize_t q,
 ) noexcept nogil:
@@ -464,8 +468,19 @@ cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nog
     is one, and the violation is above tol."""
     cdef Py_ssize_t j = 0, k, a, m = b.size
     cdef const float* Ku
-    cdef float R, gain, best = 0
-    if p.T > 1 and not worst_group(p, b, &j) > tol:
+    cdef float R, top, gain, best = 0
+    if p.T == 1:               # L_max comes with the gains
+        pair.of_u = pair.of_v = 0
+        pair.u = p.ops.find(b.R, b.R_min[0], m)
+        if pair.u < 0:
+            return False
+        best = p.ops.smo_gain(b.L, b.K + pair.u * m, b.D, b.D[pair.u], b.R_min[0],
+                              b.gain, m, &top)
+        if not (top - b.R_min[0] > tol and best > 0):
+            return False
+        pair.v = p.ops.find(b.gain, best, m)
+        return pair.v >= 0
+    if not worst_group(p, b, &j) > tol:
         return False
     pair.of_u, pair.u = j, find(p, b, b.R, b.R_min[j], j)
     if pair.u < 0:
@@ -473,14 +488,13 @@ cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nog
     Ku = b.K + pair.u * m
     for k in range(0 if p.coupled else j, tied_stop(p, j)):
         R = <float>(b.R_min[j] + (p.group[j].mid - p.group[k].mid))
-        if p.T > 1 and not b.L_max[k] > R:
-            continue
-        a = b.start[k]
-        gain = p.ops.smo_gain(b.L + a, Ku + a, b.D + a, b.D[pair.u], R, b.gain + a,
-                              b.start[k + 1] - a, &b.L_max[k])
-        if gain > best:
-            best, pair.of_v = gain, k
-    if not best > 0 or (p.T == 1 and not b.L_max[0] - b.R_min[0] > tol):
+        if b.L_max[k] > R:
+            a = b.start[k]
+            gain = p.ops.smo_gain(b.L + a, Ku + a, b.D + a, b.D[pair.u], R, b.gain + a,
+                                  b.start[k + 1] - a, &top)
+            if gain > best:
+                best, pair.of_v = gain, k
+    if not best > 0:
         return False
     pair.v = find(p, b, b.gain, best, pair.of_v)
     return pair.v >= 0
@@ -576,7 +590,7 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
 cdef bint rows_held(Problem* p) noexcept nogil:
     cdef Py_ssize_t a
     for a in range(p.size):
-        if p.slot[p.block[a] % <int32_t>p.n] < 0:
+        if p.slot[row_of(p, p.block[a])] < 0:
             return False
     return True
 
