@@ -1,11 +1,11 @@
 """Every `fit_*` function and variant, and what the conformance suite may ask of each.
 
 The suite is test_methods.py (results), test_methods_input.py (what callers give),
-test_methods_control.py (watching and ending a fit) and test_methods_files.py (models as
-values). A new method joins it with one entry of METHODS; what only that method
-promises, and its mathematics, belong into a file of its own. `Method` says what the
-fields of an entry mean; `takes` is held against the signature, so that no option of a
-method can be forgotten here.
+test_methods_frames.py (data frames and the names of columns), test_methods_control.py
+(watching and ending a fit) and test_methods_files.py (models as values). A new method
+joins it with one entry of METHODS; what only that method promises, and its mathematics,
+belong into a file of its own. `Method` says what the fields of an entry mean; `takes`
+is held against the signature, so that no option of a method can be forgotten here.
 """
 
 import warnings
@@ -54,8 +54,8 @@ class Method:
     advice: str = "raise max_iter or tol$"
     missing: str = "pearson"  # NaN goes with that kernel only; or "always"
     whole_weights: bool = False  # a weight is 0, or 1 and more
-    whole_C: bool = True  # weights times a factor is another problem
-    duplicates: bool = True  # weight 2 is the row written twice, to within `atol`
+    # Options under which the weight of a class is that of its rows and nothing more
+    class_weighted: Mapping[str, Any] = field(default_factory=dict)
     reversible: bool = True  # reversed ranks give the mirrored model
     decision: str = "decision_function"  # the method of the model with numbers of a row
     needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
@@ -201,6 +201,7 @@ METHODS = [
         endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
         n_endless=400,
         threaded=((200, {"u": 1.5}),),
+        class_weighted={"basis": 20},  # one of all rows has as many as they weigh
     ),
     Method(
         "tlssvor-basis",

@@ -83,7 +83,7 @@ def test_the_order_of_the_rows_does_not_matter(method):
     assert_same(method, a, method(X[order], y[order], **method.precise), X)
 
 
-@which(precise=True, duplicates=True)
+@which(precise=True)
 def test_weight_two_is_the_row_written_twice(method):
     X, y = sample(30, 3)
     times = np.random.default_rng(0).integers(0, 4, 30)
@@ -122,8 +122,7 @@ def test_class_weights_are_sample_weights(method):
     factor = {10: 0.3, 30: 2.0}
     given = [0.3, 1.0, 2.0]
     uneven = {"sample_weight": 1 + np.arange(60) % 2, "gamma": "auto", "rng": 5}
-    if method.can("basis"):  # a basis of all rows has as many as the weights say
-        uneven["basis"] = 20
+    uneven |= method.class_weighted
     a = method(X, labels, class_weight=factor, **{**uneven, "sample_weight": None})
     alone = np.array([given[k] for k in y])
     b = method(X, labels, **{**uneven, "sample_weight": alone})
@@ -151,6 +150,16 @@ def test_reversed_ranks_mirror_the_model(method):
         assert_allclose(a.thresholds, mirrored, atol=10 * method.atol)
     differ = a.predict(X) != -b.predict(X)  # where a row lies between two labels
     assert differ.mean() < 0.1
+
+
+@which(precise=True, starts=True)
+def test_a_start_at_the_end_takes_few_steps_and_stays_there(method):
+    X, y = sample(60, 3)
+    model = method(X, y, **method.precise)
+    again = method(X, y, start=model, **method.precise)
+    assert again.convergence.converged
+    assert again.convergence.n_iter < model.convergence.n_iter / 2
+    assert_same(method, model, again, X)
 
 
 # Ranks without rows

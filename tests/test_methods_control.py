@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from files import solution
+from numpy.testing import assert_allclose
 from registry import Method, every_method, which
 from strategies import sample
 
@@ -46,7 +47,7 @@ def test_a_callback_sees_the_state(method):
     assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(states))
     assert states[0].seconds > 0
     assert states[-1].seconds <= watched.convergence.seconds
-    assert states[-1].n_iter <= np.sum(watched.convergence.n_iter)
+    assert states[-1].n_iter <= watched.convergence.n_iter
     # one that says nothing changes nothing
     assert solution(watched) == solution(method.cut_short(X, y))
 
@@ -116,7 +117,7 @@ def test_a_limit_of_steps_is_reported_at_the_line_that_called(method):
     assert warning.filename.endswith("test_methods_control.py")
     c = model.convergence
     assert c.status in (Status.MAX_ITER, Status.N_EPOCHS)
-    assert np.max(c.violation) > c.tol
+    assert c.violation > c.tol
     assert set(model.predict(X).tolist()) <= {0, 1, 2}
 
 
@@ -140,13 +141,31 @@ def test_a_fit_that_converges_says_nothing(method):
     c = model.convergence
     assert c.converged
     assert c.status is Status.CONVERGED
-    assert np.max(c.violation) <= c.tol
+    assert c.violation <= c.tol
     assert c.seconds > 0
-    assert np.sum(c.n_iter) > 0
+    assert c.n_iter > 0
     if c.dual is None:
         assert np.isnan(c.gap)
     else:
-        assert np.all(np.asarray(c.gap) >= -1e-9)
+        assert c.gap >= -1e-9
+
+
+@every_method
+def test_a_record_holds_plain_numbers(method):
+    X, y = sample(60, 3)
+    c = method.cut_short(X, y, **method.brief).convergence
+    for record in (c, *c.parts):
+        assert type(record.n_iter) is int
+        assert record.parts == () or record is c
+        for value in (record.violation, record.tol, record.primal, record.seconds):
+            assert type(value) is float
+        assert record.dual is None or type(record.dual) is float
+    if c.parts:  # one a problem, here a rank
+        assert len(c.parts) == 3
+        assert c.n_iter == sum(part.n_iter for part in c.parts)
+        assert c.violation == max(part.violation for part in c.parts)
+        assert_allclose(c.primal, sum(part.primal for part in c.parts), rtol=1e-12)
+        assert_allclose(c.dual, sum(part.dual for part in c.parts), rtol=1e-12)
 
 
 # Ctrl-C
