@@ -110,8 +110,8 @@ class NpsvorModel(Model):
     kernel : callable
     n_features : int
     feature_names : tuple of str, or None
-    cost : (r, r) array
-        That of the fit; 1 off the diagonal unless given.
+    cost : (r, r) array, or None
+        The caller's, if there was one.
     link : SoftmaxLink or None
         Probabilities from distances; None unless fitted with `probability`.
     convergence : Convergence
@@ -127,7 +127,7 @@ class NpsvorModel(Model):
     kernel: Kernel
     n_features: int
     feature_names: tuple[str, ...] | None
-    cost: np.ndarray
+    cost: np.ndarray | None
     link: SoftmaxLink | None
     convergence: Convergence
     link_type = SoftmaxLink
@@ -213,7 +213,7 @@ class NpsvorModel(Model):
             rank of least expected cost.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default the `cost` of the
-            model.
+            model, or |j - k| if it has none.
 
         Returns
         -------
@@ -245,7 +245,8 @@ class NpsvorModel(Model):
             if values.shape != shape or values.dtype != np.float64:
                 raise ValueError("coef, intercept and norms must be float64, r wide")
         check_support(self.support, self.kernel, m, self.n_features)
-        if self.cost.shape != (r, r) or self.cost.dtype != np.float64:
+        cost = np.ones((r, r)) if self.cost is None else self.cost
+        if cost.shape != (r, r) or cost.dtype != np.float64:
             raise ValueError("cost must be float64, r x r")
         check_link(self.link, r, "a rank")
 
@@ -509,7 +510,7 @@ def _fit(
         admm["basis"] = _read_basis(basis, problem.n_samples)
     monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
     job = _Job(
-        entry.kernel, checked, check_cost(1 - np.eye(r) if cost is None else cost, r),
+        entry.kernel, checked, None if cost is None else check_cost(cost, r),
         bool(normalize), solver, admm, max_iter or _MAX_ITER[solver], entry.tol,
         entry.n_threads, cache_mb, monitor,
     )  # fmt: skip
@@ -595,7 +596,7 @@ class _Job:
 
     kernel: Kernel
     points: list[tuple[float, float, float]]
-    cost: np.ndarray
+    cost: np.ndarray | None
     normalize: bool
     solver: str
     admm: dict[str, Any]
@@ -618,7 +619,8 @@ class _Job:
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         """A model a point, and the numbers of its support rows."""
-        programs = [_program(problem, point, self.cost) for point in self.points]
+        cost = 1 - np.eye(problem.n_classes) if self.cost is None else self.cost
+        programs = [_program(problem, point, cost) for point in self.points]
         if self.solver == "smo":
             return self._smo(problem, programs, self.max_iter, None, products)
         return self._admm(problem, programs, products, **self.admm)

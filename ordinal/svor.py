@@ -112,8 +112,8 @@ class SvorModel(ScoreModel):
         In the unit of the margin. -inf and +inf where no training rows lie beyond, and
         equal on both sides of a rank between that has none: it is never predicted.
     C : float
-    cost : (r, r) array
-        From which the weights of (P) came.
+    cost : (r, r) array, or None
+        The caller's, if there was one, from which the weights of (P) then came.
     classes : (r,) array
         Labels in rank order.
     kernel : callable
@@ -130,7 +130,7 @@ class SvorModel(ScoreModel):
     dual: np.ndarray
     thresholds: np.ndarray
     C: float
-    cost: np.ndarray
+    cost: np.ndarray | None
     classes: np.ndarray
     kernel: Kernel
     n_features: int
@@ -143,7 +143,7 @@ class SvorModel(ScoreModel):
             "coef": (m,),
             "dual": (m, r - 1),
             "thresholds": (r - 1,),
-            "cost": (r, r),
+            **({} if self.cost is None else {"cost": (r, r)}),
         }
 
 
@@ -500,11 +500,11 @@ def _fit(
         check_count(max_iter=max_iter)
     entry = enter_with_kernel(f"fit_{method}", X, y, **common)
     problem = entry.problem
-    own = _default_cost(method, problem.n_classes) if cost is None else cost
     if start is not None:
         _check_start(start, problem, entry.kernel)
+    own = None if cost is None else check_cost(cost, problem.n_classes)
     job = _Job(
-        method, entry.kernel, check_cost(own, problem.n_classes), entry.tol,
+        method, entry.kernel, own, entry.tol,
         entry.n_threads, cache_mb, max_iter or _MAX_ITER, entry.monitor,
     )  # fmt: skip
     fold = entry.folds()
@@ -531,7 +531,7 @@ class _Job:
 
     method: _Method
     kernel: Kernel
-    cost: np.ndarray
+    cost: np.ndarray | None
     tol: float
     n_threads: int
     cache_mb: float
@@ -586,7 +586,10 @@ class _Job:
         rank = np.searchsorted(present, problem.rank)
         # a row of a rank without weight has no box, whichever of its neighbours it is
         rank = np.minimum(rank, present.size - 1)
-        step = np.abs(np.diff(self.cost[np.ix_(present, present)], axis=1))
+        cost = self.cost
+        if cost is None:
+            cost = _default_cost(self.method, problem.n_classes)
+        step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
         above = rank > np.arange(present.size - 1)[:, None]
         width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
         return Program(

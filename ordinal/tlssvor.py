@@ -52,7 +52,6 @@ import numpy as np
 
 from ._input.basis import read_basis
 from ._input.checks import as_real, check_count, check_positive
-from ._input.costs import absolute_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
 from ._input.types import (
@@ -123,11 +122,6 @@ class TlsSvorModel(ScoreModel):
     feature_names: tuple[str, ...] | None
     link: CumulativeLink | None
     convergence: Convergence
-
-    @property
-    def cost(self) -> np.ndarray:
-        """|j - k|, (r, r), as the slacks of a row count thresholds."""
-        return absolute_cost(self.classes.size)
 
     def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
         return {"coef": (m,), "thresholds": (r - 1,)}

@@ -30,6 +30,7 @@ from ordinal import (
     npsvor,
     svor,
 )
+from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
 from ordinal._model import calibration
 from ordinal._model.folds import N_FOLDS, fold_numbers, out_of_fold
@@ -555,7 +556,7 @@ FITS = {
     "npsvor": functools.partial(fit_npsvor, C1=3.0, n_threads=1),
 }
 FITS["admm"] = functools.partial(FITS["npsvor"], solver="admm")
-FITS["low_rank"] = functools.partial(FITS["admm"], rank=30)
+FITS["low_rank"] = functools.partial(FITS["admm"], basis=30)
 # fits that end near the optimum, so that rounding, as from another form of the data,
 # does not show; that of low rank may have other pivots then
 TIGHT = {
@@ -589,7 +590,7 @@ def test_models_predict_by_their_probabilities(name):
     below = np.cumsum(P, axis=1)
     assert_array_equal(model.predict(X, rule="median"), 10 + (below < 0.5).sum(axis=1))
     cost = np.array([[0, 1, 1, 9], [2, 0, 1, 9], [3, 3, 0, 1], [9, 1, 1, 0.0]])
-    for given_cost, used in [(None, model.cost), (cost, cost)]:
+    for given_cost, used in [(None, absolute_cost(4)), (cost, cost)]:
         expected = [min(range(4), key=lambda k: p @ used[:, k]) for p in P]
         got = model.predict(X, rule="cost", cost=given_cost)
         assert_array_equal(got, 10 + np.array(expected))

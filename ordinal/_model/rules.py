@@ -48,7 +48,8 @@ def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarra
     Raises ValueError as `cost_of_rule`, or for probabilities that the model lacks.
     """
     rules = plain, "mode", "median", "cost"
-    table = cost_of_rule(rule, rules, cost, model.cost, model.classes.size)
+    own = getattr(model, "cost", None)
+    table = cost_of_rule(rule, rules, cost, own, model.classes.size)
     if rule == plain:
         return np.asarray(model._labels(model.decision_function(X)))
     return np.asarray(model.classes[decide(model.predict_proba(X), rule, table)])

@@ -129,7 +129,7 @@ class ScoreModel(ThresholdModel):
             the score rises.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default the `cost` of the
-            model.
+            model, or |j - k| if it has none.
 
         Returns
         -------
