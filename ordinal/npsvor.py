@@ -84,6 +84,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+_Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 _Solver: TypeAlias = Literal["smo", "admm"]
 _ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
 _POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path
@@ -200,7 +201,9 @@ class NpsvorModel(Model):
         """`predict_proba` of rows at the distances f."""
         return np.asarray(require_link(self.link)(np.abs(f)))
 
-    def predict(self, X: Any, *, rule: str = "nearest", cost: Any = None) -> np.ndarray:
+    def predict(
+        self, X: Any, *, rule: _Rule = "nearest", cost: ArrayLike | None = None
+    ) -> np.ndarray:
         """Labels by a rule.
 
         Parameters
@@ -284,10 +287,10 @@ def fit_npsvor(
 
     Parameters
     ----------
-    X : (n, d) array-like or CSR matrix
-        Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
-        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix. NaN, an
-        entry not known, goes with `kernels.Pearson` only.
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.

@@ -174,10 +174,10 @@ def fit_svorim(
 
     Parameters
     ----------
-    X : (n, d) array-like or CSR matrix
-        Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
-        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix. NaN, an
-        entry not known, goes with `kernels.Pearson` only.
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -715,6 +715,9 @@ def _check_start(start: Any, problem: Problem, kernel: Kernel) -> None:
         raise ValueError("start and the fit must both be of a precomputed kernel")
     if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
         raise ValueError("start and X must both be dense or both be CSR")
+    if None not in (names := {start.feature_names, problem.feature_names}):
+        if len(names) > 1:
+            raise ValueError("start and X must have the same columns in the same order")
     if not by_number and start.n_features != problem.n_features:
         raise ValueError(
             f"start has {start.n_features} features, X has {problem.n_features}"

@@ -156,10 +156,10 @@ def fit_tlssvor(
 
     Parameters
     ----------
-    X : (n, d) array-like or CSR matrix
-        Rows of features, best standardised. CSR is anything with `indptr`, `indices`,
-        `data` and `shape`. With kernel="precomputed" the (n, n) kernel matrix. NaN, an
-        entry not known, goes with `kernels.Pearson` only.
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.

@@ -180,3 +180,19 @@ def test_the_svor_functions_take_the_same_arguments():
         for name in ("svorim", "svorex", "shashua_levin", "redsvm")
     )
     assert all(other == first for other in others)
+
+
+def test_a_start_has_the_same_columns():
+    X, y = sample(40, 3)
+    names = [f"c{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    start = fit_svorim(frame, y)
+    assert fit_svorim(X, y, start=start).convergence.converged
+    with pytest.raises(ValueError, match=r"^start and X must have the same columns"):
+        fit_svorim(frame[names[::-1]], y, start=start)
+
+
+def test_a_summary_is_short_whatever_the_kernel_holds():
+    X, y = sample(40, 3, d=30)
+    model = fit_svorim(X, y, kernel=kernels.ARD(np.full(30, 0.1)))
+    assert max(map(len, repr(model).splitlines())) < 120

@@ -67,7 +67,7 @@ class Model(Storable):
         names = self.feature_names
         known = "" if names is None else f": {_shown(names)}"
         lines = {
-            name: str(getattr(self, name))
+            name: _short(getattr(self, name))
             for name in ("method", "inference", "kernel")
             if hasattr(self, name)
         }
@@ -136,6 +136,11 @@ def read_for(
         X, model.n_features, missing=missing, feature_names=model.feature_names,
         categories=categories,
     )  # fmt: skip
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 70 else f"{text[:67]}..."
 
 
 def _shown(items: Any) -> str:

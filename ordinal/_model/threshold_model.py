@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from .._input.sparse import CSR
+from .._input.types import ArrayLike
 from .convergence import Convergence, DisorderedThresholdsWarning, warn
 from .links import CumulativeLink, check_link, require_link
 from .model import ThresholdModel
 from .rules import predicted
 from .support import check_support, decision
+
+ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
 
 
 class ScoreModel(ThresholdModel):
@@ -113,7 +116,11 @@ class ScoreModel(ThresholdModel):
         return np.asarray(require_link(self.link)(f))
 
     def predict(
-        self, X: Any, *, rule: str = "threshold", cost: Any = None
+        self,
+        X: Any,
+        *,
+        rule: ThresholdRule = "threshold",
+        cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Labels by a rule.
 
