@@ -37,11 +37,12 @@ from ._input.sparse import frozen
 from ._input.types import ArrayLike, Basis, Kernel, Labels, Matrix, MatrixLike, Rng
 from ._kernel_matrix.choice import takes_missing
 from ._kernel_matrix.tiles import Evaluator, diagonal_of
-from ._model.convergence import Convergence, Status
+from ._model.convergence import Status
 from ._model.entry import Callback, Entry, enter
-from ._model.model import ThresholdModel, read_for
+from ._model.model import read_for
 from ._model.rules import cost_of_rule, decide
-from ._model.support import check_support, support_rows
+from ._model.support import support_rows
+from ._model.threshold_model import ThresholdModel
 from ._numerics.lbfgs import Minimum
 from ._numerics.rows import strips
 from ._solvers import _ordinal_probit
@@ -94,17 +95,9 @@ class GporModel(ThresholdModel):
     """
 
     inference: Literal["ep", "laplace"]
-    support: Matrix
-    coef: np.ndarray
     root: np.ndarray
-    thresholds: np.ndarray
     noise: float
     log_evidence: float
-    classes: np.ndarray
-    kernel: Kernel
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    convergence: Convergence
 
     def relevance(self) -> np.ndarray:
         """The kernel's weight gamma of every feature, (d,), in 1 / (its unit)^2.
@@ -262,15 +255,15 @@ class GporModel(ThresholdModel):
         P = self.predict_proba(X, diagonal=diagonal)
         return np.asarray(self.classes[decide(P, rule, table)])
 
-    def _check(self) -> None:
-        m, r = len(self.support), self.classes.size
-        self._check_arrays({"coef": (m,), "root": (m, m), "thresholds": (r - 1,)})
+    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
+        return {"coef": (m,), "root": (m, m), "thresholds": (r - 1,)}
+
+    def _check_values(self) -> None:
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         if not (edges[1:] >= edges[:-1]).all() or not np.isfinite(edges).any():
             raise ValueError("thresholds must increase, and some be finite")
         if not 0 < self.noise < np.inf:
             raise ValueError("noise must be positive")
-        check_support(self.support, self.kernel, m, self.n_features)
 
 
 def fit_gpor(
@@ -431,12 +424,12 @@ def _model(
     thresholds = around_ranks(
         like.b, np.flatnonzero(problem.present), problem.n_classes
     )
-    if not posterior.converged:
-        status, violation, tol = Status.STALLED, posterior.violation, posterior.tol
-    elif found is None:
-        status, violation, tol = Status.CONVERGED, posterior.violation, posterior.tol
+    if found is not None and posterior.converged:
+        status, violation, monitor = found.status, found.violation, entry.monitor
     else:
-        status, violation, tol = found.status, found.violation, entry.tol
+        status = Status.CONVERGED if posterior.converged else Status.STALLED
+        violation, monitor = posterior.violation, entry.monitor.to_tol(posterior.tol)
+    primal = evidence.hyper.penalty(theta)[0] - posterior.objective
     return GporModel(
         inference=evidence.inference,
         support=support_rows(kernel, problem.X, rows),
@@ -449,13 +442,5 @@ def _model(
         kernel=kernel,
         n_features=problem.n_features,
         feature_names=problem.feature_names,
-        convergence=Convergence(
-            status=status,
-            n_iter=n_iter,
-            violation=violation,
-            tol=tol,
-            primal=evidence.hyper.penalty(theta)[0] - posterior.objective,
-            dual=None,
-            seconds=entry.monitor.seconds,
-        ),
+        convergence=monitor.record(status, n_iter, violation, primal),
     )

@@ -53,7 +53,7 @@ from ._input.checks import (
 )
 from ._input.costs import check_cost
 from ._input.problem import Problem
-from ._input.sparse import CSR, frozen
+from ._input.sparse import frozen
 from ._input.types import (
     ArrayLike,
     Basis,
@@ -71,11 +71,10 @@ from ._model.calibration import calibrate
 from ._model.convergence import Convergence, Status
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.links import SoftmaxLink, check_link, require_link
-from ._model.model import Model
 from ._model.monitor import Monitor
 from ._model.registry import register_path
 from ._model.rules import predicted
-from ._model.support import check_support, decision, decisions, support_rows
+from ._model.support import KernelModel, decision, decisions, support_rows
 
 __all__ = ["NpsvorModel", "fit_npsvor", "fit_npsvor_path"]
 
@@ -92,7 +91,7 @@ _MAX_ITER = {"smo": 10_000_000, "admm": 1000}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NpsvorModel(Model):
+class NpsvorModel(KernelModel):
     """One hyperplane a rank: f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k].
 
     Attributes
@@ -119,18 +118,11 @@ class NpsvorModel(Model):
         Its `parts` are those of the ranks of `classes`.
     """
 
-    support: np.ndarray | CSR
-    coef: np.ndarray
     intercept: np.ndarray
     norms: np.ndarray
     normalize: bool
-    classes: np.ndarray
-    kernel: Kernel
-    n_features: int
-    feature_names: tuple[str, ...] | None
     cost: np.ndarray | None
     link: SoftmaxLink | None
-    convergence: Convergence
     link_type = SoftmaxLink
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -234,24 +226,11 @@ class NpsvorModel(Model):
         """`predict` of rows at the distances f, by the nearest hyperplane."""
         return np.asarray(self.classes[np.abs(f).argmin(axis=1)])
 
-    def _check(self) -> None:
-        if self.coef.ndim != 2:
-            raise ValueError("coef must have a row a support row, a column a rank")
-        m, r = self.coef.shape
-        if self.classes.shape != (r,):
-            raise ValueError("classes must have one entry a rank")
-        for values, shape in (
-            (self.coef, (m, r)),
-            (self.intercept, (r,)),
-            (self.norms, (r,)),
-        ):
-            if values.shape != shape or values.dtype != np.float64:
-                raise ValueError("coef, intercept and norms must be float64, r wide")
-        check_support(self.support, self.kernel, m, self.n_features)
-        cost = np.ones((r, r)) if self.cost is None else self.cost
-        if cost.shape != (r, r) or cost.dtype != np.float64:
-            raise ValueError("cost must be float64, r x r")
-        check_link(self.link, r, "a rank")
+    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
+        return {"coef": (m, r), "intercept": (r,), "norms": (r,), "cost": (r, r)}
+
+    def _check_values(self) -> None:
+        check_link(self.link, self.classes.size, "a rank")
 
 
 def fit_npsvor(
@@ -664,7 +643,7 @@ class _Job:
                 self._model(
                     problem, program, s.g, s.f, -s.b[:, 0], rows, s.g[:, 0, rows].T,
                     status=s.status, n_iter=s.n_iter, violation=s.violation,
-                    tol=self.tol, dual=_dual(program, s.g, s.f),
+                    dual=_dual(program, s.g, s.f),
                 )
             )  # fmt: skip
         return models, used
@@ -709,8 +688,7 @@ class _Job:
                 self._model(
                     problem, program, out.g[point, None], G[point], out.b[point],
                     rows, coef[:, point], status=status, n_iter=out.n_iter[point],
-                    violation=ratio, tol=1.0,
-                    dual=_dual(program, nearest, G_inside[point]),
+                    violation=ratio, dual=_dual(program, nearest, G_inside[point]),
                 )
             )  # fmt: skip
         return models, [rows] * len(models)
@@ -718,7 +696,7 @@ class _Job:
     def _model(
         self, problem: Problem, program: Program, g: np.ndarray, f: np.ndarray,
         b: np.ndarray, rows: np.ndarray, coef: np.ndarray, *, status: Status,
-        n_iter: np.ndarray, violation: np.ndarray, tol: float, dual: np.ndarray,
+        n_iter: np.ndarray, violation: np.ndarray, dual: np.ndarray,
     ) -> NpsvorModel:  # fmt: skip
         """A model of the given support rows, every array with a column a class."""
         present = problem.present
@@ -731,22 +709,14 @@ class _Job:
         squared = np.einsum("pn,pn->p", g[:, 0], f)
         primal = 0.5 * squared + program.loss(f, -b[:, None])
         norms = np.sqrt(np.maximum(squared, 0))
-        seconds = self.monitor.seconds
-        parts = [
-            Convergence(Status.CONVERGED, 0, 0.0, tol, 0.0, 0.0, seconds)
-            for _ in problem.classes
-        ]
+        nothing = self.monitor.record(Status.CONVERGED, 0, 0.0, 0.0, 0.0)
+        parts = [nothing] * problem.n_classes
         for p, k in enumerate(np.flatnonzero(present)):
-            reached = violation[p] <= tol and status is not Status.INDEFINITE
-            parts[k] = Convergence(
-                status=Status.CONVERGED if reached else status,
-                n_iter=int(n_iter[p]),
-                violation=float(violation[p]),
-                tol=tol,
-                primal=float(primal[p]),
-                dual=float(dual[p]),
-                seconds=seconds,
-            )
+            reached = violation[p] <= nothing.tol and status is not Status.INDEFINITE
+            parts[k] = self.monitor.record(
+                Status.CONVERGED if reached else status,
+                n_iter[p], violation[p], primal[p], dual[p],
+            )  # fmt: skip
         return NpsvorModel(
             support=support_rows(self.kernel, problem.X, rows),
             coef=by_class(coef, 0.0),

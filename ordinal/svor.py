@@ -67,22 +67,14 @@ from ._input.types import (
 )
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
-from ._model.convergence import Convergence
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
-from ._model.links import CumulativeLink
 from ._model.monitor import Monitor
 from ._model.registry import register_path
 from ._model.support import decisions, support_rows
 from ._model.threshold_model import ScoreModel, warn_of
 from .kernels import Precomputed
 
-__all__ = [
-    "SvorModel",
-    "fit_redsvm",
-    "fit_shashua_levin",
-    "fit_svorex",
-    "fit_svorim",
-]
+__all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
 
 
 def __dir__() -> list[str]:
@@ -125,25 +117,16 @@ class SvorModel(ScoreModel):
     """
 
     method: _Method
-    support: np.ndarray | CSR
-    coef: np.ndarray
     dual: np.ndarray
-    thresholds: np.ndarray
     C: float
     cost: np.ndarray | None
-    classes: np.ndarray
-    kernel: Kernel
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    link: CumulativeLink | None
-    convergence: Convergence
 
     def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
         return {
             "coef": (m,),
             "dual": (m, r - 1),
             "thresholds": (r - 1,),
-            **({} if self.cost is None else {"cost": (r, r)}),
+            "cost": (r, r),
         }
 
 
@@ -504,8 +487,8 @@ def _fit(
         _check_start(start, problem, entry.kernel)
     own = None if cost is None else check_cost(cost, problem.n_classes)
     job = _Job(
-        method, entry.kernel, own, entry.tol,
-        entry.n_threads, cache_mb, max_iter or _MAX_ITER, entry.monitor,
+        method, entry.kernel, own, entry.n_threads, cache_mb, max_iter or _MAX_ITER,
+        entry.monitor,
     )  # fmt: skip
     fold = entry.folds()
     models, used = job.fit(problem, [float(C) for C in costs], start, products)
@@ -532,7 +515,6 @@ class _Job:
     method: _Method
     kernel: Kernel
     cost: np.ndarray | None
-    tol: float
     n_threads: int
     cache_mb: float
     max_iter: int
@@ -553,7 +535,6 @@ class _Job:
         )  # fmt: skip
         pivoting = [Pivoting(gram, unit.curvature)]
         found: list[Solution] = []
-        seconds: list[float] = []
         for i, C in enumerate(costs):
             program = _weighed(unit, C * problem.weight)
             if found:
@@ -571,13 +552,12 @@ class _Job:
                 g = np.zeros_like(program.lo)
             found.append(
                 solve(
-                    gram, program, g, tol=self.tol, max_iter=self.max_iter,
+                    gram, program, g, tol=self.monitor.tol, max_iter=self.max_iter,
                     n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
                 )
             )  # fmt: skip
-            seconds.append(self.monitor.seconds)
         unit = _weighed(unit, problem.weight)
-        return self._models(problem, unit, costs, found, seconds)
+        return self._models(problem, unit, costs, found)
 
     def _program(self, problem: Problem) -> Program:
         """(D) with boxes for weight 1, a group for each threshold between ranks that
@@ -607,7 +587,6 @@ class _Job:
         unit: Program,
         costs: list[float],
         found: list[Solution],
-        seconds: list[float],
     ) -> tuple[list[SvorModel], list[np.ndarray]]:
         """A model a solution, and its support rows; `unit` is of C = 1."""
         present, r = np.flatnonzero(problem.present), problem.n_classes
@@ -644,14 +623,8 @@ class _Job:
                 n_features=problem.n_features,
                 feature_names=problem.feature_names,
                 link=None,
-                convergence=Convergence(
-                    status=s.status,
-                    n_iter=int(s.n_iter[0]),
-                    violation=float(s.violation[0]),
-                    tol=self.tol,
-                    primal=float(primal[c]),
-                    dual=float(dual[c]),
-                    seconds=seconds[c],
+                convergence=self.monitor.record(
+                    s.status, s.n_iter[0], s.violation[0], primal[c], dual[c]
                 ),
             )
             models.append(model)

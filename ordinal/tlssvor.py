@@ -53,7 +53,7 @@ import numpy as np
 from ._input.basis import read_basis
 from ._input.checks import as_real, check_count, check_positive
 from ._input.problem import Problem, around_ranks
-from ._input.sparse import CSR, frozen
+from ._input.sparse import frozen
 from ._input.types import (
     ArrayLike,
     Basis,
@@ -67,9 +67,7 @@ from ._input.types import (
 )
 from ._kernel_matrix.tiles import Evaluator
 from ._model.calibration import calibrate
-from ._model.convergence import Convergence
 from ._model.entry import Callback, enter_with_kernel
-from ._model.links import CumulativeLink
 from ._model.monitor import Monitor
 from ._model.support import support_rows
 from ._model.threshold_model import ScoreModel, warn_of
@@ -110,18 +108,9 @@ class TlsSvorModel(ScoreModel):
         Its `primal` is psi; there is no dual.
     """
 
-    support: np.ndarray | CSR
-    coef: np.ndarray
-    thresholds: np.ndarray
     C: float
     u: float
     eta: float
-    classes: np.ndarray
-    kernel: Kernel
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    link: CumulativeLink | None
-    convergence: Convergence
 
     def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
         return {"coef": (m,), "thresholds": (r - 1,)}
@@ -324,13 +313,7 @@ class _Job:
             n_features=problem.n_features,
             feature_names=problem.feature_names,
             link=None,
-            convergence=Convergence(
-                status=status,
-                n_iter=n_iter,
-                violation=point.violation,
-                tol=self.monitor.tol,
-                primal=point.value,
-                dual=None,
-                seconds=self.monitor.seconds,
+            convergence=self.monitor.record(
+                status, n_iter, point.violation, point.value
             ),
         )

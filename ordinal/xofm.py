@@ -43,18 +43,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from ._input.checks import (
-    check_choice,
-    check_count,
-    check_nonnegative,
-    check_positive,
-)
-from ._input.columns import (
-    Categories,
-    column_categories,
-    column_number,
-    default_names,
-)
+from ._input.checks import check_choice, check_count, check_nonnegative, check_positive
+from ._input.columns import Categories, column_categories, column_number, default_names
 from ._input.problem import Problem
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, Labels, MatrixLike, Rng
@@ -606,14 +596,8 @@ def _model(
         start=frozen(start),
         centre=frozen(centre.copy()),
         classes=problem.classes,
-        convergence=Convergence(
-            status=found.status,
-            n_iter=found.n_iter,
-            violation=found.violation,
-            tol=entry.tol,
-            primal=found.value,
-            dual=None,
-            seconds=entry.monitor.seconds,
+        convergence=entry.monitor.record(
+            found.status, found.n_iter, found.violation, found.value
         ),
     )
 

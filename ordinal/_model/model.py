@@ -1,7 +1,6 @@
 """What every model shares: what it says of itself, and how it finds its columns."""
 
 import os
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -77,28 +76,6 @@ class Model(Storable):
             lines["support"] = f"{len(self.support)} rows"
         lines["convergence"] = str(self.convergence)
         return lines
-
-
-class ThresholdModel(Model):
-    """Base of the models whose ranks are divided by thresholds on one line."""
-
-    __slots__ = ()
-    classes: np.ndarray
-
-    @property
-    def threshold_names(self) -> tuple[str, ...]:
-        """The two labels on the sides of each threshold, such as "low|mid"."""
-        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
-
-    def _check_arrays(self, shapes: dict[str, tuple[int, ...]]) -> None:
-        """Raise ValueError unless these fields are float64 of these shapes, and the
-        classes a vector."""
-        for name, shape in shapes.items():
-            values = getattr(self, name)
-            if values.shape != shape or values.dtype != np.float64:
-                raise ValueError(f"{', '.join(shapes)}: float64 of m and r")
-        if self.classes.ndim != 1:
-            raise ValueError("classes must be a vector")
 
 
 def load(path: str | os.PathLike[str]) -> Model:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._input.checks import check_positive
-from .convergence import Status
+from .convergence import Convergence, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,21 @@ class Monitor:
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self._start
+
+    def record(
+        self,
+        status: Status,
+        n_iter: int,
+        violation: float,
+        primal: float,
+        dual: float | None = None,
+    ) -> Convergence:
+        """How a fit ended, now, against the tolerance of this watch."""
+        dual = None if dual is None else float(dual)
+        return Convergence(
+            status, int(n_iter), float(violation), self.tol, float(primal), dual,
+            self.seconds,
+        )  # fmt: skip
 
     def stop(self, n_iter: int, violation: float) -> Status | None:
         """Report progress; the status to end with, or None to go on.

@@ -1,17 +1,55 @@
 """Models over support rows: what they keep of the training rows, and how they score."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._input.sparse import CSR, frozen
+from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import takes_missing
 from .._kernel_matrix.tiles import Evaluator
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from ..kernels import Precomputed
-from .model import read_for
+from .convergence import Convergence
+from .model import Model, read_for
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KernelModel(Model):
+    """Base of the models whose scores are sums over support rows.
+
+    A subclass says in `_shapes` what arrays of float64 it holds, and in `_check_values`
+    what else must hold of its fields.
+    """
+
+    support: Matrix
+    coef: np.ndarray
+    classes: np.ndarray
+    kernel: Kernel
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    convergence: Convergence
+
+    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
+        """Of the fields, for m support rows and r ranks; what is None has none."""
+        raise NotImplementedError
+
+    def _check_values(self) -> None:
+        """Raise ValueError if the fields, whose shapes are right, make no model."""
+
+    def _check(self) -> None:
+        shapes = self._shapes(len(self.support), self.classes.size)
+        for name, shape in shapes.items():
+            values = getattr(self, name)
+            if values is not None and (values.shape, values.dtype) != (shape, "f8"):
+                raise ValueError(f"{', '.join(shapes)}: float64 of m and r")
+        if self.classes.ndim != 1:
+            raise ValueError("classes must be a vector")
+        check_support(self.support, self.kernel, len(self.support), self.n_features)
+        self._check_values()
 
 
 def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:

@@ -1,38 +1,37 @@
 """What the models with one score and thresholds share."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.sparse import CSR
 from .._input.types import ArrayLike
-from .convergence import Convergence, DisorderedThresholdsWarning, warn
+from .convergence import DisorderedThresholdsWarning, warn
 from .links import CumulativeLink, check_link, require_link
-from .model import ThresholdModel
 from .rules import predicted
-from .support import check_support, decision
+from .support import KernelModel, decision
 
 ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
 
 
-class ScoreModel(ThresholdModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ThresholdModel(KernelModel):
+    """Base of the models whose ranks are divided by thresholds on one line."""
 
-    A subclass is a frozen dataclass with at least the fields named here, and says in
-    `_shapes` what arrays of float64 it holds.
-    """
-
-    __slots__ = ()
-
-    support: np.ndarray | CSR
-    coef: np.ndarray
     thresholds: np.ndarray
-    kernel: Callable[..., Any]
-    n_features: int
+
+    @property
+    def threshold_names(self) -> tuple[str, ...]:
+        """The two labels on the sides of each threshold, such as "low|mid"."""
+        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScoreModel(ThresholdModel):
+    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it."""
+
     link: CumulativeLink | None
-    convergence: Convergence
     link_type = CumulativeLink
 
     @property
@@ -158,16 +157,10 @@ class ScoreModel(ThresholdModel):
         reached = np.searchsorted(np.sort(b[last]), f, side="right")
         return np.asarray(self.classes[np.append(0, last + 1)[reached]])
 
-    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        raise NotImplementedError
-
-    def _check(self) -> None:
-        m, r = len(self.support), self.classes.size
-        self._check_arrays(self._shapes(m, r))
+    def _check_values(self) -> None:
         if np.isnan(self.thresholds).any():
             raise ValueError("thresholds must not be NaN")
-        check_support(self.support, self.kernel, m, self.n_features)
-        check_link(self.link, r - 1, "a threshold")
+        check_link(self.link, self.classes.size - 1, "a threshold")
 
 
 def warn_of(model: ScoreModel, name: str) -> None:
