@@ -28,8 +28,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import as_array, check_choice, check_nonnegative, listed
-from ._input.labels import declared_categories, read_labels
+from ._input.checks import (
+    as_real_array,
+    check_choice,
+    check_entries,
+    check_nonnegative,
+    listed,
+)
+from ._input.labels import declared_categories, ranks_of, read_labels
 from ._input.weights import sample_weights
 
 __all__ = [
@@ -700,25 +706,11 @@ def _ranks(
             )
     weight = sample_weights(sample_weight, y_true.size)
     return _Ranks(
-        _positions("y_true", y_true, labels),
-        _positions("y_pred", y_pred, labels),
+        ranks_of(y_true, labels, "y_true", "labels").astype(np.int64),
+        ranks_of(y_pred, labels, "y_pred", "labels").astype(np.int64),
         weight / weight.max(),  # so that no sum of weights overflows
         labels,
     )
-
-
-def _positions(name: str, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    order = np.argsort(labels)
-    nearest = np.searchsorted(labels, values, sorter=order)
-    position = order[np.minimum(nearest, labels.size - 1)]
-    unknown = np.flatnonzero(labels[position] != values)
-    if unknown.size:
-        row = unknown[0]
-        raise ValueError(
-            f"{name} holds {values[row].item()!r} in row {row}, which is not among "
-            f"labels={listed(labels)}"
-        )
-    return position
 
 
 def _probabilities(
@@ -729,25 +721,11 @@ def _probabilities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Validated true ranks (n,), probabilities (n, r) and weights (n,)."""
     a, _, weight, labels = _ranks(y_true, y_true, labels, sample_weight)
-    P = as_array(proba, "proba")
-    if P.dtype.kind not in "biuf":
-        raise TypeError(f"proba must hold real numbers, got dtype {P.dtype}")
-    if P.shape != (a.size, labels.size):
-        raise ValueError(
-            f"proba has shape {P.shape}, expected ({a.size}, {labels.size}) for the "
-            f"rows of y_true and labels={listed(labels)}"
-        )
-    P = P.astype(np.float64)
-    bad = np.argwhere(~(P >= 0))
-    if bad.size:
-        row, column = bad[0]
-        raise ValueError(f"proba must be >= 0, got {P[row, column]} in row {row}")
+    of = f" for the rows of y_true and labels={listed(labels)}"
+    P = as_real_array(proba, "proba", (a.size, labels.size), of).astype(np.float64)
+    check_entries("proba", P, P >= 0, "be >= 0")
     total = P.sum(axis=1)
-    wrong = np.flatnonzero(~(abs(total - 1) <= 1e-3))
-    if wrong.size:
-        raise ValueError(
-            f"rows of proba must sum to 1, got {total[wrong[0]]} in row {wrong[0]}"
-        )
+    check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")
     return a, P, weight
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ._input.checks import check_count, check_positive
+from ._input.checks import check_count, check_entries, check_positive
 from ._input.columns import feature_names
 from ._input.features import read_features
 from ._input.sparse import frozen
@@ -410,12 +410,7 @@ def _entry_weights(weight: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarr
     w = _dense(weight, name="weight")
     if w.shape != shape:
         raise ValueError(f"weight has shape {w.shape}, expected {shape} as X")
-    if not ((w >= 0) & (w <= 1)).all():
-        row, column = np.argwhere(~((w >= 0) & (w <= 1)))[0]
-        raise ValueError(
-            f"weight must be in [0, 1], got {w[row, column]} in row {row}, "
-            f"column {column}"
-        )
+    check_entries("weight", w, (w >= 0) & (w <= 1), "be in [0, 1]")
     return w
 
 
@@ -442,7 +437,5 @@ def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:
         raise ValueError(
             f"values must be 1-dimensional and non-empty, got shape {values.shape}"
         )
-    if not np.isfinite(values).all():
-        row = np.flatnonzero(~np.isfinite(values))[0]
-        raise ValueError(f"values must be finite, got {values[row]} in row {row}")
+    check_entries("values", values, np.isfinite(values), "be finite")
     return values

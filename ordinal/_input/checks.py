@@ -75,6 +75,29 @@ def as_array(values: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} is not an array: {error}") from error
 
 
+def as_real_array(
+    values: Any, name: str, shape: tuple[int, ...] | None = None, of: str = ""
+) -> np.ndarray:
+    """An array of real numbers, of the shape if one is given; `of` says whose it is."""
+    a = as_array(values, name)
+    if a.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {a.dtype}")
+    if shape is not None and a.shape != shape:
+        raise ValueError(f"{name} has shape {a.shape}, expected {shape}{of}")
+    return a
+
+
+def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> None:
+    """Raise ValueError that names the first entry of a vector or matrix to break a rule."""
+    bad = np.argwhere(~holds)
+    if bad.size:
+        place = zip(("row", "column"), bad[0], strict=False)
+        raise ValueError(
+            f"{name} must {rule}, got {a[tuple(bad[0])]} in "
+            f"{', '.join(f'{line} {k}' for line, k in place)}"
+        )
+
+
 def listed(labels: Iterable[Any], at_most: int = 10) -> str:
     """The labels as a list to paste, cut short."""
     shown = [repr(label) for label in np.asarray(labels).tolist()]

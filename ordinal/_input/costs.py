@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_array
+from .checks import as_real_array
 from .sparse import frozen
 
 
@@ -20,13 +20,7 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
     convex : bool
         Whether the rows must be convex too.
     """
-    a = as_array(cost, "cost")
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"cost must hold real numbers, got dtype {a.dtype}")
-    if a.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"cost has shape {a.shape}, expected ({n_classes}, {n_classes})"
-        )
+    a = as_real_array(cost, "cost", (n_classes, n_classes))
     with np.errstate(over="ignore"):
         a = np.array(a, dtype=np.float64, order="C")
     _every_row(np.isfinite(a), "must be finite")

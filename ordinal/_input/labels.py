@@ -81,7 +81,9 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
     return frozen(np.unique(y))
 
 
-def ranks_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def ranks_of(
+    y: np.ndarray, classes: np.ndarray, name: str = "y", argument: str = "classes"
+) -> np.ndarray:
     """Position of every label among the classes, (n,) int32."""
     # Python's own equality: exact between int64, uint64 and float64, and "1" != 1
     position = {label: k for k, label in enumerate(classes.tolist())}
@@ -91,7 +93,7 @@ def ranks_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     bad = np.flatnonzero(rank < 0)
     if bad.size:
         raise ValueError(
-            f"y holds {y[bad[0]].item()!r} in row {bad[0]}, which is not among "
-            f"classes={listed(classes)}"
+            f"{name} holds {y[bad[0]].item()!r} in row {bad[0]}, which is not among "
+            f"{argument}={listed(classes)}"
         )
     return frozen(rank)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .checks import as_array
+from .checks import as_real_array, check_entries
 
 
 def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
@@ -25,14 +25,8 @@ def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
 
 def scores_of(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
     """A vector or matrix of finite scores, float64."""
-    a = as_array(values, name)
+    a = as_real_array(values, name)
     if a.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {a.dtype}")
-    bad = np.argwhere(~np.isfinite(a))
-    if bad.size:
-        raise ValueError(
-            f"{name} must be finite, got {a[tuple(bad[0])]} in row {bad[0][0]}"
-        )
+    check_entries(name, a, np.isfinite(a), "be finite")
     return a.astype(np.float64)

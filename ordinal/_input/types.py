@@ -8,23 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike as ArrayLike
 
 from .sparse import CSR
-
-__all__ = [
-    "ArrayLike",
-    "Basis",
-    "ClassWeight",
-    "Gamma",
-    "Kernel",
-    "KernelName",
-    "Labels",
-    "Matrix",
-    "MatrixLike",
-    "Rng",
-    "SparseLike",
-]
 
 
 class SparseLike(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_array, check_nonnegative, listed
+from .checks import as_real_array, check_entries, check_nonnegative, listed
 from .sparse import frozen
 
 
@@ -13,19 +13,11 @@ def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
     """The caller's weights, or ones."""
     if sample_weight is None:
         return frozen(np.ones(n))
-    a = as_array(sample_weight, "sample_weight")
-    if a.dtype.kind not in "biuf":
-        raise TypeError(f"sample_weight must hold real numbers, got dtype {a.dtype}")
-    if a.shape != (n,):
-        raise ValueError(f"sample_weight has shape {a.shape}, expected ({n},) as X")
+    a = as_real_array(sample_weight, "sample_weight", (n,), " as X")
     with np.errstate(over="ignore"):
         a = np.array(a, dtype=np.float64)  # a copy: the caller's own stays writeable
-    bad = np.flatnonzero(~(np.isfinite(a) & (a >= 0)))
-    if bad.size:
-        raise ValueError(
-            "sample_weight must be finite and >= 0, got "
-            f"{a[bad[0]].item()} in row {bad[0]}"
-        )
+    holds = np.isfinite(a) & (a >= 0)
+    check_entries("sample_weight", a, holds, "be finite and >= 0")
     if not a.any():
         raise ValueError("sample_weight must not be zero everywhere")
     return frozen(a)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import check_count, resolve_rng
+from .._input.checks import check_count, check_entries, resolve_rng
 from .._model.folds import by_rank, held_out_size, hold_out
 
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
@@ -159,9 +159,8 @@ def _ranks(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     y = np.asarray(y)
     if y.ndim != 1 or y.size == 0:
         raise ValueError(f"y must be 1-dimensional and non-empty, got shape {y.shape}")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = np.flatnonzero(~np.isfinite(y))[0]
-        raise ValueError(f"y must be finite, got {y[row]} in row {row}")
+    if y.dtype.kind == "f":
+        check_entries("y", y, np.isfinite(y), "be finite")
     _, rank, count = np.unique(y, return_inverse=True, return_counts=True)
     return rank, count
 
