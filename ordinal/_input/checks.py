@@ -88,7 +88,7 @@ def as_real_array(
 
 
 def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> None:
-    """Raise ValueError that names the first entry of a vector or matrix to break a rule."""
+    """Raise ValueError for the first entry of a vector or matrix that breaks a rule."""
     bad = np.argwhere(~holds)
     if bad.size:
         place = zip(("row", "column"), bad[0], strict=False)

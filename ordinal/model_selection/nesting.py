@@ -13,16 +13,14 @@ from .._input.checks import check_choice, check_count, check_flag, resolve_rng
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.files import Storable
-from .arguments import features_of, folds_of, placement_of, work_of
 from .points import Point, columns_of
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search
+from .search import Search, features_of, folds_of
 from .selection import Selection, selection_of
 from .spaces import Space
 from .splits import Splits, SplitsLike, Splitter, own_splits, stratified_holdout
-from .store import Store
 from .work import Outcome, Task, Work
 from .workers import Executor
 
@@ -149,7 +147,7 @@ def nested(
     check_choice("choose", choose, ("best", "one_se"))
     check_flag(standardize=standardize, progress=progress)
     _check_cv(cv)
-    work = work_of(
+    work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
         greater_is_better=greater_is_better, standardize=standardize, options=options,
     )  # fmt: skip
@@ -161,8 +159,7 @@ def nested(
         folds = folds_of(cv, train, work, rng)
         jobs.append(Holdout(Search(work, search, train, folds, line), test, choose))
         line.total += 1
-    placement = placement_of(work, search, executor, n_threads)
-    found = run(jobs, work, placement, Store.of(store, work), line)
+    found = run(jobs, work, search, executor, n_threads, store, line)
     return _result(work, holdouts, choose, found)
 
 

@@ -8,6 +8,7 @@ they ended.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -16,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from .progress import Progress
+from .spaces import Space
 from .store import Store
 from .work import Outcome, Task, Work
-from .workers import Placement, Workers, ignore_recorded_warnings
+from .workers import Executor, Workers, ignore_recorded_warnings
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -34,22 +36,22 @@ class Job(Protocol[R_co]):
 def run(
     jobs: Sequence[Job[R]],
     work: Work,
-    placement: Placement,
-    store: Store | None,
+    space: Space,
+    executor: Executor | None,
+    n_threads: int | None,
+    store: str | os.PathLike[str] | None,
     progress: Progress,
 ) -> list[R]:
     """The results of the jobs. Ctrl-C ends what runs here and cancels the rest."""
-    schedule = Schedule(jobs, store, progress)
-    try:
-        with Workers(work, placement) as workers, warnings.catch_warnings():
-            ignore_recorded_warnings()
-            try:
-                return schedule.run(workers.submit)
-            except BaseException:
-                schedule.cancel()
-                raise
-    finally:
-        progress.close()
+    workers = Workers(work, space, executor, n_threads)
+    schedule = Schedule(jobs, None if store is None else Store(store, work), progress)
+    with workers, warnings.catch_warnings():
+        ignore_recorded_warnings()
+        try:
+            return schedule.run(workers.submit)
+        finally:
+            schedule.cancel()  # what an error has left
+            progress.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""One search as a job of the scheduler: which tasks it asks for, and what they show."""
+"""One search as a job of the scheduler: which tasks it asks for, and what they show.
+
+`Trials` are the points of a search and what became of them in every fold.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,98 @@ from typing import Any
 import numpy as np
 
 from .._numerics.rows import take
-from ..preprocessing import Standardizer
 from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
+from .scoring import Scorer
 from .spaces import Space
-from .splits import Splits
-from .trials import Trials
-from .work import Outcome, Task, Work, check_arguments, parameters, varying_arguments
+from .splits import Splits, SplitsLike, own_splits, stratified_kfold
+from .work import Outcome, Task, TrainingRows, Work
+
+_ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
+
+
+class Trials:
+    """Points in the order in which they are tried, with an outcome a fold.
+
+    Attributes
+    ----------
+    scorers : tuple of Scorer
+        The first decides.
+    points : list of dict
+    stage : list of int
+        In which stage of the search each was added.
+    """
+
+    def __init__(self, scorers: tuple[Scorer, ...], n_folds: int):
+        self.scorers = scorers
+        self.points: list[Point] = []
+        self.stage: list[int] = []
+        self._n_folds = n_folds
+        self._number: dict[Hashable, int] = {}
+        self._outcomes: list[list[Outcome | None]] = []
+
+    def add(self, point: Point, stage: int) -> int | None:
+        """The number of a new point, None for one that has been tried before."""
+        key = point_key(point)
+        if key in self._number:
+            return None
+        number = self._number[key] = len(self.points)
+        self.points.append(point)
+        self.stage.append(stage)
+        self._outcomes.append([None] * self._n_folds)
+        return number
+
+    def record(self, number: int, fold: int, outcome: Outcome) -> None:
+        """Take in the outcome of a point in a fold."""
+        self._outcomes[number][fold] = outcome.judged()
+
+    def outcomes(self) -> list[list[Outcome]]:
+        """Of every point in every fold, as far as they are known."""
+        return [[o for o in of_point if o is not None] for of_point in self._outcomes]
+
+    def scores(self, metric: int = 0) -> np.ndarray:
+        """(p, k) scores by one of the metrics; nan where there is none."""
+        table = [
+            [np.nan if o is None or o.failure else o.scores[metric] for o in of_point]
+            for of_point in self._outcomes
+        ]
+        return np.array(table).reshape(len(self.points), self._n_folds)
+
+    def best(self) -> int | None:
+        """The point of the best mean among those that every fold has a score of."""
+        losses = self._losses()
+        if np.isnan(losses).all():
+            return None
+        least = np.nanmin(losses)
+        return self.first(losses <= least + _ROUNDING * max(1.0, abs(least)))
+
+    def one_se(self) -> int:
+        """The first point, in the order of ties, whose mean is within one standard
+        error of the best; there must be a best one."""
+        best = self.best()
+        assert best is not None
+        losses, error = self._losses(), standard_error(self.scores())
+        return self.first(losses <= losses[best] + error[best] + _ROUNDING)
+
+    def first(self, among: np.ndarray) -> int:
+        """Of the points in a mask, the first in the order of ties."""
+        return in_order_of_ties(self.points, np.flatnonzero(among).tolist())[0]
+
+    def first_failure(self) -> str:
+        """Why the first fit without a score has none."""
+        return next(o.failure for of in self.outcomes() for o in of if o.failure)
+
+    def _losses(self) -> np.ndarray:
+        """(p,) mean of every point, greater meaning worse; nan where one is missing."""
+        means: np.ndarray = self.scores().mean(axis=1)
+        return -means if self.scorers[0].greater_is_better else means
+
+
+def standard_error(scores: np.ndarray) -> np.ndarray:
+    """(p,) of the mean over the k columns; 0 if there is one column only."""
+    k = scores.shape[1]
+    deviation = scores.std(axis=1, ddof=1) if k > 1 else np.zeros(len(scores))
+    return np.asarray(deviation / np.sqrt(k))
 
 
 class Search:
@@ -51,7 +139,7 @@ class Search:
 
     def steps(self) -> Generator[list[Task], object, Trials]:
         """Lists of tasks; `note` is told of their outcomes before the next one."""
-        stages = self._space.stages(self._features())
+        stages = self._space.stages(TrainingRows.of(self._work, self.rows).X)
         points = next(stages)
         for stage in count():
             yield self._as_tasks(self._add(points, stage))
@@ -76,21 +164,12 @@ class Search:
             point = described(self.trials.points[best])
             self._progress.best = f"best {name} {score:.4g} at {point}"
 
-    def _features(self) -> Any:
-        """The rows as the fits see them, from which a space may take its ranges."""
-        X = take(self._work.X, self.rows)
-        if not self._work.standardize:
-            return X
-        weight = self._work.weight
-        weight = None if weight is None else weight[self.rows]
-        return Standardizer.fit(X, weight).transform(X)
-
     def _add(self, points: Iterable[Mapping[str, Any]], stage: int) -> list[int]:
         """The numbers of those points that are new."""
         new = []
         for proposed in points:
             point = self._renamed(proposed)
-            check_arguments(self._work.fit, point)
+            self._work.check_arguments(point)
             twice = [name for name in point if name in self._work.options]
             if twice:
                 raise ValueError(f"{twice[0]} is searched, and given for every fit")
@@ -102,7 +181,7 @@ class Search:
 
     def _renamed(self, proposed: Mapping[str, Any]) -> Point:
         """The point by the names of the function: some call their first C `C1`."""
-        known = parameters(self._work.fit)
+        known = self._work.parameters
         if "C" in known or "C1" not in known:
             return dict(proposed)
         return {"C1" if k == "C" else k: value for k, value in proposed.items()}
@@ -110,7 +189,7 @@ class Search:
     def _as_tasks(self, numbers: list[int]) -> list[Task]:
         """A task for each fold and path."""
         points = self.trials.points
-        varying = varying_arguments(self._work.fit, self._work.options)
+        varying = self._work.varying
         paths: dict[Hashable, list[int]] = {}
         for number in in_order_of_ties(points, numbers):
             key = point_key(points[number], without=varying) if varying else number
@@ -122,3 +201,22 @@ class Search:
             Task(*self.splits[fold], tuple(points[number] for number in path))
             for fold, path in self._requested
         ]
+
+
+def folds_of(
+    cv: SplitsLike, rows: np.ndarray, work: Work, rng: np.random.Generator
+) -> Splits:
+    """The folds of some rows, as row numbers of the whole table."""
+    y = work.y[rows]
+    if isinstance(cv, int | np.integer):
+        splits = stratified_kfold(y, int(cv), rng=rng)
+    else:
+        splits = own_splits(cv, "cv", features_of(work, rows), y)
+    return [(rows[train], rows[test]) for train, test in splits]
+
+
+def features_of(work: Work, rows: np.ndarray) -> np.ndarray:
+    """The rows as a caller's splitter sees them: their features or, of a sparse table,
+    their numbers."""
+    X = take(work.X, rows)
+    return X if isinstance(X, np.ndarray) else rows[:, None]

@@ -19,16 +19,14 @@ from .._input.checks import check_flag, resolve_rng
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.files import Storable
-from .arguments import folds_of, placement_of, work_of
 from .points import Point, columns_of, described
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search
+from .search import Search, Trials, folds_of, standard_error
 from .spaces import Space
 from .splits import Splits, SplitsLike
-from .store import Store
-from .trials import Trials, standard_error
+from .work import Work
 from .workers import Executor
 
 
@@ -307,7 +305,7 @@ def select(
     if not (isinstance(refit, bool | np.bool_) or refit == "one_se"):
         raise ValueError(f"refit must be True, False or 'one_se', got {refit!r}")
     check_flag(standardize=standardize, progress=progress)
-    work = work_of(
+    work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
         greater_is_better=greater_is_better, standardize=standardize, options=options,
     )  # fmt: skip
@@ -315,8 +313,7 @@ def select(
     splits = folds_of(cv, rows, work, resolve_rng(rng))
     line = Progress(progress)
     job = Search(work, search, rows, splits, line)
-    placement = placement_of(work, search, executor, n_threads)
-    (trials,) = run([job], work, placement, Store.of(store, work), line)
+    (trials,) = run([job], work, search, executor, n_threads, store, line)
     found = selection_of(trials, splits)
     if not refit:
         return found

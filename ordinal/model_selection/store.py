@@ -43,11 +43,6 @@ class Store:
         self._work = digest
         self._scores = [scorer.name for scorer in work.scorers]
 
-    @classmethod
-    def of(cls, folder: str | os.PathLike[str] | None, work: Work) -> Store | None:
-        """That of the caller's folder, if there is one."""
-        return None if folder is None else cls(folder, work)
-
     def get(self, task: Task) -> list[Outcome] | None:
         """What the task returned, if it has been done."""
         path = self._path(task)

@@ -21,14 +21,16 @@ from typing import Any
 
 import numpy as np
 
+from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._input.types import ArrayLike, Labels, MatrixLike
 from .._kernel_matrix.tiles import Products
 from .._model.model import Model
 from .._model.registry import path_of, unwrapped
 from .._numerics.rows import take
 from ..preprocessing import StandardizedModel, Standardizer
 from .points import Point
-from .scoring import Scorer
+from .scoring import Scorer, Scoring, scorers_of
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
 _OF_ONE_FIT = ("start", "max_time", "callback")  # not to be shared along a path
@@ -82,6 +84,17 @@ class Work:
         For the model of all rows.
     stop : threading.Event or None
         Set when the fits in this process are to end.
+
+    Properties
+    ----------
+    parameters : mapping
+        The arguments of `fit`, which may be a partial.
+    given : dict
+        Those that have one value for all fits, a partial's too.
+    varying : tuple of str
+        In what the points of one task may differ; nothing where there are no paths.
+    ours : bool
+        Whether `fit` is a function of this package, so that threads can call it.
     """
 
     fit: Callable[..., Any]
@@ -95,6 +108,82 @@ class Work:
     feature_names: tuple[str, ...] | None = None
     stop: threading.Event | None = None
     _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        fit: Callable[..., Any],
+        X: MatrixLike,
+        y: Labels,
+        *,
+        classes: Sequence[Any] | None,
+        sample_weight: ArrayLike | None,
+        scoring: Scoring | Sequence[Scoring],
+        greater_is_better: bool | None,
+        standardize: bool,
+        options: dict[str, Any],
+    ) -> Work:
+        """From the arguments of `select` and `nested`. Raises ValueError or TypeError
+        for data or an argument that is unusable."""
+        if not callable(fit):
+            raise TypeError(f"fit must be a function of (X, y), got {fit!r}")
+        problem = Problem.from_arrays(
+            X, y, classes=classes, sample_weight=sample_weight
+        )
+        if standardize and not isinstance(problem.X, np.ndarray):
+            raise TypeError(
+                "X is sparse, and standardising would fill it: standardize=False"
+            )
+        work = cls(
+            fit=fit,
+            options=options,
+            X=problem.X,
+            y=problem.classes[problem.rank],
+            classes=problem.classes,
+            weight=None if sample_weight is None else problem.sample_weight,
+            standardize=standardize,
+            scorers=scorers_of(scoring, greater_is_better),
+            feature_names=problem.feature_names,
+        )
+        weighted = [] if sample_weight is None else ["sample_weight"]
+        work.check_arguments([*options, *weighted])
+        if isinstance(work.given.get("rng"), np.random.Generator):
+            raise TypeError("rng of the fits must be a seed: they share no generator")
+        if work.given.get("kernel") == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' has no features to split and to scale"
+            )
+        return work
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        return _parameters(self.fit)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {**unwrapped(self.fit)[1], **self.options}
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        path = path_of(unwrapped(self.fit)[0])
+        if path is None or not self.given.keys().isdisjoint(_OF_ONE_FIT):
+            return ()
+        return path.varying
+
+    @property
+    def ours(self) -> bool:
+        module: str = getattr(unwrapped(self.fit)[0], "__module__", "")
+        return module.partition(".")[0] == __name__.partition(".")[0]
+
+    def check_arguments(self, names: Iterable[str]) -> None:
+        """Raise TypeError for an argument that the function does not have."""
+        known = self.parameters
+        if any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            return
+        for name in names:
+            if name not in known:
+                called = getattr(self.fit, "__name__", repr(self.fit))
+                raise TypeError(f"{called}() has no argument {name!r}")
 
     def pickled(self) -> bytes:
         """As bytes for another process."""
@@ -138,9 +227,9 @@ class Work:
         """The model, or what was raised, for every point, and its decision function of
         the test rows where that came with the model."""
         options = self._options(rows, n_threads) | self._without_links()
-        if varying_arguments(self.fit, self.options):
+        if self.varying:
             try:
-                return fit_path(self.fit, rows, X_test, points, options)
+                return self._path(rows, X_test, points, options)
             except Exception:
                 # Fits of the single points show which of them is at fault.
                 if len(points) > 1:
@@ -155,6 +244,26 @@ class Work:
             except Exception as error:
                 models.append(error)
         return [(model, None) for model in models]
+
+    def _path(
+        self,
+        rows: TrainingRows,
+        X_test: Any,
+        points: Sequence[Point],
+        options: Mapping[str, Any],
+    ) -> list[tuple[Any, Any]]:
+        """The same for the points of a path."""
+        function, fixed = unwrapped(self.fit)
+        path = path_of(function)
+        assert path is not None
+        shared = {**fixed, **options}
+        given = {k: shared.pop(k) for k in path.varying if k in shared}
+        shared |= {k: v for k, v in points[0].items() if k not in path.varying}
+        own = [
+            given | {k: v for k, v in p.items() if k in path.varying} for p in points
+        ]
+        found = path.fit(rows.X, rows.y, own, rows.products, X_test, **shared)
+        return list(zip(*found, strict=True))
 
     def _outcome(
         self, model: Any, values: Any, X_test: Any, test: np.ndarray, start: float
@@ -176,7 +285,7 @@ class Work:
 
     def _options(self, rows: TrainingRows, n_threads: int | None) -> dict[str, Any]:
         """What a fit to these rows is told, as far as it can be told."""
-        known = parameters(self.fit)
+        known = self.parameters
         options = dict(self.options)
         if "classes" in known:
             options["classes"] = self.classes
@@ -192,10 +301,9 @@ class Work:
     def _without_links(self) -> dict[str, bool]:
         """The option that leaves out the calibration of probabilities, five more fits a
         point, where no scorer looks at them; the refit has it."""
-        _, fixed = unwrapped(self.fit)
-        asked = {**fixed, **self.options}.get("probability", False)
+        asked = self.given.get("probability", False)
         looked_at = any(scorer.needs_proba for scorer in self.scorers)
-        leave_out = asked and not looked_at and is_ours(self.fit)
+        leave_out = asked and not looked_at and self.ours
         return {"probability": False} if leave_out else {}
 
     def _rows(self, train: np.ndarray) -> TrainingRows:
@@ -240,56 +348,6 @@ class TrainingRows:
         return X if self.standardizer is None else self.standardizer.transform(X)
 
 
-def fit_path(
-    fit: Callable[..., Any],
-    rows: TrainingRows,
-    X_test: Any,
-    points: Sequence[Point],
-    options: Mapping[str, Any],
-) -> list[tuple[Any, Any]]:
-    """A model for every point of a path, and its decision function of the test rows."""
-    function, fixed = unwrapped(fit)
-    path = path_of(function)
-    assert path is not None
-    varying = path.varying
-    shared = {**fixed, **options}
-    given = {k: shared.pop(k) for k in varying if k in shared}
-    shared |= {k: v for k, v in points[0].items() if k not in varying}
-    own = [given | {k: v for k, v in p.items() if k in varying} for p in points]
-    found = path.fit(rows.X, rows.y, own, rows.products, X_test, **shared)
-    return list(zip(*found, strict=True))
-
-
-def varying_arguments(
-    fit: Callable[..., Any], options: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """In what the points of one task may differ; nothing where there are no paths."""
-    function, fixed = unwrapped(fit)
-    path = path_of(function)
-    if path is None or any(name in fixed or name in options for name in _OF_ONE_FIT):
-        return ()
-    return path.varying
-
-
 @lru_cache(maxsize=64)
-def parameters(fit: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The arguments of a fit_* function or of a partial of one."""
+def _parameters(fit: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(fit).parameters
-
-
-def check_arguments(fit: Callable[..., Any], given: Iterable[str]) -> None:
-    """Raise TypeError for an argument that the function does not have."""
-    known = parameters(fit)
-    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
-        return
-    for name in given:
-        if name not in known:
-            called = getattr(fit, "__name__", repr(fit))
-            raise TypeError(f"{called}() has no argument {name!r}")
-
-
-def is_ours(fit: Callable[..., Any]) -> bool:
-    """Whether this is a function of this package, so that threads can call it."""
-    function, _ = unwrapped(fit)
-    module: str = getattr(function, "__module__", "")
-    return module.partition(".")[0] == __name__.partition(".")[0]

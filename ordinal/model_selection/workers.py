@@ -14,11 +14,13 @@ import tempfile
 import threading
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from .._kernel_matrix.choice import NAMED
 from .._model.convergence import HELD_BY_MODELS
+from .._numerics.threads import resolve_n_threads
+from .spaces import Space
 from .work import Outcome, Task, Work
 
 _published: dict[str, Work] = {}  # where tasks in this process find their work
@@ -28,19 +30,6 @@ class Executor(Protocol):
     """What tasks can be handed to: `concurrent.futures.Executor` and its like."""
 
     def submit(self, call: Any, /, *arguments: Any) -> Future[Any]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Where tasks run, and on how many threads each.
-
-    `executor` is the caller's; without one, tasks run side by side on `n_threads`
-    threads of this process if `parallel`, else in turn with that many each.
-    """
-
-    executor: Executor | None
-    n_threads: int | None
-    parallel: bool
 
 
 class InTurn:
@@ -54,23 +43,32 @@ class InTurn:
 
 class Workers:
     """The workers of one search, as a context: on entry the work is published for them,
-    on exit it is withdrawn, and after an error the fits in this process are stopped."""
+    on exit it is withdrawn, and after an error the fits in this process are stopped.
 
-    def __init__(self, work: Work, placement: Placement):
+    Tasks go to the caller's `executor`. Without one they run in this process: side by
+    side on `n_threads` threads where they call nothing but this package, as two threads
+    may not be fit to call a function of the caller's, else in turn.
+    """
+
+    def __init__(
+        self, work: Work, space: Space, executor: Executor | None, n_threads: int | None
+    ):
         self._work = work
         self._key = os.urandom(16).hex()
         self._path = ""
         self._pickled = b""
-        self._n_threads = placement.n_threads
+        self._n_threads = n_threads
+        self._executor: Executor = InTurn()
         self._pool: ThreadPoolExecutor | None = None
-        if placement.executor is not None:
-            self._executor = placement.executor
+        if executor is not None:
+            if not hasattr(executor, "submit"):
+                raise TypeError(f"executor must have a submit method, got {executor!r}")
+            self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
-        elif placement.parallel and placement.n_threads != 1:
-            self._executor = self._pool = ThreadPoolExecutor(placement.n_threads)
+        elif _calls_only_ours(work, space):
+            if (n_threads := resolve_n_threads(n_threads)) > 1:
+                self._executor = self._pool = ThreadPoolExecutor(n_threads)
             self._n_threads = 1
-        else:
-            self._executor = InTurn()
 
     def __enter__(self) -> Workers:
         self._work.stop = threading.Event()
@@ -95,6 +93,12 @@ class Workers:
         _published.pop(self._key, None)
         if self._path:
             shutil.rmtree(Path(self._path).parent, ignore_errors=True)
+
+
+def _calls_only_ours(work: Work, space: Space) -> bool:
+    kernels = [work.given.get("kernel", "rbf")]
+    kernels += getattr(space, "values", {}).get("kernel", [])
+    return work.ours and all(isinstance(k, (str, *NAMED.values())) for k in kernels)
 
 
 def run_task(
