@@ -32,16 +32,7 @@ __all__ = [
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; grey for their black,
 # on which a median is not seen.
-_PALETTE = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#F0E442",
-    "#999999",
-)
+_PALETTE = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #F0E442 #999999".split()
 _HATCHES = ("", "////", "....", "xxxx")  # of the 1st, 2nd, ... eight methods
 
 
@@ -133,8 +124,7 @@ def critical_difference(
     rightmost = min(1, k - cd)  # the difference may be longer than the axis
     ax.set(xlim=(k, rightmost), ylim=(-rows, 3.2))
     ax.set(yticks=[], xticks=range(1, k + 1, 1 + k // 14))
-    for side in ("left", "right", "bottom"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["left", "right", "bottom"]].set_visible(False)
     ax.spines["top"].set_position(("data", 0))
     ax.spines["top"].set_bounds(1, k)
     ax.xaxis.tick_top()
@@ -358,8 +348,8 @@ def _category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
     step = 1 + (len(texts) - 1) // 8
     shown = texts[::step]
     slanted = name == "x" and sum(map(len, shown)) > 16
-    ax.set(**{f"{name}ticks": range(0, len(texts), step)})
-    (ax.xaxis if name == "x" else ax.yaxis).set_ticklabels(
+    (ax.xaxis if name == "x" else ax.yaxis).set_ticks(
+        range(0, len(texts), step),
         shown,
         rotation=40 if slanted else 0,
         ha="right" if slanted or name == "y" else "center",
@@ -413,7 +403,7 @@ def interaction(
     ]
     most = float(np.abs(found.values).max()) or 1.0
     mesh = ax.pcolormesh(
-        edges[0], edges[1], found.values.T, cmap="PuOr_r", vmin=-most, vmax=most,
+        *edges, found.values.T, cmap="PuOr_r", vmin=-most, vmax=most,
         edgecolors="white", linewidth=0.5,
     )  # fmt: skip
     ax.locator_params(nbins=6)
@@ -485,8 +475,7 @@ def contributions(
     ax.set_yticks(range(len(labels)), labels)
     ax.invert_yaxis()
     ax.margins(x=0.15)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     label = model.predict(row)[0]
     ax.set_title(f"score {values.sum() + base:.2f}, predicted {label}", loc="left")

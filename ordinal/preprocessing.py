@@ -8,7 +8,7 @@ import numpy as np
 from ._input.checks import check_count, check_entries, check_positive
 from ._input.columns import feature_names
 from ._input.features import read_features
-from ._input.sparse import frozen
+from ._input.sparse import CSR, frozen
 from ._input.types import ArrayLike, MatrixLike
 from ._input.weights import sample_weights
 from ._model.convergence import Convergence, ConvergenceWarning, warn
@@ -90,7 +90,7 @@ class Standardizer(Storable):
             If `X` is sparse: it would not stay so.
         """
         names = feature_names(X)
-        X = _dense(X)
+        X = _dense(read_features(X))
         w = sample_weights(sample_weight, X.shape[0])
         if not w.all():
             X, w = X[w > 0], w[w > 0]
@@ -122,7 +122,7 @@ class Standardizer(Storable):
             If `X` has another width, lacks a column or is not finite, or holds a value
             so far from the mean that its score is not finite.
         """
-        X = _dense(X, self.mean.size, feature_names=self.feature_names)
+        X = _dense(read_features(X, self.mean.size, feature_names=self.feature_names))
         with np.errstate(over="ignore"):
             # Halves, as the difference of two huge numbers may overflow.
             Z = X * 0.5
@@ -378,7 +378,7 @@ def impute_low_rank(
            [2., 4., 6.],
            [3., 6., 9.]])
     """
-    X = _dense(X, missing=True)
+    X = _dense(read_features(X, missing=True))
     check_count(rank=rank, max_iter=max_iter)
     check_positive(tol=tol)
     if rank >= min(X.shape):
@@ -407,24 +407,17 @@ def impute_low_rank(
 def _entry_weights(weight: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarray:
     if weight is None:
         return np.ones(shape)
-    w = _dense(weight, name="weight")
+    w = _dense(read_features(weight, name="weight"), "weight")
     if w.shape != shape:
         raise ValueError(f"weight has shape {w.shape}, expected {shape} as X")
     check_entries("weight", w, (w >= 0) & (w <= 1), "be in [0, 1]")
     return w
 
 
-def _dense(
-    X: MatrixLike,
-    n_features: int | None = None,
-    name: str = "X",
-    missing: bool = False,
-    feature_names: tuple[str, ...] | None = None,
-) -> np.ndarray:
-    dense = read_features(X, n_features, name, missing, feature_names)
-    if not isinstance(dense, np.ndarray):
+def _dense(X: np.ndarray | CSR, name: str = "X") -> np.ndarray:
+    if isinstance(X, CSR):
         raise TypeError(f"{name} is sparse, and the result would not be: make it dense")
-    return dense
+    return X
 
 
 def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:

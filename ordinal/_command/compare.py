@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._model.convergence import HELD_BY_MODELS
+from .._model.convergence import filter_held
 from ..metrics import mae, mze
 from ..preprocessing import Standardizer
 from .data import Data, Splits, read_task
@@ -82,23 +82,16 @@ def _evaluate(fit: Fit, params: dict[str, Any], data: Data, splits: Splits) -> _
         standardizer = Standardizer.fit(data.X[train_idx])
         X = standardizer.transform(data.X[train_idx])
         with warnings.catch_warnings():
-            for category in HELD_BY_MODELS:  # which are counted
-                warnings.simplefilter("ignore", category)
+            filter_held("ignore")  # as they are counted
             start = time.perf_counter()
             model = fit(X, data.y[train_idx], **data.params, **params)
             elapsed = time.perf_counter() - start
         if not model.convergence.converged:
             failures.append(model.convergence.status.value)
         disordered += bool(getattr(model, "disorder", ()))
-        true = data.y[test_idx]
         predicted = model.predict(standardizer.transform(data.X[test_idx]))
-        errors.append(
-            (
-                mze(true, predicted, labels=data.classes),
-                mae(true, predicted, labels=data.classes),
-                elapsed,
-            )
-        )
+        rows = data.y[test_idx], predicted
+        errors.append([m(*rows, labels=data.classes) for m in (mze, mae)] + [elapsed])
     zero_one, absolute, seconds = np.array(errors).T
     return _Scores(zero_one, absolute, seconds, failures, disordered)
 

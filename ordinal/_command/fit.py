@@ -6,7 +6,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from .._model.convergence import HELD_BY_MODELS
+from .._model.convergence import filter_held
 from ..preprocessing import StandardizedModel, Standardizer
 from .data import read_data
 from .methods import method_of
@@ -20,8 +20,7 @@ def fit(args: argparse.Namespace) -> None:
     data = read_data(args)
     standardizer = replace(Standardizer.fit(data.X), feature_names=data.features)
     with warnings.catch_warnings(record=True) as caught:
-        for category in HELD_BY_MODELS:  # each becomes a line
-            warnings.simplefilter("always", category)
+        filter_held("always")  # as each becomes a line
         model = function(
             standardizer.transform(data.X), data.y, **data.params, **params
         )

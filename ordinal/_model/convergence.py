@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import Literal
 
 
 class ConvergenceWarning(UserWarning):
@@ -17,9 +18,6 @@ class ConvergenceWarning(UserWarning):
 class DisorderedThresholdsWarning(UserWarning):
     """Thresholds of the returned model do not increase; its `disorder` lists them."""
 
-
-# What models hold, so that searches and the command need not warn of it
-HELD_BY_MODELS = (ConvergenceWarning, DisorderedThresholdsWarning)
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -31,6 +29,13 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def filter_held(action: Literal["ignore", "always"]) -> None:
+    """A filter for warnings of what the models hold as well; searches and the command
+    need not repeat them."""
+    for category in (ConvergenceWarning, DisorderedThresholdsWarning):
+        warnings.simplefilter(action, category)
 
 
 class Status(enum.Enum):

@@ -119,14 +119,8 @@ def minimize(
         if s @ y > 1e-14 * np.linalg.norm(s) * np.linalg.norm(y):
             pairs.append((s, y, 1.0 / float(s @ y)))
         here = there
-    return Minimum(
-        here.x,
-        here.value,
-        here.gradient,
-        n_iter,
-        n_eval,
-        Status.CONVERGED if status is None else status,
-    )
+    status = status or Status.CONVERGED
+    return Minimum(here.x, here.value, here.gradient, n_iter, n_eval, status)
 
 
 def _direction(pairs: deque[Pair], gradient: np.ndarray) -> np.ndarray:

@@ -160,7 +160,18 @@ def nested(
         jobs.append(Holdout(Search(work, search, train, folds, line), test, choose))
         line.total += 1
     found = run(jobs, work, search, executor, n_threads, store, line)
-    return _result(work, holdouts, choose, found)
+    selections, outcomes = zip(*found, strict=True)
+    return Nested(
+        scores={
+            scorer.name: frozen(np.array([outcome.scores[m] for outcome in outcomes]))
+            for m, scorer in enumerate(work.scorers)
+        },
+        params=tuple(dict(one.points[getattr(one, choose)]) for one in selections),
+        selections=selections,
+        status=frozen(np.array([outcome.status for outcome in outcomes])),
+        reasons=frozen(np.array([outcome.failure for outcome in outcomes])),
+        splits=[(frozen(train), frozen(test)) for train, test in holdouts],
+    )
 
 
 class Holdout:
@@ -204,24 +215,3 @@ def _check_cv(cv: Any) -> None:
                 f"every hold-out has other training rows; got {cv!r}"
             )
         check_count(cv=cv)
-
-
-def _result(
-    work: Work,
-    holdouts: Splits,
-    choose: Choice,
-    found: Sequence[tuple[Selection, Outcome]],
-) -> Nested:
-    outcomes = [outcome for _, outcome in found]
-    selections = tuple(selection for selection, _ in found)
-    return Nested(
-        scores={
-            scorer.name: frozen(np.array([outcome.scores[m] for outcome in outcomes]))
-            for m, scorer in enumerate(work.scorers)
-        },
-        params=tuple(dict(one.points[getattr(one, choose)]) for one in selections),
-        selections=selections,
-        status=frozen(np.array([outcome.status for outcome in outcomes])),
-        reasons=frozen(np.array([outcome.failure for outcome in outcomes])),
-        splits=[(frozen(train), frozen(test)) for train, test in holdouts],
-    )

@@ -1,7 +1,5 @@
 """Points of a search: how they are told apart, put in order and shown."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from numbers import Real
 from typing import Any

@@ -16,11 +16,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from .._model.convergence import filter_held
 from .progress import Progress
 from .spaces import Space
 from .store import Store
 from .work import Outcome, Task, Work
-from .workers import Executor, Workers, ignore_recorded_warnings
+from .workers import Executor, Workers
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -46,7 +47,7 @@ def run(
     workers = Workers(work, space, executor, n_threads)
     schedule = Schedule(jobs, None if store is None else Store(store, work), progress)
     with workers, warnings.catch_warnings():
-        ignore_recorded_warnings()
+        filter_held("ignore")  # as every outcome records them
         try:
             return schedule.run(workers.submit)
         finally:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .._kernel_matrix.choice import NAMED
-from .._model.convergence import HELD_BY_MODELS
+from .._model.convergence import filter_held
 from .._numerics.threads import resolve_n_threads
 from .spaces import Space
 from .work import Outcome, Task, Work
@@ -119,12 +119,6 @@ def run_task(
     if work.stop is None and threading.current_thread() is threading.main_thread():
         # This is a worker process. Warning filters belong to its main thread.
         with warnings.catch_warnings():
-            ignore_recorded_warnings()
+            filter_held("ignore")
             return work.run(task, n_threads)
     return work.run(task, n_threads)
-
-
-def ignore_recorded_warnings() -> None:
-    """Ignore what every outcome records, until the filters are restored."""
-    for category in HELD_BY_MODELS:
-        warnings.simplefilter("ignore", category)
