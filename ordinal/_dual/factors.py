@@ -6,11 +6,11 @@ A factor is made once and serves all problems, iterations, boxes and slopes over
 import numpy as np
 
 from .. import kernels
-from .._kernel_matrix.choice import Kernel
+from .._input.types import Kernel, Matrix
 from .._kernel_matrix.tiles import Products, diagonal_of, on_itself
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
-from .._numerics.rows import Rows, strips
+from .._numerics.rows import strips
 
 _TINY = 1e-100  # products with entries near 1e-308 are many times slower
 _THIN = 128  # rows from which it pays to look for a low rank
@@ -21,7 +21,7 @@ class _Exact:
     """Products with the kernel matrix itself: all rows are support rows."""
 
     def __init__(
-        self, kernel: Kernel, X: Rows, n_threads: int, products: Products | None
+        self, kernel: Kernel, X: Matrix, n_threads: int, products: Products | None
     ):
         self._values = on_itself(kernel, X, n_threads, products)
         self.support = np.arange(len(X))
@@ -44,7 +44,7 @@ class DenseFactor(_Exact):
     def __init__(
         self,
         kernel: Kernel,
-        X: Rows,
+        X: Matrix,
         rho: float,
         n_threads: int,
         products: Products | None = None,
@@ -116,7 +116,7 @@ class ThinFactor(_Thin, _Exact):
     def __init__(
         self,
         kernel: Kernel,
-        X: Rows,
+        X: Matrix,
         L: np.ndarray,
         rho: float,
         n_threads: int,
@@ -163,7 +163,7 @@ class LowRankFactor(_Thin):
     def __init__(
         self,
         kernel: Kernel,
-        X: Rows,
+        X: Matrix,
         rho: float,
         basis: int | float | np.ndarray,
         n_threads: int,
@@ -190,7 +190,7 @@ class LowRankFactor(_Thin):
 
 def exact_factor(
     kernel: Kernel,
-    X: Rows,
+    X: Matrix,
     rho: float,
     allowed: float,
     n_threads: int,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
-from .._kernel_matrix.choice import Kernel
+from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
 from .._numerics.rows import strips, take
 from .._solvers import _kernel_values

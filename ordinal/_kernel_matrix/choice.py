@@ -1,17 +1,13 @@
 """Which kernel an argument means, and what a kernel can do."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from .._input.checks import check_choice, check_positive
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._numerics.rows import Rows, strips
+from .._input.types import Kernel, Matrix
+from .._numerics.rows import strips
 from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
-
-Kernel = Callable[[Any, Any], np.ndarray]  # k(A, B) for rows of A and B
 
 NAMED: dict[str, type] = {
     cls.__name__: cls
@@ -68,7 +64,7 @@ def gamma_scale(problem: Problem) -> float:
     return 1 / (problem.n_features * total) if total > rounding else 1.0
 
 
-def check_precomputed(K: Rows) -> None:
+def check_precomputed(K: Matrix) -> None:
     """Raise ValueError unless K is square and symmetric."""
     if isinstance(K, CSR):
         raise TypeError("X must be a dense matrix with kernel='precomputed'")

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from .._input.types import Kernel
 from ..kernels import ARD, RBF, LinearARD
-from .choice import Kernel
 
 
 def gamma_slopes(

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from .._input.sparse import CSR
+from .._input.types import Kernel, Matrix
 from .._numerics.rows import (
     TILE,
     Index,
-    Rows,
     inner_products,
     squared_norms,
     strips,
@@ -19,12 +19,12 @@ from .._numerics.rows import (
 from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
-from .choice import NAMED, Kernel
+from .choice import NAMED
 
 _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 
 
-def values_of(kernel: Kernel, A: Rows, B: Rows) -> np.ndarray:
+def values_of(kernel: Kernel, A: Matrix, B: Matrix) -> np.ndarray:
     """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
     K = np.asarray(kernel(A, B))
     if K.shape != (len(A), len(B)):
@@ -187,7 +187,7 @@ class Products:
     all. Several threads may ask; at worst a tile is computed twice.
     """
 
-    def __init__(self, X: Rows):
+    def __init__(self, X: Matrix):
         self.X, self.norms = X, squared_norms(X)
         self._tiles: dict[tuple[int, int, int], np.ndarray] = {}
 
@@ -200,7 +200,7 @@ class Products:
 
 
 def on_itself(
-    kernel: Kernel, X: Rows, n_threads: int, products: Products | None = None
+    kernel: Kernel, X: Matrix, n_threads: int, products: Products | None = None
 ) -> Evaluator:
     """k(X, X) of the training rows X, or of a precomputed matrix X."""
     columns = np.arange(len(X)) if isinstance(kernel, Precomputed) else X

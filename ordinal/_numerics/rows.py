@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.sparse import CSR
+from .._input.types import Matrix
 from .._solvers import _kernel_values
 
-Rows = np.ndarray | CSR
 Index = slice | np.ndarray
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
-def take(X: Rows, rows: Index) -> Any:
+def take(X: Matrix, rows: Index) -> Any:
     """Rows of a dense or CSR matrix, by slice or indices."""
     return X.rows(rows) if isinstance(X, CSR) else X[rows]
 

@@ -5,6 +5,7 @@ from __future__ import annotations  # numpy.random is slow to import
 import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,10 +18,10 @@ from .points import Point, columns_of
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search, features_of, folds_of
+from .search import Search, splits_of
 from .selection import Selection, selection_of
 from .spaces import Space
-from .splits import Splits, SplitsLike, Splitter, own_splits, stratified_holdout
+from .splits import Splits, SplitsLike, Splitter, stratified_holdout, stratified_kfold
 from .work import Outcome, Task, Work
 from .workers import Executor
 
@@ -152,12 +153,14 @@ def nested(
         greater_is_better=greater_is_better, standardize=standardize, options=options,
     )  # fmt: skip
     rng = resolve_rng(rng)
-    holdouts = _holdouts(outer, test_size, work, rng)
+    drawn = partial(stratified_holdout, test_size=test_size, rng=rng)
+    holdouts = splits_of(outer, "outer", np.arange(len(work.y)), work, drawn)
+    folds = partial(stratified_kfold, rng=rng)
     line = Progress(progress)
     jobs = []
     for train, test in holdouts:
-        folds = folds_of(cv, train, work, rng)
-        jobs.append(Holdout(Search(work, search, train, folds, line), test, choose))
+        splits = splits_of(cv, "cv", train, work, folds)
+        jobs.append(Holdout(Search(work, search, train, splits, line), test, choose))
         line.total += 1
     found = run(jobs, work, search, executor, n_threads, store, line)
     selections, outcomes = zip(*found, strict=True)
@@ -196,15 +199,6 @@ class Holdout:
             self._search.note(place, outcomes)
         else:
             self._outcome = outcomes[0].judged()
-
-
-def _holdouts(
-    outer: SplitsLike, test_size: float | int, work: Work, rng: np.random.Generator
-) -> Splits:
-    if isinstance(outer, int | np.integer):
-        return stratified_holdout(work.y, int(outer), test_size=test_size, rng=rng)
-    rows = np.arange(len(work.y))
-    return own_splits(outer, "outer", features_of(work, rows), work.y)
 
 
 def _check_cv(cv: Any) -> None:

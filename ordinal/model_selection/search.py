@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -16,7 +16,7 @@ from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
 from .scoring import Scorer
 from .spaces import Space
-from .splits import Splits, SplitsLike, own_splits, stratified_kfold
+from .splits import Splits, SplitsLike, own_splits
 from .work import Outcome, Task, TrainingRows, Work
 
 _ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
@@ -203,20 +203,21 @@ class Search:
         ]
 
 
-def folds_of(
-    cv: SplitsLike, rows: np.ndarray, work: Work, rng: np.random.Generator
+def splits_of(
+    given: SplitsLike,
+    name: str,
+    rows: np.ndarray,
+    work: Work,
+    drawn: Callable[[np.ndarray, int], Splits],
 ) -> Splits:
-    """The folds of some rows, as row numbers of the whole table."""
+    """The splits of some rows, as row numbers of the whole table: `drawn`, where their
+    number is given. A caller's splitter sees the features of the rows or, of a sparse
+    table, their numbers."""
     y = work.y[rows]
-    if isinstance(cv, int | np.integer):
-        splits = stratified_kfold(y, int(cv), rng=rng)
+    if isinstance(given, int | np.integer):
+        splits = drawn(y, int(given))
     else:
-        splits = own_splits(cv, "cv", features_of(work, rows), y)
+        X = take(work.X, rows)
+        seen = X if isinstance(X, np.ndarray) else rows[:, None]
+        splits = own_splits(given, name, seen, y)
     return [(rows[train], rows[test]) for train, test in splits]
-
-
-def features_of(work: Work, rows: np.ndarray) -> np.ndarray:
-    """The rows as a caller's splitter sees them: their features or, of a sparse table,
-    their numbers."""
-    X = take(work.X, rows)
-    return X if isinstance(X, np.ndarray) else rows[:, None]

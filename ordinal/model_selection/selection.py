@@ -11,6 +11,7 @@ from __future__ import annotations  # numpy.random is slow to import
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -23,9 +24,9 @@ from .points import Point, columns_of, described
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search, Trials, folds_of, standard_error
+from .search import Search, Trials, splits_of, standard_error
 from .spaces import Space
-from .splits import Splits, SplitsLike
+from .splits import Splits, SplitsLike, stratified_kfold
 from .work import Work
 from .workers import Executor
 
@@ -310,7 +311,8 @@ def select(
         greater_is_better=greater_is_better, standardize=standardize, options=options,
     )  # fmt: skip
     rows = np.arange(len(work.y))
-    splits = folds_of(cv, rows, work, resolve_rng(rng))
+    folds = partial(stratified_kfold, rng=resolve_rng(rng))
+    splits = splits_of(cv, "cv", rows, work, folds)
     line = Progress(progress)
     job = Search(work, search, rows, splits, line)
     (trials,) = run([job], work, search, executor, n_threads, store, line)

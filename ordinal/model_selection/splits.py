@@ -128,12 +128,7 @@ def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
             f"{name} must be a number, splits (train_idx, test_idx), or an object with "
             f"a split method, got {given!r}"
         )
-    return check_splits(given, len(y), name)
-
-
-def check_splits(splits: Iterable[Any], n: int, name: str) -> Splits:
-    """Splits as row numbers; ValueError tells what is wrong."""
-    out = [_checked(split, n, f"{name}[{k}]") for k, split in enumerate(splits)]
+    out = [_checked(split, len(y), f"{name}[{k}]") for k, split in enumerate(given)]
     if not out:
         raise ValueError(f"{name} must hold at least one split")
     return out

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from .._input.sparse import CSR
 from .._solvers import _build_info
 from .work import Outcome, Task, Work
 
@@ -100,9 +99,7 @@ def _feed(digest: Any, value: Any, where: str) -> None:
     elif isinstance(value, np.ndarray) and value.dtype != object:
         digest.update(f"{value.dtype.str} {value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, CSR) or (
-        is_dataclass(value) and not isinstance(value, type)
-    ):
+    elif is_dataclass(value) and not isinstance(value, type):
         for f in fields(value):
             _feed(digest, getattr(value, f.name), f"{where}.{f.name}")
     elif isinstance(value, Mapping):

@@ -196,12 +196,10 @@ class Work:
             rows = self._rows(task.train)
             X_test = rows.transformed(take(self.X, task.test))
         except Exception as error:
-            return [self._failed(error, start)] * len(task.points)
-        fitted = self._fitted(rows, X_test, task.points, n_threads)
-        outcomes = [
-            self._outcome(model, values, X_test, task.test, start)
-            for model, values in fitted
-        ]
+            outcomes = [self._failed(error)] * len(task.points)
+        else:
+            fitted = self._fitted(rows, X_test, task.points, n_threads)
+            outcomes = [self._outcome(*of, X_test, task.test) for of in fitted]
         seconds = (time.perf_counter() - start) / len(task.points)
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
@@ -266,7 +264,7 @@ class Work:
         return list(zip(*found, strict=True))
 
     def _outcome(
-        self, model: Any, values: Any, X_test: Any, test: np.ndarray, start: float
+        self, model: Any, values: Any, X_test: Any, test: np.ndarray
     ) -> Outcome:
         """The scores of a model, or of what was raised in its place."""
         weight = None if self.weight is None else self.weight[test]
@@ -278,7 +276,7 @@ class Work:
                 for scorer in self.scorers
             )
         except Exception as error:
-            return self._failed(error, start)
+            return self._failed(error)
         convergence = getattr(model, "convergence", None)
         status = "fitted" if convergence is None else convergence.status.value
         return Outcome(scores, status, "", 0.0)
@@ -317,10 +315,9 @@ class Work:
             self._kept[key] = rows
         return rows
 
-    def _failed(self, error: Exception, start: float) -> Outcome:
+    def _failed(self, error: Exception) -> Outcome:
         nan = (float("nan"),) * len(self.scorers)
-        reason = f"{type(error).__name__}: {error}"
-        return Outcome(nan, "failed", reason, time.perf_counter() - start)
+        return Outcome(nan, "failed", f"{type(error).__name__}: {error}", 0.0)
 
 
 @dataclass(frozen=True, slots=True)
