@@ -43,6 +43,7 @@ cdef struct Group:             # what the last scan found
 cdef struct Problem:
     Py_ssize_t n, T, q         # rows, groups, entries of the largest block
     bint coupled, priced
+    bint kinked                # pn and pp differ for some entry
     const float* K             # rows of the kernel matrix, n entries each
     const int32_t* slot        # (n,) which row of K holds row i, -1 if none
     const double* diag         # (n,)

@@ -389,26 +389,32 @@ cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
 cdef inline void place(
     Problem* p, Block* b, Py_ssize_t a, double d, double mid,
 ) noexcept nogil:
-    """Set R and L of position a from its gradient d."""
+    """Set R and L of position a from `gradient`."""
     cdef Py_ssize_t e = b.entry[a]
-    b.R[a] = <float>(d + slope_up(p, e) - mid) if p.g[e] < p.hi[e] else INFINITY
-    b.L[a] = <float>(d + slope_down(p, e) - mid) if p.g[e] > p.lo[e] else -INFINITY
+    cdef double up = d, down = d
+    if p.kinked:
+        up, down = d + slope_up(p, e), d + slope_down(p, e)
+    b.R[a] = <float>(up - mid) if p.g[e] < p.hi[e] else INFINITY
+    b.L[a] = <float>(down - mid) if p.g[e] > p.lo[e] else -INFINITY
 
 
 cdef inline double gradient(
     Problem* p, Block* b, Py_ssize_t a, double mid,
 ) noexcept nogil:
-    """d of position a, read back from whichever of R and L is finite."""
+    """The derivative by position a, read back from whichever of R and L is finite. The
+    slope of phi is in it unless there are kinks, which change that slope."""
     cdef Py_ssize_t e = b.entry[a]
-    if p.g[e] < p.hi[e]:
-        return b.R[a] + mid - slope_up(p, e)
-    return b.L[a] + mid - slope_down(p, e)
+    cdef bint grows = p.g[e] < p.hi[e]
+    cdef double d = mid + (b.R[a] if grows else b.L[a])
+    if p.kinked:
+        d -= slope_up(p, e) if grows else slope_down(p, e)
+    return d
 
 
 cdef void copy_block(Problem* p, Block* b) noexcept nogil:
     """The block of K, and R, L and the diagonal of its variables."""
     cdef Py_ssize_t a, c, e, j, m = b.size
-    cdef double mid
+    cdef double d, mid
     p.ops.gather_block(b.rows, b.column, m, b.K, m)
     for j in range(p.T):
         if p.T == 1:           # nearer to this scan's extremes; of several groups the
@@ -428,7 +434,8 @@ cdef void copy_block(Problem* p, Block* b) noexcept nogil:
                 place(p, b, a, p.g[e] * p.curvature[j], mid)
             else:
                 b.D[a] = <float>p.diag[b.column[a]]
-                place(p, b, a, p.f[b.column[a]], mid)
+                d = p.f[b.column[a]]
+                place(p, b, a, d if p.kinked else d + p.pp[e], mid)
             b.R_min[j] = min(b.R_min[j], b.R[a])
             b.L_max[j] = max(b.L_max[j], b.L[a])
 
@@ -502,11 +509,15 @@ cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nog
 
 cdef inline double growth_end(Problem* p, Py_ssize_t e) noexcept nogil:
     """The first break point of entry e upwards: its bound, or the kink at 0."""
-    return 0 if p.g[e] < 0 < p.hi[e] and p.pn[e] != p.pp[e] else p.hi[e]
+    if p.kinked and p.g[e] < 0 < p.hi[e] and p.pn[e] != p.pp[e]:
+        return 0
+    return p.hi[e]
 
 
 cdef inline double shrink_end(Problem* p, Py_ssize_t e) noexcept nogil:
-    return 0 if p.g[e] > 0 > p.lo[e] and p.pn[e] != p.pp[e] else p.lo[e]
+    if p.kinked and p.g[e] > 0 > p.lo[e] and p.pn[e] != p.pp[e]:
+        return 0
+    return p.lo[e]
 
 
 cdef void shift_mu(Problem* p, Pair* pair, double t, double width) noexcept nogil:
@@ -531,7 +542,9 @@ cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
     cdef double d_u = gradient(p, b, u, mid_u), d_v = gradient(p, b, v, mid_v)
     cdef double to_u = growth_end(p, eu), to_v = shrink_end(p, ev)
     cdef double room_u = to_u - p.g[eu], room_v = p.g[ev] - to_v
-    cdef double t = (<double>b.L[v] - b.R[u]) + (mid_v - mid_u)
+    cdef double t = d_v - d_u
+    if p.kinked:
+        t = (<double>b.L[v] - b.R[u]) + (mid_v - mid_u)
     if eta < -1e-6 * scale or scale < 0:
         p.at.indefinite = True
     t = t / fmax(eta, SMO_ETA_MIN * fabs(scale) + 1e-30)
@@ -696,6 +709,7 @@ cdef class Smo:
         PyMem_Free(p.group)
         memset(p, 0, sizeof(Problem))
         p.n, p.T, p.q, p.coupled, p.priced = n, T, q, coupled, priced
+        p.kinked = not np.array_equal(pn, pp)
         p.K, p.slot, p.diag = &K[0, 0], &slot[0], &diag[0]
         p.lo, p.hi, p.pn, p.pp = &lo[0], &hi[0], &pn[0], &pp[0]
         p.curvature, p.g, p.mu, p.f = &curvature[0], &g[0], &mu[0], &f[0]
