@@ -391,8 +391,7 @@ def fit_gpor(
         raise ValueError("objective='bound' is EP's: it goes with inference='ep' only")
     check_flag(optimize=optimize)
     check_count(max_iter=max_iter)
-    if n_restarts != 0:
-        check_count(n_restarts=n_restarts)
+    check_count(0, n_restarts=n_restarts)
     entry = enter(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,

@@ -493,8 +493,8 @@ def _fit(
     monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
     job = _Job(
         entry.kernel, checked, None if cost is None else check_cost(cost, r),
-        bool(normalize), solver, admm, max_iter or _MAX_ITER[solver], entry.tol,
-        entry.n_threads, cache_mb, monitor,
+        bool(normalize), solver, admm, max_iter or _MAX_ITER[solver],
+        entry.monitor.tol, entry.n_threads, cache_mb, monitor,
     )  # fmt: skip
     fold = entry.folds()
     models, used = job.fit(problem, products)
@@ -615,14 +615,8 @@ class _Job:
         starts: list[np.ndarray] | None,
         products: Products | None,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
-        gram = Gram(
-            self.kernel,
-            problem.X,
-            self.cache_mb,
-            self.n_threads,
-            least_rows(1),
-            products,
-        )
+        threads, least = self.n_threads, least_rows(1)
+        gram = Gram(self.kernel, problem.X, self.cache_mb, threads, least, products)
         g, s = np.zeros_like(programs[0].lo), None
         pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
         models: list[NpsvorModel] = []

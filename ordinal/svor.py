@@ -499,7 +499,7 @@ def _fit(
 
     models = calibrate(models, problem, fold, of_fold, entry.monitor)
     for model in models:
-        warn_of(model, entry.name)
+        warn_of(model, entry.monitor.method)
     return models, f
 
 
@@ -529,10 +529,8 @@ class _Job:
     ) -> tuple[list[SvorModel], list[np.ndarray]]:
         """A model a C, and the numbers of its support rows."""
         unit = self._program(problem)
-        gram = Gram(
-            self.kernel, problem.X, self.cache_mb, self.n_threads,
-            least_rows(unit.lo.shape[1]), products,
-        )  # fmt: skip
+        threads, least = self.n_threads, least_rows(unit.lo.shape[1])
+        gram = Gram(self.kernel, problem.X, self.cache_mb, threads, least, products)
         pivoting = [Pivoting(gram, unit.curvature)]
         found: list[Solution] = []
         for i, C in enumerate(costs):

@@ -253,7 +253,7 @@ def fit_tlssvor(
 
     model: TlsSvorModel
     (model,) = calibrate([job.fit(problem, rows)], problem, fold, fit, entry.monitor)
-    warn_of(model, entry.name)
+    warn_of(model, entry.monitor.method)
     return model
 
 

@@ -55,7 +55,7 @@ from ._model.model import Model, read_for
 from ._model.rules import cost_of_rule, decide
 from ._numerics.threads import resolve_n_threads
 from ._pieces.explanations import Explained, Interaction, Named, ScoreFunction
-from ._pieces.held_out import HeldOutMonitor, Solution
+from ._pieces.held_out import HeldOutMonitor
 from ._pieces.layout import Layout, make_knots
 from ._pieces.objective import (
     Bounds,
@@ -67,8 +67,7 @@ from ._pieces.objective import (
     packed,
     scores,
 )
-from ._pieces.quasi_newton import quasi_newton
-from ._pieces.stochastic import stochastic_descent
+from ._pieces.solvers import Solution, quasi_newton, stochastic_descent
 
 __all__ = ["Interaction", "Named", "ScoreFunction", "XofmModel", "fit_xofm"]
 
@@ -522,7 +521,7 @@ def fit_xofm(
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
     check_positive(tau=tau, init_scale=init_scale)
     check_nonnegative(lambda_main=lambda_main, lambda_pair=lambda_pair)
-    k = _factor_count(n_factors)
+    check_count(0, n_factors=n_factors)
     options = _solver_options(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
         n_epochs=n_epochs, batch_size=batch_size,
@@ -542,14 +541,14 @@ def fit_xofm(
         train, held = _hold_out(rows, early_stopping, entry.rng)
         monitor.watch(layout, PairLoss(held, tau, entry.n_threads))
     loss, bounds = PairLoss(train, tau, entry.n_threads), Bounds.of(layout, sign)
-    penalty = packed(np.array([lambda_main]), np.full((1, k), lambda_pair))[0]
+    penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     objective = Objective(layout, loss, bounds, penalty)
-    W = initial_pieces(objective, k, init_scale, entry.rng)
+    W = initial_pieces(objective, n_factors, init_scale, entry.rng)
     if solver == "sgd":
         found = stochastic_descent(objective, W, monitor, rng=entry.rng, **options)
     else:
         found = quasi_newton(objective, W, monitor, **options)
-    model = _model(entry, categories, sign, rows, objective, k, found)
+    model = _model(entry, categories, sign, rows, objective, n_factors, found)
     model.convergence.warn_unless_converged("fit_xofm")
     return model
 
@@ -619,13 +618,6 @@ def _hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows,
             f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
         )
     return rows.take(train), rows.take(test)
-
-
-def _factor_count(n_factors: Any) -> int:
-    check_nonnegative(n_factors=n_factors)
-    if n_factors:
-        check_count(n_factors=n_factors)
-    return int(n_factors)
 
 
 def _solver_options(solver: str, **given: Any) -> dict[str, Any]:

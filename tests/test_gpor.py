@@ -1142,8 +1142,8 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
             "^objective='bound' is EP's: it goes with inference='ep' only",
         ),
         ({"optimize": 1}, "^optimize must be True or False, got 1"),
-        ({"n_restarts": -1}, "^n_restarts must be a positive integer, got -1"),
-        ({"n_restarts": 1.0}, "^n_restarts must be a positive integer, got 1.0"),
+        ({"n_restarts": -1}, "^n_restarts must be an integer >= 0, got -1"),
+        ({"n_restarts": 1.0}, "^n_restarts must be an integer >= 0, got 1.0"),
         ({"basis": 0}, "^basis must be a positive integer, got 0"),
         ({"basis": 2.5}, r"^basis as a share must be in \(0, 1\], got 2.5"),
         (

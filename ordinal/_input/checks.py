@@ -23,11 +23,12 @@ def check_nonnegative(**values: Any) -> None:
             raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
 
 
-def check_count(**values: Any) -> None:
+def check_count(least: int = 1, /, **values: Any) -> None:
+    rule = "a positive integer" if least == 1 else f"an integer >= {least}"
     for name, value in values.items():
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not (whole and 1 <= value < 2**63):  # what a kernel's counter can hold
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        if not (whole and least <= value < 2**63):  # what a kernel's counter can hold
+            raise ValueError(f"{name} must be {rule}, got {value!r}")
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:

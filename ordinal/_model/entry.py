@@ -57,19 +57,14 @@ class Entry:
 
     Attributes
     ----------
-    name : str
-        Of the `fit_*` function.
     problem : Problem
-    tol : float
     n_threads : int
     rng : numpy.random.Generator
     monitor : Monitor
-        Its clock has started.
+        Of the `fit_*` function and its `tol`. Its clock has started.
     """
 
-    name: str
     problem: Problem
-    tol: float
     n_threads: int
     rng: np.random.Generator
     monitor: Monitor
@@ -129,7 +124,7 @@ def enter(
         X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         missing=missing, categories=categories,
     )  # fmt: skip
-    return Entry(name, problem, tol, threads, generator, monitor)
+    return Entry(problem, threads, generator, monitor)
 
 
 def enter_with_kernel(
@@ -148,6 +143,4 @@ def enter_with_kernel(
     made = make_kernel(kernel, gamma, e.problem)
     if isinstance(made, Precomputed):
         check_precomputed(e.problem.X)
-    return KernelEntry(
-        e.name, e.problem, e.tol, e.n_threads, e.rng, e.monitor, made, bool(probability)
-    )
+    return KernelEntry(e.problem, e.n_threads, e.rng, e.monitor, made, probability)

@@ -129,11 +129,9 @@ def _frozen_within(value: Any) -> Any:
     """The same value with its arrays read-only; models and CSR see to their own."""
     if isinstance(value, np.ndarray):
         return frozen(value)
-    if isinstance(value, CumulativeLink | SoftmaxLink):
+    if isinstance(value, CumulativeLink | SoftmaxLink | ARD | LinearARD):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
-    if isinstance(value, ARD | LinearARD):
-        return type(value)(value.gamma)
     if type(value) in (list, tuple):
         return type(value)(_frozen_within(item) for item in value)
     if type(value) is dict:

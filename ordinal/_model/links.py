@@ -88,9 +88,7 @@ class CumulativeLink:
             return gradient, H
 
         level = np.log(n_in + 1) - np.log(n_out + 1)
-        p = _newton(loss, derivatives, np.concatenate([[0.0], level]))
-        if p[0] <= 0:  # the scores tell nothing: the shares of the ranks
-            p = np.concatenate([[0.0], level])
+        p = _newton(loss, derivatives, level)
         slope = p[0] / scale
         offsets = around_ranks(p[1:] + slope * centre, present, r)
         return cls(float(slope), frozen(offsets))
@@ -156,9 +154,7 @@ class SoftmaxLink:
             return gradient, H
 
         level = np.log(N + 1) - np.log(N + 1).mean()
-        p = _newton(loss, derivatives, np.concatenate([[0.0], level]))
-        if p[0] <= 0:
-            p = np.concatenate([[0.0], level])
+        p = _newton(loss, derivatives, level)
         offsets = np.full(r, -np.inf)
         offsets[present] = p[1:]
         return cls(float(p[0] / scale), frozen(offsets))
@@ -182,9 +178,12 @@ def check_link(link: Any, size: int, each: str) -> None:
 def _newton(
     loss: Callable[[np.ndarray], float],
     derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    p: np.ndarray,
+    level: np.ndarray,
 ) -> np.ndarray:
-    """Minimise a smooth convex function by Newton's method, steps halved as needed."""
+    """The slope and the offsets that minimise a smooth convex function, by Newton's
+    method with steps halved as needed, from the slope 0 and the offsets `level`, which
+    are the shares of the ranks. They are returned where the scores tell nothing."""
+    p = start = np.append(0.0, level)
     value = loss(p)
     for _ in range(_MAX_STEPS):
         gradient, H = derivatives(p)
@@ -196,9 +195,9 @@ def _newton(
         while not (new := loss(p + size * d)) <= value + 1e-4 * size * slope:
             size /= 2
             if size < 1e-10:
-                return p
+                return start if p[0] <= 0 else p
         p, value = p + size * d, new
-    return p
+    return start if p[0] <= 0 else p
 
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:

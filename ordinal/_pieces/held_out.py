@@ -1,13 +1,11 @@
-"""Early stopping by held-out rows, and what both solvers return."""
-
-from typing import NamedTuple
+"""Early stopping by held-out rows."""
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .layout import Layout
-from .objective import Objective, PairLoss
+from .objective import PairLoss
 
 _PATIENCE = 10  # evaluations on the held-out rows without a better one
 
@@ -48,31 +46,3 @@ class HeldOutMonitor(Monitor):
         return super()._ask(n_iter, violation) or (
             Status.HELD_OUT if self.judge() else None
         )
-
-
-class Solution(NamedTuple):
-    """The pieces a solver ends with; value and violation are those of (P) there."""
-
-    W: np.ndarray
-    value: float
-    violation: float
-    n_iter: int
-    status: Status
-
-
-def solution(
-    objective: Objective,
-    W: np.ndarray,
-    monitor: HeldOutMonitor,
-    n_iter: int,
-    status: Status,
-) -> Solution:
-    """W, or the best for the held-out rows, with a record of its own."""
-    monitor.latest = W
-    monitor.judge()
-    if monitor.best is not None:
-        W = monitor.best
-        if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
-            status = Status.HELD_OUT
-    value, dW = objective.at(W)
-    return Solution(W, value, objective.violation(W, dW), n_iter, status)

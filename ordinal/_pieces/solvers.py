@@ -1,21 +1,60 @@
-"""The stochastic solver of (P): Algorithm 1 of the paper on mini-batches of pairs.
+"""The two solvers of (P): quasi-Newton steps on the gradient of all pairs, and
+Algorithm 1 of the paper on mini-batches of pairs.
 
-The learning rate falls to 0 in the course of a run: with a fixed one, as the paper has
-it, the iterates stay at a distance from any minimum.
+The learning rate of the latter falls to 0 in the course of a run: with a fixed one, as
+the paper has it, the iterates stay at a distance from any minimum.
 """
 
 from __future__ import annotations  # numpy.random is slow to import
+
+from typing import NamedTuple
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor
+from .._numerics.lbfgs import minimize
 from .._solvers import _factorization
-from .held_out import HeldOutMonitor, Solution, solution
+from .held_out import HeldOutMonitor
 from .objective import Objective
 
-_EVALUATIONS = 50  # of the whole objective in a run
+_EVALUATIONS = 50  # of the whole objective in a stochastic run
 _DEFAULT_PAIRS = 2_000_000  # seen by default, or at least one pass over all
+
+
+class Solution(NamedTuple):
+    """The pieces a solver ends with; value and violation are those of (P) there."""
+
+    W: np.ndarray
+    value: float
+    violation: float
+    n_iter: int
+    status: Status
+
+
+def quasi_newton(
+    objective: Objective, W: np.ndarray, monitor: HeldOutMonitor, *, max_iter: int
+) -> Solution:
+    """Minimise (P) from the pieces W, in the roots of the bounded ones.
+
+    Ends where the largest slope is at most `monitor.tol`.
+    """
+    mask, shape = objective.bounds.mask(W), W.shape
+
+    def pieces(x: np.ndarray) -> np.ndarray:
+        x = x.reshape(shape)
+        return np.where(mask, x * x, x)
+
+    def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
+        monitor.latest = pieces(x)
+        value, dW = objective.at(monitor.latest)
+        return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
+
+    found = minimize(
+        fun, np.where(mask, np.sqrt(np.abs(W)), W).ravel(), tol=monitor.tol,
+        max_iter=max_iter, monitor=monitor,
+    )  # fmt: skip
+    return _solution(objective, pieces(found.x), monitor, found.n_iter, found.status)
 
 
 def stochastic_descent(
@@ -59,7 +98,7 @@ def stochastic_descent(
         status = monitor.stop(done, violation)
     if status is None:
         status = Status.CONVERGED if violation <= monitor.tol else Status.N_EPOCHS
-    return solution(objective, W, monitor, done, status)
+    return _solution(objective, W, monitor, done, status)
 
 
 def _default_rate(objective: Objective, batch_size: int) -> float:
@@ -89,3 +128,21 @@ def _slice(
         done, stop, last, Monitor.SLICE, loss.n_threads,
     )  # fmt: skip
     return int(done)
+
+
+def _solution(
+    objective: Objective,
+    W: np.ndarray,
+    monitor: HeldOutMonitor,
+    n_iter: int,
+    status: Status,
+) -> Solution:
+    """W, or the best for the held-out rows, with a record of its own."""
+    monitor.latest = W
+    monitor.judge()
+    if monitor.best is not None:
+        W = monitor.best
+        if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
+            status = Status.HELD_OUT
+    value, dW = objective.at(W)
+    return Solution(W, value, objective.violation(W, dW), n_iter, status)
