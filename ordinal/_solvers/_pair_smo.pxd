@@ -97,3 +97,34 @@ cdef struct Work:
 cdef struct Pair:              # entry u grows and v shrinks; positions in the block
     Py_ssize_t u, v
     Py_ssize_t of_u, of_v      # their groups
+
+
+cdef inline bint is_z(Problem* p, Py_ssize_t e) noexcept nogil:
+    return e >= p.T * p.n
+
+
+cdef inline Py_ssize_t row_of(Problem* p, Py_ssize_t e) noexcept nogil:
+    return e if e < p.n else e % p.n   # a division takes its time
+
+
+cdef inline double slope_up(Problem* p, Py_ssize_t e) noexcept nogil:
+    return p.pn[e] if p.g[e] < 0 else p.pp[e]
+
+
+cdef inline double slope_down(Problem* p, Py_ssize_t e) noexcept nogil:
+    return p.pp[e] if p.g[e] > 0 else p.pn[e]
+
+
+cdef inline Py_ssize_t tied_start(Problem* p, Py_ssize_t j) noexcept nogil:
+    """First group that positive mu tie to j."""
+    while p.coupled and p.mu[j] > 0:
+        j -= 1
+    return j
+
+
+cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
+    """One past the last group that positive mu tie to j."""
+    j += 1
+    while p.coupled and p.mu[j] > 0:
+        j += 1
+    return j

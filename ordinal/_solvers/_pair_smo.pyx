@@ -85,39 +85,6 @@ cdef double NS_PIVOT_SQUARE = 0.28  # f^2 for a pivot among f free variables
 cdef double NS_PIVOT_ENTRY = 0.06   # f n: rows of K in double, added to f
 
 
-# A problem
-
-cdef inline bint is_z(Problem* p, Py_ssize_t e) noexcept nogil:
-    return e >= p.T * p.n
-
-
-cdef inline Py_ssize_t row_of(Problem* p, Py_ssize_t e) noexcept nogil:
-    return e if e < p.n else e % p.n   # a division takes its time
-
-
-cdef inline double slope_up(Problem* p, Py_ssize_t e) noexcept nogil:
-    return p.pn[e] if p.g[e] < 0 else p.pp[e]
-
-
-cdef inline double slope_down(Problem* p, Py_ssize_t e) noexcept nogil:
-    return p.pp[e] if p.g[e] > 0 else p.pn[e]
-
-
-cdef inline Py_ssize_t tied_start(Problem* p, Py_ssize_t j) noexcept nogil:
-    """First group that positive mu tie to j."""
-    while p.coupled and p.mu[j] > 0:
-        j -= 1
-    return j
-
-
-cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
-    """One past the last group that positive mu tie to j."""
-    j += 1
-    while p.coupled and p.mu[j] > 0:
-        j += 1
-    return j
-
-
 # Costs and progress
 
 cpdef double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:
@@ -322,9 +289,12 @@ cdef void fill_block(
     for j in range(p.T):
         active += p.group[j].low - p.group[j].up > p.at.tol
     half = max(1, (q if p.size == 0 else q // 2) // (2 * active))
-    for j in prange(p.T, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        find_group_violators(p, s, j, half)
+    if p.T == 1:
+        find_group_violators(p, s, 0, half)
+    else:
+        for j in prange(p.T, schedule="static", num_threads=n_threads,
+                        use_threads_if=n_threads > 1):
+            find_group_violators(p, s, j, half)
     keep_free_first(p, s.keep)
     for j in range(p.T):
         m = admit(p, s, s.grow + j * p.n, p.group[j].n_R, j * p.n, m, q)
@@ -340,9 +310,12 @@ cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
     tol, or NEWTON, or STUCK. O(T n)."""
     cdef Py_ssize_t j, free = 0, waiting = 0
     cdef double unsettled = UNSETTLED if p.T == 1 else UNSETTLED_GROUPS
-    for j in prange(p.T, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        scan_group(p, s, j)
+    if p.T == 1:             # without the microsecond that a region of threads takes
+        scan_group(p, s, 0)
+    else:
+        for j in prange(p.T, schedule="static", num_threads=n_threads,
+                        use_threads_if=n_threads > 1):
+            scan_group(p, s, j)
     set_violation(p)
     for j in range(p.T):
         free += p.group[j].free
@@ -591,10 +564,13 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
             if not is_z(p, e):
                 b.delta[count], b.rows[count] = p.g[e] - b.before[a], b.rows[a]
                 count += 1
-    for a in prange((p.n + STRIP - 1) // STRIP, schedule="static",
-                    num_threads=n_threads, use_threads_if=n_threads > 1):
-        p.ops.add_rows(p.f, b.rows, b.delta, count, a * STRIP,
-                       min(p.n, (a + 1) * STRIP))
+    if p.n <= STRIP:
+        p.ops.add_rows(p.f, b.rows, b.delta, count, 0, p.n)
+    else:
+        for a in prange((p.n + STRIP - 1) // STRIP, schedule="static",
+                        num_threads=n_threads, use_threads_if=n_threads > 1):
+            p.ops.add_rows(p.f, b.rows, b.delta, count, a * STRIP,
+                           min(p.n, (a + 1) * STRIP))
     return moved
 
 
@@ -694,7 +670,7 @@ cdef class Smo:
         double patience,
     ):
         cdef Problem* p = &self.p
-        cdef Py_ssize_t n = f.shape[0], T = mu.shape[0] - 1, entries = g.shape[0]
+        cdef Py_ssize_t n = f.shape[0], T = mu.shape[0] - 1, entries = g.shape[0], e
         cdef bint shapes = (
             T > 0 and K.shape[1] == slot.shape[0] == diag.shape[0] == n
             and curvature.shape[0] == T
@@ -709,7 +685,8 @@ cdef class Smo:
         PyMem_Free(p.group)
         memset(p, 0, sizeof(Problem))
         p.n, p.T, p.q, p.coupled, p.priced = n, T, q, coupled, priced
-        p.kinked = not np.array_equal(pn, pp)
+        for e in range(entries):
+            p.kinked = p.kinked or pn[e] != pp[e]
         p.K, p.slot, p.diag = &K[0, 0], &slot[0], &diag[0]
         p.lo, p.hi, p.pn, p.pp = &lo[0], &hi[0], &pn[0], &pp[0]
         p.curvature, p.g, p.mu, p.f = &curvature[0], &g[0], &mu[0], &f[0]
