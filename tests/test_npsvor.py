@@ -997,20 +997,20 @@ def test_a_model_keeps_only_rows_that_it_uses():
     assert np.all((model.coef != 0).any(axis=1))
 
 
-SHAPES = "coef, intercept and norms must be float64, r wide"
+SHAPES = "coef, intercept, norms, cost: float64 of m and r"
 ROWS = "support must be float64 rows of n_features"
 NUMBERS = "support must number training rows"
-CLASSES = "classes must have one entry a rank"
+CLASSES = "classes must be a vector"
 DAMAGE = [  # (model, what to edit, message)
-    ("dense", {"coef": lambda a: a[:, 0]}, "coef must have a row a support row"),
-    ("dense", {"coef": lambda a: a[None]}, "coef must have a row a support row"),
-    ("dense", {"coef": lambda a: a[:-1]}, ROWS),
-    ("dense", {"coef": lambda a: a[:, :-1]}, CLASSES),
+    ("dense", {"coef": lambda a: a[:, 0]}, SHAPES),
+    ("dense", {"coef": lambda a: a[None]}, SHAPES),
+    ("dense", {"coef": lambda a: a[:-1]}, SHAPES),
+    ("dense", {"coef": lambda a: a[:, :-1]}, SHAPES),
     ("dense", {"coef": lambda a: a.astype(np.float32)}, SHAPES),
     ("dense", {"coef": lambda a: a.astype(np.int64)}, SHAPES),
     ("dense", {"support": lambda a: a[:, :-1]}, ROWS),
-    ("dense", {"support": lambda a: a.ravel()}, ROWS),
-    ("dense", {"support": lambda a: a[:-1]}, ROWS),
+    ("dense", {"support": lambda a: a.ravel()}, SHAPES),
+    ("dense", {"support": lambda a: a[:-1]}, SHAPES),
     ("dense", {"support": lambda a: a.astype(np.str_)}, ROWS),
     ("dense", {"support": lambda a: a.astype(np.float32)}, ROWS),
     ("dense", {"intercept": lambda a: a[:-1]}, SHAPES),
@@ -1018,15 +1018,15 @@ DAMAGE = [  # (model, what to edit, message)
     ("dense", {"intercept": lambda a: a > 0}, SHAPES),
     ("dense", {"norms": lambda a: a[:, None]}, SHAPES),
     ("dense", {"norms": lambda a: a.astype(np.str_)}, SHAPES),
-    ("dense", {"classes": lambda a: a[:-1]}, CLASSES),
+    ("dense", {"classes": lambda a: a[:-1]}, SHAPES),
     ("dense", {"classes": lambda a: a[:, None]}, CLASSES),
-    ("strings", {"classes": lambda a: a[:2]}, CLASSES),
-    ("low rank", {"support": lambda a: a[:3]}, ROWS),
+    ("strings", {"classes": lambda a: a[:2]}, SHAPES),
+    ("low rank", {"support": lambda a: a[:3]}, SHAPES),
     ("precomputed", {"support": lambda a: a.astype(float)}, NUMBERS),
     ("precomputed", {"support": lambda a: a + 1000}, NUMBERS),
     ("precomputed", {"support": lambda a: -a - 1}, NUMBERS),
     ("precomputed", {"support": lambda a: a[:, None]}, NUMBERS),
-    ("precomputed", {"support": lambda a: a[:-1]}, NUMBERS),
+    ("precomputed", {"support": lambda a: a[:-1]}, SHAPES),
     ("csr", {"support.indices": lambda a: a + 100}, "holds column"),
     ("csr", {"support.indptr": lambda a: a + 1}, "must rise from 0"),
     ("csr", {"support.data": lambda a: a[:-1]}, "promises"),
