@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import as_real
+from ._input.checks import check_share
 from ._input.scores import score_tables, scores_of
 from ._input.sparse import frozen
 from ._numerics.tails import chi2_tail, f_tail, range_quantile
@@ -184,7 +184,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
             "scores must have 2 rows (data sets) and 2 columns (methods) or more, got "
             f"shape {scores.shape}"
         )
-    _check_level(alpha)
+    check_share(alpha=alpha)
     rank = np.array([_midranks(row, _ROUNDING * abs(row).max())[0] for row in scores])
     R = rank - (k + 1) / 2
     S2, R2 = (R.sum(axis=0) ** 2).sum(), (R**2).sum()  # exact: sums of quarters
@@ -249,7 +249,7 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     WinDrawLoss(pairs=array([[0, 1],
            [0, 0]]), win=array([1, 0]), draw=array([1, 1]), loss=array([0, 1]))
     """
-    _check_level(alpha)
+    check_share(alpha=alpha)
     tables = score_tables(scores)
     k = tables[0].shape[1]
     pairs = np.zeros((k, k), dtype=np.int64)
@@ -262,11 +262,6 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     win, loss = pairs.sum(axis=1), pairs.sum(axis=0)
     draw = len(tables) * (k - 1) - win - loss
     return WinDrawLoss(*map(frozen, (pairs, win, draw, loss)))
-
-
-def _check_level(alpha: float) -> None:
-    if not 0 < as_real(alpha) < 1:
-        raise ValueError(f"alpha must be a number between 0 and 1, got {alpha!r}")
 
 
 def _midranks(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,7 @@ distance between them. Every metric takes (y_true, y_pred, *, labels, sample_wei
 `rps` and `log_loss` probabilities in the place of `y_pred`.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -174,7 +174,8 @@ def amae(
     >>> amae([1, 1, 1, 2], [1, 1, 1, 1])  # mae: 0.25
     0.5
     """
-    return float(_class_maes(y_true, y_pred, labels, sample_weight).mean())
+    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    return float(_class_means(np.abs(a - p), a, weight).mean())
 
 
 def mmae(
@@ -212,7 +213,8 @@ def mmae(
     >>> mmae([1, 1, 1, 2], [1, 1, 1, 1])
     1.0
     """
-    return float(_class_maes(y_true, y_pred, labels, sample_weight).max())
+    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    return float(_class_means(np.abs(a - p), a, weight).max())
 
 
 def accuracy_off(
@@ -292,10 +294,8 @@ def gmsec(
     0.5
     """
     a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    total = np.bincount(a, weight)
-    extremes = np.flatnonzero(total)[[0, -1]]
-    right = np.bincount(a, weight * (a == p))[extremes]
-    return float(np.sqrt(np.prod(right / total[extremes])))
+    right = _class_means(a == p, a, weight)
+    return float(np.sqrt(right[0] * right[-1]))
 
 
 def cem(
@@ -663,20 +663,15 @@ def log_loss(
         return _mean(-np.log(P[np.arange(a.size), a]), weight)
 
 
-class _Ranks(NamedTuple):
-    true: np.ndarray  # (n,) int64, values 0..r-1
-    pred: np.ndarray  # (n,) int64, values 0..r-1
-    weight: np.ndarray  # (n,) float64 in [0, 1], the largest exactly 1
-    labels: np.ndarray  # (r,) in rank order
-
-
 def _ranks(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     labels: ArrayLike | None,
     sample_weight: ArrayLike | None,
-) -> _Ranks:
-    """Validate the arguments that every metric shares."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What every metric needs of its arguments, checked: the true and the predicted
+    ranks, (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order.
+    """
     if labels is None:
         labels = declared_categories(y_true)
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
@@ -705,7 +700,7 @@ def _ranks(
                 f"labels must be distinct and not empty, got {listed(labels)}"
             )
     weight = sample_weights(sample_weight, y_true.size)
-    return _Ranks(
+    return (
         ranks_of(y_true, labels, "y_true", "labels").astype(np.int64),
         ranks_of(y_pred, labels, "y_pred", "labels").astype(np.int64),
         weight / weight.max(),  # so that no sum of weights overflows
@@ -735,12 +730,11 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[rows] @ weight[rows] / weight.sum())
 
 
-def _class_maes(*arguments: Any) -> np.ndarray:
-    """MAE of the rows of every class that is present in y_true."""
-    a, p, weight, _ = _ranks(*arguments)
+def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weighted mean in every class that is present in y_true, in rank order."""
     total = np.bincount(a, weight)
     present = total > 0
-    return np.asarray(np.bincount(a, weight * np.abs(a - p))[present] / total[present])
+    return np.asarray(np.bincount(a, weight * values)[present] / total[present])
 
 
 def _table(*arguments: Any) -> np.ndarray:

@@ -122,14 +122,13 @@ def critical_difference(
     ax = _axes(ax, 7, 0.25 * (rows + 4.5))
 
     rightmost = min(1, k - cd)  # the difference may be longer than the axis
-    ax.set(xlim=(k, rightmost), ylim=(-rows, 3.2))
+    ax.set(xlim=(k, rightmost), ylim=(-rows, 3.2), xlabel="average rank")
     ax.set(yticks=[], xticks=range(1, k + 1, 1 + k // 14))
     ax.spines[["left", "right", "bottom"]].set_visible(False)
     ax.spines["top"].set_position(("data", 0))
     ax.spines["top"].set_bounds(1, k)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel("average rank")
 
     edge = 0.04 * (k - 1)
     for place, method in enumerate(order):

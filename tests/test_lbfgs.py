@@ -57,15 +57,18 @@ def test_what_is_returned_is_one_evaluated_point():
 
 
 @given(st.floats(1e-3, 1e3), st.floats(0.1, 1e3))
-def test_a_step_out_of_the_domain_is_shortened(start, first_step):
-    def barrier(x):
-        if x[0] <= 0:
-            return np.nan, np.array([np.nan])
-        return x[0] - np.log(x[0]), 1 - 1 / x
+def test_a_step_out_of_the_domain_is_shortened(start, scale):
+    """The first step has the length 1, which is `scale` in units of the optimum."""
 
-    found = run(barrier, [start], first_step=first_step)
+    def barrier(x):
+        z = x * scale
+        if z[0] <= 0:
+            return np.nan, np.array([np.nan])
+        return z[0] - np.log(z[0]), (1 - 1 / z) * scale
+
+    found = run(barrier, [start / scale], tol=1e-8 * scale)
     assert found.status is Status.CONVERGED
-    assert found.x[0] == pytest.approx(1.0, abs=1e-7)
+    assert found.x[0] * scale == pytest.approx(1.0, abs=1e-7)
 
 
 @given(st.integers(0, 2**32 - 1))

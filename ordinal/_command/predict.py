@@ -32,7 +32,4 @@ def predict(args: argparse.Namespace) -> None:
         if args.out
         else nullcontext(sys.stdout)
     ) as file:
-        write = csv.writer(file, lineterminator="\n").writerow
-        write(names)
-        for row in rows:
-            write(row)
+        csv.writer(file, lineterminator="\n").writerows([names, *rows])

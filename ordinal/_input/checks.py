@@ -5,30 +5,32 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 
 def check_positive(**values: Any) -> None:
-    for name, value in values.items():
-        if not 0 < as_real(value) < math.inf:
-            raise ValueError(f"{name} must be a positive finite number, got {value!r}")
+    _check(values, lambda v: 0 < as_real(v) < math.inf, "a positive finite number")
 
 
 def check_nonnegative(**values: Any) -> None:
-    for name, value in values.items():
-        if not 0 <= as_real(value) < math.inf:
-            raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+    _check(values, lambda v: 0 <= as_real(v) < math.inf, "a finite number >= 0")
+
+
+def check_share(**values: Any) -> None:
+    _check(values, lambda v: 0 < as_real(v) < 1, "a number between 0 and 1")
 
 
 def check_count(least: int = 1, /, **values: Any) -> None:
     rule = "a positive integer" if least == 1 else f"an integer >= {least}"
-    for name, value in values.items():
-        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-        if not (whole and least <= value < 2**63):  # what a kernel's counter can hold
-            raise ValueError(f"{name} must be {rule}, got {value!r}")
+    # below what a kernel's counter can hold
+    _check(values, lambda v: _is_whole(v) and least <= v < 2**63, rule)
+
+
+def check_flag(**values: Any) -> None:
+    _check(values, lambda v: isinstance(v, bool | np.bool_), "True or False")
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
@@ -38,18 +40,11 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}")
 
 
-def check_flag(**values: Any) -> None:
-    for name, value in values.items():
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
-
-
 def resolve_rng(rng: Any) -> np.random.Generator:
     """A Generator from itself, a seed, or None for one the system chooses."""
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
-    whole = isinstance(rng, numbers.Integral) and not isinstance(rng, bool)
-    if not whole or rng < 0:
+    if not _is_whole(rng) or rng < 0:
         raise ValueError(
             f"rng must be None, an integer >= 0 or a numpy Generator, got {rng!r}"
         )
@@ -103,3 +98,13 @@ def listed(labels: Iterable[Any], at_most: int = 10) -> str:
     """The labels as a list to paste, cut short."""
     shown = [repr(label) for label in np.asarray(labels).tolist()]
     return f"[{', '.join(shown[:at_most] + ['...'] * (len(shown) > at_most))}]"
+
+
+def _check(values: dict[str, Any], holds: Callable[[Any], bool], rule: str) -> None:
+    for name, value in values.items():
+        if not holds(value):
+            raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

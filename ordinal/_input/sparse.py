@@ -91,7 +91,7 @@ class CSR:
         indices = np.require(indices, np.int32, ["C", "A"])
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
             data = np.require(data, np.float64, ["C", "A"])
-            data, indices, indptr = _canonical(data, indices, indptr)
+            data, indices, indptr = _canonical(data, indices, indptr, d)
         bad = np.flatnonzero(~np.isfinite(data))
         if bad.size:
             row = np.searchsorted(indptr, bad[0], side="right") - 1
@@ -117,7 +117,7 @@ class CSR:
         out = np.zeros((max(stop - start, 0), self.shape[1]))
         if out.size:
             held = slice(self.indptr[start], self.indptr[stop])
-            row = np.repeat(np.arange(len(out)), np.diff(self.indptr[start : stop + 1]))
+            row = _row_of_entry(self.indptr[start : stop + 1])
             out[row, self.indices[held]] = self.data[held]
         return out
 
@@ -165,17 +165,13 @@ def _row_of_entry(indptr: np.ndarray) -> np.ndarray:
 
 
 def _canonical(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sort each row by column and add up the entries that share one."""
-    row = _row_of_entry(indptr)
-    rising = (row[1:] > row[:-1]) | (indices[1:] > indices[:-1])
-    if rising.all():
+    place = _row_of_entry(indptr) * n_columns + indices
+    if (np.diff(place) > 0).all():
         return data, indices, indptr
-    order = np.lexsort((indices, row))
-    data, indices, row = data[order], indices[order], row[order]
-    first = np.ones(row.size, dtype=bool)
-    first[1:] = (row[1:] > row[:-1]) | (indices[1:] > indices[:-1])
-    start = np.flatnonzero(first)
-    sizes = np.bincount(row[start], minlength=indptr.size - 1)
-    return np.add.reduceat(data, start), indices[start], _indptr(sizes)
+    place, entry = np.unique(place, return_inverse=True)
+    row, column = np.divmod(place, n_columns)
+    sizes = np.bincount(row, minlength=indptr.size - 1)
+    return np.bincount(entry, data), column.astype(np.int32), _indptr(sizes)

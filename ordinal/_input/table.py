@@ -87,15 +87,13 @@ def read_table(path: str) -> Table:
     """
     try:
         reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-        rows, lines = [], []
-        for row in reader:
-            if row:
-                rows.append([cell.strip() for cell in row])
-                lines.append(reader.line_num)
+        read = [(row, reader.line_num) for row in reader if row]
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeError, csv.Error) as error:
         raise ValueError(f"{path} is not a readable table: {error}") from error
-    if not rows:
+    if not read:
         raise ValueError(f"{path} is empty")
+    rows = [[cell.strip() for cell in row] for row, _ in read]
+    lines = [line for _, line in read]
 
     width = len(rows[0])
     for row, line in zip(rows, lines, strict=True):

@@ -24,6 +24,7 @@ class SparseLike(Protocol):
 
 Matrix: TypeAlias = np.ndarray | CSR  # validated, as kernels and solvers take it
 MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # as a caller hands it over
+Index: TypeAlias = slice | np.ndarray  # of rows
 Labels: TypeAlias = ArrayLike | Sequence[Any]
 
 

@@ -1,21 +1,13 @@
 """Values of a kernel for many pairs of rows, tile by tile."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .._input.sparse import CSR
-from .._input.types import Kernel, Matrix
-from .._numerics.rows import (
-    TILE,
-    Index,
-    inner_products,
-    squared_norms,
-    strips,
-    take,
-    z_scores,
-)
+from .._input.types import Index, Kernel, Matrix
+from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
 from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
@@ -142,7 +134,7 @@ class Evaluator:
                 tile = buffer[: size[0] * size[1]].reshape(size)
                 out[rows] += self.tile(rows, columns, tile, buffer) @ coef[columns]
 
-        self._each(strip, strips(self.shape[0]))
+        self._each_strip(strip)
         return out
 
     def fill(self, out: np.ndarray) -> None:
@@ -153,7 +145,7 @@ class Evaluator:
             for columns in strips(self.shape[1]):
                 self.tile(rows, columns, out[rows, columns], scratch)
 
-        self._each(strip, strips(self.shape[0]))
+        self._each_strip(strip)
 
     def triangle(self, out: np.ndarray, mirror: bool) -> None:
         """Fill the upper triangle of k(A, A), and the lower one from it for `mirror`.
@@ -171,13 +163,13 @@ class Evaluator:
                     ends = rows.start, rows.stop, columns.start, columns.stop
                     _kernel_values.mirror(out, *ends)
 
-        self._each(strip, strips(self.shape[0]))
+        self._each_strip(strip)
 
-    def _each(self, call: Callable[[slice], None], strips: Iterable[slice]) -> None:
-        arguments = list(strips)  # a thread costs more than a few small tiles
-        n_threads = min(self.n_threads, len(arguments)) if self.concurrent else 1
+    def _each_strip(self, call: Callable[[slice], None]) -> None:
+        rows = list(strips(self.shape[0]))  # a thread costs more than a few small tiles
+        n_threads = min(self.n_threads, len(rows)) if self.concurrent else 1
         with Pool(n_threads) as pool:
-            pool.run(call, arguments)
+            pool.run(call, rows)
 
 
 class Products:

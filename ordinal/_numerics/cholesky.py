@@ -6,19 +6,13 @@ columns, so the speed is BLAS's, the memory is the caller's matrix, and the
 interpreter gets a turn several times a second at any size.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from .._solvers import _triangular
+from .rows import strips
 
 BLOCK = 128
-
-
-def _strips(start: int, stop: int) -> Iterator[slice]:
-    """Slices of range(start, stop) narrow enough that a product takes a few hundredths
-    of a second at 10 000 rows."""
-    return (slice(i, min(i + 1024, stop)) for i in range(start, stop, 1024))
+_STRIP = 1024  # rows of one product: a few hundredths of a second at 10 000 rows
 
 
 def lower_inverse(L: np.ndarray) -> np.ndarray:
@@ -55,7 +49,7 @@ class Cholesky:
         self.blocks = [slice(j, min(j + BLOCK, n)) for j in range(0, n, BLOCK)]
         for J in self.blocks:
             if J.start:
-                for rows in _strips(J.start, n):
+                for rows in strips(n, _STRIP, J.start):
                     A[rows, J] -= A[rows, : J.start] @ A[J, : J.start].T
             inverse = lower_inverse(np.linalg.cholesky(A[J, J]))
             if not np.isfinite(inverse).all():
@@ -106,7 +100,7 @@ class Cholesky:
         A, blocks = self.A, self.blocks
         for I in blocks:  # from the top: rows above I are no longer needed
             left = np.ascontiguousarray(A[I.start :, I].T)
-            for columns in _strips(0, I.stop):
+            for columns in strips(I.stop, _STRIP):
                 part = left @ A[I.start :, columns]
                 A[I, columns] = part
                 A[columns, I] = part.T

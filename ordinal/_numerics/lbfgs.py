@@ -19,6 +19,7 @@ from .._model.monitor import Monitor
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # of a value, relative to it
+_MEMORY = 10  # steps whose curvature is remembered
 _TRIALS = 40  # points on one line
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -63,8 +64,6 @@ def minimize(
     tol: float,
     max_iter: int,
     monitor: Monitor,
-    memory: int = 10,
-    first_step: float = 1.0,
     max_step: float = np.inf,
 ) -> Minimum:
     """Go from x downhill to where |gradient|_inf <= tol.
@@ -80,10 +79,6 @@ def minimize(
         Steps; `Status.MAX_ITER` after them.
     monitor : Monitor
         Asked once a step.
-    memory : int, default 10
-        Steps whose curvature is remembered.
-    first_step : float, default 1
-        Length of the first trial, which knows no curvature yet.
     max_step : float
         Longest change of x in one step.
 
@@ -95,7 +90,7 @@ def minimize(
     """
     here = Point(x, *fun(x))
     n_iter, n_eval, status = 0, 1, None
-    pairs: deque[Pair] = deque(maxlen=memory)
+    pairs: deque[Pair] = deque(maxlen=_MEMORY)
     if not here.finite:
         raise ValueError("the function is not finite at the given point")
     while np.abs(here.gradient).max(initial=0.0) > tol:
@@ -105,7 +100,7 @@ def minimize(
             break
         d = _direction(pairs, here.gradient)
         length = float(np.linalg.norm(d))
-        first = 1.0 if pairs else first_step / length
+        first = 1.0 if pairs else 1.0 / length  # without curvature, a step of length 1
         there, trials = _search(fun, here, d, min(first, max_step / length), max_step)
         n_eval += trials
         if there is None:

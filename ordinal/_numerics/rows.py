@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.sparse import CSR
-from .._input.types import Matrix
+from .._input.types import Index, Matrix
 from .._solvers import _kernel_values
-
-Index = slice | np.ndarray
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster

@@ -43,14 +43,11 @@ def resolve_n_threads(n_threads: int | None) -> int:
 
 def _threads_of_environment() -> int | None:
     if text := os.environ.get("ORDINAL_NUM_THREADS", ""):
-        try:
-            n_threads = int(text)
-            check_count(ORDINAL_NUM_THREADS=n_threads)
-        except ValueError:
+        if not (text.strip().isdecimal() and int(text)):
             raise ValueError(
                 f"ORDINAL_NUM_THREADS must be a positive integer, got {text!r}"
-            ) from None
-        return n_threads
+            )
+        return int(text)
     # a list has a number for each level of nested parallelism; what is malformed is
     # not ours to refuse
     text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()

@@ -6,8 +6,6 @@ by side. What comes back depends neither on where tasks ran nor on the order in 
 they ended.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import deque

@@ -3,8 +3,6 @@
 `Trials` are the points of a search and what became of them in every fold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from itertools import count
 from typing import Any

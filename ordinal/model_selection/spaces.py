@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.checks import check_count, check_positive
+from .._input.checks import check_count, check_positive, check_share
 from .._input.features import read_features
 from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
@@ -200,7 +200,7 @@ class UniformDesign:
         centre, width = box.mean(axis=1), np.ptp(box, axis=1)
         points = _of_design(names, first, centre, width)
         best = yield points
-        chosen = [tuple(point.values()) for point in points].index(tuple(best.values()))
+        chosen = points.index(best)
         centre = _coordinates(first, centre, width)[chosen]
         around = _of_design(names, second, centre, width / 2)
         # The centre must be the same to the last bit, as a point that has been fitted
@@ -255,8 +255,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     >>> round(low, 6), round(high, 3)
     (0.001001, 1.897)
     """
-    if not 0 < quantile < 1:
-        raise ValueError(f"quantile must be in (0, 1), got {quantile!r}")
+    check_share(quantile=quantile)
     X = read_features(X)
     n = X.shape[0]
     if n > _PAIRS_OF:

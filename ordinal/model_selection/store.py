@@ -6,8 +6,6 @@ one has done, and nothing else. Which of several metrics decided then does not m
 scores are kept by name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class Outcome:
         return replace(self, failure=f"scored {self.scores[0]}")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Work:
     """What all tasks of a search share.
 
@@ -155,9 +155,9 @@ class Work:
             )
         return work
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        return _parameters(self.fit)
+        return inspect.signature(self.fit).parameters
 
     @property
     def given(self) -> dict[str, Any]:
@@ -343,8 +343,3 @@ class TrainingRows:
 
     def transformed(self, X: Any) -> Any:
         return X if self.standardizer is None else self.standardizer.transform(X)
-
-
-@lru_cache(maxsize=64)
-def _parameters(fit: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(fit).parameters
