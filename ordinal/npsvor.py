@@ -497,6 +497,13 @@ def _fit(
         entry.monitor.tol, entry.n_threads, cache_mb, monitor,
     )  # fmt: skip
     fold = entry.folds()
+    named = admm.get("basis")
+    if fold is not None and isinstance(named, np.ndarray):
+        if fold[named[0]] >= 0 and (fold[named] == fold[named[0]]).all():
+            raise ValueError(
+                "basis must have rows in two folds of probability=True: those named "
+                "are left out together, so name more"
+            )
     models, used = job.fit(problem, products)
     f = decisions(models, used, problem.X, X_test)
 

@@ -697,6 +697,15 @@ def test_basis_rows_may_be_named(kernel):
     assert_allclose(by_rank(named).primal, by_rank(chosen).primal, rtol=1e-6)
 
 
+def test_a_fold_must_leave_basis_rows_to_its_fit():
+    X, y = sample(60, 2)
+    options = {"solver": "admm", "probability": True, "rng": 0}
+    with pytest.raises(ValueError, match="basis must have rows in two folds"):
+        fit_npsvor(X, y, basis=[3], **options)
+    P = fit_npsvor(X, y, basis=np.arange(0, 60, 6), **options).predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1)
+
+
 def test_basis_rows_that_depend_on_the_others_are_left_out():
     X, y = sample(60, 3)  # of two features, which as many rows span
     options = {"solver": "admm", "kernel": "linear", "probability": True}

@@ -18,8 +18,8 @@ import time
 
 import numpy as np
 
-from ordinal import kernels
-from ordinal._dual import pivoting
+from ordinal import fit_npsvor, fit_svorim, kernels
+from ordinal._dual import driver, pivoting
 from ordinal._dual.gram import Gram
 from ordinal._dual.newton import clamped_step
 from ordinal._solvers import _kernel_values
@@ -142,6 +142,22 @@ def block_sizes() -> None:
             print(f"n={n:5d}  block of {q:5d} {1e-6 * taken:8.1f} ms", flush=True)
 
 
+def patience() -> None:
+    """Whole fits, with SMO left to it for so many times the cost of a Newton step."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 8))
+    score = X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=2000)
+    y = np.searchsorted(np.quantile(score, [0.2, 0.4, 0.6, 0.8]), score)
+    chosen = driver._PATIENCE
+    fits = (fit_svorim, {"C": 100.0}), (fit_npsvor, {"C1": 100.0})
+    for fit, costs in fits:
+        for driver._PATIENCE in (0.125, 0.25, 0.5, 1.0, 2.0):
+            taken = nanoseconds(lambda: fit(X, y, n_threads=1, **costs), 3)  # noqa: B023
+            name = f"{fit.__name__}, patience of {driver._PATIENCE:g}"
+            print(f"{name:34} {1e-6 * taken:8.1f} ms", flush=True)
+    driver._PATIENCE = chosen
+
+
 if __name__ == "__main__":
     print(ROW.format("", "counted ns", "taken ns", "ratio"))
     blocks()
@@ -150,3 +166,5 @@ if __name__ == "__main__":
     double()
     print()
     block_sizes()
+    print()
+    patience()

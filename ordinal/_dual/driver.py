@@ -38,6 +38,7 @@ from .program import Points, Program
 
 # A Newton step is due when few variables wait at their bounds to join the free ones,
 # for then it nearly ends the fit, and SMO has spent this many times its cost
+# (tools/measure_costs.py prints what other values cost)
 _PATIENCE = 0.5
 _LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
 _ROUNDS = 6  # judgements without a fifth less violation to show

@@ -10,7 +10,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from .simd cimport XOFM_LANES, simd, simd_loops, simd_seconds
+from .simd cimport XOFM_LANES, simd, simd_loops, simd_seconds, to_line
 
 import numpy as np
 
@@ -359,7 +359,7 @@ def sgd(
             and decay.shape[0] == floor.shape[0] == m and squared.shape[0] == p.at.P):
         raise ValueError("sgd: inconsistent array shapes")
     cdef double[::1] d = np.empty(
-        (chunks + 1) * p.at.N * m + p.at.P * m + chunks * 2 * m + m)
+        (chunks + 1) * p.at.N * m + p.at.P * m + chunks * 2 * m + m + 8)
     cdef int64_t[::1] before = np.zeros(r + 1, np.int64)
     for c in range(1, r):
         before[c + 1] = before[c] + (start[c + 1] - start[c]) * start[c]
@@ -368,7 +368,7 @@ def sgd(
         p.bits += 1
     p.node, p.share, p.weight = &node[0, 0], &share[0, 0], &weight[0]
     p.start, p.before, p.key, p.tau, p.scale = &start[0], &before[0], key, tau, scale
-    p.W, p.table = &W[0, 0], &d[0]
+    p.W, p.table = &W[0, 0], &d[0] + to_line(&d[0], sizeof(double))
     p.G = p.table + p.at.N * m
     p.S = p.G + chunks * p.at.N * m
     cdef double* dW = p.S + chunks * 2 * m

@@ -50,7 +50,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from .simd cimport (
-    SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock,
+    SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock, to_line,
 )
 
 import numpy as np
@@ -753,6 +753,11 @@ cdef class Smo:
         return np.unique(np.asarray(self.block)[: self.p.size] % self.p.n)
 
 
+cdef Py_ssize_t padded(Py_ssize_t size) noexcept:
+    """The next multiple of the width of vectors."""
+    return (size + SIMD_LANES - 1) // SIMD_LANES * SIMD_LANES
+
+
 cdef class Workspace:
     """Scratch for n_threads threads on problems of n rows, T groups, blocks of q."""
 
@@ -761,14 +766,16 @@ cdef class Workspace:
     cdef object arrays         # what the pointers point to
 
     def __cinit__(self, Py_ssize_t n, Py_ssize_t T, Py_ssize_t q, int n_threads):
-        # a segment of the block holds its z and is padded
-        cdef Py_ssize_t k, room = q + T + SIMD_LANES * T, Tn = T * n
-        cdef float[:, ::1] s = np.empty(
-            (n_threads, 2 * Tn + room * room + 4 * room + 2 * T), np.float32)
+        # a segment of the block holds its z and is padded, as are all arrays that the
+        # vector loops read
+        cdef Py_ssize_t k, room = padded(q + T + SIMD_LANES * T), Tn = padded(T * n)
+        cdef Py_ssize_t wide = 2 * Tn + room * room + 4 * room + padded(2 * T)
+        cdef float[::1] s = np.empty(n_threads * wide + SIMD_LANES, np.float32)
         cdef double[:, ::1] d = np.empty((n_threads, 2 * room))
         cdef int32_t[:, ::1] i = np.zeros((n_threads, 3 * Tn + q + 2 * room), np.int32)
         cdef Py_ssize_t[:, ::1] start = np.empty((n_threads, T + 1), np.intp)
         cdef size_t[:, ::1] pointers = np.empty((n_threads, room), np.uintp)
+        cdef float* first = &s[0] + to_line(&s[0], sizeof(float))
         cdef Scan* scan
         cdef Block* b
         self.work = <Work*>PyMem_Malloc(n_threads * sizeof(Work))
@@ -777,7 +784,8 @@ cdef class Workspace:
         self.n_threads, self.arrays = n_threads, (s, d, i, start, pointers)
         for k in range(n_threads):
             scan, b = &self.work[k].scan, &self.work[k].block
-            scan.R, scan.L, b.K = &s[k, 0], &s[k, Tn], &s[k, 2 * Tn]
+            scan.R, scan.L = first + k * wide, first + k * wide + Tn
+            b.K = scan.L + Tn
             b.R = b.K + room * room
             b.L, b.D, b.gain = b.R + room, b.R + 2 * room, b.R + 3 * room
             b.R_min, b.L_max = b.R + 4 * room, b.R + 4 * room + T
