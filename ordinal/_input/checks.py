@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+_WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
+
 
 def check_positive(**values: Any) -> None:
     _check(values, lambda v: 0 < as_real(v) < math.inf, "a positive finite number")
@@ -37,7 +39,7 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
     allowed = list(allowed)
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name} must be one of {choices}, got {value!r}")
+        raise ValueError(f"{name} must be one of {choices}, got {shown(value)}")
 
 
 def resolve_rng(rng: Any) -> np.random.Generator:
@@ -46,7 +48,7 @@ def resolve_rng(rng: Any) -> np.random.Generator:
         return np.random.default_rng(rng)
     if not _is_whole(rng) or rng < 0:
         raise ValueError(
-            f"rng must be None, an integer >= 0 or a numpy Generator, got {rng!r}"
+            f"rng must be None, an integer >= 0 or a numpy Generator, got {shown(rng)}"
         )
     return np.random.default_rng(int(rng))
 
@@ -77,7 +79,9 @@ def as_real_array(
     """An array of real numbers, of the shape if one is given; `of` says whose it is."""
     a = as_array(values, name)
     if a.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {a.dtype}")
+        raise TypeError(
+            f"{name} must hold real numbers, got dtype {shortened(a.dtype)}"
+        )
     if shape is not None and a.shape != shape:
         raise ValueError(f"{name} has shape {a.shape}, expected {shape}{of}")
     return a
@@ -94,16 +98,33 @@ def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> Non
         )
 
 
+def shown(value: Any) -> str:
+    """A caller's value as it stands in a message: on one line, cut at 80 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # a caller's class may raise anything, a long integer ValueError
+        text = f"<{type(value).__name__}>"
+    return shortened(text)
+
+
+def shortened(text: Any) -> str:
+    """Text in a message: on one line, cut at 80 characters."""
+    line = " ".join(part.strip() for part in str(text).splitlines())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
+
+
 def listed(labels: Iterable[Any], at_most: int = 10) -> str:
     """The labels as a list to paste, cut short."""
-    shown = [repr(label) for label in np.asarray(labels).tolist()]
-    return f"[{', '.join(shown[:at_most] + ['...'] * (len(shown) > at_most))}]"
+    words = [shown(label) for label in np.asarray(labels).tolist()]
+    ends = np.cumsum([len(word) for word in words])
+    fit = min(at_most, max(1, int(np.count_nonzero(ends <= _LIST_WIDTH))))
+    return f"[{', '.join(words[:fit] + ['...'] * (len(words) > fit))}]"
 
 
 def _check(values: dict[str, Any], holds: Callable[[Any], bool], rule: str) -> None:
     for name, value in values.items():
         if not holds(value):
-            raise ValueError(f"{name} must be {rule}, got {value!r}")
+            raise ValueError(f"{name} must be {rule}, got {shown(value)}")
 
 
 def _is_whole(value: Any) -> bool:
