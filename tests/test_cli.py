@@ -3,6 +3,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -335,6 +336,44 @@ def test_fit_warns_in_one_line(capsys, tmp_path, data):
     assert "max_iter in" in out
     assert err.startswith("ordinal: warning: fit_npsvor: max_iter after")
     assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no /dev/stdout")
+def test_a_model_to_standard_output_is_alone_there(tmp_path, data):
+    """The report goes to the other stream."""
+    fit = [sys.executable, "-m", "ordinal", "fit", data, "--method", "npsvor", "--out"]
+    done = subprocess.run([*fit, "/dev/stdout"], cwd=tmp_path, capture_output=True)
+    assert done.stderr.startswith(b"npsvor on 60 rows")
+    (tmp_path / "m.npz").write_bytes(done.stdout)
+    assert ordinal.load(tmp_path / "m.npz").feature_names == ("east", "north")
+
+
+def test_an_output_that_cannot_be_is_found_before_the_work(
+    run, monkeypatch, tmp_path, data
+):
+    def never(*_):
+        raise AssertionError
+
+    model = tmp_path / "m.npz"
+    run("fit", data, "--method", "npsvor", "--out", model)
+    monkeypatch.setitem(METHODS, "npsvor", (never, {}))
+    monkeypatch.setattr(ordinal, "load", never)
+    fit = ["fit", data, "--method", "npsvor", "--out", tmp_path]
+    assert "is a folder, not a file" in run(*fit, code=2)
+    assert "is a folder" in run("predict", model, data, "--out", tmp_path, code=2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pipes with names")
+def test_predictions_go_through_a_pipe(run, tmp_path, data):
+    model, pipe, got = tmp_path / "m.npz", tmp_path / "pipe", []
+    run("fit", data, "--method", "npsvor", "--out", model)
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_text()), daemon=True)
+    reader.start()
+    assert run("predict", model, data, "--out", pipe) == ""
+    reader.join(10)
+    assert got == [run("predict", model, data)]
+    assert pipe.is_fifo()
 
 
 def test_predict_gives_probabilities(run, tmp_path, text_data, rows):

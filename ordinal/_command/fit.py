@@ -4,19 +4,20 @@ import argparse
 import sys
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 from .._model.convergence import filter_held
+from .._model.writing import check_target, descriptor_of
 from ..preprocessing import StandardizedModel, Standardizer
 from .data import read_data
 from .methods import method_of
+
+_STDOUT = 1  # the descriptor
 
 
 def fit(args: argparse.Namespace) -> None:
     """Save the model of a table, and print how its fit ended."""
     function, params = method_of(args.method, args.set, args)
-    if not Path(args.out).absolute().parent.is_dir():  # better now than after the fit
-        raise ValueError(f"--out {args.out}: no such folder")
+    check_target(args.out)  # better now than after the fit
     data = read_data(args)
     standardizer = replace(Standardizer.fit(data.X), feature_names=data.features)
     with warnings.catch_warnings(record=True) as caught:
@@ -28,12 +29,17 @@ def fit(args: argparse.Namespace) -> None:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)
     StandardizedModel(standardizer, model).save(args.out)
 
+    # The report does not go where the model has gone.
+    report = sys.stderr if descriptor_of(args.out) == _STDOUT else sys.stdout
     n, d = data.X.shape
     print(
         f"{args.method} on {n} rows, {d} features, {data.classes.size} ranks: "
         f"{model.convergence.status.value} in {model.convergence.seconds:.3g} s, "
-        f"saved as {args.out}"
+        f"saved as {args.out}",
+        file=report,
     )
     if data.binning is not None:
         edges = ", ".join(f"{edge:.6g}" for edge in data.binning.edges)
-        print(f"ranks 1 to {args.bins} end at {edges} and the largest value")
+        print(
+            f"ranks 1 to {args.bins} end at {edges} and the largest value", file=report
+        )

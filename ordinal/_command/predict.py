@@ -2,16 +2,20 @@
 
 import argparse
 import csv
+import io
 import sys
-from contextlib import nullcontext
+from typing import Any, TextIO
 
 import ordinal
 
 from .._input.table import read_table
+from .._model.writing import check_target, writing
 
 
 def predict(args: argparse.Namespace) -> None:
     """Write a line of prediction for every row of a table."""
+    if args.out:
+        check_target(args.out)  # better now than after the predictions
     model = ordinal.load(args.model)
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, not a model")
@@ -27,9 +31,14 @@ def predict(args: argparse.Namespace) -> None:
         names += [f"P({label})" for label in model.classes.tolist()]
         columns = model.predict_proba(X).tolist()
         rows = [a + b for a, b in zip(rows, columns, strict=True)]
-    with (
-        open(args.out, "w", encoding="utf-8", newline="")
-        if args.out
-        else nullcontext(sys.stdout)
-    ) as file:
-        csv.writer(file, lineterminator="\n").writerows([names, *rows])
+    if not args.out:
+        _write(sys.stdout, names, rows)
+        return
+    content = io.StringIO()
+    _write(content, names, rows)
+    with writing(args.out) as file:
+        file.write(content.getvalue().encode("utf-8"))
+
+
+def _write(file: TextIO, names: list[str], rows: list[list[Any]]) -> None:
+    csv.writer(file, lineterminator="\n").writerows([names, *rows])

@@ -21,7 +21,6 @@ import math
 import os
 import types
 import typing
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +30,7 @@ from .._kernel_matrix.choice import NAMED
 from ..kernels import ARD, LinearARD
 from .convergence import Convergence, Status
 from .links import CumulativeLink, SoftmaxLink
+from .writing import writing
 
 _FORMAT, _VERSION = "ordinal-model", 2
 _ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
@@ -77,13 +77,16 @@ class Storable:
 
         Parameters
         ----------
-        path : path of the file; one that exists is replaced
+        path : path of the file; one that exists is replaced, and a symbolic link is
+            followed. To a pipe, a terminal or a name such as /dev/stdout it is sent.
 
         Raises
         ------
         TypeError
             It holds what a file cannot, such as a function for a kernel;
             nothing is written then.
+        OSError
+            The path cannot be written to, or is a folder, a socket or a disk.
         """
         arrays: dict[str, Any] = {}
         header = {
@@ -94,15 +97,8 @@ class Storable:
         _decode_file(header, arrays)  # never write what load would refuse
         as_bytes = np.frombuffer(json.dumps(header).encode("ascii"), dtype=np.uint8)
 
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-        try:
-            with open(temporary, "xb") as file:
-                np.savez(file, header=as_bytes, **arrays)
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with writing(path) as file:
+            np.savez(file, header=as_bytes, **arrays)
 
 
 def read_file(path: str | os.PathLike[str]) -> Storable:

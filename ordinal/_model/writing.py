@@ -1,0 +1,97 @@
+"""Writes files: a regular file whole or not at all, and nothing else is ever replaced.
+
+What a name stands for decides. A regular file, or a name that is free, gets its content
+at once, when all of it has been written beside it. A pipe, a character device such as a
+terminal or /dev/null, and one of the descriptors of this process, such as /dev/stdout,
+are streams: they are sent the content. Anything else is refused. A symbolic link is
+followed, so that it stays one.
+"""
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+_CHUNK = 1 << 20  # bytes sent to a stream between two chances for Ctrl-C
+_FOLDERS_OF_DESCRIPTORS = ("/dev/fd", "/proc/{}/fd")  # {} is the process
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, in which all is or nothing; after an error in the body, and
+    before its end, the path is as it was. Raises OSError if it cannot be written to."""
+    target, is_stream = _target(path)
+    if is_stream:
+        content = io.BytesIO()
+        yield content
+        _send(content.getbuffer(), target)
+        return
+    temporary = target.with_name(f".ordinal-{os.urandom(8).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise OSError for a path that is seen not to be writable, before the work whose
+    result is to be written there."""
+    _target(path)
+
+
+def descriptor_of(path: str | os.PathLike[str]) -> int | None:
+    """The descriptor of this process for which a path such as /dev/stdout stands."""
+    folders = [folder.format(os.getpid()) for folder in _FOLDERS_OF_DESCRIPTORS]
+    for _ in range(40):  # links, as many as the system follows
+        folder, name = os.path.split(path)
+        if os.path.realpath(folder) in folders and name.isdecimal():
+            return int(name)
+        if not os.path.islink(path):
+            break
+        path = os.path.join(folder, os.readlink(path))
+    return None
+
+
+def _target(path: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """Where a path leads, and whether that is a stream. Raises OSError if it is
+    neither a stream nor a regular file, nor free."""
+    path = Path(path)
+    if descriptor_of(path) is not None:
+        return path, True
+    target = Path(os.path.realpath(path))
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        if not target.parent.is_dir():
+            raise FileNotFoundError(
+                errno.ENOENT, "lies in no such folder", str(path)
+            ) from None
+        return target, False
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder, not a file", str(path))
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+        kind = "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise OSError(errno.EINVAL, f"is {kind}, which is not written to", str(path))
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "may not be written to", str(path))
+    return target, not stat.S_ISREG(mode)
+
+
+def _send(content: memoryview, target: Path) -> None:
+    """Write to a stream, to a descriptor where it is: a file opened anew by its name
+    would be written from its beginning."""
+    number = descriptor_of(target)
+    with open(target if number is None else os.dup(number), "wb", buffering=0) as file:
+        for start in range(0, len(content), _CHUNK):
+            chunk = content[start : start + _CHUNK]
+            while chunk:  # a stream may take a part
+                chunk = chunk[file.write(chunk) or 0 :]

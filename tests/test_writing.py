@@ -1,0 +1,197 @@
+"""Files appear whole or not at all, and nothing but a file is ever replaced."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import ordinal
+from ordinal._model.writing import check_target, descriptor_of, writing
+from ordinal.preprocessing import Binning
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and links of Unix")
+MODEL = Binning([1.0, 2.0])
+
+
+def write(path, content):
+    with writing(path) as file:
+        file.write(content)
+
+
+def write_half(path):
+    with writing(path) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+def content(tmp_path):
+    """The bytes of MODEL's file."""
+    MODEL.save(tmp_path / "content")
+    return (tmp_path / "content").read_bytes()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An empty folder."""
+    (tmp_path / "folder").mkdir()
+    return tmp_path / "folder"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_a_file_appears_whole_or_not_at_all(folder, before):
+    path = folder / "f"
+    if before is not None:
+        path.write_bytes(before)
+    with pytest.raises(ZeroDivisionError):
+        write_half(path)
+    assert names(folder) == ([] if before is None else ["f"])
+    assert before is None or path.read_bytes() == before
+    with writing(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.exists() == (before is not None)
+        assert before is None or path.read_bytes() == before
+    assert path.read_bytes() == b"new"
+    assert names(folder) == ["f"]
+
+
+def test_names_may_be_as_long_as_the_system_lets_them(folder):
+    write(folder / ("n" * 255), b"new")
+    assert names(folder) == ["n" * 255]
+
+
+def test_links_are_followed_and_stay(folder):
+    for name, target in [("a", "b"), ("b", "there/c"), ("free", "there/new")]:
+        (folder / name).symlink_to(target)
+    (folder / "there").mkdir()
+    (folder / "there" / "c").write_bytes(b"old")
+    write(folder / "a", b"1")
+    write(folder / "free", b"2")
+    assert (folder / "a").is_symlink()
+    assert (folder / "b").is_symlink()
+    assert (folder / "free").is_symlink()
+    assert (folder / "there" / "c").read_bytes() == b"1"
+    assert (folder / "there" / "new").read_bytes() == b"2"
+    (folder / "round").symlink_to("round")
+    with pytest.raises(OSError, match="symbolic links"):
+        write(folder / "round", b"3")
+
+
+def test_who_may_read_a_file_stays(folder):
+    path = folder / "f"
+    path.touch()
+    for mode in (0o600, 0o664):
+        path.chmod(mode)
+        write(path, b"new")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(folder, monkeypatch):
+    path = folder / "f"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may everything
+    with pytest.raises(PermissionError, match="may not be written"):
+        write(path, b"new")
+    assert path.read_bytes() == b"old"
+
+
+def test_folders_sockets_and_free_names_in_no_folder_are_refused(folder):
+    (folder / "there").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(folder / "socket"))
+        (folder / "file").touch()
+        for name, kind, reason in [
+            ("there", IsADirectoryError, "is a folder"),
+            ("socket", OSError, "is a socket"),
+            ("no/name", FileNotFoundError, "in no such folder"),
+            ("file/name", NotADirectoryError, "Not a directory"),
+        ]:
+            for attempt in (MODEL.save, check_target):
+                with pytest.raises(kind, match=reason) as caught:
+                    attempt(folder / name)
+                assert os.fspath(caught.value.filename) == str(folder / name)
+    assert names(folder) == ["file", "socket", "there"]
+    assert stat.S_ISSOCK((folder / "socket").stat().st_mode)
+
+
+def test_a_pipe_is_written_to(folder, content):
+    pipe, got = folder / "pipe", []
+    os.mkfifo(pipe)
+    check_target(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    MODEL.save(pipe)
+    reader.join(10)
+    assert got == [content]
+    assert names(folder) == ["pipe"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def make_device(path, kind, number):
+    try:
+        os.mknod(path, kind | 0o666, number)
+    except PermissionError:
+        pytest.skip("only root makes devices")
+
+
+def test_a_device_is_written_to_and_stays(folder):
+    """A disk's own device is refused: a model would overwrite its file system."""
+    full = folder / "full"
+    make_device(full, stat.S_IFCHR, os.makedev(1, 7))
+    # a container may let one make a device and not open it
+    with pytest.raises(OSError, match=r"No space left|Permission|not permitted"):
+        MODEL.save(full)
+    assert stat.S_ISCHR(full.stat().st_mode)
+    disk = folder / "disk"
+    make_device(disk, stat.S_IFBLK, os.makedev(7, 200))
+    with pytest.raises(OSError, match="is a device"):
+        MODEL.save(disk)
+    assert stat.S_ISBLK(disk.stat().st_mode)
+    assert names(folder) == ["disk", "full"]
+
+
+def test_nothing_is_sent_to_a_stream_before_an_error():
+    reader, writer = os.pipe()
+    with pytest.raises(ZeroDivisionError):
+        write_half(f"/dev/fd/{writer}")
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        assert pipe.read() == b""
+
+
+def test_a_descriptor_is_written_to_where_it_is(folder):
+    """As after `>> log`: neither is the log replaced nor written from its beginning."""
+    log = folder / "log"
+    log.write_bytes(b"before ")
+    with open(log, "ab") as file:
+        (folder / "link").symlink_to(f"/dev/fd/{file.fileno()}")
+        assert descriptor_of(folder / "link") == file.fileno()
+        write(folder / "link", b"now ")
+        file.write(b"after")
+    assert log.read_bytes() == b"before now after"
+    assert descriptor_of(log) is None
+
+
+SAVE = """
+from ordinal.preprocessing import Binning
+Binning([1.0, 2.0]).save("/dev/stdout")
+"""
+
+
+def test_standard_output_is_written_to(folder, content):
+    command = [sys.executable, "-c", SAVE]
+    piped = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True)
+    assert piped.stdout == content
+    with open(folder / "f", "wb") as file:
+        subprocess.run(command, cwd=folder, stdout=file, check=True)
+    assert (folder / "f").read_bytes() == content
+    assert ordinal.load(folder / "f").edges.tolist() == [1.0, 2.0]
