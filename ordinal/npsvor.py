@@ -50,6 +50,8 @@ from ._input.checks import (
     check_flag,
     check_nonnegative,
     check_positive,
+    listed,
+    shown,
 )
 from ._input.costs import check_cost
 from ._input.problem import Problem
@@ -519,10 +521,10 @@ def _fit(
 def _point(point: Any) -> tuple[float, float, float]:
     """(C1, C2, epsilon) of one point of a path, checked."""
     if not isinstance(point, Mapping):
-        raise TypeError(f"points must hold mappings, got {point!r}")
+        raise TypeError(f"points must hold mappings, got {shown(point)}")
     unknown = set(point) - set(_POINT)
     if unknown:
-        raise ValueError(f"points know C1, C2 and epsilon, got {sorted(unknown)}")
+        raise ValueError(f"points know C1, C2 and epsilon, got {listed(list(unknown))}")
     C1, C2 = point.get("C1", 1.0), point.get("C2")
     C2 = C1 if C2 is None else C2
     epsilon = point.get("epsilon", 0.2)

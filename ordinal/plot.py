@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import check_count
+from ._input.checks import check_count, listed, shown
 from ._input.scores import score_tables
 from .comparison import Friedman
 from .xofm import XofmModel
@@ -66,7 +66,9 @@ def _style(method: int) -> dict[str, str]:
 
 def _names(names: Sequence[str], k: int) -> list[str]:
     if isinstance(names, str) or len(names) != k:
-        raise ValueError(f"names must hold a name for each of {k} methods, got {names}")
+        raise ValueError(
+            f"names must hold a name for each of {k} methods, got {shown(names)}"
+        )
     return [str(name) for name in names]
 
 
@@ -233,7 +235,8 @@ def boxplots_by_size(
     names = _names(names, k)
     if len(sizes) != n:
         raise ValueError(
-            f"sizes must hold a size for each of {n} tables of scores, got {sizes}"
+            f"sizes must hold a size for each of {n} tables of scores, got "
+            f"{shown(sizes)}"
         )
     ax = _axes(ax, min(16, max(6.4, 2.5 + 0.13 * n * k)), 4)
     slot = 0.84 / k
@@ -393,7 +396,7 @@ def interaction(
     """
     found = model.interaction(a, b)
     if found.values.size == 0:
-        raise ValueError(f"a and b must have pieces, got {found.names}")
+        raise ValueError(f"a and b must have pieces, got {listed(found.names)}")
     ax = _axes(ax, 5.2, 4.2)
     # a piece of a number reaches from one breakpoint to the next
     edges = [

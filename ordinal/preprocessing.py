@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ._input.checks import check_count, check_entries, check_positive
+from ._input.checks import check_count, check_entries, check_positive, shown
 from ._input.columns import feature_names
 from ._input.features import read_features
 from ._input.sparse import CSR, frozen
@@ -234,9 +234,11 @@ class Binning(Storable):
     def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64)
         if edges.ndim != 1 or edges.size == 0 or not np.isfinite(edges).all():
-            raise ValueError(f"edges must be a finite, non-empty vector, got {edges}")
+            raise ValueError(
+                f"edges must be a finite, non-empty vector, got {shown(edges)}"
+            )
         if not np.all(edges[:-1] < edges[1:]):
-            raise ValueError(f"edges must be strictly increasing, got {edges}")
+            raise ValueError(f"edges must be strictly increasing, got {shown(edges)}")
         object.__setattr__(self, "edges", frozen(edges))
 
     @classmethod
@@ -383,7 +385,8 @@ def impute_low_rank(
     check_positive(tol=tol)
     if rank >= min(X.shape):
         raise ValueError(
-            f"rank must be less than {min(X.shape)}, the smaller side of X, got {rank}"
+            f"rank must be less than {min(X.shape)}, the smaller side of X, got "
+            f"{shown(rank)}"
         )
     W = np.where(np.isnan(X), 0.0, _entry_weights(weight, X.shape))
     for axis, line in enumerate(("column", "row")):
@@ -424,7 +427,7 @@ def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:
     if n_bins is not None:
         check_count(n_bins=n_bins)
         if n_bins < 2:
-            raise ValueError(f"n_bins must be at least 2, got {n_bins}")
+            raise ValueError(f"n_bins must be at least 2, got {shown(n_bins)}")
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(

@@ -50,7 +50,7 @@ from ._dual.feasible import restore_sums, snap_to_bounds
 from ._dual.gram import Gram
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
-from ._input.checks import check_count, check_positive
+from ._input.checks import check_count, check_positive, listed
 from ._input.costs import absolute_cost, check_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
@@ -678,8 +678,8 @@ def _check_start(start: Any, problem: Problem, kernel: Kernel) -> None:
         raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
     if not np.array_equal(start.classes, problem.classes):
         raise ValueError(
-            f"start has the classes {start.classes.tolist()}, the data "
-            f"{problem.classes.tolist()}"
+            f"start has the classes {listed(start.classes)}, the data "
+            f"{listed(problem.classes)}"
         )
     by_number = isinstance(kernel, Precomputed)
     if isinstance(start.kernel, Precomputed) != by_number:

@@ -51,7 +51,7 @@ from typing import Any
 import numpy as np
 
 from ._input.basis import read_basis
-from ._input.checks import as_real, check_count, check_positive
+from ._input.checks import as_real, check_count, check_positive, shown
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import (
@@ -230,9 +230,11 @@ def fit_tlssvor(
     """
     check_positive(C=C)
     if not 0 < (width := as_real(eta)) < 1:
-        raise ValueError(f"eta must be a number between 0 and 1, got {eta!r}")
+        raise ValueError(f"eta must be a number between 0 and 1, got {shown(eta)}")
     if not as_real(u) > 2 * width:
-        raise ValueError(f"u must be a number above 2 eta = {2 * width:g}, got {u!r}")
+        raise ValueError(
+            f"u must be a number above 2 eta = {2 * width:g}, got {shown(u)}"
+        )
     check_count(max_iter=max_iter)
     entry = enter_with_kernel(
         "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,

@@ -43,7 +43,13 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from ._input.checks import check_choice, check_count, check_nonnegative, check_positive
+from ._input.checks import (
+    check_choice,
+    check_count,
+    check_nonnegative,
+    check_positive,
+    shown,
+)
 from ._input.columns import Categories, column_categories, column_number, default_names
 from ._input.problem import Problem
 from ._input.sparse import frozen
@@ -327,7 +333,7 @@ class XofmModel(Model):
         i, j = (column_number(c, self._names, n) for c, n in ((a, "a"), (b, "b")))
         if i == j:
             raise ValueError(
-                f"a and b must be two features, got {self._names[i]!r} twice"
+                f"a and b must be two features, got {shown(self._names[i])} twice"
             )
         return self._explained.interaction(i, j)
 
@@ -608,7 +614,8 @@ def _hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows,
     """Rows to train on, and a share of each rank that is held out."""
     if not (isinstance(share, float) and 0 < share < 1):
         raise ValueError(
-            f"early_stopping must be a share between 0 and 1, or None, got {share!r}"
+            "early_stopping must be a share between 0 and 1, or None, got "
+            f"{shown(share)}"
         )
     rank = np.unique(rows.rank, return_inverse=True)[1]
     held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
@@ -629,7 +636,9 @@ def _solver_options(solver: str, **given: Any) -> dict[str, Any]:
             continue
         if name not in options:
             other = "sgd" if solver == "lbfgs" else "lbfgs"
-            raise ValueError(f"{name} is for solver={other!r} only, got {value!r}")
+            raise ValueError(
+                f"{name} is for solver={shown(other)} only, got {shown(value)}"
+            )
         check = check_count if name in ("max_iter", "batch_size") else check_positive
         check(**{name: value})
         options[name] = value
@@ -659,17 +668,17 @@ def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarra
         if not isinstance(values, list) or len(values) != len(names):
             raise ValueError(
                 f"monotone must name features or have {len(names)} entries, got "
-                f"{monotone!r}"
+                f"{shown(monotone)}"
             )
         given = dict(enumerate(values))
     for j, value in given.items():
         if isinstance(value, bool) or value not in (-1, 0, 1):
             raise ValueError(
-                f"monotone of {names[j]!r} must be -1, 0 or 1, got {value!r}"
+                f"monotone of {shown(names[j])} must be -1, 0 or 1, got {shown(value)}"
             )
         if value and categories[j] is not None:
             raise ValueError(
-                f"monotone names {names[j]!r}, whose categories have no order"
+                f"monotone names {shown(names[j])}, whose categories have no order"
             )
         sign[j] = value
     return sign

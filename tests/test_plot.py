@@ -196,7 +196,7 @@ def test_the_legend_tells_methods_apart():
     ("scores", "sizes", "names", "error", "message"),
     [
         ([np.eye(2)], [100], ["a"], ValueError, r"each of 2 methods, got \['a'\]"),
-        ([np.eye(2)], [100], "ab", ValueError, "each of 2 methods, got ab"),
+        ([np.eye(2)], [100], "ab", ValueError, "each of 2 methods, got 'ab'"),
         ([np.eye(2)], [1, 2], ["a", "b"], ValueError, r"1 tables .* got \[1, 2\]"),
         ([np.eye(2), np.eye(3)], [1, 2], ["a", "b"], ValueError, r"scores\[1\]"),
         ([[["1", "2"]]], [1], ["a", "b"], TypeError, "real numbers"),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._input.checks import shortened
 from .._model.convergence import filter_held
 from ..metrics import mae, mze
 from ..preprocessing import Standardizer
@@ -58,8 +59,8 @@ def _chosen_methods(args: argparse.Namespace) -> dict[str, tuple[Fit, dict[str, 
         name, dot, rest = setting.partition(".")
         if not dot or name not in settings:
             raise ValueError(
-                f"--set {setting}: expected METHOD.ARG=VALUE with a method among "
-                f"{', '.join(settings)}"
+                f"--set {shortened(setting)}: expected METHOD.ARG=VALUE with a "
+                f"method among {', '.join(settings)}"
             )
         settings[name].append(rest)
     return {name: method_of(name, given, args) for name, given in settings.items()}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._input.checks import shortened, shown
 from .._input.table import Table, read_table
 from ..datasets import make_gaussians, make_tlssvor
 from ..model_selection import stratified_holdout
@@ -44,7 +45,8 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
     features = tuple(name for name in table.names if name != target)
     if not features:
         raise ValueError(
-            f"{args.data} has only the column {target!r}; cells are separated by commas"
+            f"{args.data} has only the column {shown(target)}; cells are separated by "
+            "commas"
         )
     X = table.numbers(features)
     params: dict[str, Any] = {}
@@ -120,11 +122,13 @@ def _ranked_labels(
             classes = np.array(names) if text else np.array([float(c) for c in names])
         except ValueError:
             raise ValueError(
-                f"--classes {listed}: column {target!r} holds numbers"
+                f"--classes {shortened(listed)}: column {shown(target)} holds numbers"
             ) from None
         unknown = np.flatnonzero(~np.isin(y, classes))
         if unknown.size:
-            raise table.error(unknown[0], target, f"is not in --classes {listed}")
+            raise table.error(
+                unknown[0], target, f"is not in --classes {shortened(listed)}"
+            )
         whole = y.dtype.kind == "i" and np.all(classes == np.rint(classes))
         return y, classes.astype(y.dtype) if whole else classes
     if text:
@@ -140,8 +144,8 @@ def _ranked_labels(
     classes = np.unique(y)
     if classes.size > _MAX_RANKS:
         raise ValueError(
-            f"{table.path}: column {target!r} has {classes.size} distinct values; cut "
-            "it into ranks with --bins"
+            f"{table.path}: column {shown(target)} has {classes.size} distinct values; "
+            "cut it into ranks with --bins"
         )
     return y, classes
 

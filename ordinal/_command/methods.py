@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._input.checks import shortened, shown
 from ..gpor import fit_gpor
 from ..npsvor import fit_npsvor
 from ..svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -41,17 +42,17 @@ def method_of(
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
-            raise ValueError(f"--set {setting}: expected ARG=VALUE")
+            raise ValueError(f"--set {shortened(setting)}: expected ARG=VALUE")
         given[key] = _value(value)
     if args.threads is not None:
         given["n_threads"] = args.threads
     known = [k for k in inspect.signature(fit).parameters if k not in _NOT_SETTABLE]
     for key in given:
         if key in fixed:
-            raise ValueError(f"--set: {name} means {key}={fixed[key]!r}")
+            raise ValueError(f"--set: {name} means {key}={shown(fixed[key])}")
         if key not in known:
             raise ValueError(
-                f"--set: {name} has no argument {key!r}; it has {', '.join(known)}"
+                f"--set: {name} has no argument {shown(key)}; it has {', '.join(known)}"
             )
     return fit, fixed | given
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .. import kernels
-from .._input.checks import check_choice
+from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel
@@ -279,7 +279,7 @@ def _kernel_family(
         return Family(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
-            raise TypeError(f"kernel={kernel!r} takes dense rows")
+            raise TypeError(f"kernel={shown(kernel)} takes dense rows")
         mean = np.average(X, axis=0, weights=weight)
         size = np.average(X**2, axis=0, weights=weight)
         if kernel == "ard":

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._input.checks import check_positive
+from .._input.checks import check_positive, listed, shown
 
 _LEARNED = ("gamma", "noise", "gap")  # what a prior may be put on
 
@@ -68,7 +68,9 @@ class Hyperparameters:
                 centre[name] = np.log(middle if name == "gamma" else middle / c)
                 spread[name] = sd
         elif prior != "weak":
-            raise ValueError(f"prior must be 'weak', a mapping or None, got {prior!r}")
+            raise ValueError(
+                f"prior must be 'weak', a mapping or None, got {shown(prior)}"
+            )
         given = {}
         if start is not None:
             given = _checked_start(start, gamma.size, present, n_classes, c)
@@ -116,18 +118,21 @@ def _checked_prior(
     out = {}
     for name, pair in prior.items():
         if name not in _LEARNED or (name == "gamma" and not n_gammas):
-            raise ValueError(f"prior names {name!r}, which the model does not learn")
+            raise ValueError(
+                f"prior names {shown(name)}, which the model does not learn"
+            )
         try:
             middle, sd = pair
         except (TypeError, ValueError):
             raise ValueError(
-                f"prior[{name!r}] must be (median, deviation of the log), got {pair!r}"
+                f"prior[{shown(name)}] must be (median, deviation of the log), got "
+                f"{shown(pair)}"
             ) from None
-        check_positive(**{f"prior[{name!r}] deviation": sd})
+        check_positive(**{f"prior[{shown(name)}] deviation": sd})
         if name == "gamma":
             middle = _checked_gammas("prior['gamma']", middle, n_gammas)
         else:
-            check_positive(**{f"prior[{name!r}] median": middle})
+            check_positive(**{f"prior[{shown(name)}] median": middle})
         out[name] = (middle, sd)
     return out
 
@@ -137,7 +142,7 @@ def _checked_gammas(name: str, value: Any, n_gammas: int) -> np.ndarray:
     if values.shape not in ((), (n_gammas,)):
         raise ValueError(f"{name} has shape {values.shape}, expected ({n_gammas},)")
     if not ((values > 0) & (values < np.inf)).all():
-        raise ValueError(f"{name} must be positive and finite, got {value!r}")
+        raise ValueError(f"{name} must be positive and finite, got {shown(value)}")
     return values
 
 
@@ -150,7 +155,7 @@ def _checked_start(
     unknown = set(start) - {"gamma", "noise", "thresholds"}
     if unknown or ("gamma" in start and not n_gammas):
         name = min(unknown, default="gamma")
-        raise ValueError(f"start names {name!r}, which the model does not learn")
+        raise ValueError(f"start names {shown(name)}, which the model does not learn")
     out: dict[str, Any] = {}
     if "gamma" in start:
         gamma = _checked_gammas("start['gamma']", start["gamma"], n_gammas)
@@ -174,10 +179,10 @@ def _checked_thresholds(value: Any, present: np.ndarray, n_classes: int) -> np.n
     first: np.ndarray = b[present[:-1]]
     last = b[present[1:] - 1]
     if not np.isfinite(first).all() or not (np.diff(first) > 0).all():
-        raise ValueError(f"start['thresholds'] must increase, got {b.tolist()}")
+        raise ValueError(f"start['thresholds'] must increase, got {listed(b)}")
     if not (first == last).all():
         raise ValueError(
             "start['thresholds'] must be equal on both sides of a rank without "
-            f"rows, got {b.tolist()}"
+            f"rows, got {listed(b)}"
         )
     return first

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import check_count
+from .checks import check_count, shown
 
 
 def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
@@ -17,7 +17,7 @@ def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
         check_count(basis=basis)
         return int(basis)
     if not 0 < float(basis) <= 1:
-        raise ValueError(f"basis as a share must be in (0, 1], got {basis}")
+        raise ValueError(f"basis as a share must be in (0, 1], got {shown(basis)}")
     return float(basis)
 
 
@@ -26,7 +26,7 @@ def _row_numbers(basis: Any, n: int) -> np.ndarray:
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
         raise ValueError(
             "basis must be a count, a share of the rows or a vector of row numbers, "
-            f"got {basis!r}"
+            f"got {shown(basis)}"
         )
     bad = np.flatnonzero((rows < 0) | (rows >= n))
     if bad.size:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_array, listed
+from .checks import as_array, listed, shown
 from .labels import is_missing, read_labels
 from .sparse import frozen, is_sparse
 
@@ -34,7 +34,7 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
         raise ValueError("X has no columns")
     if len(set(names)) < len(names):
         twice = next(name for j, name in enumerate(names) if name in names[:j])
-        raise ValueError(f"X has two columns {twice!r}")
+        raise ValueError(f"X has two columns {shown(twice)}")
     return names
 
 
@@ -48,14 +48,14 @@ def column_number(column: Any, names: Sequence[str], argument: str) -> int:
     if isinstance(column, str):
         if column not in names:
             raise ValueError(
-                f"{argument} names {column!r}, which is not among {listed(names)}"
+                f"{argument} names {shown(column)}, which is not among {listed(names)}"
             )
         return names.index(column)
     whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
     if not whole or not 0 <= column < len(names):
         raise ValueError(
             f"{argument} must name columns or number them 0 to {len(names) - 1}, got "
-            f"{column!r}"
+            f"{shown(column)}"
         )
     return int(column)
 
@@ -70,8 +70,7 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     absent = [name for name in names if name not in keys]
     if absent:
         raise ValueError(
-            f"X has no column {', '.join(map(repr, absent))}, which the model was "
-            "fitted on"
+            f"X has no column {listed(absent)[1:-1]}, which the model was fitted on"
         )
     return [X[keys[name]] for name in names]
 
@@ -106,7 +105,7 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
         raise ValueError(
             "categorical must be a sequence of columns by name or number, got "
-            f"{categorical!r}"
+            f"{shown(categorical)}"
         )
     if is_sparse(X):
         raise TypeError("X is sparse, and zeros are values: pass X.toarray()")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import columns as col
+from .checks import shown
 from .sparse import CSR, is_sparse
 
 
@@ -65,6 +66,6 @@ def read_features(
         column = j if names is None else names[j]
         raise ValueError(
             f"{name} must be {'finite or NaN' if missing else 'finite'}; first bad row "
-            f"is {row}, with {a[row, j]} in column {column!r}"
+            f"is {row}, with {a[row, j]} in column {shown(column)}"
         )
     return a

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_array, listed
+from .checks import as_array, listed, shown
 from .sparse import frozen
 
 
@@ -38,7 +38,7 @@ def read_labels(values: Any, name: str) -> np.ndarray:
             if not isinstance(label, str):
                 raise TypeError(
                     f"{name} must hold integers or strings, got "
-                    f"{type(label).__name__} {label!r} in row {row}"
+                    f"{type(label).__name__} {shown(label)} in row {row}"
                 )
         a = np.array(labels, dtype=np.str_)
     if a.dtype.kind not in "biufU":
@@ -93,7 +93,7 @@ def ranks_of(
     bad = np.flatnonzero(rank < 0)
     if bad.size:
         raise ValueError(
-            f"{name} holds {y[bad[0]].item()!r} in row {bad[0]}, which is not among "
-            f"{argument}={listed(classes)}"
+            f"{name} holds {shown(y[bad[0]].item())} in row {bad[0]}, which is not "
+            f"among {argument}={listed(classes)}"
         )
     return frozen(rank)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .checks import listed, shown
+
 _MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
 
 
@@ -30,7 +32,7 @@ class Table:
         """The cells of one column; ValueError if there is none of that name."""
         if name not in self.names:
             raise ValueError(
-                f"{self.path} has no column {name!r}; it has {', '.join(self.names)}"
+                f"{self.path} has no column {shown(name)}; it has {listed(self.names)}"
             )
         j = self.names.index(name)
         return [row[j] for row in self.rows]
@@ -65,9 +67,10 @@ class Table:
         cell = self.rows[row][self.names.index(name)]
         if cell.lower() in _MISSING:
             problem = "is missing" if cell == "" else "stands for a missing value"
-        what = f"{cell!r} " if cell else ""
+        what = f"{shown(cell)} " if cell else ""
         return ValueError(
-            f"{self.path}, line {self.lines[row]}, column {name!r}: {what}{problem}"
+            f"{self.path}, line {self.lines[row]}, column {shown(name)}: "
+            f"{what}{problem}"
         )
 
 
@@ -111,7 +114,7 @@ def read_table(path: str) -> Table:
         if not name:
             raise ValueError(f"{path}: the header has no name for column {j + 1}")
         if name in names[:j]:
-            raise ValueError(f"{path}: the header names {name!r} twice")
+            raise ValueError(f"{path}: the header names {shown(name)} twice")
     if len(rows) == 1:
         raise ValueError(f"{path} holds a header but no rows")
     return Table(path, names, True, rows[1:], lines[1:])

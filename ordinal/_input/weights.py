@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_real_array, check_entries, check_nonnegative, listed
+from .checks import as_real_array, check_entries, check_nonnegative, listed, shown
 from .sparse import frozen
 
 
@@ -39,15 +39,15 @@ def class_weights(
     if not isinstance(class_weight, Mapping):
         raise ValueError(
             "class_weight must be None, 'balanced' or a mapping from label to weight, "
-            f"got {class_weight!r}"
+            f"got {shown(class_weight)}"
         )
     position = {label: k for k, label in enumerate(classes.tolist())}
     for label, weight in class_weight.items():
         if label not in position:
             raise ValueError(
-                f"class_weight names {label!r}, which is not among "
+                f"class_weight names {shown(label)}, which is not among "
                 f"classes={listed(classes)}"
             )
-        check_nonnegative(**{f"class_weight[{label!r}]": weight})
+        check_nonnegative(**{f"class_weight[{shown(label)}]": weight})
         factor[position[label]] = weight
     return factor

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._input.checks import check_choice, check_positive
+from .._input.checks import check_choice, check_positive, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
@@ -29,7 +29,9 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
     if isinstance(kernel, str):
         check_choice("kernel", kernel, ("rbf", "linear", "polynomial", "precomputed"))
     elif isinstance(kernel, type) or not callable(kernel):
-        raise TypeError(f"kernel must be a name or a callable k(A, B), got {kernel!r}")
+        raise TypeError(
+            f"kernel must be a name or a callable k(A, B), got {shown(kernel)}"
+        )
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
     else:
@@ -37,8 +39,8 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
     if not (isinstance(kernel, str) and kernel in ("rbf", "polynomial")):
         if gamma != "scale":
             raise ValueError(
-                f"gamma={gamma!r} has no effect on kernel={kernel!r}: only the named "
-                "kernels 'rbf' and 'polynomial' take it"
+                f"gamma={shown(gamma)} has no effect on kernel={shown(kernel)}: only "
+                "the named kernels 'rbf' and 'polynomial' take it"
             )
         if isinstance(kernel, str):
             return Linear() if kernel == "linear" else Precomputed()

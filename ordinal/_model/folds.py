@@ -9,6 +9,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
 from .._numerics.rows import take
@@ -88,13 +89,13 @@ def held_out_size(test_size: float | int, n: int, n_ranks: int) -> int:
         n_test = math.ceil(test_size * n - 1e-9)
     else:
         raise ValueError(
-            f"test_size must be a fraction in (0, 1) or a count, got {test_size!r}"
+            f"test_size must be a fraction in (0, 1) or a count, got {shown(test_size)}"
         )
     if not 1 <= n_test <= n - n_ranks:
         raise ValueError(
-            f"test_size={test_size!r} asks for {n_test} test rows; with {n} rows and "
-            f"one training row kept for each of the {n_ranks} ranks there can be 1 to "
-            f"{n - n_ranks}"
+            f"test_size={shown(test_size)} asks for {shown(n_test)} test rows; with "
+            f"{n} rows and one training row kept for each of the {n_ranks} ranks there "
+            f"can be 1 to {n - n_ranks}"
         )
     return n_test
 

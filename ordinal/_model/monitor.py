@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._input.checks import check_positive
+from .._input.checks import check_positive, shown
 from .convergence import Convergence, Status
 
 
@@ -37,7 +37,7 @@ class Monitor:
         max_time: float | None = None,
     ):
         if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable or None, got {callback!r}")
+            raise TypeError(f"callback must be callable or None, got {shown(callback)}")
         if max_time is not None:
             check_positive(max_time=max_time)
         self.method, self.tol = method, tol

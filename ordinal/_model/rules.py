@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import check_choice
+from .._input.checks import check_choice, shown
 from .._input.costs import absolute_cost, check_cost
 
 
@@ -34,7 +34,7 @@ def cost_of_rule(
     check_choice("rule", rule, rules)
     if rule != "cost":
         if cost is not None:
-            raise ValueError(f"cost: for rule='cost' only, got rule={rule!r}")
+            raise ValueError(f"cost: for rule='cost' only, got rule={shown(rule)}")
         return None
     if cost is not None:
         return check_cost(cost, r)

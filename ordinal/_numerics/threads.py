@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from .._input.checks import check_count
+from .._input.checks import check_count, shown
 from .._solvers import _build_info
 
 Argument = TypeVar("Argument")
@@ -45,7 +45,7 @@ def _threads_of_environment() -> int | None:
     if text := os.environ.get("ORDINAL_NUM_THREADS", ""):
         if not (text.strip().isdecimal() and int(text)):
             raise ValueError(
-                f"ORDINAL_NUM_THREADS must be a positive integer, got {text!r}"
+                f"ORDINAL_NUM_THREADS must be a positive integer, got {shown(text)}"
             )
         return int(text)
     # a list has a number for each level of nested parallelism; what is malformed is

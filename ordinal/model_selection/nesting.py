@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_choice, check_count, check_flag, resolve_rng
+from .._input.checks import check_choice, check_count, check_flag, resolve_rng, shown
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.files import Storable
@@ -206,6 +206,6 @@ def _check_cv(cv: Any) -> None:
         if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
             raise TypeError(
                 "cv must be a number of folds or an object with a split method, as "
-                f"every hold-out has other training rows; got {cv!r}"
+                f"every hold-out has other training rows; got {shown(cv)}"
             )
         check_count(cv=cv)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .. import metrics
-from .._input.checks import check_choice
+from .._input.checks import check_choice, listed, shown
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
 Gain = Literal["accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman"]
@@ -51,12 +51,15 @@ class Scorer:
                 needs_proba = bool(getattr(scoring, "needs_proba", False))
                 return cls(name, scoring, bool(greater_is_better), needs_proba, False)
         elif not isinstance(scoring, str):
-            raise TypeError(f"scoring must be a name or a callable, got {scoring!r}")
+            raise TypeError(
+                f"scoring must be a name or a callable, got {shown(scoring)}"
+            )
         check_choice("scoring", name, (*_LOSSES, *_GAINS))
         greater = name in _GAINS
         if greater_is_better not in (None, greater):
             raise ValueError(
-                f"greater_is_better={greater_is_better} contradicts {name!r}"
+                f"greater_is_better={shown(greater_is_better)} contradicts "
+                f"{shown(name)}"
             )
         call = getattr(metrics, name)
         return cls(name, call, greater, name in _OF_PROBABILITIES, True)
@@ -89,5 +92,5 @@ def scorers_of(
     scorers = tuple(Scorer.of(s, greater_is_better) for s in several)
     names = [scorer.name for scorer in scorers]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"scoring must name different metrics, got {names}")
+        raise ValueError(f"scoring must name different metrics, got {listed(names)}")
     return scorers

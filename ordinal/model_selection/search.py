@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.checks import shortened
 from .._numerics.rows import take
 from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
@@ -170,7 +171,9 @@ class Search:
             self._work.check_arguments(point)
             twice = [name for name in point if name in self._work.options]
             if twice:
-                raise ValueError(f"{twice[0]} is searched, and given for every fit")
+                raise ValueError(
+                    f"{shortened(twice[0])} is searched, and given for every fit"
+                )
             number = self.trials.add(point, stage)
             if number is not None:
                 new.append(number)

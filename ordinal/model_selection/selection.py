@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_flag, resolve_rng
+from .._input.checks import check_flag, resolve_rng, shown
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.files import Storable
@@ -304,7 +304,7 @@ def select(
     array([1, 2, 3])
     """
     if not (isinstance(refit, bool | np.bool_) or refit == "one_se"):
-        raise ValueError(f"refit must be True, False or 'one_se', got {refit!r}")
+        raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
     check_flag(standardize=standardize, progress=progress)
     work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,

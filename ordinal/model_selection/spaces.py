@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.checks import check_count, check_positive, check_share
+from .._input.checks import check_count, check_positive, check_share, shown
 from .._input.features import read_features
 from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
@@ -107,7 +107,7 @@ class CoarseToFine:
             if int(low) != low or int(high) != high or low > high:
                 raise ValueError(
                     f"{name} must be two whole powers of ten, low <= high, got "
-                    f"{getattr(self, name)!r}"
+                    f"{shown(getattr(self, name))}"
                 )
 
     @property
@@ -180,11 +180,11 @@ class UniformDesign:
         ranges = {"C": self.C, "gamma": self.gamma, **(self.others or {})}
         for name, given in ranges.items():
             if given is not None and not (len(given) == 2 and given[0] < given[1]):
-                raise ValueError(f"{name} must be (low, high), got {given!r}")
+                raise ValueError(f"{name} must be (low, high), got {shown(given)}")
         for n in self.n_points:
             check_count(n_points=n)
             if n % 2 == 0:
-                raise ValueError(f"n_points must be odd, got {n}")
+                raise ValueError(f"n_points must be odd, got {shown(n)}")
 
     @property
     def size(self) -> int:
@@ -273,7 +273,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
 
 def _value_list(name: str, values: Any) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ValueError(f"{name} must be a sequence of values, got {values!r}")
+        raise ValueError(f"{name} must be a sequence of values, got {shown(values)}")
     listed = [v.item() if isinstance(v, np.generic) else v for v in values]
     if not listed:
         raise ValueError(f"{name} must have at least one value")

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import check_count, check_entries, resolve_rng
+from .._input.checks import check_count, check_entries, resolve_rng, shown
 from .._model.folds import by_rank, held_out_size, hold_out
 
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
@@ -111,7 +111,8 @@ def stratified_kfold(
     check_count(n_splits=n_splits)
     if not 2 <= n_splits <= rank.size:
         raise ValueError(
-            f"n_splits must be 2 to the number of rows, {rank.size}, got {n_splits}"
+            f"n_splits must be 2 to the number of rows, {rank.size}, got "
+            f"{shown(n_splits)}"
         )
     fold = np.empty(rank.size, dtype=np.int64)
     fold[by_rank(rank, resolve_rng(rng))] = np.arange(rank.size) % n_splits
@@ -126,7 +127,7 @@ def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
     elif not isinstance(given, Iterable) or isinstance(given, str):
         raise TypeError(
             f"{name} must be a number, splits (train_idx, test_idx), or an object with "
-            f"a split method, got {given!r}"
+            f"a split method, got {shown(given)}"
         )
     out = [_checked(split, len(y), f"{name}[{k}]") for k, split in enumerate(given)]
     if not out:
@@ -136,7 +137,7 @@ def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
 
 def _checked(split: Any, n: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     if not hasattr(split, "__len__") or len(split) != 2:
-        raise ValueError(f"{name} must be (train_idx, test_idx), got {split!r}")
+        raise ValueError(f"{name} must be (train_idx, test_idx), got {shown(split)}")
     train, test = (np.asarray(rows) for rows in split)
     for rows in (train, test):
         if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike
@@ -126,7 +127,7 @@ class Work:
         """From the arguments of `select` and `nested`. Raises ValueError or TypeError
         for data or an argument that is unusable."""
         if not callable(fit):
-            raise TypeError(f"fit must be a function of (X, y), got {fit!r}")
+            raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
         problem = Problem.from_arrays(
             X, y, classes=classes, sample_weight=sample_weight
         )
@@ -182,8 +183,8 @@ class Work:
             return
         for name in names:
             if name not in known:
-                called = getattr(self.fit, "__name__", repr(self.fit))
-                raise TypeError(f"{called}() has no argument {name!r}")
+                called = getattr(self.fit, "__name__", shown(self.fit))
+                raise TypeError(f"{called}() has no argument {shown(name)}")
 
     def pickled(self) -> bytes:
         """As bytes for another process."""

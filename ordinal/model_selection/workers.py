@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
+from .._input.checks import shown
 from .._kernel_matrix.choice import NAMED
 from .._model.convergence import filter_held
 from .._numerics.threads import resolve_n_threads
@@ -62,7 +63,9 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
         if executor is not None:
             if not hasattr(executor, "submit"):
-                raise TypeError(f"executor must have a submit method, got {executor!r}")
+                raise TypeError(
+                    f"executor must have a submit method, got {shown(executor)}"
+                )
             self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
         elif _calls_only_ours(work, space):
