@@ -1,11 +1,14 @@
 """select and nested: what they compute, where it runs, and how it is shown and kept."""
 
+import hashlib
 import inspect
 import io
+import json
 import math
 import os
 import pickle
 import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -891,11 +894,155 @@ def test_a_store_serves_whichever_metric_decides(tmp_path):
         equal(call(scoring=scoring, store=tmp_path), call(scoring=scoring))
 
 
-def test_a_damaged_store_is_an_error(tmp_path):
-    select(ordinal.fit_svorim, X, y, search=GRID, store=tmp_path)
-    next(tmp_path.glob("*.json")).write_text("{")
-    with pytest.raises(ValueError, match="delete it"):
-        select(ordinal.fit_svorim, X, y, search=GRID, store=tmp_path)
+def rewritten(path, change):
+    """The entry with its content changed, under a checksum that fits."""
+    content = json.loads(path.read_text())["content"]
+    changed = change(content)
+    text = json.dumps(content if changed is None else changed)
+    checksum = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    path.write_text(f'{{"checksum": "{checksum}", "content": {text}}}')
+
+
+def outcome(**fields):
+    """Changes fields of the first outcome, or takes them away."""
+
+    def change(content):
+        first = content["outcomes"][0]
+        first.update(fields)
+        for name in [name for name, value in fields.items() if value is None]:
+            del first[name]
+
+    return partial(rewritten, change=change)
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    "a letter changed": lambda path: path.write_bytes(
+        path.read_bytes().replace(b"0", b"1", 1)
+    ),
+    "no text": lambda path: path.write_bytes(bytes(range(256))),
+    "nested deeply": lambda path: path.write_text("[" * 100_000),
+    "a long number": lambda path: path.write_text("9" * 5000),
+    "a list": lambda path: path.write_text("[]"),
+    "too large": lambda path: os.truncate(path, 1 << 40),
+    "of another task": lambda path: path.write_bytes(
+        next(p for p in path.parent.glob("*.json") if p != path).read_bytes()
+    ),
+    "a score changed": lambda path: path.write_text(
+        re.sub(r'"mae": [0-9.]+', '"mae": 0.001', path.read_text())
+    ),
+    "no outcomes": partial(rewritten, change=lambda c: c.update(outcomes=[])),
+    "outcomes of no list": partial(rewritten, change=lambda c: c.update(outcomes={})),
+    "an outcome too many": partial(
+        rewritten, change=lambda c: c["outcomes"].append(c["outcomes"][0])
+    ),
+    "no content": partial(rewritten, change=lambda _: []),
+    "a score of text": outcome(scores={"mae": "0.5"}),
+    "a score that is true": outcome(scores={"mae": True}),
+    "scores of a list": outcome(scores=[0.5]),
+    "another metric": outcome(scores={"mze": 0.5}),
+    "one more metric": outcome(scores={"mae": 0.5, "mze": 0.5}),
+    "status 17": outcome(status=17),
+    "an unknown status": outcome(status="perfect"),
+    "a failure without a reason": outcome(status="failed"),
+    "a reason without a failure": outcome(failure="why"),
+    "a failure with a score": outcome(status="failed", failure="why"),
+    "negative seconds": outcome(seconds=-1.0),
+    "endless seconds": outcome(seconds=math.inf),
+    "no seconds": outcome(seconds=None),
+    "one more field": outcome(more=1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_what_is_damaged_in_a_store_is_done_again(tmp_path, damage):
+    call = partial(
+        select, ordinal.fit_svorim, X, y, search=GRID, cv=2, store=tmp_path, refit=False
+    )
+    whole = call()
+    path = sorted(tmp_path.glob("*.json"))[1]
+    before = json.loads(path.read_text())["content"]
+    damage(path)
+    again = call()
+    same(whole, again)
+    assert (whole.damaged, again.damaged, call().damaged) == (0, 1, 0)
+    after = json.loads(path.read_text())["content"]
+    for content in (before, after):
+        for of_point in content["outcomes"]:
+            del of_point["seconds"]
+    assert before == after
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "link to nothing"])
+def test_what_no_search_has_put_into_a_store_stays(tmp_path, kind):
+    """A pipe would wait for ever, and a link may lead to what is somebody's own."""
+    store, own = tmp_path / "store", tmp_path / "own"
+    own.write_text("mine")
+    call = partial(
+        select, ordinal.fit_svorim, X, y, search=GRID, cv=2, store=store, refit=False
+    )
+    whole = call()
+    path = min(store.glob("*.json"))
+    path.unlink()
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "link": lambda: path.symlink_to(own),
+        "link to nothing": lambda: path.symlink_to(tmp_path / "nothing"),
+    }[kind]()
+    mode = path.lstat().st_mode
+    again = call()
+    same(whole, again)
+    assert again.damaged == 1
+    assert path.lstat().st_mode == mode
+    assert own.read_text() == "mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["own", "store"]
+
+
+def test_nested_counts_what_was_damaged(tmp_path):
+    call = partial(
+        nested, ordinal.fit_svorim, X, y, search=GRID, outer=2, cv=2, store=tmp_path
+    )
+    whole = call()
+    for path in sorted(tmp_path.glob("*.json"))[::3]:
+        path.write_text("{")
+    again = call()
+    equal(whole, again)
+    assert (whole.damaged, again.damaged, call().damaged) == (0, 4, 0)
+    again.save(tmp_path / "result")
+    assert ordinal.load(tmp_path / "result").damaged == 4
+
+
+def test_values_that_hold_the_same_in_another_order_are_not_mistaken(tmp_path):
+    """Once [[1], 2] had the name of [[1, 2]]."""
+    shapes = [
+        [[1], 2],
+        [[1, 2]],
+        [[1, [2]]],
+        {"a": {"b": 1}, "c": 2},
+        {"a": {"b": 1, "c": 2}},
+    ]
+    for n, shape in enumerate(shapes, 1):
+        grid = Grid(label=[0])
+        select(fit_constant, X, y, search=grid, cv=2, store=tmp_path, shape=shape)
+        assert len(list(tmp_path.iterdir())) == 2 * n
+
+
+def test_points_of_any_kind_are_kept(tmp_path):
+    grid = Grid(label=[0], shape=[b"bytes", {1: 2}, (1, 2), np.float64(0.5), None])
+    call = partial(select, fit_constant, X, y, search=grid, cv=2, store=tmp_path)
+    same(call(), call())
+    assert len(list(tmp_path.iterdir())) == 10
+
+
+def test_a_record_that_is_none_of_ours_is_no_status():
+    class Odd(Constant):
+        convergence = 17
+
+    found = select(lambda X, y, C: Odd(1), X, y, search=Grid(C=[1.0]), cv=2)
+    assert found.status.tolist() == [["fitted"] * 2]
 
 
 # Progress

@@ -45,6 +45,9 @@ class Nested(Storable):
     reasons : (s,) array of str
         Why a hold-out has no score, empty where it has one; `failures` lists them.
     splits : list of (train_idx, test_idx)
+    damaged : int
+        How many entries of the store were damaged or held something else, so that their
+        tasks were done again.
     """
 
     scores: dict[str, np.ndarray]
@@ -53,6 +56,7 @@ class Nested(Storable):
     status: np.ndarray
     reasons: np.ndarray
     splits: Splits
+    damaged: int = 0
 
     @property
     def failures(self) -> dict[int, str]:
@@ -162,7 +166,7 @@ def nested(
         splits = splits_of(cv, "cv", train, work, folds)
         jobs.append(Holdout(Search(work, search, train, splits, line), test, choose))
         line.total += 1
-    found = run(jobs, work, search, executor, n_threads, store, line)
+    found, damaged = run(jobs, work, search, executor, n_threads, store, line)
     selections, outcomes = zip(*found, strict=True)
     return Nested(
         scores={
@@ -174,6 +178,7 @@ def nested(
         status=frozen(np.array([outcome.status for outcome in outcomes])),
         reasons=frozen(np.array([outcome.failure for outcome in outcomes])),
         splits=[(frozen(train), frozen(test)) for train, test in holdouts],
+        damaged=damaged,
     )
 
 

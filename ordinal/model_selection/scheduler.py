@@ -40,17 +40,20 @@ def run(
     n_threads: int | None,
     store: str | os.PathLike[str] | None,
     progress: Progress,
-) -> list[R]:
-    """The results of the jobs. Ctrl-C ends what runs here and cancels the rest."""
+) -> tuple[list[R], int]:
+    """The results of the jobs, and how many files of the store were damaged. Ctrl-C
+    ends what runs and cancels the rest."""
     workers = Workers(work, space, executor, n_threads)
-    schedule = Schedule(jobs, None if store is None else Store(store, work), progress)
+    kept = None if store is None else Store(store, work)
+    schedule = Schedule(jobs, kept, progress)
     with workers, warnings.catch_warnings():
         filter_held("ignore")  # as every outcome records them
         try:
-            return schedule.run(workers.submit)
+            results = schedule.run(workers.submit)
         finally:
             schedule.cancel()  # what an error has left
             progress.close()
+    return results, 0 if kept is None else kept.damaged
 
 
 @dataclass(frozen=True, slots=True)

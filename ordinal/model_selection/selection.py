@@ -80,6 +80,9 @@ class Selection(Storable):
     splits : list of (train_idx, test_idx)
     model : StandardizedModel, or what `fit` returned, or None
         Fitted to all rows at the best point, or at that of `one_se`, as `refit` asked.
+    damaged : int
+        How many entries of the store were damaged or held something else, so that their
+        tasks were done again; `nested` counts those of all its searches.
 
     Notes
     -----
@@ -100,6 +103,7 @@ class Selection(Storable):
     greater_is_better: bool
     splits: Splits
     model: Any = None
+    damaged: int = 0
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -273,7 +277,8 @@ def select(
         Fit all rows at the best point, or at `one_se`; False fits none.
     store : path of a folder, optional
         Finished tasks are kept there, and found by a later search for the same, or one
-        in which another of the same metrics decides.
+        in which another of the same metrics decides. What is damaged there is computed
+        again, and counted in `damaged`.
     rng : int or numpy.random.Generator, default 0
         Draws the folds.
     **options
@@ -315,8 +320,8 @@ def select(
     splits = splits_of(cv, "cv", rows, work, folds)
     line = Progress(progress)
     job = Search(work, search, rows, splits, line)
-    (trials,) = run([job], work, search, executor, n_threads, store, line)
-    found = selection_of(trials, splits)
+    (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
+    found = replace(selection_of(trials, splits), damaged=damaged)
     if not refit:
         return found
     chosen = found.one_se if refit == "one_se" else found.best

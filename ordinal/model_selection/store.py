@@ -8,6 +8,7 @@ scores are kept by name.
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
@@ -17,20 +18,35 @@ from typing import Any
 
 import numpy as np
 
+from .._model.convergence import Status
+from .._model.writing import writing
 from .._solvers import _build_info
 from .work import Outcome, Task, Work
 
+_LARGEST = 1 << 26  # bytes of a file that is read
+_STATUSES = {"failed", "fitted", *(status.value for status in Status)}
 _PLAIN = (str, bytes, int, float, bool, type(None))
 # The fields of a work that outcomes depend on
 _DECIDING = ("fit", "options", "X", "y", "classes", "weight", "standardize", "scorers")
 
 
 class Store:
-    """A folder of finished tasks. Files appear whole or not at all."""
+    """A folder of finished tasks. Files appear whole or not at all.
+
+    A file holds a checksum of its content, and the content the name of the task. One
+    that is not what a search has stored for the task is passed over, so that the task
+    is done again and the file replaced.
+
+    Attributes
+    ----------
+    damaged : int
+        How many files have been passed over.
+    """
 
     def __init__(self, folder: str | os.PathLike[str], work: Work):
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.damaged = 0
         digest = hashlib.blake2b(_build_info.VERSION.encode(), digest_size=16)
         for name in _DECIDING:
             value = getattr(work, name)
@@ -43,38 +59,62 @@ class Store:
     def get(self, task: Task) -> list[Outcome] | None:
         """What the task returned, if it has been done."""
         path = self._path(task)
-        try:
-            stored = json.loads(path.read_text(encoding="ascii"))
-            return [
-                Outcome(**o | {"scores": tuple(o["scores"][m] for m in self._scores)})
-                for o in stored["outcomes"]
-            ]
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             return None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{path} is not what a search stores ({error}); delete it to have its "
-                "task done again"
-            ) from error
+        try:
+            return self._read(path, len(task.points))
+        except (ValueError, RecursionError):  # json's, over a file made to break it
+            self.damaged += 1
+            return None
 
     def put(self, task: Task, outcomes: list[Outcome]) -> None:
         """Keep what the task returned."""
         path = self._path(task)
-        points = [{k: _shown(v) for k, v in p.items()} for p in task.points]
+        if os.path.lexists(path) and not _is_regular(path):
+            return  # a pipe, a folder, a link: no search has put it there
         content = {
-            "points": points,
+            "task": path.stem,
+            "points": [{k: _shown(v) for k, v in p.items()} for p in task.points],
             "outcomes": [
                 asdict(o) | {"scores": dict(zip(self._scores, o.scores, strict=True))}
                 for o in outcomes
             ],
         }
-        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-        try:
-            temporary.write_text(json.dumps(content, indent=1), encoding="ascii")
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        entry = {"checksum": _checksum(content), "content": content}
+        with writing(path) as file:
+            file.write(json.dumps(entry, indent=1).encode("ascii"))
+
+    def _read(self, path: Path, n_points: int) -> list[Outcome]:
+        """The outcomes in a file. Raises ValueError unless it is what `put` wrote."""
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            raise ValueError("not a file of outcomes")
+        match json.loads(path.read_text(encoding="ascii")):
+            case {
+                "checksum": checksum,
+                "content": {"task": path.stem, "outcomes": list(outcomes)} as content,
+            } if checksum == _checksum(content) and len(outcomes) == n_points:
+                return [self._outcome(node) for node in outcomes]
+        raise ValueError("not what a search stores")
+
+    def _outcome(self, node: Any) -> Outcome:
+        """An outcome as it was put; ValueError for one that no task returns."""
+        match node:
+            case {
+                "scores": dict(by_name),
+                "status": str(status),
+                "failure": str(failure),
+                "seconds": float(seconds),
+            } if len(node) == 4 and by_name.keys() == set(self._scores):
+                scores = tuple(by_name[name] for name in self._scores)
+                if (
+                    all(type(score) is float for score in scores)
+                    and status in _STATUSES
+                    and (status == "failed") == bool(failure)
+                    and (not failure or all(map(math.isnan, scores)))
+                    and 0 <= seconds < math.inf
+                ):
+                    return Outcome(scores, status, failure, seconds)
+        raise ValueError("not an outcome")
 
     def _path(self, task: Task) -> Path:
         digest = self._work.copy()
@@ -83,8 +123,17 @@ class Store:
         return self._folder / f"{digest.hexdigest()}.json"
 
 
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _checksum(content: Any) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
 def _shown(value: Any) -> Any:
-    return value if isinstance(value, _PLAIN) else repr(value)
+    plain = isinstance(value, _PLAIN) and not isinstance(value, bytes)
+    return value if plain else repr(value)
 
 
 def _feed(digest: Any, value: Any, where: str) -> None:
@@ -101,10 +150,12 @@ def _feed(digest: Any, value: Any, where: str) -> None:
         for f in fields(value):
             _feed(digest, getattr(value, f.name), f"{where}.{f.name}")
     elif isinstance(value, Mapping):
+        digest.update(str(len(value)).encode())  # where it ends
         for key, item in value.items():
             _feed(digest, key, where)
             _feed(digest, item, f"{where}[{key!r}]")
     elif isinstance(value, list | tuple | range):
+        digest.update(str(len(value)).encode())
         for i, item in enumerate(value):
             _feed(digest, item, f"{where}[{i}]")
     elif isinstance(value, partial):

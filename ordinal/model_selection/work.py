@@ -26,6 +26,7 @@ from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._kernel_matrix.tiles import Products
+from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import path_of, unwrapped
 from .._numerics.rows import take
@@ -279,8 +280,9 @@ class Work:
         except Exception as error:
             return self._failed(error)
         convergence = getattr(model, "convergence", None)
-        status = "fitted" if convergence is None else convergence.status.value
-        return Outcome(scores, status, "", 0.0)
+        if not isinstance(convergence, Convergence):
+            return Outcome(scores, "fitted", "", 0.0)
+        return Outcome(scores, convergence.status.value, "", 0.0)
 
     def _options(self, rows: TrainingRows, n_threads: int | None) -> dict[str, Any]:
         """What a fit to these rows is told, as far as it can be told."""
