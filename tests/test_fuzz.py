@@ -1,0 +1,76 @@
+"""The fuzzer knows every public callable, and sees what it is there to see."""
+
+import importlib
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "tools" / "fuzz"
+
+
+@pytest.fixture(scope="module")
+def fuzz(tmp_path_factory):
+    """A function that imports a module of the fuzzer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        patch.chdir(tmp_path_factory.mktemp("fuzz"))
+        before = set(sys.modules)
+        yield importlib.import_module
+        for name in set(sys.modules) - before:  # their names are short
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if file.startswith(str(FOLDER)):
+                del sys.modules[name]
+
+
+def test_every_public_callable_works_with_its_plain_arguments(fuzz):
+    judge = fuzz("judge").judge
+    for callable in fuzz("callables").public_callables():
+        call = callable.call(random.Random(0), share=0.0)
+        outcome = judge(call)
+        assert outcome.kind == "ok", f"{call.source}\n{outcome.detail}"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("lambda: 1.0", "ok"),
+        ("lambda: float('nan')", "nan"),
+        ("lambda: [{'a': np.array([1.0, np.nan])}]", "nan"),
+        ("lambda: np.zeros(3)[5]", "IndexError"),
+        ("lambda: np.exp(np.float64(1e9))", "warning"),
+        ("lambda: ordinal.fit_svorim(rows(), ranks(), C=-1)", "ValueError"),
+        ("lambda: float('x' * 1000)", "long message"),
+        ("lambda: np.seterr(all='ignore')", "errstate"),
+        ("lambda: absent", "NameError"),
+        ("absent", "bad source"),
+    ],
+)
+def test_judge(fuzz, source, kind):
+    call = fuzz("call").Call(f"({source})", {})
+    outcome = fuzz("judge").judge(call)
+    assert outcome.kind == kind
+    assert outcome.failed == (kind not in ("ok", "ValueError"))
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("lambda a=0, b=0, c=0: b and __import__('os').abort()", "crash"),
+        ("lambda a=0, b=0, c=0: __import__('time').sleep(9 * b)", "slow"),
+        ("lambda a=0, b=0, c=0: {}[b or 'x']", "KeyError"),
+    ],
+)
+def test_a_failure_is_made_as_short_as_it_can_be(fuzz, source, kind):
+    call = fuzz("call").Call(f"({source})", {"a": "1", "b": "2", "c": "3"})
+    executor = fuzz("executor").Executor(limit=2.0, megabytes=0)
+    try:
+        outcome = executor.judge(call)
+        assert outcome.kind == kind
+        short, again = fuzz("shrink").shrink(executor, call, outcome)
+        assert again
+        assert dict(short.arguments) == ({} if kind == "KeyError" else {"b": "2"})
+        assert executor.judge(fuzz("call").Call("abs", {"0": "-1"})).kind == "ok"
+    finally:
+        executor.close()

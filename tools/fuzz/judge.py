@@ -1,0 +1,108 @@
+"""One call, and whether what became of it is allowed.
+
+Failures are exceptions other than those of `call.ALLOWED` and of the package, NaN in
+what is returned or in what a returned model predicts, warnings that are not the
+package's own, messages that are empty or longer than 500 characters, exceptions that
+nobody could catch, and a changed treatment of floating point errors.
+"""
+
+import functools
+import linecache
+import sys
+import traceback
+import warnings
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from call import ALLOWED, Call, Outcome
+from results import complaint
+from subjects import Foreign
+
+import ordinal
+
+_LONGEST = 500  # characters of a message
+
+
+@functools.cache
+def namespace(prelude: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec(prelude, names)
+    return names
+
+
+def judge(call: Call) -> Outcome:
+    try:
+        names = namespace(call.prelude)
+        function = eval(call.function, names)
+        given = {k: eval(v, names) for k, v in call.arguments.items()}
+    except Exception as error:
+        return Outcome("bad source", True, f"{call.source}\n{error!r}", call.function)
+    positional = [value for name, value in given.items() if name.isdigit()]
+    named = {name: value for name, value in given.items() if not name.isdigit()}
+    lost: list[Any] = []  # exceptions that nobody could catch
+    before = np.geterr()
+    sys.unraisablehook = lost.append
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = function(*positional, **named)
+            outcome = _of_result(call, result)
+        except Exception as error:
+            outcome = _of_exception(error)
+    sys.unraisablehook = sys.__unraisablehook__
+    if outcome.failed:
+        return outcome
+    if lost:
+        said = repr(lost[0].exc_value)
+        return Outcome("unraisable", True, said, place(lost[0].exc_traceback)[0])
+    if np.geterr() != before:
+        np.seterr(**before)
+        return Outcome("errstate", True, "np.geterr() changed", call.function)
+    for warning in caught:
+        if not warning.category.__module__.startswith("ordinal"):
+            where = f"{_short(warning.filename)}:{warning.lineno}"
+            said = f"{warning.category.__name__}: {warning.message}"
+            return Outcome("warning", True, said[:1000], where)
+        if len(str(warning.message)) > _LONGEST:
+            said = str(warning.message)[:1000]
+            return Outcome("long message", True, said, call.function)
+    return outcome
+
+
+def _of_result(call: Call, result: Any) -> Outcome:
+    said = complaint(result)
+    return Outcome("nan", True, said, call.function) if said else Outcome("ok")
+
+
+def _of_exception(error: Exception) -> Outcome:
+    where, raised_by_us = place(error.__traceback__)
+    name, message = type(error).__name__, str(error)
+    if isinstance(error, Foreign):
+        return Outcome("Foreign", place=where)
+    if not isinstance(error, (*ALLOWED, ordinal.OrdinalError)):
+        lines = "".join(traceback.format_exception(error))
+        return Outcome(name, True, lines[-3000:], where)
+    if len(message) > _LONGEST:
+        said = f"{name} of {len(message)} characters: {message[:300]}..."
+        return Outcome("long message", True, said, where)
+    if not message:
+        return Outcome("empty message", not isinstance(error, MemoryError), name, where)
+    return Outcome(name, False, message, where, incidental=not raised_by_us)
+
+
+def place(trace: TracebackType | None) -> tuple[str, bool]:
+    """The innermost line of the package, and whether it raised the exception itself."""
+    where, by_us = "", False
+    for frame, line in traceback.walk_tb(trace):
+        name = frame.f_code.co_filename
+        by_us = "ordinal/" in name
+        if by_us:
+            where = f"{_short(name)}:{line}"
+            text = linecache.getline(name, line).strip()
+            by_us = text.startswith("raise") or not text
+    return where, by_us
+
+
+def _short(path: str) -> str:
+    return path[path.rfind("ordinal/") :] if "ordinal/" in path else path

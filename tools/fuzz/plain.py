@@ -1,0 +1,182 @@
+"""Arguments with which every public callable works, by the names of its parameters.
+
+An instance of a class whose methods are to be called has its source in INSTANCES, and a
+parameter that has no default its plain source in PLAIN, or in SPECIAL where the name
+alone does not tell; tests/test_fuzz.py says what is missing. OPTIONS holds values that
+are allowed for parameters that have a default.
+"""
+
+import random
+
+INSTANCES = {
+    "GporModel": [
+        "fit('gpor', kernel='ard', max_iter=3)",
+        "fit('gpor', kernel='ard_linear', inference='laplace', max_iter=3)",
+    ],
+    "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
+    "SvorModel": [
+        "fit('svorim', probability=True)",
+        "fit('redsvm', kernel='linear', probability=True)",
+    ],
+    "TlsSvorModel": ["fit('tlssvor', probability=True)"],
+    "XofmModel": ["fit('xofm')", "fit('xofm', solver='sgd')"],
+    "Standardizer": ["preprocessing.Standardizer.fit(rows())"],
+    "StandardizedModel": ["standardized()"],
+    "Binning": ["preprocessing.Binning([0.0, 1.0])"],
+    "Grid": ["model_selection.Grid(C=[1.0, 2.0])"],
+    "CoarseToFine": ["model_selection.CoarseToFine()"],
+    "UniformDesign": ["model_selection.UniformDesign()"],
+    "Selection": ["selection()"],
+    "Nested": ["nesting()"],
+    "Convergence": ["fit('svorim').convergence"],
+    "RBF": ["kernels.RBF(0.5)"],
+    "ARD": ["kernels.ARD([0.5, 1.0, 2.0])"],
+    "Linear": ["kernels.Linear()"],
+    "LinearARD": ["kernels.LinearARD([0.5, 1.0, 2.0])"],
+    "Polynomial": ["kernels.Polynomial(2)"],
+    "Pearson": ["kernels.Pearson()"],
+}
+
+PLAIN = {
+    "A": "rows()",
+    "B": "rows(5)",
+    "X": "rows()",
+    "y": "ranks()",
+    "y_true": "ranks()",
+    "y_pred": "ranks()[::-1]",
+    "proba": "proba()",
+    "values": "rows()[:, 0]",
+    "n_bins": "3",
+    "edges": "[0.0, 1.0]",
+    "standardizer": "preprocessing.Standardizer.fit(rows())",
+    "model": "fit('xofm')",
+    "path": "'model.npz'",
+    "n": "7",
+    "d": "2",
+    "points": "[{'C1': 1.0}, {'C1': 2.0}]",
+    "search": "model_selection.Grid(C=[1.0, 2.0])",
+    "fit": "ordinal.fit_svorim",
+    "scores": "rows(6, 3)",
+    "a": "0",
+    "b": "1",
+    "sizes": "[10, 20]",
+    "names": "['a', 'b', 'c']",
+    "result": "comparison.friedman(rows(6, 3))",
+    "x": "rows()[0]",
+    "gamma": "1.0",
+    "parts": "[fit('svorim').convergence]",
+    "solver": "'fit'",
+    "n_categories": "3",
+    "mean": "[0.0, 0.0, 0.0]",
+    "scale": "[1.0, 1.0, 1.0]",
+}
+
+# (end of the callable's source, parameter) -> source
+SPECIAL = {
+    ("wilcoxon", "a"): "rows(6, 3)[:, 0]",
+    ("wilcoxon", "b"): "rows(6, 3)[:, 1]",
+    ("win_draw_loss", "scores"): "[rows(6, 3), rows(7, 3)]",
+    ("centred_discrepancy", "points"): "proba(6, 2)",
+    ("boxplots_by_size", "scores"): "[rows(6, 3), rows(6, 3)]",
+    ("StandardizedModel", "model"): "fit('svorex', probability=True)",
+    ("Standardizer", "mean"): "np.zeros(3)",
+    ("Standardizer", "scale"): "np.ones(3)",
+    (".ARD", "gamma"): "[0.5, 1.0, 2.0]",
+    (".LinearARD", "gamma"): "[0.5, 1.0, 2.0]",
+    ("load", "path"): "stored()",
+    ("link_input", "like"): "fit('svorim')",
+    ("nested", "outer"): "2",
+    ("nested", "cv"): "2",
+    ("select", "cv"): "2",
+    ("stratified_holdout", "n_splits"): "3",
+}
+
+# Named for a callable that takes any name.
+ANY_NAME = {"values": {"C": "[1.0, 2.0]"}, "options": {"max_time": "1.0"}}
+
+# Given whenever the callable takes it, so that calls take no longer than they need.
+ALWAYS = {"max_time": "1.0"}
+
+OPTIONS = {
+    "C": ["0.1", "1", "100.0"],
+    "C1": ["0.1", "30.0"],
+    "C2": ["2.0"],
+    "alpha": ["0.1", "0.01"],
+    "basis": ["5", "0.1", "[0, 5, 9, 20]"],
+    "batch_size": ["4", "24"],
+    "breakpoints": ["'equal'", "'quantile'"],
+    "cache_mb": ["0.001", "10"],
+    "callback": ["lambda state: False", "lambda state: True"],
+    "categorical": ["[]", "[0]"],
+    "choose": ["'best'", "'one_se'"],
+    "class_weight": ["'balanced'", "{1: 2.0, 2: 0.5}"],
+    "classes": ["[1, 2, 3]", "[1, 2, 3, 4]"],
+    "coef0": ["0.0", "2.0"],
+    "cost": ["cost()"],
+    "cv": ["2", "3"],
+    "degree": ["1", "2"],
+    "diagonal": ["np.ones(24)"],
+    "e_abs": ["1e-3"],
+    "e_rel": ["1e-3"],
+    "early_stopping": ["0.2"],
+    "epsilon": ["0.0", "0.1"],
+    "eta": ["0.01", "1.0"],
+    "gamma": ["'scale'", "'auto'", "0.3", "10.0"],
+    "greater_is_better": ["False", "None"],
+    "inference": ["'ep'", "'laplace'"],
+    "init_scale": ["0.01", "1.0"],
+    "kernel": [
+        "'rbf'", "'linear'", "'polynomial'", "kernels.RBF(0.3)", "kernels.Linear()",
+        "kernels.ARD([0.5, 1.0, 2.0])", "kernels.Pearson()",
+        "lambda A, B: np.asarray(A) @ np.asarray(B).T",
+    ],
+    "labels": ["[1, 2, 3]"],
+    "lambda_main": ["1e-2"],
+    "lambda_pair": ["1e-2"],
+    "learning_rate": ["0.1"],
+    "max_iter": ["1", "30"],
+    "monotone": ["[1, 0, -1]"],
+    "n_epochs": ["1.0"],
+    "n_factors": ["0", "2"],
+    "n_intervals": ["1", "3", "[1, 2, 3]"],
+    "n_restarts": ["0", "1"],
+    "n_threads": ["1", "2", "3"],
+    "noise": ["0.0", "1.0"],
+    "normalize": ["True"],
+    "objective": ["'evidence'", "'bound'"],
+    "optimize": ["False"],
+    "polish": ["True"],
+    "prior": ["None", "'weak'"],
+    "probability": ["True"],
+    "progress": ["False"],
+    "refit": ["False", "'one_se'"],
+    "rho": ["0.5"],
+    "rng": ["0", "7", "np.random.default_rng(3)"],
+    "rule": ["'mode'", "'median'", "'cost'", "'threshold'", "'nearest'"],
+    "sample_weight": ["weights()"],
+    "scoring": ["'mae'", "'mze'", "'rps'", "('mae', 'kappa')"],
+    "solver": ["'smo'", "'admm'", "'lbfgs'", "'sgd'"],
+    "standardize": ["False"],
+    "start": ["None"],
+    "store": ["'store'"],
+    "tau": ["0.5"],
+    "test_size": ["0.5", "6"],
+    "tol": ["1e-2", "1e-8"],
+    "top": ["1", "None"],
+    "u": ["1.5", "np.inf"],
+    "weights": ["'linear'", "'quadratic'"],
+}  # fmt: skip
+
+
+def needed(source: str, parameter: str) -> str | None:
+    """An argument with which the callable of this source works; None if unknown."""
+    for (end, name), argument in SPECIAL.items():
+        if name == parameter and source.endswith(end):
+            return argument
+    return PLAIN.get(parameter)
+
+
+def allowed(rng: random.Random, source: str, parameter: str) -> str | None:
+    """An argument that is allowed, as far as the parameter's name tells."""
+    choices = OPTIONS.get(parameter)
+    return rng.choice(choices) if choices else needed(source, parameter)
