@@ -184,7 +184,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
             "scores must have 2 rows (data sets) and 2 columns (methods) or more, got "
             f"shape {scores.shape}"
         )
-    check_share(alpha=alpha)
+    alpha = check_share("alpha", alpha)
     rank = np.array([_midranks(row, _ROUNDING * abs(row).max())[0] for row in scores])
     R = rank - (k + 1) / 2
     S2, R2 = (R.sum(axis=0) ** 2).sum(), (R**2).sum()  # exact: sums of quarters
@@ -249,7 +249,7 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     WinDrawLoss(pairs=array([[0, 1],
            [0, 0]]), win=array([1, 0]), draw=array([1, 1]), loss=array([0, 1]))
     """
-    check_share(alpha=alpha)
+    alpha = check_share("alpha", alpha)
     tables = score_tables(scores)
     k = tables[0].shape[1]
     pairs = np.zeros((k, k), dtype=np.int64)

@@ -48,7 +48,7 @@ def make_gaussians(
     >>> X.shape, y.tolist()
     ((6, 2), [1, 1, 2, 2, 3, 3])
     """
-    check_count(n_per_rank=n_per_rank)
+    n_per_rank = check_count("n_per_rank", n_per_rank)
     mean = np.array([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     y = np.repeat(np.arange(1, 4), n_per_rank)
     X = mean[y - 1] + np.sqrt(5.0) * resolve_rng(rng).standard_normal((y.size, 2))
@@ -96,8 +96,8 @@ def make_tlssvor(
     >>> X.shape, sorted(set(y.tolist()))
     ((300, 5), [1, 2, 3, 4])
     """
-    check_count(n=n)
-    check_nonnegative(noise=noise)
+    n = check_count("n", n)
+    noise = check_nonnegative("noise", noise)
     rng = resolve_rng(rng)
     X = rng.uniform(size=(n, 5))
     score = np.exp(-((X - 0.5) ** 2).sum(axis=1) / 5) + noise * rng.standard_normal(n)

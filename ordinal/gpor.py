@@ -30,7 +30,13 @@ import numpy as np
 
 from ._gp.evidence import Evidence, maximize
 from ._input.basis import read_basis
-from ._input.checks import check_choice, check_count, check_flag
+from ._input.checks import (
+    as_real_array,
+    check_choice,
+    check_count,
+    check_entries,
+    check_flag,
+)
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import around_ranks
 from ._input.sparse import frozen
@@ -160,9 +166,9 @@ class GporModel(ThresholdModel):
             return diagonal_of(self.kernel, X)
         if diagonal is None:
             raise ValueError("a precomputed kernel needs diagonal, the k(x, x) of X")
-        prior = np.asarray(diagonal, dtype=np.float64)
-        if prior.shape != (len(X),) or not (np.isfinite(prior) & (prior >= 0)).all():
-            raise ValueError(f"diagonal must be ({len(X)},) finite values >= 0")
+        prior = as_real_array(diagonal, "diagonal", (len(X),), " as X")
+        holds = np.isfinite(prior) & (prior >= 0)
+        check_entries("diagonal", prior, holds, "be finite and >= 0")
         return prior
 
     def _log_proba(self, X: MatrixLike, diagonal: ArrayLike | None) -> np.ndarray:
@@ -389,9 +395,9 @@ def fit_gpor(
     check_choice("objective", objective, ("evidence", "bound"))
     if objective == "bound" and inference != "ep":
         raise ValueError("objective='bound' is EP's: it goes with inference='ep' only")
-    check_flag(optimize=optimize)
-    check_count(max_iter=max_iter)
-    check_count(0, n_restarts=n_restarts)
+    optimize = check_flag("optimize", optimize)
+    max_iter = check_count("max_iter", max_iter)
+    n_restarts = check_count("n_restarts", n_restarts, 0)
     entry = enter(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import check_count, check_nonnegative, check_positive
+from ._input.checks import (
+    as_real_array,
+    check_count,
+    check_nonnegative,
+    check_positive,
+)
 from ._input.sparse import CSR, frozen
 from ._numerics.rows import inner_products, squared_norms, z_scores
 from ._solvers import _kernel_values
@@ -60,9 +65,9 @@ class Polynomial:
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        check_count(degree=self.degree)
-        check_positive(gamma=self.gamma)
-        check_nonnegative(coef0=self.coef0)
+        object.__setattr__(self, "degree", check_count("degree", self.degree))
+        object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
+        object.__setattr__(self, "coef0", check_nonnegative("coef0", self.coef0))
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         return (self.gamma * inner_products(A, B) + self.coef0) ** self.degree
@@ -87,13 +92,11 @@ class RBF:
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        check_positive(gamma=self.gamma)
+        object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         out = inner_products(A, B)
-        _kernel_values.rbf(
-            out, squared_norms(A), squared_norms(B), float(self.gamma), out
-        )
+        _kernel_values.rbf(out, squared_norms(A), squared_norms(B), self.gamma, out)
         return out
 
 
@@ -184,7 +187,7 @@ class Precomputed:
 
 
 def _relevances(gamma: ArrayLike) -> np.ndarray:
-    values = np.array(gamma, dtype=np.float64)
+    values = as_real_array(gamma, "gamma")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"gamma must be a vector, got shape {values.shape}")
     bad = np.flatnonzero(~((values > 0) & (values < np.inf)))

@@ -249,9 +249,9 @@ def accuracy_off(
     >>> accuracy_off([1, 2, 3, 3], [1, 3, 3, 1])
     0.75
     """
-    check_nonnegative(k=k)
+    most = check_nonnegative("k", k)
     a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return _mean(np.abs(a - p) <= k, weight)
+    return _mean(np.abs(a - p) <= most, weight)
 
 
 def gmsec(
@@ -717,7 +717,7 @@ def _probabilities(
     """Validated true ranks (n,), probabilities (n, r) and weights (n,)."""
     a, _, weight, labels = _ranks(y_true, y_true, labels, sample_weight)
     of = f" for the rows of y_true and labels={listed(labels)}"
-    P = as_real_array(proba, "proba", (a.size, labels.size), of).astype(np.float64)
+    P = as_real_array(proba, "proba", (a.size, labels.size), of)
     check_entries("proba", P, P >= 0, "be >= 0")
     total = P.sum(axis=1)
     check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")

@@ -480,11 +480,11 @@ def _fit(
 ) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
     """A model for every point, as `_fit_path` says."""
     check_choice("solver", solver, get_args(_Solver))
-    check_positive(cache_mb=cache_mb)
-    check_flag(normalize=normalize)
+    cache_mb = check_positive("cache_mb", cache_mb)
+    normalize = check_flag("normalize", normalize)
     admm = _admm_options(solver, rho, e_abs, e_rel, polish, basis)
     if max_iter is not None:
-        check_count(max_iter=max_iter)
+        max_iter = check_count("max_iter", max_iter)
     checked = [_point(p) for p in points]
     if not checked:
         raise ValueError("points must hold at least one mapping")
@@ -495,7 +495,7 @@ def _fit(
     monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
     job = _Job(
         entry.kernel, checked, None if cost is None else check_cost(cost, r),
-        bool(normalize), solver, admm, max_iter or _MAX_ITER[solver],
+        normalize, solver, admm, max_iter or _MAX_ITER[solver],
         entry.monitor.tol, entry.n_threads, cache_mb, monitor,
     )  # fmt: skip
     fold = entry.folds()
@@ -525,12 +525,9 @@ def _point(point: Any) -> tuple[float, float, float]:
     unknown = set(point) - set(_POINT)
     if unknown:
         raise ValueError(f"points know C1, C2 and epsilon, got {listed(list(unknown))}")
-    C1, C2 = point.get("C1", 1.0), point.get("C2")
-    C2 = C1 if C2 is None else C2
-    epsilon = point.get("epsilon", 0.2)
-    check_positive(C1=C1, C2=C2)
-    check_nonnegative(epsilon=epsilon)
-    return float(C1), float(C2), float(epsilon)
+    C1 = check_positive("C1", point.get("C1", 1.0))
+    C2 = C1 if point.get("C2") is None else check_positive("C2", point["C2"])
+    return C1, C2, check_nonnegative("epsilon", point.get("epsilon", 0.2))
 
 
 def _admm_options(
@@ -547,9 +544,10 @@ def _admm_options(
             )
         return {}
     options = {**_ADMM_DEFAULTS, "basis": None, **given}
-    check_positive(rho=options["rho"])
-    check_nonnegative(e_abs=options["e_abs"], e_rel=options["e_rel"])
-    check_flag(polish=options["polish"])
+    options["rho"] = check_positive("rho", options["rho"])
+    for tolerance in ("e_abs", "e_rel"):
+        options[tolerance] = check_nonnegative(tolerance, options[tolerance])
+    options["polish"] = check_flag("polish", options["polish"])
     if basis is not None and options["polish"]:
         raise ValueError("polish=True needs the whole kernel; it excludes basis=")
     return options

@@ -304,7 +304,7 @@ def score_functions(
     """
     order = np.argsort(-model.importance().values, kind="stable")
     if top is not None:
-        check_count(top=top)
+        top = check_count("top", top)
         order = order[:top]
     k = order.size
     if axes is None:
@@ -452,7 +452,7 @@ def contributions(
     >>> ordinal.plot.contributions(ordinal.fit_xofm(X, y), X[0]).get_xlabel()
     'contribution to the score'
     """
-    check_count(top=top)
+    top = check_count("top", top)
     row = [x] if not hasattr(x, "columns") and np.ndim(x) == 1 else x
     parts = model.contributions(row)
     if len(parts.values) != 1:

@@ -5,7 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ._input.checks import check_count, check_entries, check_positive, shown
+from ._input.checks import (
+    as_real_array,
+    check_count,
+    check_entries,
+    check_positive,
+    shown,
+)
 from ._input.columns import feature_names
 from ._input.features import read_features
 from ._input.sparse import CSR, frozen
@@ -232,7 +238,7 @@ class Binning(Storable):
     edges: np.ndarray
 
     def __post_init__(self) -> None:
-        edges = np.array(self.edges, dtype=np.float64)
+        edges = as_real_array(self.edges, "edges")
         if edges.ndim != 1 or edges.size == 0 or not np.isfinite(edges).all():
             raise ValueError(
                 f"edges must be a finite, non-empty vector, got {shown(edges)}"
@@ -381,8 +387,9 @@ def impute_low_rank(
            [3., 6., 9.]])
     """
     X = _dense(read_features(X, missing=True))
-    check_count(rank=rank, max_iter=max_iter)
-    check_positive(tol=tol)
+    rank = check_count("rank", rank)
+    max_iter = check_count("max_iter", max_iter)
+    tol = check_positive("tol", tol)
     if rank >= min(X.shape):
         raise ValueError(
             f"rank must be less than {min(X.shape)}, the smaller side of X, got "
@@ -425,9 +432,7 @@ def _dense(X: np.ndarray | CSR, name: str = "X") -> np.ndarray:
 
 def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:
     if n_bins is not None:
-        check_count(n_bins=n_bins)
-        if n_bins < 2:
-            raise ValueError(f"n_bins must be at least 2, got {shown(n_bins)}")
+        check_count("n_bins", n_bins, 2)
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(

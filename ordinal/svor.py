@@ -476,11 +476,10 @@ def _fit(
     **common: Unpack[KernelCommon],
 ) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
     """A model for every C, as `_fit_path` says."""
-    for C in costs:
-        check_positive(C=C)
-    check_positive(cache_mb=cache_mb)
+    costs = [check_positive("C", C) for C in costs]
+    cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
-        check_count(max_iter=max_iter)
+        max_iter = check_count("max_iter", max_iter)
     entry = enter_with_kernel(f"fit_{method}", X, y, **common)
     problem = entry.problem
     if start is not None:
@@ -491,7 +490,7 @@ def _fit(
         entry.monitor,
     )  # fmt: skip
     fold = entry.folds()
-    models, used = job.fit(problem, [float(C) for C in costs], start, products)
+    models, used = job.fit(problem, costs, start, products)
     f = decisions(models, used, problem.X, X_test)
 
     def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:

@@ -51,7 +51,7 @@ from typing import Any
 import numpy as np
 
 from ._input.basis import read_basis
-from ._input.checks import as_real, check_count, check_positive, shown
+from ._input.checks import check_count, check_positive, check_real, check_share
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import (
@@ -228,14 +228,10 @@ def fit_tlssvor(
     >>> model.disorder
     ()
     """
-    check_positive(C=C)
-    if not 0 < (width := as_real(eta)) < 1:
-        raise ValueError(f"eta must be a number between 0 and 1, got {shown(eta)}")
-    if not as_real(u) > 2 * width:
-        raise ValueError(
-            f"u must be a number above 2 eta = {2 * width:g}, got {shown(u)}"
-        )
-    check_count(max_iter=max_iter)
+    C, eta = check_positive("C", C), check_share("eta", eta)
+    rule = f"a number above 2 eta = {2 * eta:g}"
+    u = check_real("u", u, lambda v: v > 2 * eta, rule)
+    max_iter = check_count("max_iter", max_iter)
     entry = enter_with_kernel(
         "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
@@ -246,8 +242,8 @@ def fit_tlssvor(
     rows = _basis_rows(basis, problem, entry.rng)
     fold = entry.folds()
     job = _Job(
-        entry.kernel, float(C), float(u), width, basis is None, entry.n_threads,
-        max_iter, entry.monitor,
+        entry.kernel, C, u, eta, basis is None, entry.n_threads, max_iter,
+        entry.monitor,
     )  # fmt: skip
 
     def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:

@@ -37,7 +37,7 @@ The paper calls (P) convex, and its Proposition 1, L <= R, holds for rows in ord
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -354,7 +354,7 @@ class XofmModel(Model):
             If `top` is not a positive integer.
         """
         if top is not None:
-            check_count(top=top)
+            top = check_count("top", top)
         return self._explained.interactions(top)
 
     def contributions(self, X: MatrixLike) -> Named:
@@ -525,9 +525,11 @@ def fit_xofm(
     (4, 4)
     """
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
-    check_positive(tau=tau, init_scale=init_scale)
-    check_nonnegative(lambda_main=lambda_main, lambda_pair=lambda_pair)
-    check_count(0, n_factors=n_factors)
+    tau = check_positive("tau", tau)
+    init_scale = check_positive("init_scale", init_scale)
+    lambda_main = check_nonnegative("lambda_main", lambda_main)
+    lambda_pair = check_nonnegative("lambda_pair", lambda_pair)
+    n_factors = check_count("n_factors", n_factors, 0)
     options = _solver_options(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
         n_epochs=n_epochs, batch_size=batch_size,
@@ -639,9 +641,9 @@ def _solver_options(solver: str, **given: Any) -> dict[str, Any]:
             raise ValueError(
                 f"{name} is for solver={shown(other)} only, got {shown(value)}"
             )
-        check = check_count if name in ("max_iter", "batch_size") else check_positive
-        check(**{name: value})
-        options[name] = value
+        whole = name in ("max_iter", "batch_size")
+        check: Callable[[str, Any], float] = check_count if whole else check_positive
+        options[name] = check(name, value)
     return options
 
 
@@ -650,9 +652,10 @@ def _intervals(n_intervals: Any, d: int) -> list[int]:
     values = list(n_intervals) if several else [n_intervals] * d
     if len(values) != d:
         raise ValueError(f"n_intervals has {len(values)} entries, X has {d} features")
-    for j, value in enumerate(values):
-        check_count(**{f"n_intervals[{j}]" if several else "n_intervals": value})
-    return [int(value) for value in values]
+    return [
+        check_count(f"n_intervals[{j}]" if several else "n_intervals", value)
+        for j, value in enumerate(values)
+    ]
 
 
 def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarray:

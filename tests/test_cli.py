@@ -422,7 +422,7 @@ def test_config(run):
         (["compare", "nowhere.csv"], "nowhere.csv: No such file"),
         (["compare", "DATA", "--target", "x"], "no column 'x'"),
         (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),
-        (["compare", "DATA", "--bins", 1], "n_bins must be at least 2"),
+        (["compare", "DATA", "--bins", 1], "n_bins must be an integer >= 2"),
         (["compare", "DATA", "--test-size", 60], "test_size=60"),
         (
             ["compare", "DATA", "--target", "east"],

@@ -29,7 +29,7 @@ def test_a_value_is_shown_on_one_line_of_80_characters(value, text):
     assert shown(value) == text
     assert len(text) <= 80
     with pytest.raises(ValueError, match="C must be a positive") as caught:
-        check_positive(C=[value])
+        check_positive("C", [value])
     rule = "C must be a positive finite number, got "
     assert len(str(caught.value)) <= len(rule) + 80
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._input.checks import check_positive, listed, shown
+from .._input.checks import as_real_array, check_positive, listed, shown
 
 _LEARNED = ("gamma", "noise", "gap")  # what a prior may be put on
 
@@ -128,17 +128,17 @@ def _checked_prior(
                 f"prior[{shown(name)}] must be (median, deviation of the log), got "
                 f"{shown(pair)}"
             ) from None
-        check_positive(**{f"prior[{shown(name)}] deviation": sd})
+        sd = check_positive(f"prior[{shown(name)}] deviation", sd)
         if name == "gamma":
             middle = _checked_gammas("prior['gamma']", middle, n_gammas)
         else:
-            check_positive(**{f"prior[{shown(name)}] median": middle})
+            middle = check_positive(f"prior[{shown(name)}] median", middle)
         out[name] = (middle, sd)
     return out
 
 
 def _checked_gammas(name: str, value: Any, n_gammas: int) -> np.ndarray:
-    values = np.asarray(value, dtype=np.float64)
+    values = as_real_array(value, name)
     if values.shape not in ((), (n_gammas,)):
         raise ValueError(f"{name} has shape {values.shape}, expected ({n_gammas},)")
     if not ((values > 0) & (values < np.inf)).all():
@@ -161,8 +161,8 @@ def _checked_start(
         gamma = _checked_gammas("start['gamma']", start["gamma"], n_gammas)
         out["gamma"] = np.log(gamma)
     if "noise" in start:
-        check_positive(**{"start['noise']": start["noise"]})
-        out["noise"] = np.log(start["noise"] / c)
+        noise = check_positive("start['noise']", start["noise"])
+        out["noise"] = np.log(noise / c)
     if "thresholds" in start:
         b = _checked_thresholds(start["thresholds"], present, n_classes)
         out["first"], out["gap"] = b[0] / c, np.log(np.diff(b) / c)
@@ -171,11 +171,7 @@ def _checked_start(
 
 def _checked_thresholds(value: Any, present: np.ndarray, n_classes: int) -> np.ndarray:
     """Those between the ranks that have rows."""
-    b = np.asarray(value, dtype=np.float64)
-    if b.shape != (n_classes - 1,):
-        raise ValueError(
-            f"start['thresholds'] has shape {b.shape}, expected ({n_classes - 1},)"
-        )
+    b = as_real_array(value, "start['thresholds']", (n_classes - 1,))
     first: np.ndarray = b[present[:-1]]
     last = b[present[1:] - 1]
     if not np.isfinite(first).all() or not (np.diff(first) > 0).all():

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import check_count, shown
+from .checks import check_count, check_real, shown
 
 
 def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
@@ -14,11 +14,8 @@ def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
     if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
         return _row_numbers(basis, n)
     if isinstance(basis, numbers.Integral):
-        check_count(basis=basis)
-        return int(basis)
-    if not 0 < float(basis) <= 1:
-        raise ValueError(f"basis as a share must be in (0, 1], got {shown(basis)}")
-    return float(basis)
+        return check_count("basis", basis)
+    return check_real("basis as a share", basis, lambda v: 0 < v <= 1, "in (0, 1]")
 
 
 def _row_numbers(basis: Any, n: int) -> np.ndarray:

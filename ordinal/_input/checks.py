@@ -5,7 +5,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,26 +13,58 @@ import numpy as np
 _WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
 
 
-def check_positive(**values: Any) -> None:
-    _check(values, lambda v: 0 < as_real(v) < math.inf, "a positive finite number")
+def check_positive(name: str, value: Any) -> float:
+    rule = "a positive finite number"
+    return check_real(name, value, lambda v: 0 < v < math.inf, rule)
 
 
-def check_nonnegative(**values: Any) -> None:
-    _check(values, lambda v: 0 <= as_real(v) < math.inf, "a finite number >= 0")
+def check_nonnegative(name: str, value: Any) -> float:
+    rule = "a finite number >= 0"
+    return check_real(name, value, lambda v: 0 <= v < math.inf, rule)
 
 
-def check_share(**values: Any) -> None:
-    _check(values, lambda v: 0 < as_real(v) < 1, "a number between 0 and 1")
+def check_share(name: str, value: Any) -> float:
+    return check_real(name, value, lambda v: 0 < v < 1, "a number between 0 and 1")
 
 
-def check_count(least: int = 1, /, **values: Any) -> None:
-    rule = "a positive integer" if least == 1 else f"an integer >= {least}"
+def check_real(
+    name: str, value: Any, holds: Callable[[float], bool], rule: str
+) -> float:
+    """The value as a float for which a rule holds; NaN must not pass it."""
+    number = as_real(value)
+    if not holds(number):
+        raise _broken(name, value, rule)
+    return number
+
+
+def check_range(
+    name: str, value: Any, check: Callable[[str, Any], float]
+) -> tuple[float, float]:
+    """A pair (low, high), low < high, of numbers that pass a check of this module."""
+    if not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
+        raise _broken(name, value, "two numbers, (low, high)")
+    low, high = (check(f"{name}[{i}]", end) for i, end in enumerate(value))
+    if not low < high:
+        raise _broken(name, value, "(low, high) with low < high")
+    return low, high
+
+
+def check_finite(name: str, value: Any) -> float:
+    return check_real(name, value, math.isfinite, "a finite number")
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
     # below what a kernel's counter can hold
-    _check(values, lambda v: _is_whole(v) and least <= v < 2**63, rule)
+    if not (_is_whole(value) and least <= value < 2**63):
+        rule = "a positive integer" if least == 1 else f"an integer >= {least}"
+        raise _broken(name, value, rule)
+    return int(value)
 
 
-def check_flag(**values: Any) -> None:
-    _check(values, lambda v: isinstance(v, bool | np.bool_), "True or False")
+def check_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise _broken(name, value, "True or False")
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
@@ -54,13 +86,22 @@ def resolve_rng(rng: Any) -> np.random.Generator:
 
 
 def as_real(value: Any) -> float:
-    """The value of a real number; NaN, which no rule accepts, for anything else."""
+    """The value of a real number; NaN, which no rule accepts, for anything else and for
+    an integer or fraction beyond the largest double."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.nan
+
+
+def to_double(value: Any) -> float:
+    """float(value) of a real number, infinite beyond the largest double."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
@@ -76,15 +117,28 @@ def as_array(values: Any, name: str) -> np.ndarray:
 def as_real_array(
     values: Any, name: str, shape: tuple[int, ...] | None = None, of: str = ""
 ) -> np.ndarray:
-    """An array of real numbers, of the shape if one is given; `of` says whose it is."""
+    """A new array of doubles, of the shape if one is given; `of` says whose it is. What
+    lies beyond the largest double is infinite."""
     a = as_array(values, name)
+    if a.dtype.kind == "O":
+        a = _doubles(a)
     if a.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must hold real numbers, got dtype {shortened(a.dtype)}"
         )
     if shape is not None and a.shape != shape:
         raise ValueError(f"{name} has shape {a.shape}, expected {shape}{of}")
-    return a
+    with np.errstate(over="ignore"):  # of long doubles
+        return np.array(a, dtype=np.float64, order="C")
+
+
+def _doubles(a: np.ndarray) -> np.ndarray:
+    """Objects that are all real numbers, such as integers beyond 64 bits, as doubles;
+    others are returned as they are."""
+    values = a.ravel().tolist()
+    if not all(isinstance(v, numbers.Real | np.bool_) for v in values):
+        return a
+    return np.array([to_double(v) for v in values], dtype=np.float64).reshape(a.shape)
 
 
 def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> None:
@@ -121,10 +175,8 @@ def listed(labels: Iterable[Any], at_most: int = 10) -> str:
     return f"[{', '.join(words[:fit] + ['...'] * (len(words) > fit))}]"
 
 
-def _check(values: dict[str, Any], holds: Callable[[Any], bool], rule: str) -> None:
-    for name, value in values.items():
-        if not holds(value):
-            raise ValueError(f"{name} must be {rule}, got {shown(value)}")
+def _broken(name: str, value: Any, rule: str) -> ValueError:
+    return ValueError(f"{name} must be {rule}, got {shown(value)}")
 
 
 def _is_whole(value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_array, listed, shown
+from .checks import as_array, listed, shown, to_double
 from .labels import is_missing, read_labels
 from .sparse import frozen, is_sparse
 
@@ -185,10 +185,11 @@ def _numbers(column: Any, name: str) -> np.ndarray:
         for row, value in enumerate(values):
             if not (is_missing(value) or isinstance(value, numbers.Real | np.bool_)):
                 raise _no_number(name, value, row)
-        a = np.array([np.nan if is_missing(v) else float(v) for v in values])
+        a = np.array([np.nan if is_missing(v) else to_double(v) for v in values])
     if a.dtype.kind not in "biuf" or a.ndim != 1:
         raise _no_number(name, a.tolist()[0] if a.size else a, 0)
-    return a.astype(np.float64)
+    with np.errstate(over="ignore"):  # of long doubles, refused with what is infinite
+        return a.astype(np.float64)
 
 
 def _no_number(name: str, value: Any, row: int) -> TypeError:

@@ -21,8 +21,6 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
         Whether the rows must be convex too.
     """
     a = as_real_array(cost, "cost", (n_classes, n_classes))
-    with np.errstate(over="ignore"):
-        a = np.array(a, dtype=np.float64, order="C")
     _every_row(np.isfinite(a), "must be finite")
     diagonal = np.eye(n_classes, dtype=bool)
     _every_row((a == 0) | ~diagonal, "must be zero on the diagonal")

@@ -29,4 +29,4 @@ def scores_of(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
     if a.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")
     check_entries(name, a, np.isfinite(a), "be finite")
-    return a.astype(np.float64)
+    return a

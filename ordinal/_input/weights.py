@@ -14,8 +14,6 @@ def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
     if sample_weight is None:
         return frozen(np.ones(n))
     a = as_real_array(sample_weight, "sample_weight", (n,), " as X")
-    with np.errstate(over="ignore"):
-        a = np.array(a, dtype=np.float64)  # a copy: the caller's own stays writeable
     holds = np.isfinite(a) & (a >= 0)
     check_entries("sample_weight", a, holds, "be finite and >= 0")
     if not a.any():
@@ -48,6 +46,6 @@ def class_weights(
                 f"class_weight names {shown(label)}, which is not among "
                 f"classes={listed(classes)}"
             )
-        check_nonnegative(**{f"class_weight[{shown(label)}]": weight})
-        factor[position[label]] = weight
+        name = f"class_weight[{shown(label)}]"
+        factor[position[label]] = check_nonnegative(name, weight)
     return factor

@@ -35,7 +35,7 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
     if isinstance(gamma, str):
         check_choice("gamma", gamma, ("scale", "auto"))
     else:
-        check_positive(gamma=gamma)
+        gamma = check_positive("gamma", gamma)
     if not (isinstance(kernel, str) and kernel in ("rbf", "polynomial")):
         if gamma != "scale":
             raise ValueError(
@@ -45,11 +45,13 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
         if isinstance(kernel, str):
             return Linear() if kernel == "linear" else Precomputed()
         return kernel
-    if gamma == "scale":
-        gamma = gamma_scale(problem)
-    elif gamma == "auto":
-        gamma = 1 / problem.n_features
-    return RBF(float(gamma)) if kernel == "rbf" else Polynomial(gamma=float(gamma))
+    if not isinstance(gamma, str):
+        number = gamma
+    elif gamma == "scale":
+        number = gamma_scale(problem)
+    else:
+        number = 1 / problem.n_features
+    return RBF(number) if kernel == "rbf" else Polynomial(gamma=number)
 
 
 def gamma_scale(problem: Problem) -> float:

@@ -116,7 +116,7 @@ def enter(
     ValueError, TypeError
         For the first argument that is unusable.
     """
-    check_positive(tol=tol)
+    tol = check_positive("tol", tol)
     threads = resolve_n_threads(n_threads)
     generator = resolve_rng(rng)
     monitor = watch(name, tol, callback, max_time)
@@ -138,7 +138,7 @@ def enter_with_kernel(
     **common: Unpack[Common],
 ) -> KernelEntry:
     """The same for a method with a kernel; what else is raised `make_kernel` says."""
-    check_flag(probability=probability)
+    probability = check_flag("probability", probability)
     e = enter(name, X, y, missing=takes_missing(kernel), **common)
     made = make_kernel(kernel, gamma, e.problem)
     if isinstance(made, Precomputed):

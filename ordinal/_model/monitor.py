@@ -39,7 +39,7 @@ class Monitor:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {shown(callback)}")
         if max_time is not None:
-            check_positive(max_time=max_time)
+            max_time = check_positive("max_time", max_time)
         self.method, self.tol = method, tol
         self.callback, self.max_time = callback, max_time
         self._start = time.perf_counter()

@@ -37,8 +37,8 @@ def resolve_n_threads(n_threads: int | None) -> int:
     if n_threads is None:
         n_threads = _threads_of_environment() or cpus_allowed()
     else:
-        check_count(n_threads=n_threads)
-    return 1 if _forked or not _build_info.OPENMP else min(int(n_threads), 256)
+        n_threads = check_count("n_threads", n_threads)
+    return 1 if _forked or not _build_info.OPENMP else min(n_threads, 256)
 
 
 def _threads_of_environment() -> int | None:

@@ -96,8 +96,8 @@ def uniform_design(n: int, d: int) -> np.ndarray:
     >>> uniform_design(5, 2).tolist()
     [[1, 4], [2, 1], [3, 3], [4, 5], [5, 2]]
     """
-    check_count(n=n, d=d)
-    return _design(int(n), int(d)).copy()
+    n, d = check_count("n", n), check_count("d", d)
+    return _design(n, d).copy()
 
 
 @lru_cache(maxsize=32)

@@ -150,7 +150,8 @@ def nested(
     (['mae', 'mze'], 2)
     """
     check_choice("choose", choose, ("best", "one_se"))
-    check_flag(standardize=standardize, progress=progress)
+    standardize = check_flag("standardize", standardize)
+    progress = check_flag("progress", progress)
     _check_cv(cv)
     work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
@@ -213,4 +214,4 @@ def _check_cv(cv: Any) -> None:
                 "cv must be a number of folds or an object with a split method, as "
                 f"every hold-out has other training rows; got {shown(cv)}"
             )
-        check_count(cv=cv)
+        check_count("cv", cv)

@@ -310,7 +310,8 @@ def select(
     """
     if not (isinstance(refit, bool | np.bool_) or refit == "one_se"):
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
-    check_flag(standardize=standardize, progress=progress)
+    standardize = check_flag("standardize", standardize)
+    progress = check_flag("progress", progress)
     work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
         greater_is_better=greater_is_better, standardize=standardize, options=options,

@@ -19,7 +19,14 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.checks import check_count, check_positive, check_share, shown
+from .._input.checks import (
+    check_count,
+    check_finite,
+    check_positive,
+    check_range,
+    check_share,
+    shown,
+)
 from .._input.features import read_features
 from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
@@ -173,17 +180,22 @@ class UniformDesign:
     n_points: tuple[int, int] = (13, 9)
 
     def __post_init__(self) -> None:
-        check_positive(**{"C[0]": self.C[0], "C[1]": self.C[1]})
-        if self.gamma is not None:
-            low, high = self.gamma
-            check_positive(**{"gamma[0]": low, "gamma[1]": high})
-        ranges = {"C": self.C, "gamma": self.gamma, **(self.others or {})}
-        for name, given in ranges.items():
-            if given is not None and not (len(given) == 2 and given[0] < given[1]):
-                raise ValueError(f"{name} must be (low, high), got {shown(given)}")
-        for n in self.n_points:
-            check_count(n_points=n)
-            if n % 2 == 0:
+        C, gamma, others = self.C, self.gamma, self.others
+        object.__setattr__(self, "C", check_range("C", C, check_positive))
+        if gamma is not None:
+            object.__setattr__(
+                self, "gamma", check_range("gamma", gamma, check_positive)
+            )
+        if others is not None:
+            if not isinstance(others, Mapping):
+                raise ValueError(f"others must be a mapping, got {shown(others)}")
+            ranges = {k: check_range(k, v, check_finite) for k, v in others.items()}
+            object.__setattr__(self, "others", ranges)
+        n_points = self.n_points
+        if not isinstance(n_points, Sequence) or len(n_points) != 2:
+            raise ValueError(f"n_points must be two numbers, got {shown(n_points)}")
+        for n in n_points:
+            if check_count("n_points", n) % 2 == 0:
                 raise ValueError(f"n_points must be odd, got {shown(n)}")
 
     @property
@@ -255,7 +267,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     >>> round(low, 6), round(high, 3)
     (0.001001, 1.897)
     """
-    check_share(quantile=quantile)
+    quantile = check_share("quantile", quantile)
     X = read_features(X)
     n = X.shape[0]
     if n > _PAIRS_OF:

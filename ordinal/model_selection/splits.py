@@ -66,7 +66,7 @@ def stratified_holdout(
     (6, 3)
     """
     rank, count = _ranks(y)
-    check_count(n_splits=n_splits)
+    n_splits = check_count("n_splits", n_splits)
     rng = resolve_rng(rng)
     n_test = held_out_size(test_size, rank.size, count.size)
     return [_split(hold_out(rank, n_test, rng)) for _ in range(n_splits)]
@@ -108,7 +108,7 @@ def stratified_kfold(
     [2, 2, 2]
     """
     rank, _ = _ranks(y)
-    check_count(n_splits=n_splits)
+    n_splits = check_count("n_splits", n_splits)
     if not 2 <= n_splits <= rank.size:
         raise ValueError(
             f"n_splits must be 2 to the number of rows, {rank.size}, got "
