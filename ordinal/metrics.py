@@ -18,11 +18,16 @@ The others come from the confusion matrix C (r, r), C_jk the weight of the rows 
 a_i = j and p_i = k, so that ties are sums and not searches: `kappa`, `kendall`,
 `spearman` and `oci`.
 
-A rank is a position in `labels`: only the order of the labels counts, never the
-distance between them. Every metric takes (y_true, y_pred, *, labels, sample_weight),
-`rps` and `log_loss` probabilities in the place of `y_pred`.
+A rank is a position in `labels`, or in the categories of an ordered categorical; else
+it is one among the labels that occur, and |a_i - p_i| in `mae`, `amae`, `mmae`
+and `accuracy_off` is the difference of the labels themselves, which are numbers, as is
+usual. `kappa` and `oci` always count ranks.
+
+Every metric takes (y_true, y_pred, *, labels, sample_weight), `rps` and `log_loss`
+probabilities in the place of `y_pred`.
 """
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -107,34 +112,41 @@ def mae(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean absolute error: by how many ranks predictions miss on average.
+    """Mean absolute error: by how much predictions miss on average.
 
     Parameters
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels : (r,) array_like, optional
-        As for `mze`. Give it wherever a label might occur in neither array: the
-        default cannot know the ranks in between, so 1 predicted as 3 is then a miss
-        by one rank, not by two.
+        Every label in rank order: misses are then counted in ranks. So they are by
+        the categories of `y_true`, if it is an ordered pandas Categorical or a polars
+        Enum. By default numbers are taken as they are: 1 predicted as 3 is a miss by
+        2, whether a 2 occurs or not, and 1 predicted as 10 one by 9. Strings have no
+        default.
     sample_weight : (n,) array_like, optional
         As for `mze`.
 
     Returns
     -------
-    float in [0, r - 1]
+    float >= 0
+        At most r - 1 in ranks.
 
     Raises
     ------
     TypeError, ValueError
-        As for `mze`.
+        As for `mze`, or numbers so far apart that the sum of distances overflows.
 
     Examples
     --------
+    >>> mae([1, 1, 10], [1, 3, 10])
+    0.6666666666666666
+    >>> mae([1, 1, 10], [1, 3, 10], labels=[1, 3, 10])
+    0.3333333333333333
     >>> mae(["low", "mid"], ["high", "mid"], labels=["low", "mid", "high"])
     1.0
     """
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return _mean(np.abs(a - p), weight)
+    distance, _, weight = _distances(y_true, y_pred, labels, sample_weight)
+    return _mean(distance, weight)
 
 
 def amae(
@@ -157,12 +169,13 @@ def amae(
 
     Returns
     -------
-    float in [0, r - 1]
+    float >= 0
+        At most r - 1 in ranks.
 
     Raises
     ------
     TypeError, ValueError
-        As for `mze`.
+        As for `mae`.
 
     References
     ----------
@@ -174,8 +187,8 @@ def amae(
     >>> amae([1, 1, 1, 2], [1, 1, 1, 1])  # mae: 0.25
     0.5
     """
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return float(_class_means(np.abs(a - p), a, weight).mean())
+    distance, a, weight = _distances(y_true, y_pred, labels, sample_weight)
+    return float(_class_means(distance, a, weight).mean())
 
 
 def mmae(
@@ -195,12 +208,13 @@ def mmae(
 
     Returns
     -------
-    float in [0, r - 1]
+    float >= 0
+        At most r - 1 in ranks.
 
     Raises
     ------
     TypeError, ValueError
-        As for `mze`.
+        As for `mae`.
 
     References
     ----------
@@ -213,8 +227,8 @@ def mmae(
     >>> mmae([1, 1, 1, 2], [1, 1, 1, 1])
     1.0
     """
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return float(_class_means(np.abs(a - p), a, weight).max())
+    distance, a, weight = _distances(y_true, y_pred, labels, sample_weight)
+    return float(_class_means(distance, a, weight).max())
 
 
 def accuracy_off(
@@ -225,7 +239,7 @@ def accuracy_off(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of rows that are predicted at most k ranks off.
+    """Share of rows that are predicted at most k off, in ranks or as numbers.
 
     Parameters
     ----------
@@ -242,7 +256,7 @@ def accuracy_off(
     Raises
     ------
     TypeError, ValueError
-        As for `mze`, or `k` is negative.
+        As for `mae`, or `k` is negative.
 
     Examples
     --------
@@ -250,8 +264,8 @@ def accuracy_off(
     0.75
     """
     most = check_nonnegative("k", k)
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
-    return _mean(np.abs(a - p) <= most, weight)
+    distance, _, weight = _distances(y_true, y_pred, labels, sample_weight)
+    return _mean(distance <= most, weight)
 
 
 def gmsec(
@@ -271,7 +285,7 @@ def gmsec(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels, sample_weight : optional
-        As for `mae`.
+        As for `mze`.
 
     Returns
     -------
@@ -315,7 +329,7 @@ def cem(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels, sample_weight : optional
-        As for `mae`.
+        As for `mze`.
 
     Returns
     -------
@@ -369,8 +383,11 @@ def kappa(
     y_true, y_pred : (n,) array_like of numbers or strings
     weights : {"quadratic", "linear"}
         How a miss grows with the number of ranks.
-    labels, sample_weight : optional
-        As for `mae`.
+    labels : (r,) array_like, optional
+        As for `mze`. Give it wherever a label might occur in neither array: the ranks
+        of the default are positions among the labels that occur.
+    sample_weight : (n,) array_like, optional
+        As for `mze`.
 
     Returns
     -------
@@ -416,7 +433,7 @@ def kendall(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels, sample_weight : optional
-        As for `mae`.
+        As for `mze`.
 
     Returns
     -------
@@ -458,7 +475,7 @@ def spearman(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels, sample_weight : optional
-        As for `mae`.
+        As for `mze`.
 
     Returns
     -------
@@ -502,7 +519,7 @@ def oci(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels, sample_weight : optional
-        As for `mae`.
+        As for `kappa`.
 
     Returns
     -------
@@ -551,7 +568,7 @@ def confusion_matrix(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels, sample_weight : optional
-        As for `mae`.
+        As for `mze`.
 
     Returns
     -------
@@ -586,7 +603,7 @@ def rps(
     """Ranked probability score: squared error of the cumulative probabilities.
 
     The sum over the r - 1 thresholds is not divided by their number, so that sure
-    predictions (a 1 in each row) have their `mae`.
+    predictions (a 1 in each row) have their `mae` in ranks.
 
     Parameters
     ----------
@@ -673,7 +690,7 @@ def _ranks(
     ranks, (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order.
     """
     if labels is None:
-        labels = declared_categories(y_true)
+        labels = declared_categories(y_true, "labels")
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
     if y_true.size != y_pred.size:
         raise ValueError(
@@ -706,6 +723,31 @@ def _ranks(
         weight / weight.max(),  # so that no sum of weights overflows
         labels,
     )
+
+
+def _distances(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How far every prediction misses, (n,) float64, with the true ranks and the
+    weights: in ranks if their order is told, else as numbers."""
+    if labels is None:
+        labels = declared_categories(y_true, "labels")
+    a, p, weight, known = _ranks(y_true, y_pred, labels, sample_weight)
+    if labels is not None:
+        return np.abs(a - p).astype(np.float64), a, weight
+    least, most = known[0].item(), known[-1].item()
+    if not math.isfinite(a.size * (float(most) - float(least))):
+        raise ValueError(
+            f"y_true and y_pred hold {least} and {most}, too far apart for a sum of "
+            "distances: pass labels= to count ranks"
+        )
+    # of integers differences are exact modulo 2^64
+    known = known.astype(np.float64 if known.dtype.kind == "f" else np.uint64)
+    distance = known[np.maximum(a, p)] - known[np.minimum(a, p)]
+    return distance.astype(np.float64), a, weight
 
 
 def _probabilities(

@@ -111,6 +111,14 @@ def test_compare_words_as_ranks(run, data, text_data):
     assert scores(words) == scores(run("compare", data, "--splits", 3))
 
 
+def test_compare_counts_ranks_whatever_numbers_label_them(run, tmp_path, data, rows):
+    X, y = rows
+    other = write(tmp_path / "other.csv", X, np.array([0, 1, 3, 10])[y])
+    assert scores(run("compare", other, "--splits", 3)) == scores(
+        run("compare", data, "--splits", 3)
+    )
+
+
 def test_compare_takes_any_target_column(run, tmp_path, data, rows):
     X, y = rows
     path = tmp_path / "first.csv"

@@ -181,6 +181,25 @@ def test_agree_with_scikit_learn_on_ranks(case):
         assert weighted == same(theirs(a, p, sample_weight=w))
 
 
+@given(predictions(), st.sampled_from([1, 0.25]))
+def test_agree_with_scikit_learn_on_numbers(case, unit):
+    _, a, p, w = case
+    a, p, w = (np.array(values) for values in (a, p, w))
+    true, pred = 7 * unit * a, 7 * unit * p - 3  # whatever ranks occur
+    theirs = sklearn.metrics.mean_absolute_error
+    assert mae(true, pred) == same(theirs(true, pred))
+    assert mae(true, pred, sample_weight=w) == same(theirs(true, pred, sample_weight=w))
+    of_class = [
+        theirs(true[rows], pred[rows], sample_weight=w[rows])
+        for rows in (a == j for j in range(6))
+        if w[rows].any()
+    ]
+    assert amae(true, pred, sample_weight=w) == same(np.mean(of_class))
+    assert mmae(true, pred, sample_weight=w) == same(max(of_class))
+    within = np.average(abs(true - pred) <= 7, weights=w)
+    assert accuracy_off(true, pred, 7, sample_weight=w) == same(within)
+
+
 @pytest.mark.filterwarnings("ignore:A single label was found")
 @given(predictions(), st.booleans())
 def test_confusion_matrix_agrees_with_scikit_learn(case, weighted):
@@ -359,11 +378,28 @@ def test_oci_may_leave_the_diagonal():
     assert oci(j, k) == pytest.approx(1 - 12 / 24 + 0.75 / 24 * 12)
 
 
-def test_labels_set_the_distance():
-    assert mae([1, 1], [3, 3]) == 1  # nothing says that there is a 2
+def test_numbers_are_taken_as_they_are_unless_labels_rank_them():
+    assert mae([1, 1], [3, 3]) == 2  # though no 2 occurs
     assert mae([1, 1], [3, 3], labels=[1, 2, 3]) == 2
     assert mae([1, 1], [3, 3], labels=[3, 1, 2]) == 1
     assert mae([1, 2], [1.0, 3.0]) == 0.5  # whole floats are the same labels
+    assert mae([0.5, 1.5], [1.0, 1.5]) == 0.25
+    assert mae([True, False], [False, False]) == 0.5
+    assert (amae([1, 1, 9], [1, 3, 1]), mmae([1, 1, 9], [1, 3, 1])) == (4.5, 8)
+    assert accuracy_off([1, 1, 9], [2, 3, 9]) == pytest.approx(2 / 3)
+    assert accuracy_off([1, 1, 9], [2, 3, 9], labels=[1, 2, 3, 9], k=2) == 1
+
+
+def test_distances_of_numbers_at_the_edge():
+    far = [2**63 - 1, -(2**63)]
+    assert mae(far, far[::-1]) == 2.0**64
+    assert mae([2**62 + 1], [2**62]) == 1  # where doubles are 1024 apart
+    assert mae(np.array([60_000, -60_000], np.float16), [-60_000, 60_000]) == 120_000
+    assert mae([9e307], [0.0]) == 9e307
+    for metric in (mae, amae, mmae, accuracy_off):
+        with pytest.raises(ValueError, match=r"-1e\+308 and 1e\+308, too far apart"):
+            metric([1e308], [-1e308])
+    assert mae([1e308], [-1e308], labels=[-1e308, 1e308]) == 1
 
 
 @pytest.mark.parametrize(
@@ -375,9 +411,20 @@ def test_labels_set_the_distance():
     ids=["pandas", "polars"],
 )
 def test_an_ordered_categorical_brings_its_labels(y):
+    assert amae(y, ["low", "low"]) == 1
+    assert mmae(y, ["low", "low"]) == 2
     assert mae(y, np.array(["low", "low"])) == 1
     assert rps(y, [[1, 0, 0], [1, 0, 0]]) == 1
     assert confusion_matrix(y, y).shape == (3, 3)
+
+
+def test_ordered_categories_that_are_numbers_are_ranks():
+    y = pd.Series(pd.Categorical([1, 10], [1, 3, 10], ordered=True))
+    assert mae(y, [10, 10]) == 1
+    assert accuracy_off(y, [3, 3]) == 1
+    loose = pd.Series(pd.Categorical([1, 10]))
+    with pytest.raises(TypeError, match=r"pass labels=\[1, 10\] in rank order"):
+        mae(loose, [10, 10])
 
 
 @EVERY

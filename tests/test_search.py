@@ -260,6 +260,22 @@ def test_labels_weights_and_probabilities():
     assert_allclose(a.others["mae"][0, 2], expected)
 
 
+def test_numbers_that_label_ranks_are_not_distances():
+    options = {"search": Grid(C=[0.1, 1.0]), "cv": 3}
+    names = ["mae", "amae", "mmae"]
+    other = np.array([0, 1, 3, 10, 100])[y]
+    a, b = (
+        select(ordinal.fit_svorim, X, of, scoring=names, refit=False, **options)
+        for of in (y, other)
+    )
+    assert_array_equal(a.scores, b.scores)
+    for name in names[1:]:
+        assert_array_equal(a.others[name], b.others[name])
+    a, b = (nested(ordinal.fit_svorim, X, of, outer=3, **options) for of in (y, other))
+    assert a.scores.keys() == b.scores.keys() == {"mae", "mze"}
+    assert_array_equal(a.scores["mae"], b.scores["mae"])
+
+
 def test_a_rank_with_one_row_is_no_obstacle():
     rare = y.copy()
     rare[17] = 9

@@ -9,7 +9,7 @@ from .checks import as_array, listed, shown
 from .sparse import frozen
 
 
-def declared_categories(y: Any) -> Any:
+def declared_categories(y: Any, argument: str = "classes") -> Any:
     """Rank order that a pandas Categorical or a polars Enum carries, else None."""
     dtype: Any = getattr(y, "dtype", None)
     if not hasattr(dtype, "categories"):
@@ -19,7 +19,7 @@ def declared_categories(y: Any) -> Any:
         return read_labels(dtype.categories, "the categories of y")
     raise TypeError(
         "y is an unordered categorical: make it ordered (pandas) or an Enum (polars), "
-        f"or pass classes={listed(dtype.categories)} in rank order"
+        f"or pass {argument}={listed(dtype.categories)} in rank order"
     )
 
 
