@@ -394,6 +394,29 @@ def test_em_ends_where_the_slope_of_the_error_is_zero(shape):
     assert_allclose(P[:, :2].T @ slope, 0, atol=1e-5 * size)
 
 
+def test_no_decomposition_is_wider_than_the_rank_asked_for(monkeypatch):
+    """Nothing interrupts a call of LAPACK: that of a whole table can take minutes."""
+    sizes = []
+    for name in ("svd", "qr", "eigh", "inv"):
+        call = getattr(np.linalg, name)
+
+        def seen(a, *args, call=call, **options):
+            sizes.append(min(a.shape))
+            return call(a, *args, **options)
+
+        monkeypatch.setattr(np.linalg, name, seen)
+    X = np.random.default_rng(0).standard_normal((300, 200))
+    low_rank(X, np.ones(X.shape), 3, 1e-2, 5)
+    assert sizes
+    assert max(sizes) <= 32  # 3 + 8 directions, and blocks of pivots
+
+
+def test_a_table_of_zeros_stays():
+    X = np.zeros((5, 4))
+    A, *_ = low_rank(X, np.ones(X.shape), 2, 1e-6, 100)
+    assert_array_equal(A, X)
+
+
 @pytest.mark.parametrize(
     ("n", "d", "rank", "level"), [(12, 9, 1, 0), (30, 20, 2, 0), (25, 40, 3, 9)]
 )

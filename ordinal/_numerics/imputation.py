@@ -9,7 +9,11 @@ from itertools import chain, repeat
 
 import numpy as np
 
+from .pivoted_cholesky import pivoted_cholesky
+
 _MORE = 8  # directions of the power method beside those of the approximation
+_FIRST_STEPS = 20  # of it on the table to begin with: enough that where EM ends is the
+# same as from singular vectors, on 60 of 60 random tables (with none, on 56)
 
 
 def low_rank(
@@ -30,15 +34,12 @@ def low_rank(
     size = min(rank + _MORE, *X.shape)
     A = np.full(X.shape, np.average(X, weights=W))
     residual = X - A
-    V = np.linalg.svd(A + W * residual, full_matrices=False)[2][:size]
+    V = _first_directions(A + W * residual, size)
     errors, fall = [np.inf], 1.0
     for k in chain(range(size, rank, -1), repeat(rank, max_iter)):
         filled = A + W * residual
-        # The best approximation of rank k with columns from the span of filled V'. As
-        # the rows of the last A are in the span of V, it is at least as good as that.
-        U = np.linalg.qr(filled @ V.T)[0]
-        P, s, V = np.linalg.svd(U.T @ filled, full_matrices=False)
-        A = U @ (P[:, :k] * s[:k]) @ V[:k]
+        U, s, V = _power_step(filled, V)
+        A = (U[:, :k] * s[:k]) @ V[:k]
         residual = X - A
         if k > rank:
             continue
@@ -47,3 +48,37 @@ def low_rank(
         if fall <= tol:
             break
     return A, errors[1:], fall
+
+
+def _power_step(
+    table: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The singular values and vectors of the best approximation of a table with columns
+    from the span of table V'. Of any rank it is at least as good as one whose rows are
+    in the span of V."""
+    Q = np.linalg.qr(table @ V.T)[0]
+    P, s, V = np.linalg.svd(Q.T @ table, full_matrices=False)
+    return Q @ P, s, V
+
+
+def _first_directions(table: np.ndarray, size: int) -> np.ndarray:
+    """Orthonormal rows near the leading `size` right singular vectors of a table: from
+    rows of it that tell most about the others, by the power method.
+
+    A singular value decomposition would have them exactly, at a cost of n d min(n, d)
+    in one call of LAPACK that nothing can interrupt.
+    """
+
+    def products(
+        rows: np.ndarray | slice, columns: np.ndarray, out: np.ndarray
+    ) -> None:
+        np.matmul(table[rows], table[columns].T, out=out)
+
+    norms = np.einsum("ij,ij->i", table, table)
+    if not norms.any():
+        return np.eye(size, table.shape[1])
+    pivots = pivoted_cholesky(norms, products, size)[1]
+    V = np.linalg.qr(table[pivots].T)[0].T
+    for _ in range(_FIRST_STEPS):
+        V = _power_step(table, V)[2]
+    return V
