@@ -9,13 +9,14 @@ import os
 import pickle
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import typing
 import warnings
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -749,6 +750,78 @@ def test_ctrl_c_ends_threads_soon(tmp_path):
     assert "KeyboardInterrupt" in stderr
 
 
+class Killed(BaseException):
+    pass
+
+
+class Leaving:
+    """A pool whose search is left by an error once some tasks run."""
+
+    def __init__(self, pool):
+        self._pool = pool
+        self.futures = []
+
+    def submit(self, call, *arguments):
+        if len(self.futures) == 3:
+            while not self.futures[0].running():
+                time.sleep(0.01)
+            time.sleep(0.5)  # for the fit to begin
+            raise Killed
+        self.futures.append(self._pool.submit(call, *arguments))
+        return self.futures[-1]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, start):
+    """They are as fit for the next search, and silent."""
+    rng = np.random.default_rng(0)
+    slow = rng.normal(size=(2000, 5)), rng.integers(0, 6, 2000)
+    options = {"search": Grid(C=[1e4], gamma=[1.0, 2.0, 3.0]), "cv": 2}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with ProcessPoolExecutor(1, mp_context=get_context(start)) as pool:
+        leaving = Leaving(pool)
+        with pytest.raises(Killed):
+            select(ordinal.fit_svorim, *slow, executor=leaving, **options)
+        left = time.perf_counter()
+        assert leaving.futures[0].result() is None
+        assert time.perf_counter() - left < 5  # the fit would take half a minute
+        assert list(tmp_path.iterdir()) == []
+        options = {"search": GRID, "cv": 2, "refit": False}
+        same(
+            select(ordinal.fit_svorim, X, y, executor=pool, **options),
+            select(ordinal.fit_svorim, X, y, **options),
+        )
+
+
+class Careless:
+    """A pool beside someone who tidies the folder for temporary files."""
+
+    def __init__(self, pool, folder):
+        self._pool, self._folder = pool, folder
+        self.submitted = 0
+
+    def submit(self, call, *arguments):
+        future = self._pool.submit(call, *arguments)
+        self.submitted += 1
+        if self.submitted == 4:
+            wait([future])
+            shutil.rmtree(next(self._folder.iterdir()))
+        return future
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_search_survives_the_loss_of_its_file(monkeypatch, tmp_path, start):
+    options = {"search": GRID, "cv": 4, "refit": False}
+    here = select(ordinal.fit_svorim, X, y, **options)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with ProcessPoolExecutor(1, mp_context=get_context(start)) as pool:
+        careless = Careless(pool, tmp_path)
+        same(select(ordinal.fit_svorim, X, y, executor=careless, **options), here)
+    assert careless.submitted > 8
+
+
 # Nested hold-outs and the store
 
 
@@ -800,10 +873,6 @@ def test_a_failed_test_fit_is_recorded():
     assert result.failures == dict.fromkeys(range(2), "RuntimeError: too many rows")
     assert np.isnan(result.scores["mae"]).all()
     assert result.status.tolist() == ["failed"] * 2
-
-
-class Killed(BaseException):
-    pass
 
 
 class Counting:

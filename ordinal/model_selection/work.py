@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import inspect
 import pickle
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -67,6 +66,12 @@ class Outcome:
         return replace(self, failure=f"scored {self.scores[0]}")
 
 
+class Stop(Protocol):
+    """What fits look at: `threading.Event` and its like."""
+
+    def is_set(self) -> bool: ...
+
+
 @dataclass(eq=False)
 class Work:
     """What all tasks of a search share.
@@ -84,7 +89,7 @@ class Work:
     scorers : tuple of Scorer
     feature_names : tuple of (d,) str, or None
         For the model of all rows.
-    stop : threading.Event or None
+    stop : Stop or None
         Set when the fits in this process are to end.
 
     Properties
@@ -108,7 +113,7 @@ class Work:
     standardize: bool
     scorers: tuple[Scorer, ...]
     feature_names: tuple[str, ...] | None = None
-    stop: threading.Event | None = None
+    stop: Stop | None = None
     _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
 
     @classmethod
