@@ -502,6 +502,25 @@ def test_concurrent_fits_give_the_serial_answer():
         assert list(together) == serial
 
 
+def test_rows_are_computed_together_with_the_same_others_every_time(monkeypatch):
+    """A product of rows rounds otherwise in another shape, so what is missing of K, and
+    what gives way, must not depend on how far threads came in a turn of SMO."""
+    X, y = sample(1000, 5, noise=2.0)
+    asked = []
+    ensure = Gram.ensure
+    monkeypatch.setattr(
+        Gram, "ensure", lambda gram, rows: (asked.append(rows), ensure(gram, rows))
+    )
+    fits = []
+    for n_threads, seconds in [(1, 10.0), (1, 1e-9), (2, 1e-9), (3, 0.01)]:
+        monkeypatch.setattr(Monitor, "SLICE", seconds)
+        asked.clear()
+        model = fit_npsvor(X, y, C1=30.0, cache_mb=1.5, n_threads=n_threads)
+        fits.append(hash((everything(model), *(rows.tobytes() for rows in asked))))
+    assert len(asked) > 20
+    assert len(set(fits)) == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_child_fits_without_hanging():
     X, y = sample(200, 4)

@@ -3,7 +3,8 @@
 A task of the pair SMO kernel is in one of these phases:
 
     RUN, READY         SMO works at it, with the interpreter's lock released
-    WAIT               rows of K are missing, and are computed between two turns
+    WAIT               rows of K are missing, and are computed when no task can go on
+                       without
     NEWTON             a Newton step or pivots of an active set are due, or under way
                        on a thread of the pool
     DONE, LIMIT, STUCK it rests: within tol by its own f, out of steps, or without
@@ -151,8 +152,12 @@ class _Fit:
             while violation is None:
                 self.smo()
                 self.collect()
-                self.fetch_rows()
-                self.start_steps(pool)
+                # where rows of K come and go, the tasks meet first: which rows are
+                # computed in one product, whose rounding depends on its shape, and in
+                # place of which, is then the same whatever the time is and the threads
+                if self.gram.full or not self.at_work():
+                    self.start_steps(pool)
+                    self.fetch_rows()
                 stopped = self.monitor.stop(
                     sum(task.steps for task in self.tasks),
                     max(task.violation for task in self.tasks),
@@ -167,9 +172,13 @@ class _Fit:
     def all_rest(self) -> bool:
         return all(task.phase >= Phase.DONE for task in self.tasks)
 
+    def at_work(self) -> bool:
+        """Whether SMO can go on with some task."""
+        return any(task.phase <= Phase.READY for task in self.tasks)
+
     def smo(self) -> None:
         """A turn of SMO, or of waiting for steps under way."""
-        if any(task.phase <= Phase.READY for task in self.tasks):
+        if self.at_work():
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
             n_threads = max(1, self.n_threads - len(self.under_way))
             advance(self.tasks, self.space, seconds, n_threads)
