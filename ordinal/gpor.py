@@ -50,7 +50,7 @@ from ._model.rules import cost_of_rule, decide
 from ._model.support import support_rows
 from ._model.threshold_model import ThresholdModel
 from ._numerics.lbfgs import Minimum
-from ._numerics.rows import strips
+from ._numerics.rows import strips, times
 from ._solvers import _ordinal_probit
 from .kernels import ARD, LinearARD, Precomputed
 
@@ -154,7 +154,7 @@ class GporModel(ThresholdModel):
             K = np.empty((rows.stop - rows.start, len(self.support)))
             values.tile(rows, slice(None), K)
             mean[rows] = K @ self.coef
-            explained = K @ self.root.T
+            explained = times(K, self.root.T)
             var[rows] = prior[rows] - np.einsum("ij,ij->i", explained, explained)
         # rounding, where the training rows determine f
         return mean, np.maximum(var, 1e-15 * prior)

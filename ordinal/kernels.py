@@ -16,10 +16,13 @@ from ._input.checks import (
     check_positive,
 )
 from ._input.sparse import CSR, frozen
-from ._numerics.rows import inner_products, squared_norms, z_scores
+from ._numerics.rows import inner_products, squared_norms, turns, z_scores
 from ._solvers import _kernel_values
 
 __all__ = ["ARD", "RBF", "Linear", "LinearARD", "Pearson", "Polynomial", "Precomputed"]
+
+
+_EXP, _POWER = 50, 500  # multiplications that take as long
 
 
 def __dir__() -> list[str]:
@@ -70,7 +73,10 @@ class Polynomial:
         object.__setattr__(self, "coef0", check_nonnegative("coef0", self.coef0))
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        return (self.gamma * inner_products(A, B) + self.coef0) ** self.degree
+        out = inner_products(A, B)
+        for rows in turns(len(out), _POWER * out.shape[1]):
+            out[rows] = (self.gamma * out[rows] + self.coef0) ** self.degree
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,9 @@ class RBF:
         object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        out = inner_products(A, B)
-        _kernel_values.rbf(out, squared_norms(A), squared_norms(B), self.gamma, out)
+        out, aa, bb = inner_products(A, B), squared_norms(A), squared_norms(B)
+        for rows in turns(len(out), _EXP * out.shape[1]):
+            _kernel_values.rbf(out[rows], aa[rows], bb, self.gamma, out[rows])
         return out
 
 

@@ -14,7 +14,7 @@ from .._input.sparse import CSR
 from .._input.types import Kernel
 from .._kernel_matrix.choice import check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
-from .._kernel_matrix.tiles import diagonal_of, on_itself, values_of
+from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.memory import physical_memory
@@ -189,10 +189,11 @@ class Evidence:
 
     def _values(self, kernel: Kernel, rows: Any, columns: Any) -> np.ndarray:
         if isinstance(kernel, kernels.Precomputed):
-            K = take(self.X, rows)[:, columns]
-        else:
-            K = values_of(kernel, take(self.X, rows), take(self.X, columns))
-        return np.ascontiguousarray(K, dtype=np.float64)
+            return np.ascontiguousarray(take(self.X, rows)[:, columns])
+        A, B = take(self.X, rows), take(self.X, columns)
+        K = np.empty((len(A), len(B)))
+        Evaluator(kernel, A, B, self.n_threads).fill(K)
+        return K
 
     def _kernel_slopes(
         self, kernel: Kernel, cov: Covariance, posterior: Posterior

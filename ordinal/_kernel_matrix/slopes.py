@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 
 from .._input.types import Kernel
+from .._numerics.rows import strips, take
 from ..kernels import ARD, RBF, LinearARD
+
+_LEARNED = RBF | ARD | LinearARD
 
 
 def gamma_slopes(
@@ -15,20 +18,29 @@ def gamma_slopes(
 
     One entry a gamma; none for a kernel that has none to be learned. O(n m d).
     """
-    if isinstance(kernel, RBF):
-        change = np.log(np.maximum(K, np.finfo(float).tiny))
-        change *= K
-        return np.array([np.vdot(change, G)])
+    out = np.zeros(np.size(kernel.gamma) if isinstance(kernel, _LEARNED) else 0)
     if isinstance(kernel, ARD):
         centre = A.mean(axis=0)  # far from 0, squares would cancel
-        A, B, N = A - centre, B - centre, G * K
+        A, B = A - centre, B - centre
+    for rows in strips(len(K) if out.size else 0):  # so that Ctrl-C has its turn
+        out += _of_rows(kernel, take(A, rows), B, K[rows], G[rows])
+    return out
+
+
+def _of_rows(
+    kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
+) -> np.ndarray:
+    """The part of some rows in `gamma_slopes`."""
+    if isinstance(kernel, ARD):
+        N = G * K
         squares = N.sum(axis=1) @ A**2 + N.sum(axis=0) @ B**2
-        return np.asarray(
-            kernel.gamma * (2 * np.einsum("ij,ij->j", A, N @ B) - squares)
-        )
+        by_gamma = 2 * np.einsum("ij,ij->j", A, N @ B) - squares
+        return np.asarray(kernel.gamma * by_gamma)
     if isinstance(kernel, LinearARD):
         return np.asarray(kernel.gamma * np.einsum("ij,ij->j", A, G @ B))
-    return np.empty(0)
+    change = np.log(np.maximum(K, np.finfo(float).tiny))  # of an RBF kernel
+    change *= K
+    return np.array([np.vdot(change, G)])
 
 
 def diagonal_slopes(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:

@@ -11,6 +11,8 @@ from .._input.types import Index, Matrix
 from .._solvers import _kernel_values
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
+# multiplications of one product of matrices: a tenth of a second of one processor
+_AT_A_TIME = 2_000_000_000
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
@@ -24,6 +26,30 @@ def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
     return (slice(i, min(i + width, n)) for i in range(start, n, width))
 
 
+def turns(n: int, work: int) -> Iterator[slice]:
+    """Slices that cover range(n), between which Ctrl-C has its turn: `work` is that of
+    one of n, in multiplications of a product of matrices."""
+    return strips(n, max(1, _AT_A_TIME // max(1, work)))
+
+
+def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """A @ B, some rows of A at a time. `out`, if given, holds the result; it may be A
+    where B is square."""
+    if out is None:
+        out = np.empty((len(A), B.shape[1]))
+    for rows in turns(len(A), B.size):
+        np.matmul(A[rows], B, out=out[rows])
+    return out
+
+
+def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A' B, as a sum over some rows of both at a time."""
+    out = np.zeros((A.shape[1], B.shape[1]))
+    for rows in turns(len(A), out.size):
+        out += A[rows].T @ B[rows]
+    return out
+
+
 def inner_products(
     A: ArrayLike | CSR, B: ArrayLike | CSR, out: np.ndarray | None = None
 ) -> np.ndarray:
@@ -33,7 +59,7 @@ def inner_products(
         if isinstance(B, CSR):
             return np.ascontiguousarray(inner_products(B, A).T)
         A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
-        return np.matmul(A, B.T, out=out)
+        return times(A, B.T, out)
     B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
         raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")
