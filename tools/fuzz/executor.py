@@ -1,5 +1,6 @@
 """Calls made in a process of their own, which may crash or hang."""
 
+import contextlib
 import json
 import os
 import select
@@ -51,7 +52,8 @@ class Executor:
             self._child.kill()
             self._child.wait()
             assert self._child.stdin is not None
-            self._child.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # what it had not read yet
+                self._child.stdin.close()
             os.close(self._answers)
             self._errors.close()
             self._child = None

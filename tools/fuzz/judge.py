@@ -1,9 +1,10 @@
 """One call, and whether what became of it is allowed.
 
 Failures are exceptions other than those of `call.ALLOWED` and of the package, NaN in
-what is returned or in what a returned model predicts, warnings that are not the
-package's own, messages that are empty or longer than 500 characters, exceptions that
-nobody could catch, and a changed treatment of floating point errors.
+what is returned for finite arguments or in what a returned model predicts, unless the
+docstring says "nan if", warnings that are not the package's own, messages that are
+empty or longer than 500 characters, exceptions that nobody could catch, and a changed
+treatment of floating point errors.
 """
 
 import functools
@@ -47,7 +48,11 @@ def judge(call: Call) -> Outcome:
         warnings.simplefilter("always")
         try:
             result = function(*positional, **named)
-            outcome = _of_result(call, result)
+            promised = "nan if" in (function.__doc__ or "")
+            said = "" if promised else complaint(given, result)
+            outcome = (
+                Outcome("nan", True, said, call.function) if said else Outcome("ok")
+            )
         except Exception as error:
             outcome = _of_exception(error)
     sys.unraisablehook = sys.__unraisablehook__
@@ -70,11 +75,6 @@ def judge(call: Call) -> Outcome:
     return outcome
 
 
-def _of_result(call: Call, result: Any) -> Outcome:
-    said = complaint(result)
-    return Outcome("nan", True, said, call.function) if said else Outcome("ok")
-
-
 def _of_exception(error: Exception) -> Outcome:
     where, raised_by_us = place(error.__traceback__)
     name, message = type(error).__name__, str(error)
@@ -83,7 +83,8 @@ def _of_exception(error: Exception) -> Outcome:
     if not isinstance(error, (*ALLOWED, ordinal.OrdinalError)):
         lines = "".join(traceback.format_exception(error))
         return Outcome(name, True, lines[-3000:], where)
-    if len(message) > _LONGEST:
+    # A path is the caller's, and Python's own errors name it whole.
+    if len(message) > _LONGEST and not getattr(error, "filename", None):
         said = f"{name} of {len(message)} characters: {message[:300]}..."
         return Outcome("long message", True, said, where)
     if not message:

@@ -14,14 +14,25 @@ _MAY_BE_NAN = {
 }  # fmt: skip
 
 
-def complaint(result: Any) -> str:
-    """What is wrong with a result, or ""."""
+def complaint(given: dict[str, Any], result: Any) -> str:
+    """What is wrong with the result of a call with these arguments, or ""."""
     if isinstance(result, Generator):
         result = next(result, None)
-    said = _nan_in(result, type(result).__name__)
-    if not said and isinstance(result, ordinal.Model):
-        said = _of_model(result)
-    return said
+    if isinstance(result, ordinal.Model):
+        return _nan_in(result, type(result).__name__) or _of_model(result, given)
+    if all(map(_is_finite, given.values())):
+        return _nan_in(result, type(result).__name__)
+    return ""
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether an argument holds no NaN or infinity, as far as one can see."""
+    if hasattr(value, "tocsr") or hasattr(value, "indptr"):
+        value = getattr(value, "data", 0.0)
+    try:
+        return bool(np.isfinite(np.asarray(value)).all())
+    except Exception:  # an object of any kind
+        return True
 
 
 def _nan_in(value: Any, name: str) -> str:
@@ -40,20 +51,25 @@ def _nan_in(value: Any, name: str) -> str:
     return next(filter(None, (_nan_in(v, k) for k, v in parts)), "")
 
 
-def _of_model(model: Any) -> str:
-    """What is wrong with predictions of rows of moderate size."""
+def _of_model(model: Any, given: dict[str, Any]) -> str:
+    """What is wrong with predictions of rows of moderate size, or of those that were
+    fitted."""
     if model.n_features > 1000:
         return ""
     X = np.random.default_rng(0).normal(size=(5, model.n_features))
     for name in ("predict", "decision_function", "predict_latent", "predict_proba"):
-        method = getattr(model, name, None)
-        if method is None:
-            continue
-        try:
-            result = method(X)
-        except (ValueError, TypeError):  # a model of a given kernel, or without a link
-            continue
-        said = _nan_in(result, f"{name}()")
-        if said:
-            return said
+        for rows in (X, given.get("X")):
+            said = _of_prediction(model, name, rows)
+            if said:
+                return said
     return ""
+
+
+def _of_prediction(model: Any, name: str, rows: Any) -> str:
+    if not hasattr(model, name):
+        return ""
+    try:
+        result = getattr(model, name)(rows)
+    except (ValueError, TypeError, MemoryError):
+        return ""  # a model of a given kernel, or without a link
+    return _nan_in(result, f"{name}()")

@@ -1,18 +1,24 @@
 """Names in the source text of calls: plain data, fitted models, and odd objects.
 
-Everything here is made again the same in every process.
+Everything here is made again the same in every process. Sources take all the names of
+this module, those of the imports as well.
 """
 
+# ruff: noqa: F401
 import datetime
 import decimal
 import fractions
 import functools
+import itertools
 import pathlib
 import tempfile
+import types
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 import ordinal
 from ordinal import (
@@ -24,35 +30,6 @@ from ordinal import (
     plot,
     preprocessing,
 )
-
-__all__ = [
-    "Foreign",
-    "Odd",
-    "comparison",
-    "cost",
-    "datasets",
-    "datetime",
-    "decimal",
-    "fit",
-    "fractions",
-    "functools",
-    "kernels",
-    "metrics",
-    "model_selection",
-    "nesting",
-    "np",
-    "ordinal",
-    "pathlib",
-    "plot",
-    "preprocessing",
-    "proba",
-    "ranks",
-    "rows",
-    "selection",
-    "standardized",
-    "stored",
-    "weights",
-]
 
 
 class Foreign(Exception):
@@ -143,3 +120,129 @@ def stored() -> str:
     path = pathlib.Path(folder).absolute() / "model.npz"
     fit("svorim").save(path)
     return str(path)
+
+
+def gram() -> np.ndarray:
+    """(24, 24) the kernel matrix of the plain rows."""
+    return kernels.RBF(0.3)(rows(), rows())
+
+
+def either(way: Callable[[], Any], instead: Any) -> Any:
+    """What `way` makes; where numpy or scipy refuse to make it, the plain array."""
+    try:
+        return way()
+    except Exception:
+        return instead
+
+
+def put(a: np.ndarray, value: Any) -> np.ndarray:
+    """A copy with this value in the middle."""
+    a = np.array(a)
+    a.flat[a.size // 2] = value
+    return a
+
+
+def unwritable(a: np.ndarray) -> np.ndarray:
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def unaligned(a: np.ndarray) -> np.ndarray:
+    """A copy that begins one byte past where its numbers should."""
+    buffer = np.zeros(a.nbytes + 1, dtype=np.uint8)
+    buffer[1:] = np.frombuffer(a.tobytes(), dtype=np.uint8)
+    return buffer[1:].view(a.dtype).reshape(a.shape)
+
+
+def all_the_same(a: np.ndarray) -> np.ndarray:
+    """An array of this shape that is one number in memory."""
+    return np.lib.stride_tricks.as_strided(a, strides=(0,) * a.ndim)
+
+
+def as_records(a: np.ndarray) -> np.ndarray:
+    """(n,) structured, a field a column."""
+    return np.rec.fromarrays(np.atleast_2d(a.T))
+
+
+class Subclass(np.ndarray):
+    """An array whose comparisons and sums are its own affair."""
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.note = getattr(obj, "note", None)
+
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
+        return np.nan
+
+    def __len__(self) -> int:
+        return 7
+
+
+class Changing:
+    """Another array each time it is asked for: one more row, or NaN, or text."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self._turns = itertools.cycle(
+            [a, a[:-1], a * np.nan, a.astype(str), np.concatenate([a, a])]
+        )
+        self.shape, self.dtype, self.ndim = a.shape, a.dtype, a.ndim
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.asarray(next(self._turns), dtype)
+
+
+class Interfaced:
+    """An array that is shown by its memory alone."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self._a = np.ascontiguousarray(a)
+        self.__array_interface__ = self._a.__array_interface__
+
+
+def csr(
+    a: np.ndarray,
+    *,
+    rows: int | None = None,
+    columns: int | None = None,
+    first: int | None = None,
+    last: int | None = None,
+    pointer: int | None = None,
+    value: float | None = None,
+    index_type: str = "i4",
+    data_type: str = "f8",
+    unsorted: bool = False,
+    twice: bool = False,
+    short: bool = False,
+) -> Any:
+    """A CSR matrix with mistakes that scipy did not look for, in an object that has no
+    more than the attributes of one."""
+    a = np.atleast_2d(a)
+    matrix = sparse.csr_array(a)
+    indices, indptr = matrix.indices.astype("i8"), matrix.indptr.astype("i8")
+    data = matrix.data.copy()
+    if first is not None:
+        indices[:1] = first
+    if last is not None:
+        indptr[-1] = last
+    if pointer is not None:
+        indptr[len(indptr) // 2] = pointer
+    if value is not None:
+        data[:1] = value
+    if unsorted:
+        indices, data = indices[::-1], data[::-1]
+    if twice:
+        indices[:] = 0
+    if short:
+        indices = indices[:-1]
+    shape = (
+        a.shape[0] if rows is None else rows,
+        a.shape[1] if columns is None else columns,
+    )
+    return types.SimpleNamespace(
+        format="csr", shape=shape, ndim=2, nnz=len(data), dtype=np.dtype(data_type),
+        data=data.astype(data_type), indices=indices.astype(index_type),
+        indptr=indptr.astype(index_type),
+    )  # fmt: skip

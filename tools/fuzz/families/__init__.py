@@ -3,5 +3,9 @@
 from call import Family
 
 from .arguments import Arguments
+from .arrays import Arrays
+from .frames import Frames
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (Arguments(),)}
+_ALL: tuple[Family, ...] = (Arguments(), Arrays(), Frames())
+
+FAMILIES = {family.name: family for family in _ALL}
