@@ -1,5 +1,6 @@
 """The fuzzer knows every public callable, and sees what it is there to see."""
 
+import ast
 import importlib
 import random
 import sys
@@ -30,6 +31,16 @@ def test_every_public_callable_works_with_its_plain_arguments(fuzz):
         call = callable.call(random.Random(0), share=0.0)
         outcome = judge(call)
         assert outcome.kind == "ok", f"{call.source}\n{outcome.detail}"
+
+
+def test_families_draw_programs_from_the_seed_alone(fuzz):
+    families, drawn = fuzz("families").FAMILIES, fuzz("call").drawn
+    for family in families.values():
+        scripts = [drawn(family, 7, i).script for i in range(200)]
+        assert scripts == [drawn(family, 7, i).script for i in range(200)]
+        assert len(set(scripts)) > 100
+        for script in scripts:
+            ast.parse(script)
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,13 @@ in call.py.
 """
 
 import argparse
-import random
 import sys
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from call import Call, Family, Outcome
+from call import Call, Family, Outcome, drawn
 from executor import Executor
 from families import FAMILIES
 from shrink import shrink
@@ -51,10 +50,6 @@ class Report:
             self.counts[outcome.key] += 1
         elif outcome.incidental:
             self.incidental[outcome.kind, outcome.place, outcome.detail[:120]] += 1
-
-
-def drawn(family: Family, seed: int, number: int) -> Call:
-    return family.draw(random.Random(f"{seed}/{family.name}/{number}"))
 
 
 def run(family: Family, args: argparse.Namespace, seconds: float | None) -> Report:

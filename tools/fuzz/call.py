@@ -70,9 +70,22 @@ class Outcome:
 
 
 class Family(Protocol):
-    """A kind of calls. `draw` must depend on `rng` alone, so that the number of a call
-    and the seed are enough to make it again."""
+    """A kind of calls.
+
+    A new family is a module of `families/` with a class like this, and its name in
+    `families/__init__.py`. Names that its sources need come from a module of their own,
+    which begins with `from subjects import *` and which `Call.prelude` imports from.
+    Such a function may look at what the package promises beyond `judge`, and raise an
+    exception of its own where that is broken: any that is not in ALLOWED is a failure.
+    """
 
     name: str
 
-    def draw(self, rng: random.Random) -> Call: ...
+    def draw(self, rng: random.Random) -> Call:
+        """A call that depends on `rng` alone, so that a seed and a number say which."""
+        ...
+
+
+def drawn(family: Family, seed: int, number: int) -> Call:
+    """The call of this number."""
+    return family.draw(random.Random(f"{seed}/{family.name}/{number}"))

@@ -86,7 +86,7 @@ def _of_exception(error: Exception) -> Outcome:
     # A path is the caller's, and Python's own errors name it whole.
     if len(message) > _LONGEST and not getattr(error, "filename", None):
         said = f"{name} of {len(message)} characters: {message[:300]}..."
-        return Outcome("long message", True, said, where)
+        return Outcome("long message", True, said, where or message[:60])
     if not message:
         return Outcome("empty message", not isinstance(error, MemoryError), name, where)
     return Outcome(name, False, message, where, incidental=not raised_by_us)

@@ -4,8 +4,9 @@ from call import Family
 
 from .arguments import Arguments
 from .arrays import Arrays
+from .command import Command
 from .frames import Frames
 
-_ALL: tuple[Family, ...] = (Arguments(), Arrays(), Frames())
+_ALL: tuple[Family, ...] = (Arguments(), Arrays(), Frames(), Command())
 
 FAMILIES = {family.name: family for family in _ALL}

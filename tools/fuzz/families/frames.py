@@ -138,7 +138,7 @@ class Frames:
         if rng.random() < 0.7:  # a model that remembers the names of columns
             call = replace(call, function=call.function.replace("fit('", "framed('"))
             if "fit_xofm" in call.function or "'xofm'" in call.function:
-                words = call.function.replace("'xofm'", "'xofm', categorical=['c']")
+                words = call.function.replace("'xofm'", "'xofm', categorical=('c',)")
                 call = replace(call, function=words) if rng.random() < 0.4 else call
         given, places = dict(call.arguments), _places(chosen)
         for name in places:
