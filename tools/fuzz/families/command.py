@@ -27,14 +27,17 @@ WORDS = [
 
 # Sources of tables. In the second list {} is the source of one.
 TABLES = [
-    "table()", "table(header='')", "table(labels='low,mid,high')", "table(6)", "table(1)",
-    "table(header='a,b,c', labels='')", "table(header='', labels='')", "table(header='a,a,b,grade')", "table(header='a,b,,')",
+    "table()", "table(header='')", "table(labels='low,mid,high')", "table(6)",
+    "table(1)",
+    "table(header='a,b,c', labels='')", "table(header='', labels='')",
+    "table(header='a,a,b,grade')", "table(header='a,b,,')",
 ]  # fmt: skip
 WAYS = [
     "{}[:0]", "{}[:20]", "{}[:-7]", "{}[40:]", "{}.replace(b',', b';')", "{} * 2",
     "{}.replace(b',', b'\\t')", "{}.replace(b'\\n', b'\\r\\n')",
     "b'\\xef\\xbb\\xbf' + {}",
-    "{}.replace(b'\\n', b'\\r')", "{}.decode('latin1').encode('utf-16')", "gzip.compress({})",
+    "{}.replace(b'\\n', b'\\r')", "{}.decode('latin1').encode('utf-16')",
+    "gzip.compress({})",
     "gzip.compress({})[:-9]", "b'\\x1f\\x8b' + {}", "{}.replace(b'0.1', b'nan')",
     "{}.replace(b'0.1', b'')", "{}.replace(b'0.1', b'1e999')", "{} + b'1,2'",
     "{}.replace(b'0.1', b'1e155')", "{}.replace(b'0.', b'9e307')", "{} + b'\\n\\n\\n'",
