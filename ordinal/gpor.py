@@ -24,7 +24,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -45,9 +45,10 @@ from ._kernel_matrix.choice import takes_missing
 from ._kernel_matrix.tiles import Evaluator, diagonal_of
 from ._model.convergence import Status
 from ._model.entry import Callback, Entry, enter
+from ._model.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from ._model.model import read_for
 from ._model.rules import cost_of_rule, decide
-from ._model.support import support_rows
+from ._model.support import finite_scores, support_rows
 from ._model.threshold_model import ThresholdModel
 from ._numerics.lbfgs import Minimum
 from ._numerics.rows import strips, times
@@ -101,9 +102,10 @@ class GporModel(ThresholdModel):
     """
 
     inference: Literal["ep", "laplace"]
-    root: np.ndarray
-    noise: float
-    log_evidence: float
+    root: Annotated[np.ndarray, Array("f8", "m m"), FINITE]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
+    noise: Annotated[float, FINITE, POSITIVE]
+    log_evidence: Annotated[float, NOT_NAN]
 
     def relevance(self) -> np.ndarray:
         """The kernel's weight gamma of every feature, (d,), in 1 / (its unit)^2.
@@ -153,8 +155,9 @@ class GporModel(ThresholdModel):
         for rows in strips(len(X), _ROWS):
             K = np.empty((rows.stop - rows.start, len(self.support)))
             values.tile(rows, slice(None), K)
-            mean[rows] = K @ self.coef
-            explained = times(K, self.root.T)
+            with np.errstate(over="ignore", invalid="ignore"):  # seen by the checks
+                mean[rows] = finite_scores(K @ self.coef)
+                explained = finite_scores(times(K, self.root.T))
             var[rows] = prior[rows] - np.einsum("ij,ij->i", explained, explained)
         # rounding, where the training rows determine f
         return mean, np.maximum(var, 1e-15 * prior)
@@ -178,10 +181,12 @@ class GporModel(ThresholdModel):
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
         has = np.flatnonzero(edges[1:] > edges[:-1])
         b = self.thresholds[has[:-1]]
-        width = np.concatenate([[np.inf], np.diff(b), [np.inf]])
         part = np.empty((len(mean), has.size))
-        v = var + self.noise**2
+        with np.errstate(over="ignore"):  # seen by the check
+            width = np.concatenate([[np.inf], np.diff(b), [np.inf]])
+            v = var + np.square(self.noise)
         _ordinal_probit.log_probability(mean, v, b, width, part, 1)
+        finite_scores(part.max(axis=1))
         out = np.full((len(mean), r), -np.inf)
         out[:, has] = part
         return out
@@ -260,16 +265,6 @@ class GporModel(ThresholdModel):
         table = cost_of_rule(rule, rules, cost, None, self.classes.size)
         P = self.predict_proba(X, diagonal=diagonal)
         return np.asarray(self.classes[decide(P, rule, table)])
-
-    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        return {"coef": (m,), "root": (m, m), "thresholds": (r - 1,)}
-
-    def _check_values(self) -> None:
-        edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
-        if not (edges[1:] >= edges[:-1]).all() or not np.isfinite(edges).any():
-            raise ValueError("thresholds must increase, and some be finite")
-        if not 0 < self.noise < np.inf:
-            raise ValueError("noise must be positive")
 
 
 def fit_gpor(

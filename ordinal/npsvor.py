@@ -32,7 +32,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, Unpack, get_args
+from typing import Annotated, Any, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
@@ -72,11 +72,18 @@ from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.convergence import Convergence, Status
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
-from ._model.links import SoftmaxLink, check_link, require_link
+from ._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
+from ._model.links import SoftmaxLink, require_link
 from ._model.monitor import Monitor
 from ._model.registry import register_path
 from ._model.rules import predicted
-from ._model.support import KernelModel, decision, decisions, support_rows
+from ._model.support import (
+    KernelModel,
+    decision,
+    decisions,
+    finite_scores,
+    support_rows,
+)
 
 __all__ = ["NpsvorModel", "fit_npsvor", "fit_npsvor_path"]
 
@@ -120,11 +127,12 @@ class NpsvorModel(KernelModel):
         Its `parts` are those of the ranks of `classes`.
     """
 
-    intercept: np.ndarray
-    norms: np.ndarray
+    coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
+    intercept: Annotated[np.ndarray, Array("f8", "r"), finite_or(np.inf)]
+    norms: Annotated[np.ndarray, Array("f8", "r"), FINITE, POSITIVE]
     normalize: bool
-    cost: np.ndarray | None
-    link: SoftmaxLink | None
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+    link: Annotated[SoftmaxLink, SHARED] | None
     link_type = SoftmaxLink
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -160,8 +168,12 @@ class NpsvorModel(KernelModel):
         """The distances from sums over the support rows, a column a present rank."""
         f = np.full((len(sums), self.intercept.size), np.inf)
         present = np.isfinite(self.intercept)
-        f[:, present] = sums + self.intercept[present]
-        return np.asarray(f / self.norms) if self.normalize else f
+        with np.errstate(over="ignore"):  # seen by the check
+            known = sums + self.intercept[present]
+            if self.normalize:
+                known /= self.norms[present]
+        f[:, present] = finite_scores(known)
+        return f
 
     def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:
         """What a link takes, for that of any model."""
@@ -228,11 +240,12 @@ class NpsvorModel(KernelModel):
         """`predict` of rows at the distances f, by the nearest hyperplane."""
         return np.asarray(self.classes[np.abs(f).argmin(axis=1)])
 
-    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        return {"coef": (m, r), "intercept": (r,), "norms": (r,), "cost": (r, r)}
-
     def _check_values(self) -> None:
-        check_link(self.link, self.classes.size, "a rank")
+        if self.cost is not None:
+            check_cost(self.cost, self.classes.size)
+        present = np.isfinite(self.intercept)
+        if self.link and not np.array_equal(np.isfinite(self.link.offsets), present):
+            raise ValueError("the link must know the ranks that have hyperplanes")
 
 
 def fit_npsvor(

@@ -1,7 +1,7 @@
 """What happens to a table before a fit: scaling, missing entries, bins of a target."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ._input.sparse import CSR, frozen
 from ._input.types import ArrayLike, MatrixLike
 from ._input.weights import sample_weights
 from ._model.convergence import Convergence, ConvergenceWarning, warn
+from ._model.fields import FINITE, INCREASING, POSITIVE, Array, Length
 from ._model.files import Storable
 from ._model.model import Model
 from ._numerics.imputation import low_rank
@@ -56,23 +57,13 @@ class Standardizer(Storable):
     array([[3., 0.]])
     """
 
-    mean: np.ndarray
-    scale: np.ndarray
-    feature_names: tuple[str, ...] | None = None
+    mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None = None
 
     def _check(self) -> None:
-        if not (
-            self.mean.ndim == 1
-            and self.mean.size > 0
-            and self.scale.shape == self.mean.shape
-            and self.mean.dtype == self.scale.dtype == np.float64
-            and np.isfinite(self.mean).all()
-            and np.isfinite(self.scale).all()
-            and (self.scale > 0).all()
-        ):
-            raise ValueError("mean and scale must be finite vectors, and scale > 0")
-        if self.feature_names is not None and len(self.feature_names) != self.mean.size:
-            raise ValueError("feature_names and mean differ in their width")
+        if not self.mean.size:
+            raise ValueError("mean must not be empty")
 
     @classmethod
     def fit(
@@ -169,6 +160,10 @@ class StandardizedModel(Model):
     def _check(self) -> None:
         if not hasattr(self.model, "predict"):
             raise ValueError(f"a {type(self.model).__name__} does not predict")
+        if isinstance(self.model, Model) and self.model.n_features != self.n_features:
+            raise ValueError(
+                "standardizer and model differ in their number of features"
+            )
 
     def _summary(self) -> dict[str, str]:
         lines = {"model": type(self.model).__name__}
@@ -235,7 +230,7 @@ class Binning(Storable):
     array([1, 1, 2, 3])
     """
 
-    edges: np.ndarray
+    edges: Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
 
     def __post_init__(self) -> None:
         edges = as_real_array(self.edges, "edges")

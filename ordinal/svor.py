@@ -41,7 +41,7 @@ from __future__ import annotations  # numpy.random is slow to import
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 
@@ -68,6 +68,7 @@ from ._input.types import (
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.fields import FINITE, POSITIVE, Array
 from ._model.monitor import Monitor
 from ._model.registry import register_path
 from ._model.support import decisions, support_rows
@@ -117,17 +118,13 @@ class SvorModel(ScoreModel):
     """
 
     method: _Method
-    dual: np.ndarray
-    C: float
-    cost: np.ndarray | None
+    dual: Annotated[np.ndarray, Array("f8", "m r-1"), FINITE]
+    C: Annotated[float, FINITE, POSITIVE]
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
 
-    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        return {
-            "coef": (m,),
-            "dual": (m, r - 1),
-            "thresholds": (r - 1,),
-            "cost": (r, r),
-        }
+    def _check_values(self) -> None:
+        if self.cost is not None:
+            check_cost(self.cost, self.classes.size)
 
 
 def fit_svorim(

@@ -46,7 +46,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -68,6 +68,7 @@ from ._input.types import (
 from ._kernel_matrix.tiles import Evaluator
 from ._model.calibration import calibrate
 from ._model.entry import Callback, enter_with_kernel
+from ._model.fields import FINITE, POSITIVE
 from ._model.monitor import Monitor
 from ._model.support import support_rows
 from ._model.threshold_model import ScoreModel, warn_of
@@ -108,12 +109,9 @@ class TlsSvorModel(ScoreModel):
         Its `primal` is psi; there is no dual.
     """
 
-    C: float
-    u: float
-    eta: float
-
-    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        return {"coef": (m,), "thresholds": (r - 1,)}
+    C: Annotated[float, FINITE, POSITIVE]
+    u: Annotated[float, POSITIVE]
+    eta: Annotated[float, FINITE, POSITIVE]
 
 
 def fit_tlssvor(

@@ -39,7 +39,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -56,9 +56,21 @@ from ._input.sparse import frozen
 from ._input.types import ArrayLike, Labels, MatrixLike, Rng
 from ._model.convergence import Convergence
 from ._model.entry import Callback, Entry, enter
+from ._model.fields import (
+    DISTINCT,
+    FINITE,
+    INCREASING,
+    LABELS,
+    POSITIVE,
+    RISING,
+    Array,
+    Length,
+    Rule,
+)
 from ._model.folds import held_out_size, hold_out
 from ._model.model import Model, read_for
 from ._model.rules import cost_of_rule, decide
+from ._model.support import finite_scores
 from ._numerics.threads import resolve_n_threads
 from ._pieces.explanations import Explained, Interaction, Named, ScoreFunction
 from ._pieces.held_out import HeldOutMonitor
@@ -86,6 +98,10 @@ _SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
     "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
 }
+
+_Knots: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
+_Categories: TypeAlias = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
+_SIGNS = Rule("be -1, 0 or 1", lambda a: np.abs(a) <= 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -123,19 +139,19 @@ class XofmModel(Model):
         `primal` is the value of (P), `violation` its largest slope (see `tol`).
     """
 
-    u: np.ndarray
-    V: np.ndarray
-    first: np.ndarray
-    breakpoints: tuple[np.ndarray, ...]
-    categories: tuple[np.ndarray | None, ...]
-    feature_names: tuple[str, ...] | None
-    monotone: np.ndarray
-    tau: float
-    scores: np.ndarray
-    mass: np.ndarray
-    start: np.ndarray
-    centre: np.ndarray
-    classes: np.ndarray
+    u: Annotated[np.ndarray, Array("f8", "P"), FINITE]
+    V: Annotated[np.ndarray, Array("f8", "P k"), FINITE]
+    first: Annotated[np.ndarray, Array("i4", "d+1")]
+    breakpoints: Annotated[tuple[_Knots, ...], Length("d")]
+    categories: Annotated[tuple[_Categories | None, ...], Length("d")]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    monotone: Annotated[np.ndarray, Array("i1", "d"), _SIGNS]
+    tau: Annotated[float, FINITE, POSITIVE]
+    scores: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    mass: Annotated[np.ndarray, Array("f8", "m"), FINITE, POSITIVE]
+    start: Annotated[np.ndarray, Array("i8", "r+1"), RISING]
+    centre: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     convergence: Convergence
 
     @property
@@ -185,7 +201,7 @@ class XofmModel(Model):
         """
         node, share = self._rows(X)
         table = self._layout.table(packed(self.u, self.V))
-        return scores(node, share, table, resolve_n_threads(None))[0]
+        return finite_scores(scores(node, share, table, resolve_n_threads(None))[0])
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:
         """The labels [L, R] between which each row lies, by Definition 4.
@@ -286,8 +302,10 @@ class XofmModel(Model):
         for h, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
             mass = np.append(0.0, self.mass[a:b])
             total[h] = mass[-1]
-            below[:, h] = mass[np.searchsorted(self.scores[a:b], U - tau)]
-            far = np.searchsorted(self.scores[a:b], U + tau, side="right")
+            with np.errstate(over="ignore"):  # infinity has its place among scores
+                low, high = U - tau, U + tau
+            below[:, h] = mass[np.searchsorted(self.scores[a:b], low)]
+            far = np.searchsorted(self.scores[a:b], high, side="right")
             above[:, h] = total[h] - mass[far]
         lower = np.cumsum(below, axis=1) - below
         higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
@@ -375,26 +393,34 @@ class XofmModel(Model):
         return self._explained.contributions(*self._rows(X))
 
     def _check(self) -> None:
-        d, r, P = self.n_features, self.classes.size, self.u.size
-        shapes = {
-            "V": (P, self.V.shape[-1]), "first": (d + 1,), "monotone": (d,),
-            "scores": (int(self.start[-1]),), "mass": (int(self.start[-1]),),
-            "start": (r + 1,), "centre": (d,), "u": (P,),
-        }  # fmt: skip
-        for name, shape in shapes.items():
-            values = getattr(self, name)
-            if values.shape != shape or values.dtype.kind not in "if":
-                raise ValueError(f"{name} must have shape {shape}, of numbers")
-        if self.classes.ndim != 1:
-            raise ValueError("classes must be a vector")
-        if not len(self.breakpoints) == len(self.categories) == d:
-            raise ValueError("breakpoints and categories: one a feature")
-        if any(at.ndim != 1 or at.dtype != np.float64 for at in self.breakpoints):
-            raise ValueError("breakpoints must be vectors of float64")
-        if not np.array_equal(self._layout.first, self.first) or self.first[-1] != P:
+        for at, labels in zip(self.breakpoints, self.categories, strict=True):
+            if (at.size > 0) is not (labels is None):
+                raise ValueError("breakpoints are for the features of numbers")
+            if at.size and not np.isfinite(at[-1] - at[0]):
+                raise ValueError("breakpoints must not span more than double can hold")
+        layout = self._layout
+        if (
+            not np.array_equal(layout.first, self.first)
+            or layout.n_pieces != self.u.size
+        ):
             raise ValueError("first must count the pieces")
-        if np.any(np.diff(self.start) < 0) or self.start[0] != 0:
-            raise ValueError("start must not fall")
+        start, m = self.start, self.scores.size
+        if start[0] != 0 or start[-1] != m or np.count_nonzero(np.diff(start)) < 2:
+            raise ValueError("start must divide the scores among two ranks or more")
+        next_rank = np.isin(np.arange(1, m), start)
+        for name in ("scores", "mass"):
+            if not (next_rank | (np.diff(getattr(self, name)) >= 0)).all():
+                raise ValueError(f"{name} must not fall within a rank")
+        most = np.maximum.reduceat(
+            np.abs(layout.table(packed(self.u, self.V))[:-1]), layout.node[:-1]
+        ).sum(axis=0)
+        with np.errstate(over="ignore"):  # seen by the check
+            largest = most[0] + np.abs(self.centre).sum() + np.square(most[1:]).sum()
+            if not np.isfinite(4 * largest):  # above all that a row can score
+                raise ValueError("u, V and centre make scores beyond double")
+        # each row weighs at most 1, which keeps all sums finite
+        if (self.mass > 1 + np.arange(m) - np.repeat(start[:-1], np.diff(start))).any():
+            raise ValueError("mass must be at most the number of rows")
 
 
 def fit_xofm(
@@ -600,7 +626,7 @@ def _model(
         tau=float(loss.tau),
         scores=frozen(U[order]),
         mass=frozen(np.concatenate(mass)),
-        start=frozen(start),
+        start=frozen(start.astype(np.int64)),
         centre=frozen(centre.copy()),
         classes=problem.classes,
         convergence=entry.monitor.record(

@@ -1,12 +1,14 @@
 """Models through files and pickles, and files that someone has edited."""
 
 import dataclasses
+import json
 import pickle
 
 import numpy as np
 from numpy.testing import assert_array_equal
 
 import ordinal
+from ordinal._model.archive import checksum
 
 
 def assert_same_fields(a, b):
@@ -38,21 +40,35 @@ def copies(model, folder):
 def load_edited(model, folder, edits):
     """Save the model, change members of the file by the functions `edits`, load it.
 
-    A member is named "header", which is then given as text, or as a field.
+    A member is named "header", which is then given as text, or as a field. The checksum
+    is computed anew.
     """
     path = folder / "model.npz"
     model.save(path)
-    with np.load(path) as members:
-        arrays = dict(members)
+    header, arrays = members_of(path)
     for name, edit in edits.items():
         if name == "header":
-            text = edit(arrays[name].tobytes().decode())
-            arrays[name] = np.frombuffer(text.encode(), np.uint8)
+            header = json.loads(edit(json.dumps(header)))
         else:
             assert f"model.{name}" in arrays
             arrays[f"model.{name}"] = edit(arrays[f"model.{name}"])
-    np.savez(path, **arrays)
+    write_members(path, header, arrays)
     return ordinal.load(path)
+
+
+def members_of(path):
+    """The header of a model file, and its arrays by name."""
+    with np.load(path) as members:
+        arrays = dict(members)
+    return json.loads(arrays.pop("header").tobytes()), arrays
+
+
+def write_members(path, header, arrays):
+    """A model file of these, with the checksum that belongs to them."""
+    sealed = header | {"checksum": checksum(header["model"], arrays)}
+    as_bytes = np.frombuffer(json.dumps(sealed).encode("ascii"), np.uint8)
+    with open(path, "wb") as file:
+        np.savez(file, header=as_bytes, **arrays)
 
 
 def replaced_once(old, new):

@@ -1,9 +1,11 @@
 """The models of every `fit_*` as values: frozen, copied, saved, loaded, shown."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
 import pickle
+import typing
 import zipfile
 
 import numpy as np
@@ -16,6 +18,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
+from ordinal._model.fields import Array, check_fields
 
 NAMES = np.array(["low", "mid", "top"])
 FORMS = ["dense", "strings", "csr", "precomputed", "polynomial", "probability"]
@@ -104,6 +107,26 @@ def test_the_same_model_gives_the_same_file(method, tmp_path):
 
 # Files that somebody has changed
 
+LARGEST = np.finfo(np.float64).max
+
+
+def fields_of(model):
+    return {f.name: getattr(model, f.name) for f in dataclasses.fields(model)}
+
+
+def declared(cls):
+    """What is said of the fields of a class beside their types."""
+    for hint in typing.get_type_hints(cls, include_extras=True).values():
+        for alternative in (hint, *typing.get_args(hint)):
+            yield from getattr(alternative, "__metadata__", ())
+
+
+def put(a, value, at=0):
+    """A copy with one entry replaced."""
+    a = a.copy()
+    a.ravel()[at] = value
+    return a
+
 
 def arrays_of(model, folder):
     """The arrays of the model's file, by name."""
@@ -143,6 +166,61 @@ def test_arrays_of_strings_are_refused_where_numbers_belong(method, form, tmp_pa
                 load_edited(model, tmp_path, {name: lambda a: a.astype(np.str_)})
 
 
+@every_form
+def test_fields_are_as_declared(method, form):
+    model, _, _ = example(method, form)
+    check_fields(type(model), fields_of(model))
+    sizes = [size for size in declared(type(model)) if isinstance(size, Array)]
+    assert sizes  # there is something to be held against
+
+
+NO_MODEL = {
+    "nan": lambda a: put(a, np.nan),
+    "inf": lambda a: put(a, np.inf, at=a.size // 2),
+    "minus inf": lambda a: put(a, -np.inf, at=a.size // 2),
+}
+
+
+@pytest.mark.parametrize("edit", NO_MODEL)
+@every_form
+def test_numbers_that_are_not_finite_are_refused(method, form, edit, tmp_path):
+    model, _, _ = example(method, form)
+    for name, a in arrays_of(model, tmp_path).items():
+        absent = edit == "inf" and name in ("intercept", "thresholds", "link.offsets")
+        if a.dtype.kind == "f" and a.size > 2 and not absent:
+            with pytest.raises(ValueError, match="is not an ordinal model file"):
+                load_edited(model, tmp_path, {name: NO_MODEL[edit]})
+
+
+HUGE = {
+    "largest": lambda a: np.where(np.isfinite(a), LARGEST * np.sign(a), a),
+    "large": lambda a: a * 1e200,
+    "tiny": lambda a: a * 1e-200,
+    "subnormal": lambda a: a * 1e-320,
+}
+
+
+@pytest.mark.parametrize("edit", HUGE)
+@every_form
+def test_a_model_of_any_size_is_refused_or_predicts_finitely(
+    method, form, edit, tmp_path
+):
+    model, X, options = example(method, form)
+    with np.errstate(all="ignore"):
+        numbers = {
+            name: HUGE[edit](a)
+            for name, a in arrays_of(model, tmp_path).items()
+            if a.dtype.kind == "f" and name != "classes"
+        }
+    for name, changed in numbers.items():
+        with contextlib.suppress(ValueError):
+            bad = load_edited(model, tmp_path, {name: lambda _: changed})  # noqa: B023
+            assert np.isin(bad.predict(X, **options), model.classes).all()
+            assert np.isfinite(method.numbers(bad, X, **options)).any(axis=-1).all()
+            if getattr(bad, "link", True) is not None:
+                assert np.isfinite(bad.predict_proba(X, **options)).all()
+
+
 @every_method
 def test_a_file_cut_short_is_refused(method, tmp_path):
     model, _, _ = example(method, "dense")
@@ -150,7 +228,8 @@ def test_a_file_cut_short_is_refused(method, tmp_path):
     whole = (tmp_path / "m").read_bytes()
     for length in np.linspace(0, len(whole) - 1, 9).astype(int):
         (tmp_path / "m").write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="is not an ordinal model file"):
+        what = "is a damaged" if length else "is not an"
+        with pytest.raises(ValueError, match=f"{what} ordinal model file"):
             ordinal.load(tmp_path / "m")
 
 
@@ -162,7 +241,8 @@ def test_a_missing_member_is_refused(method, tmp_path):
         arrays = dict(members)
     for name in arrays:
         np.savez(tmp_path / "n.npz", **{k: a for k, a in arrays.items() if k != name})
-        with pytest.raises(ValueError, match="is not an ordinal model file"):
+        what = "is not an" if name == "header" else "is a damaged"
+        with pytest.raises(ValueError, match=f"{what} ordinal model file"):
             ordinal.load(tmp_path / "n.npz")
 
 
@@ -184,7 +264,7 @@ def test_nothing_in_a_file_is_run(method, tmp_path):
             arrays = dict(members)
         arrays[f"model.{name}"] = np.array([Touch(tmp_path / "ran")], dtype=object)
         np.savez(tmp_path / "n.npz", **arrays)
-        with pytest.raises(ValueError, match="is not an ordinal model file"):
+        with pytest.raises(ValueError, match="is a damaged ordinal model file"):
             ordinal.load(tmp_path / "n.npz")
     assert not (tmp_path / "ran").exists()
 
@@ -199,7 +279,7 @@ def test_fields_of_the_header_are_checked(method, tmp_path):
         (f'"class": "{name}"', '"class": "Convergence"'),
         (f'"class": "{name}"', '"class": "os.system"'),
         (f'"{first}": ', '"unknown": '),
-        ('"version": 2', '"version": 99'),
+        ('"version": 3', '"version": 99'),
         ('"status": "converged"', '"status": "perfect"'),
     ]:
         with pytest.raises(ValueError, match="is not an ordinal model file"):

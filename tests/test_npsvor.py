@@ -1025,10 +1025,10 @@ def test_a_model_keeps_only_rows_that_it_uses():
     assert np.all((model.coef != 0).any(axis=1))
 
 
-SHAPES = "coef, intercept, norms, cost: float64 of m and r"
-ROWS = "support must be float64 rows of n_features"
+SHAPES = "which makes [mr] .*, elsewhere|must have the shape|must have dtype"
+ROWS = "support must have . columns|support must be finite float64 rows"
 NUMBERS = "support must number training rows"
-CLASSES = "classes must be a vector"
+CLASSES = r"classes must have the shape \(r\)"
 DAMAGE = [  # (model, what to edit, message)
     ("dense", {"coef": lambda a: a[:, 0]}, SHAPES),
     ("dense", {"coef": lambda a: a[None]}, SHAPES),

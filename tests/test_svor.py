@@ -1121,8 +1121,8 @@ def test_a_model_keeps_only_rows_that_it_uses():
     assert np.all((model.dual != 0).any(axis=1))
 
 
-SHAPES = "coef, dual, thresholds(, cost)?: float64 of m and r"
-ROWS = "support must be float64 rows of n_features"
+SHAPES = "which makes [mr] .*, elsewhere|must have the shape|must have dtype"
+ROWS = "support must have . columns|support must be finite float64 rows"
 NUMBERS = "support must number training rows"
 DAMAGE = [  # (model, field, edit, message)
     ("dense", "coef", lambda a: a[:-1], SHAPES),
@@ -1133,7 +1133,7 @@ DAMAGE = [  # (model, field, edit, message)
     ("dense", "dual", lambda a: a.astype(np.int64), SHAPES),
     ("dense", "thresholds", lambda a: a[:-1], SHAPES),
     ("dense", "thresholds", lambda a: a.astype(np.str_), SHAPES),
-    ("dense", "thresholds", lambda a: a * np.nan, "thresholds must not be NaN"),
+    ("dense", "thresholds", lambda a: a * np.nan, "thresholds must be finite but"),
     ("polynomial", "cost", lambda a: a[:, :-1], SHAPES),
     ("polynomial", "cost", lambda a: a > 0, SHAPES),
     ("dense", "classes", lambda a: a[:-1], SHAPES),
@@ -1150,8 +1150,8 @@ DAMAGE = [  # (model, field, edit, message)
     ("csr", "support.indices", lambda a: a + 100, "holds column"),
     ("csr", "support.indptr", lambda a: a + 1, "must rise from 0"),
     ("csr", "support.data", lambda a: a * np.nan, "must be finite"),
-    ("probability", "link.offsets", lambda a: a[:-1], "an offset a threshold"),
-    ("probability", "link.offsets", lambda a: a[:, None], "an offset a threshold"),
+    ("probability", "link.offsets", lambda a: a[:-1], "CumulativeLink.offsets "),
+    ("probability", "link.offsets", lambda a: a[:, None], "CumulativeLink.offsets "),
 ]
 
 

@@ -684,12 +684,12 @@ def example_model(name):
 @pytest.mark.parametrize(
     ("name", "field", "edit", "message"),
     [
-        ("dense", "coef", lambda a: a[:-1], "coef, thresholds: float64 of m and r"),
-        ("dense", "thresholds", lambda a: a[:-1], "float64 of m and r"),
-        ("dense", "thresholds", lambda a: a * np.nan, "must not be NaN"),
-        ("dense", "support", lambda a: a[:, :-1], "support must be float64 rows"),
+        ("dense", "coef", lambda a: a[:-1], "which makes m .*, elsewhere"),
+        ("dense", "thresholds", lambda a: a[:-1], "which makes r .*, elsewhere"),
+        ("dense", "thresholds", lambda a: a * np.nan, "must be finite but"),
+        ("dense", "support", lambda a: a[:, :-1], "support must have . columns"),
         ("precomputed", "support", lambda a: a + 1000, "must number training rows"),
-        ("probability", "link.offsets", lambda a: a[:-1], "an offset a threshold"),
+        ("probability", "link.offsets", lambda a: a[:-1], "CumulativeLink.offsets "),
     ],
 )
 def test_a_model_file_that_contradicts_itself_is_refused(

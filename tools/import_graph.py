@@ -16,6 +16,8 @@ import ast
 import tomllib
 from pathlib import Path
 
+_WATCHING = ("convergence", "fields", "monitor")  # of _model
+
 
 def name_of(path: Path, root: Path) -> str:
     parts = path.relative_to(root).with_suffix("").parts
@@ -78,8 +80,8 @@ def room(module: str) -> str:
     """The folder, or the public module, in which a module lies; how a fit is watched
     is a room of its own, on which the numerics stand."""
     parts = module.split(".")
-    if parts[1:] in (["_model", "convergence"], ["_model", "monitor"]):
-        return "_model.convergence, _model.monitor"
+    if parts[1:2] == ["_model"] and parts[2:] and parts[2] in _WATCHING:
+        return ", ".join(f"_model.{name}" for name in _WATCHING)
     return parts[1] if len(parts) > 1 else module
 
 

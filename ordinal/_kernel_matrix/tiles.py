@@ -123,7 +123,8 @@ class Evaluator:
     def product(self, coef: np.ndarray) -> np.ndarray:
         """k(A, B) @ coef in double, never more than a tile of k a thread at once.
 
-        coef is (len(B), p); the result is (len(A), p).
+        coef is (len(B), p); the result is (len(A), p), infinite or NaN where it exceeds
+        double.
         """
         out = np.zeros((self.shape[0], coef.shape[1]))
 
@@ -132,7 +133,9 @@ class Evaluator:
             for columns in strips(self.shape[1]):
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
-                out[rows] += self.tile(rows, columns, tile, buffer) @ coef[columns]
+                K = self.tile(rows, columns, tile, buffer)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    out[rows] += K @ coef[columns]
 
         self._each_strip(strip)
         return out

@@ -8,7 +8,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import Literal
+from typing import Annotated, Literal
+
+from .fields import FINITE, NONNEGATIVE, NOT_NAN
 
 
 class ConvergenceWarning(UserWarning):
@@ -91,12 +93,12 @@ class Convergence:
     """
 
     status: Status
-    n_iter: int
-    violation: float
-    tol: float
-    primal: float
-    dual: float | None
-    seconds: float
+    n_iter: Annotated[int, NONNEGATIVE]
+    violation: Annotated[float, NOT_NAN]
+    tol: Annotated[float, FINITE, NONNEGATIVE]
+    primal: Annotated[float, NOT_NAN]
+    dual: Annotated[float, NOT_NAN] | None
+    seconds: Annotated[float, FINITE, NONNEGATIVE]
     parts: tuple["Convergence", ...] = ()
 
     @classmethod

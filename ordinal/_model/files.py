@@ -1,9 +1,6 @@
 """Models as files that hold data only, and as pickles.
 
-A model file is an .npz archive, stored without compression, of plain .npy members.
-The member `header` holds JSON in ASCII bytes:
-
-    {"format": "ordinal-model", "version": 2, "model": node}
+A model file is an archive (see `archive`) of the model's arrays and of a node:
 
     node = null, a boolean, a number, a string, a list of nodes, or one of
            {"class": name, "fields": {field: node}}    model, kernel or record
@@ -11,16 +8,11 @@ The member `header` holds JSON in ASCII bytes:
            {"status": value}
 
 Reading one runs no code from the file: a name is looked up among the classes known
-here, and every value is held against the annotation of its field.
+here, and every value is held against the declaration of its field (see `fields`).
 """
 
 import dataclasses
-import io
-import json
-import math
 import os
-import types
-import typing
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,12 +20,12 @@ import numpy as np
 from .._input.sparse import CSR, frozen
 from .._kernel_matrix.choice import NAMED
 from ..kernels import ARD, LinearARD
+from .archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
 from .convergence import Convergence, Status
+from .fields import check_fields
 from .links import CumulativeLink, SoftmaxLink
 from .writing import writing
 
-_FORMAT, _VERSION = "ordinal-model", 2
-_ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
 _RECORDS: dict[str, type] = {
     cls.__name__: cls for cls in (CSR, Convergence, CumulativeLink, SoftmaxLink)
 }
@@ -89,30 +81,26 @@ class Storable:
             The path cannot be written to, or is a folder, a socket or a disk.
         """
         arrays: dict[str, Any] = {}
-        header = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "model": _encode(self, "model", arrays),
-        }
-        _decode_file(header, arrays)  # never write what load would refuse
-        as_bytes = np.frombuffer(json.dumps(header).encode("ascii"), dtype=np.uint8)
-
+        node = _encode(self, "model", arrays)
+        _decode_model(node, arrays)  # never write what load would refuse
         with writing(path) as file:
-            np.savez(file, header=as_bytes, **arrays)
+            write_archive(file, node, arrays)
 
 
 def read_file(path: str | os.PathLike[str]) -> Storable:
     """What `save` wrote to this path; ValueError unless it is such a file."""
     with open(path, "rb") as file:
         try:
-            return _decode_file(*_read(file))
+            return _decode_model(*read_archive(file))
         except MemoryError:
             raise
         except Exception as error:
             # zipfile, json and numpy raise a dozen types over a file made to break them
+            damaged = isinstance(error, DamagedError)
+            what = "a damaged" if damaged else "not an"
             reason = str(error) or type(error).__name__
             raise ValueError(
-                f"{path!s} is not an ordinal model file: {reason}"
+                f"{path!s} is {what} ordinal model file: {reason:.200}"
             ) from error
 
 
@@ -144,7 +132,7 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
         value = value.item()
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS:
+    if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
         arrays[where] = value
         return {"array": where}
     if type(value) in (list, tuple):
@@ -176,20 +164,10 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
     raise TypeError(f"{where} is {value!r}, which a model file cannot hold")
 
 
-def _decode_file(header: Any, arrays: dict[str, np.ndarray]) -> Storable:
-    """The model that a header and its arrays describe."""
-    if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(f"its header does not name the format {_FORMAT!r}")
-    version = header.get("version")
-    if type(version) is int and version != _VERSION:
-        cure = "upgrade the package" if version > _VERSION else "fit and save it again"
-        raise ValueError(
-            f"its format has version {version}, this package reads {_VERSION}; {cure}"
-        )
-    if version != _VERSION or set(header) != {"format", "version", "model"}:
-        raise ValueError("its header is malformed")
+def _decode_model(node: Any, arrays: dict[str, np.ndarray]) -> Storable:
+    """The model that a node and its arrays describe."""
     used: set[str] = set()
-    model = _decode(header["model"], arrays, used)
+    model = _decode(node, arrays, used)
     if not isinstance(model, Storable):
         raise ValueError("it does not describe a model")
     if used != set(arrays):
@@ -229,13 +207,7 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
     wrong = {f.name for f in dataclasses.fields(cls)} ^ set(values)
     if wrong:
         raise ValueError(f"unknown or missing fields of {name}: {sorted(wrong)}")
-    hints = typing.get_type_hints(cls)
-    for field, value in values.items():
-        if not _fits(value, hints[field]):
-            raise TypeError(f"{name}.{field} cannot be of type {type(value).__name__}")
-        finite = not isinstance(value, float) or math.isfinite(value)
-        if name in NAMED and not finite:
-            raise ValueError(f"{name}.{field} must be finite, got {value}")
+    check_fields(cls, values)
     made = cls(**values)
     if isinstance(made, Storable):
         made._check()
@@ -244,77 +216,3 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
 
 def _known_class(name: str) -> type | None:
     return _RECORDS.get(name) or NAMED.get(name) or _KINDS.get(name)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether the value is of the annotated type, as far as a file could break it."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
-        return True
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, arg) for arg in args)
-    if origin is typing.Literal:
-        return type(value) in map(type, args) and value in args
-    if origin in (list, tuple):
-        items = [arg for arg in args if arg is not Ellipsis]
-        return isinstance(value, origin) and all(
-            any(_fits(v, item) for item in items) for v in value
-        )
-    if origin is dict:
-        return isinstance(value, dict) and all(
-            _fits(item, args[1]) for item in value.values()
-        )
-    if getattr(hint, "_is_protocol", False):  # kernels: isinstance needs @runtime
-        return callable(value)
-    if hint is float and type(value) is int:
-        return True
-    if hint in (int, float) and isinstance(value, bool):
-        return False
-    return isinstance(value, origin or hint)
-
-
-# Files
-
-
-def _read(file: typing.BinaryIO) -> tuple[Any, dict[str, np.ndarray]]:
-    """Header and arrays of an archive."""
-    import zipfile  # slow to import, and few processes load a model
-
-    size = os.fstat(file.fileno()).st_size
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        # Stored members that together fit the file cannot unpack to more than it,
-        # not even where their extents overlap.
-        if any(m.compress_type != zipfile.ZIP_STORED for m in members):
-            raise ValueError("a member is compressed")
-        if sum(m.file_size for m in members) > size:
-            raise ValueError("its members claim more bytes than it has")
-        arrays: dict[str, np.ndarray] = {}
-        for member in members:
-            name = member.filename.removesuffix(".npy")
-            if name in arrays or name == member.filename:
-                raise ValueError(f"member {member.filename!r} is misplaced")
-            arrays[name] = _read_array(archive.read(member), name)
-    if "header" not in arrays:
-        raise ValueError("it has no header")
-    return json.loads(arrays.pop("header").tobytes().decode("ascii")), arrays
-
-
-def _read_array(raw: bytes, name: str) -> np.ndarray:
-    """The array of an .npy member, without trusting the size that it claims."""
-    stream = io.BytesIO(raw)
-    version = np.lib.format.read_magic(stream)
-    if version != (1, 0):  # the later ones serve structured types
-        raise ValueError(f"member {name!r} is of .npy version {version}")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    if dtype.kind not in _ARRAY_KINDS or dtype.itemsize == 0:
-        raise ValueError(f"member {name!r} has dtype {dtype}")
-    start = stream.tell()
-    if math.prod(shape) * dtype.itemsize != len(raw) - start:
-        raise ValueError(f"member {name!r} does not have the size it claims")
-    order: typing.Literal["C", "F"] = "F" if fortran else "C"
-    view = np.ndarray(shape, dtype, buffer=raw, offset=start, order=order)
-    a = view.astype(dtype.newbyteorder("="), order="C")
-    if a.dtype.kind == "U":
-        a.tolist()  # raises for characters outside Unicode, which numpy lets pass
-    return frozen(a)

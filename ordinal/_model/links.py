@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from .._input.problem import around_ranks
 from .._input.sparse import frozen
+from .fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
 
 _MAX_STEPS = 100  # of Newton; a dozen is usual
+_LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,13 +42,15 @@ class CumulativeLink:
         sides of a rank between them that has none: its probability is 0.
     """
 
-    slope: float
-    offsets: np.ndarray
+    slope: Annotated[float, FINITE, NONNEGATIVE]
+    offsets: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
 
     def __call__(self, score: np.ndarray) -> np.ndarray:
         """Probabilities of the r ranks for (n,) scores; rows sum to 1."""
         # P(y > j) beside P(y <= j): a difference of two numbers near 1 has no digits
-        z = self.offsets - self.slope * score[:, None]
+        with np.errstate(over="ignore"):  # which the limit makes good
+            steep = np.clip(self.slope * score[:, None], -_LARGEST, _LARGEST)
+            z = self.offsets - steep
         below, above = _sigmoid(z), _sigmoid(-z)
         edge = np.ones((len(score), 1))
         below = np.concatenate([0 * edge, below, edge], axis=1)
@@ -105,14 +109,17 @@ class SoftmaxLink:
         -inf for a rank without training rows, whose probability is 0.
     """
 
-    slope: float
-    offsets: np.ndarray
+    slope: Annotated[float, FINITE, NONNEGATIVE]
+    offsets: Annotated[np.ndarray, Array("f8", "r"), finite_or(-np.inf)]
 
     def __call__(self, distance: np.ndarray) -> np.ndarray:
         """Probabilities of the r ranks for (n, r) distances; rows sum to 1."""
         has = np.isfinite(self.offsets)
         P = np.zeros(distance.shape)
-        P[:, has] = _softmax(self.offsets[has] - self.slope * distance[:, has])
+        with np.errstate(over="ignore"):  # which the limits make good
+            steep = np.minimum(self.slope * distance[:, has], _LARGEST)
+            z = np.clip(self.offsets[has] - steep, -_LARGEST, _LARGEST)
+            P[:, has] = _softmax(z)
         return P
 
     @classmethod
@@ -165,14 +172,6 @@ def require_link(link: Any) -> Any:
     if link is None:
         raise ValueError("the model has no probabilities: fit it with probability=True")
     return link
-
-
-def check_link(link: Any, size: int, each: str) -> None:
-    """Raise ValueError unless the link, if there is one, has so many offsets."""
-    if link is not None and (
-        link.offsets.shape != (size,) or link.offsets.dtype != np.float64
-    ):
-        raise ValueError(f"the link must have an offset {each}")
 
 
 def _newton(

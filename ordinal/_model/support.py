@@ -2,53 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from .._input.checks import check_entries
 from .._input.sparse import CSR, frozen
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import takes_missing
 from .._kernel_matrix.tiles import Evaluator
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
-from ..kernels import Precomputed
+from ..kernels import ARD, LinearARD, Pearson, Precomputed
 from .convergence import Convergence
+from .fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .model import Model, read_for
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class KernelModel(Model):
-    """Base of the models whose scores are sums over support rows.
-
-    A subclass says in `_shapes` what arrays of float64 it holds, and in `_check_values`
-    what else must hold of its fields.
+    """Base of the models whose scores are sums over support rows, m of d features, for
+    r ranks. A subclass may say in `_check_values` what no declaration of a field can.
     """
 
-    support: Matrix
-    coef: np.ndarray
-    classes: np.ndarray
+    support: Annotated[Matrix, Length("m")]
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     kernel: Kernel
-    n_features: int
-    feature_names: tuple[str, ...] | None
+    n_features: Annotated[int, Size("d")]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
     convergence: Convergence
 
-    def _shapes(self, m: int, r: int) -> dict[str, tuple[int, ...]]:
-        """Of the fields, for m support rows and r ranks; what is None has none."""
-        raise NotImplementedError
-
     def _check_values(self) -> None:
-        """Raise ValueError if the fields, whose shapes are right, make no model."""
+        """Raise ValueError if the fields, good each for itself, make no model."""
 
     def _check(self) -> None:
-        shapes = self._shapes(len(self.support), self.classes.size)
-        for name, shape in shapes.items():
-            values = getattr(self, name)
-            if values is not None and (values.shape, values.dtype) != (shape, "f8"):
-                raise ValueError(f"{', '.join(shapes)}: float64 of m and r")
-        if self.classes.ndim != 1:
-            raise ValueError("classes must be a vector")
-        check_support(self.support, self.kernel, len(self.support), self.n_features)
+        check_support(self.support, self.kernel, self.n_features)
         self._check_values()
 
 
@@ -93,17 +81,32 @@ def decisions(
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
 
-def check_support(support: Any, kernel: Any, m: int, n_features: int) -> None:
-    """Raise ValueError unless these are m support rows as `support_rows` makes them."""
+def finite_scores(scores: np.ndarray) -> np.ndarray:
+    """The scores of rows, (n,) or (n, p), if all are finite; else ValueError."""
+    check_entries("scores of the rows of X", scores, np.isfinite(scores), "be finite")
+    return scores
+
+
+def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
+    """Raise ValueError unless these are support rows as `support_rows` makes them, for
+    a kernel of so many features."""
     if isinstance(kernel, Precomputed):
         if (
             isinstance(support, CSR)
-            or support.shape != (m,)
-            or support.dtype.kind != "i"
+            or support.ndim != 1
+            or support.dtype != np.int64
             or not ((support >= 0) & (support < n_features)).all()
         ):
             raise ValueError("support must number training rows")
-    elif support.shape != (m, n_features) or (
-        not isinstance(support, CSR) and support.dtype != np.float64
-    ):
-        raise ValueError("support must be float64 rows of n_features")
+        return
+    if len(support.shape) != 2 or support.shape[1] != n_features:
+        raise ValueError(f"support must have {n_features} columns, as n_features says")
+    if isinstance(kernel, ARD | LinearARD) and kernel.gamma.size != n_features:
+        raise ValueError(f"the kernel must have {n_features} relevances")
+    if isinstance(support, CSR):  # which has been checked
+        if isinstance(kernel, ARD | LinearARD | Pearson):
+            raise ValueError(f"a {type(kernel).__name__} kernel takes no CSR support")
+    else:
+        known = np.isfinite(support) if support.dtype == np.float64 else False
+        if not np.all(known | np.isnan(support) if takes_missing(kernel) else known):
+            raise ValueError("support must be finite float64 rows")

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
 from .._input.types import ArrayLike
 from .convergence import DisorderedThresholdsWarning, warn
-from .links import CumulativeLink, check_link, require_link
+from .fields import FINITE, SHARED, THRESHOLDS, Array
+from .links import CumulativeLink, require_link
 from .rules import predicted
-from .support import KernelModel, decision
+from .support import KernelModel, decision, finite_scores
 
 ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
 
@@ -19,7 +20,8 @@ ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
 class ThresholdModel(KernelModel):
     """Base of the models whose ranks are divided by thresholds on one line."""
 
-    thresholds: np.ndarray
+    coef: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
 
     @property
     def threshold_names(self) -> tuple[str, ...]:
@@ -31,7 +33,7 @@ class ThresholdModel(KernelModel):
 class ScoreModel(ThresholdModel):
     """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it."""
 
-    link: CumulativeLink | None
+    link: Annotated[CumulativeLink, SHARED] | None
     link_type = CumulativeLink
 
     @property
@@ -77,7 +79,7 @@ class ScoreModel(ThresholdModel):
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
         """The score from the (n, 1) sums over the support rows."""
-        return sums[:, 0]
+        return finite_scores(sums[:, 0])
 
     def link_input(self, X: Any, like: "ScoreModel") -> np.ndarray:
         """Scores for the link of another model, moved by what its thresholds lie higher
@@ -156,11 +158,6 @@ class ScoreModel(ThresholdModel):
         last = np.flatnonzero(np.append(b[1:] != b[:-1], True))
         reached = np.searchsorted(np.sort(b[last]), f, side="right")
         return np.asarray(self.classes[np.append(0, last + 1)[reached]])
-
-    def _check_values(self) -> None:
-        if np.isnan(self.thresholds).any():
-            raise ValueError("thresholds must not be NaN")
-        check_link(self.link, self.classes.size - 1, "a threshold")
 
 
 def warn_of(model: ScoreModel, name: str) -> None:

@@ -1,0 +1,200 @@
+"""What a field may hold, declared beside the field and checked before it is believed.
+
+    coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
+
+An annotation says the type; what stands with it says the dtype, the shape and the rules
+of the values. Sizes have names. Within one object equal names are equal sizes, and
+"r-1" is one less than "r", so that arrays which do not belong together are found. A
+record that is annotated with `SHARED` has the sizes of the object that holds it.
+"""
+
+import dataclasses
+import functools
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SHARED = "its sizes are those of the object that holds it"
+LABELS = "biufU"  # kinds of dtype: booleans, numbers, strings
+_Sizes = dict[str, int]
+
+
+class Array(NamedTuple):
+    """An array of one dtype, such as "f8", or of one of some kinds, such as "iu"; its
+    sizes are named with spaces between, "_" for any."""
+
+    dtype: str
+    shape: str
+
+
+class Length(NamedTuple):
+    """A sequence or matrix of so many items or rows."""
+
+    size: str
+
+
+class Size(NamedTuple):
+    """A number that is a size."""
+
+    size: str
+
+
+class Rule(NamedTuple):
+    """What values must do, and where they do it."""
+
+    says: str
+    holds: Callable[[np.ndarray], Any]
+
+
+def _is_threshold_like(a: np.ndarray) -> bool:
+    inner = np.flatnonzero(np.isfinite(a))
+    if not inner.size:
+        return False
+    first, end = inner[0], inner[-1] + 1
+    return bool(
+        inner.size == end - first
+        and (a[:first] == -np.inf).all()
+        and (a[end:] == np.inf).all()
+    )
+
+
+FINITE = Rule("be finite", lambda a: a.dtype.kind == "U" or np.isfinite(a))
+NOT_NAN = Rule("not be NaN", lambda a: ~np.isnan(a))
+POSITIVE = Rule("be positive", lambda a: a > 0)
+NONNEGATIVE = Rule("be >= 0", lambda a: a >= 0)
+RISING = Rule("not fall", lambda a: a[:-1] <= a[1:])
+INCREASING = Rule("increase", lambda a: a[:-1] < a[1:])
+DISTINCT = Rule("be distinct", lambda a: np.unique(a).size == a.size)
+THRESHOLDS = Rule(
+    "be finite but for -inf at the low end and inf at the high end", _is_threshold_like
+)
+
+
+def finite_or(absent: float) -> Rule:
+    """The rule of numbers a rank, which are `absent` for ranks without rows."""
+
+    def holds(a: np.ndarray) -> bool:
+        known = np.isfinite(a)
+        return bool(known.any() and (known | (a == absent)).all())
+
+    return Rule(f"be finite somewhere, and elsewhere {absent}", holds)
+
+
+def check_fields(cls: type, values: Mapping[str, Any]) -> None:
+    """Raise unless a dataclass may be made of these values.
+
+    Raises
+    ------
+    TypeError
+        A value is not of the type of its field.
+    ValueError
+        It is of another dtype or size, or breaks a rule.
+    """
+    _check_fields(cls, values, {})
+
+
+def _check_fields(cls: type, values: Mapping[str, Any], sizes: _Sizes) -> None:
+    hints = _hints(cls)
+    for name, value in values.items():
+        _check(value, hints[name], f"{cls.__name__}.{name}", sizes)
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls, include_extras=True)
+
+
+def _check(value: Any, hint: Any, where: str, sizes: _Sizes) -> None:
+    """Hold a value against an annotation; sizes that it shows first are noted."""
+    hint = _alternative(value, hint)
+    if hint is None:
+        raise TypeError(f"{where} cannot be of type {type(value).__name__}")
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        _check(value, args[0], where, sizes)
+        for said in hint.__metadata__:
+            _hold(value, said, where, sizes)
+    elif origin is dict:
+        for key, item in value.items():
+            _check(item, args[1], f"{where}[{key!r:.80}]", sizes)
+    elif origin is tuple and Ellipsis not in args:
+        if len(value) != len(args):
+            raise ValueError(f"{where} must have {len(args)} items, got {len(value)}")
+        for i, (item, of) in enumerate(zip(value, args, strict=True)):
+            _check(item, of, f"{where}[{i}]", sizes)
+    elif origin in (list, tuple):
+        for i, item in enumerate(value):
+            _check(item, args[0], f"{where}[{i}]", sizes)
+
+
+def _alternative(value: Any, hint: Any) -> Any:
+    """The annotation, or that of its alternatives that the type of the value suits;
+    None if none does."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        suited = (_alternative(value, arg) for arg in typing.get_args(hint))
+        return next((arg for arg in suited if arg is not None), None)
+    return hint if _is_of(value, hint) else None
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether the value is of the annotated type, whatever it holds."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if origin is typing.Annotated:
+        return _alternative(value, args[0]) is not None
+    if origin is typing.Literal:
+        return type(value) in map(type, args) and value in args
+    if getattr(hint, "_is_protocol", False):  # kernels: isinstance needs @runtime
+        return callable(value)
+    if hint in (int, float) and type(value) is int:
+        return hint is int or abs(value) < 2**1023  # of which a float can be made
+    return isinstance(value, origin or hint) and not (
+        hint is int and isinstance(value, bool)
+    )
+
+
+def _hold(value: Any, said: Any, where: str, sizes: _Sizes) -> None:
+    """Hold a value of the right type against what else is said of its field."""
+    if isinstance(said, Array):
+        _hold_array(value, said, where, sizes)
+    elif isinstance(said, Length):
+        _note(said.size, len(value), f"{where} has {len(value)} items", sizes)
+    elif isinstance(said, Size):
+        _note(said.size, value, f"{where} is {value}", sizes)
+    elif isinstance(said, Rule):
+        if not np.all(said.holds(np.asarray(value))):
+            got = f", got {value!r}" if isinstance(value, int | float) else ""
+            raise ValueError(f"{where} must {said.says}{got}")
+    elif said is SHARED:
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        _check_fields(type(value), fields, sizes)
+
+
+def _hold_array(a: np.ndarray, said: Array, where: str, sizes: _Sizes) -> None:
+    by_kind = said.dtype.isalpha()
+    if (a.dtype.kind not in said.dtype) if by_kind else (a.dtype != said.dtype):
+        wanted = "a kind in " * by_kind + repr(said.dtype)
+        raise ValueError(f"{where} must have dtype {wanted}, got {a.dtype}")
+    names = said.shape.split()
+    if a.ndim != len(names):
+        raise ValueError(
+            f"{where} must have the shape ({', '.join(names)}), got {a.shape}"
+        )
+    for size, found in zip(names, a.shape, strict=True):
+        _note(size, found, f"{where} has the shape {a.shape}", sizes)
+
+
+def _note(size: str, found: int, what: str, sizes: _Sizes) -> None:
+    """Note a size under its name, or compare it with what was noted."""
+    if size == "_":
+        return
+    name, offset = re.fullmatch(r"(\w+?)([+-]\d+)?", size).groups()  # type: ignore[union-attr]
+    implied = found - int(offset or 0)
+    known = sizes.setdefault(name, implied)
+    if not 0 <= known == implied:
+        raise ValueError(f"{what}, which makes {name} {implied}, elsewhere {known}")
