@@ -24,6 +24,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -64,6 +65,7 @@ def __dir__() -> list[str]:
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
+_GRACE = 0.5  # seconds over `max_time` for an inference: unfinished it says little
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -342,7 +344,9 @@ def fit_gpor(
     max_iter : int, default 200
         Quasi-Newton steps of a search.
     max_time : float > 0, optional
-        Seconds, looked at after every step.
+        Seconds, kept within a second up to some 2000 rows: beyond, a model takes a
+        few factorisations more. Looked at before every evaluation of the evidence, and
+        half a second later within it.
     sample_weight : (n,) array-like, optional
         Weight 2 gives the model of the row written twice. EP's weights are 0, or 1 and
         more: less than a whole site has no cavity.
@@ -400,8 +404,9 @@ def fit_gpor(
     )  # fmt: skip
     rows = None if basis is None else read_basis(basis, entry.problem.n_samples)
     evidence = Evidence(
-        entry.problem, kernel, inference, objective, prior, start, rows, entry.n_threads
-    )
+        entry.problem, kernel, inference, objective, prior, start, rows,
+        entry.n_threads, partial(entry.monitor.late, _GRACE),
+    )  # fmt: skip
     found, n_iter = None, 1
     if optimize:
         starts = evidence.hyper.starts(n_restarts, entry.rng)
@@ -418,16 +423,22 @@ def _model(
     problem = entry.problem
     theta = evidence.hyper.begin if found is None else found.x
     evidence.state = None  # a model is that of theta, whatever way led there
-    posterior, cov, kernel, like = evidence.infer(theta)
+    inferred = evidence.infer(theta)
+    late = not inferred.posterior.converged and evidence.late()
+    if late and evidence.best[1] is not None:  # except that way there is no time
+        evidence.state = evidence.best[1]
+        inferred = evidence.infer(theta)
+    posterior, cov, kernel, like = inferred
     coef, root = cov.predictor(posterior.a)
     rows = evidence.rows if evidence.basis is None else evidence.rows[evidence.basis]
     thresholds = around_ranks(
         like.b, np.flatnonzero(problem.present), problem.n_classes
     )
-    if found is not None and posterior.converged:
+    if found is not None and posterior.converged and np.isfinite(found.value):
         status, violation, monitor = found.status, found.violation, entry.monitor
     else:
-        status = Status.CONVERGED if posterior.converged else Status.STALLED
+        short = Status.MAX_TIME if late else Status.STALLED
+        status = Status.CONVERGED if posterior.converged and not late else short
         violation, monitor = posterior.violation, entry.monitor.to_tol(posterior.tol)
     primal = evidence.hyper.penalty(theta)[0] - posterior.objective
     return GporModel(

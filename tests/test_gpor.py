@@ -26,9 +26,11 @@ from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
 from ordinal._gp import ep, evidence, laplace
+from ordinal._gp.covariance import Dense
 from ordinal._gp.evidence import Evidence
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import diagonal_of
+from ordinal._model.monitor import Monitor
 
 INFERENCES = ["ep", "laplace"]
 few = settings(max_examples=settings.default.max_examples // 4)
@@ -1272,3 +1274,55 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_an_error():
     K[0, 1] = K[1, 0] = -9.0
     with pytest.raises((np.linalg.LinAlgError, ValueError)):
         fit_gpor(K, y, start={"noise": 0.1}, **PRECOMPUTED)
+
+
+# Time limits
+
+
+def cut_short(X, y, **options):
+    with pytest.warns(ConvergenceWarning, match="^fit_gpor: max_time after"):
+        return fit_gpor(X, y, n_threads=1, **options)
+
+
+@every_inference
+@pytest.mark.parametrize("optimize", [True, False])
+def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
+    """It may take hundreds of factorisations, and a line of the search 40 times
+    that."""
+    factor, factors = Dense.factor, []
+
+    def counted(self, W):
+        factors.append(W.size)
+        factor(self, W)
+
+    monkeypatch.setattr(Dense, "factor", counted)
+    monkeypatch.setattr(ordinal.gpor, "_GRACE", 0.0)
+    X, y = sample(60, 4)
+    model = cut_short(X, y, inference=inference, optimize=optimize, max_time=1e-9)
+    assert len(factors) <= 3
+    assert model.convergence.status is Status.MAX_TIME
+    assert np.isfinite(model.predict_latent(X)).all()
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+@every_inference
+def test_a_search_out_of_time_ends_at_its_best_point(inference, monkeypatch):
+    asked = []
+
+    def late(self, by=0.0):
+        asked.append(by)
+        return len(asked) > 100
+
+    monkeypatch.setattr(Monitor, "late", late)
+    X, y = sample(60, 4)
+    model = cut_short(X, y, inference=inference, tol=1e-12)
+    assert model.convergence.n_iter > 2
+    monkeypatch.undo()
+    start = {
+        "gamma": model.kernel.gamma, "noise": model.noise,
+        "thresholds": model.thresholds,
+    }  # fmt: skip
+    there = fit_gpor(X, y, inference=inference, start=start, optimize=False)
+    assert there.convergence.converged
+    assert_allclose(model.coef, there.coef, atol=1e-6)
+    assert_allclose(model.log_evidence, there.log_evidence, rtol=1e-9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from ordinal import Status
-from ordinal._model.monitor import Monitor
+from ordinal._model.monitor import Monitor, OutOfTime
 from ordinal._numerics.lbfgs import minimize
 
 
@@ -115,6 +115,33 @@ def test_at_the_minimum_nothing_is_done():
 def test_a_start_beyond_the_domain_is_an_error():
     with pytest.raises(ValueError, match="not finite at the given point"):
         run(lambda x: (np.inf, x), [1.0])
+
+
+def test_time_that_is_up_ends_a_line_search():
+    """A line may take 40 evaluations, of which each may take long."""
+    evaluated, asked = [], []
+    monitor = Monitor("test", 1e-8)
+    monitor.late = lambda: len(asked) >= 3 or bool(asked.append(None))
+
+    def narrow(x):  # finite in a tiny neighbourhood of 0 only
+        evaluated.append(x)
+        return (float(x[0]) if abs(x[0]) < 1e-30 else np.inf), np.ones(1)
+
+    found = minimize(narrow, np.zeros(1), tol=1e-8, max_iter=9, monitor=monitor)
+    assert (found.status, found.n_iter) == (Status.MAX_TIME, 0)
+    assert found.n_eval == len(evaluated) <= 4
+    assert found.x == [0]
+    assert found.value == 0
+
+
+def test_a_start_that_takes_too_long_is_returned_as_it_is():
+    def fun(x):
+        raise OutOfTime
+
+    found = run(fun, [1.0, 2.0])
+    assert (found.status, found.n_iter, found.n_eval) == (Status.MAX_TIME, 0, 1)
+    np.testing.assert_array_equal(found.x, [1, 2])
+    assert found.violation == np.inf
 
 
 def test_a_callback_stops_it():

@@ -21,12 +21,13 @@ still, are not its gradient.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from .._model.monitor import never
 from .._solvers import _ordinal_probit
 from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
@@ -40,7 +41,12 @@ _NODES = 40  # of the Gauss-Hermite sums in (27), (29), (30)
 
 
 def expectation_propagation(
-    cov: Covariance, like: Likelihood, state: np.ndarray | None, *, bound: bool = False
+    cov: Covariance,
+    like: Likelihood,
+    state: np.ndarray | None,
+    *,
+    bound: bool = False,
+    late: Callable[[], bool] = never,
 ) -> Posterior:
     """EP's posterior and the derivatives of its evidence, or of the bound (27).
 
@@ -52,9 +58,12 @@ def expectation_propagation(
         Sites, p and p m, from which to start.
     bound : bool
         Whether the objective is (27) and its slopes (28)-(30).
+    late : callable
+        Ends the sweeps when it returns True, after the first at the earliest.
     """
     n = like.weight.size
-    last, n_iter = _fixed_point(cov, like, np.zeros((2, n)) if state is None else state)
+    site = np.zeros((2, n)) if state is None else state
+    last, n_iter = _fixed_point(cov, like, site, late)
     if bound:
         objective, by_row = _bound(cov, like, last)
     else:
@@ -103,7 +112,7 @@ class _Sweep:
 
 
 def _fixed_point(
-    cov: Covariance, like: Likelihood, site: np.ndarray
+    cov: Covariance, like: Likelihood, site: np.ndarray, late: Callable[[], bool]
 ) -> tuple[_Sweep, int]:
     """(the last sweep, how many there were)."""
     step, last = 1.0, np.inf
@@ -113,7 +122,8 @@ def _fixed_point(
         sweep = _sweep(cov, like, site, step)
         n_iter += 1
         left = sweep.violation
-        if left <= _TOL or not np.isfinite(left) or n_iter >= _MAX_SWEEPS:
+        ended = left <= _TOL or not np.isfinite(left) or n_iter >= _MAX_SWEEPS
+        if ended or late():
             return sweep, n_iter
         if left <= last:
             step = min(1.0, 2 * step)

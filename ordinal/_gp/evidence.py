@@ -15,7 +15,7 @@ from .._input.types import Kernel
 from .._kernel_matrix.choice import check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
-from .._model.monitor import Monitor
+from .._model.monitor import Monitor, OutOfTime, never
 from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.memory import physical_memory
 from .._numerics.pivoted_cholesky import pivoted_cholesky
@@ -72,6 +72,8 @@ class Evidence:
     basis : int, float or array, optional
         As `read_basis` has it: the rows that carry a covariance of low rank.
     n_threads : int
+    late : callable
+        Whether time is up, which ends an inference before its last sweep or step.
 
     Attributes
     ----------
@@ -80,6 +82,8 @@ class Evidence:
     basis : (m,) numbers among `rows`, or None for all
     state : array or None
         What the last inference leaves to the next.
+    best : (float, array or None)
+        The least value of `minus` so far, and the state of its inference.
     """
 
     def __init__(
@@ -92,7 +96,9 @@ class Evidence:
         start: Any,
         basis: int | float | np.ndarray | None,
         n_threads: int,
+        late: Callable[[], bool] = never,
     ):
+        self.late = late
         self.rows = np.flatnonzero(problem.weight > 0)
         n, m = self.rows.size, _basis_size(basis, self.rows.size)
         _check_memory(n, m)
@@ -118,6 +124,7 @@ class Evidence:
             gamma, c, present, problem.n_classes, prior, start
         )
         self.state: np.ndarray | None = None
+        self.best: tuple[float, np.ndarray | None] = np.inf, None
         self.basis = self._chosen(basis, m, n_threads)
 
     def _chosen(
@@ -138,20 +145,27 @@ class Evidence:
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What a search minimises, and its gradient: minus the evidence and the log
-        density of the prior. inf where it cannot be evaluated."""
+        density of the prior. inf where it cannot be evaluated; OutOfTime if time is up
+        before it is."""
         try:
             with np.errstate(all="ignore"):  # a trial point may lie anywhere
                 posterior, gradient = self.evaluate(theta)
         except (np.linalg.LinAlgError, ValueError):
             return np.inf, np.full_like(theta, np.nan)
+        penalty, slopes = self.hyper.penalty(theta)
+        value = penalty - posterior.objective
         if posterior.converged:
             self.state = posterior.state
-        penalty, slopes = self.hyper.penalty(theta)
-        return penalty - posterior.objective, slopes - gradient
+            self.best = min(self.best, (value, self.state), key=lambda best: best[0])
+        return value, slopes - gradient
 
     def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
         """The posterior at theta and the gradient of its objective."""
         posterior, cov, kernel, like = self.infer(theta)
+        if not posterior.converged and self.late():
+            if self.best[1] is None:
+                self.best = np.inf, posterior.state
+            raise OutOfTime
         by_likelihood = like.slopes(posterior.by_row)
         by_likelihood[1] *= self.hyper.c
         by_kernel = np.empty(0)
@@ -165,10 +179,12 @@ class Evidence:
         cov = self._covariance(kernel)
         like = self.likelihood(theta, cov)
         if self.inference == "laplace":
-            posterior = laplace(cov, like, self.state)
+            posterior = laplace(cov, like, self.state, late=self.late)
         else:
             bound = self.objective == "bound"
-            posterior = expectation_propagation(cov, like, self.state, bound=bound)
+            posterior = expectation_propagation(
+                cov, like, self.state, bound=bound, late=self.late
+            )
         return Inferred(posterior, cov, kernel, like)
 
     def likelihood(self, theta: np.ndarray, cov: Covariance) -> Likelihood:

@@ -16,11 +16,13 @@ moving Sigma moves f by (I + Sigma W)^-1 dSigma a, and (21) by -u'dSigma a.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
+from .._model.monitor import never
 from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
 
@@ -32,7 +34,13 @@ _KEEP = 0.1  # what a kept factor must leave of the residual
 _LEAST_STEP = 1e-10
 
 
-def laplace(cov: Covariance, like: Likelihood, state: np.ndarray | None) -> Posterior:
+def laplace(
+    cov: Covariance,
+    like: Likelihood,
+    state: np.ndarray | None,
+    *,
+    late: Callable[[], bool] = never,
+) -> Posterior:
     """Laplace's posterior and the derivatives of its evidence.
 
     Parameters
@@ -41,11 +49,15 @@ def laplace(cov: Covariance, like: Likelihood, state: np.ndarray | None) -> Post
     like : Likelihood
     state : (n,) array, optional
         `a` from which to start.
+    late : callable
+        Ends the search for the mode when it returns True.
     """
     start = np.zeros(like.weight.size) if state is None else state
-    mode, n_iter = _find_mode(cov, like, start)
-    if mode.violation > _USABLE and state is not None:
-        return laplace(cov, like, None)  # a start so far off that f is all rounding
+    mode, n_iter = _find_mode(cov, like, start, late)
+    if mode.violation > _USABLE and state is not None and not late():
+        return laplace(
+            cov, like, None, late=late
+        )  # a start so far off that f is all rounding
     return _posterior(cov, like, mode, n_iter)
 
 
@@ -88,7 +100,7 @@ class _Iterate:
 
 
 def _find_mode(
-    cov: Covariance, like: Likelihood, a: np.ndarray
+    cov: Covariance, like: Likelihood, a: np.ndarray, late: Callable[[], bool]
 ) -> tuple[_Iterate, int]:
     """(the minimum of (9), Newton steps).
 
@@ -99,7 +111,7 @@ def _find_mode(
     here = _Iterate.at(like, a, cov.times(a))
     left, n_iter = np.inf, 0
     while True:
-        there, steps, settled = _newton(cov, like, here, _MAX_ITER - n_iter)
+        there, steps, settled = _newton(cov, like, here, _MAX_ITER - n_iter, late)
         n_iter += steps
         if there is not here:
             there = _Iterate.at(like, there.a, cov.times(there.a))
@@ -109,7 +121,11 @@ def _find_mode(
 
 
 def _newton(
-    cov: Covariance, like: Likelihood, here: _Iterate, max_steps: int
+    cov: Covariance,
+    like: Likelihood,
+    here: _Iterate,
+    max_steps: int,
+    late: Callable[[], bool],
 ) -> tuple[_Iterate, int, bool]:
     """(last iterate, steps, whether they ended because there is nothing to gain).
 
@@ -123,6 +139,8 @@ def _newton(
         hidden = fresh and promised < here.rounding and here.violation > last / 2
         if here.violation <= _TOL or hidden:
             return here, steps, True
+        if late():
+            return here, steps, False
         fresh = here.violation > _KEEP * last
         if fresh:
             cov.factor(like.weight * here.terms[2])

@@ -20,6 +20,15 @@ class State:
     seconds: float
 
 
+class OutOfTime(Exception):
+    """Raised where `max_time` ends a part of a fit that is of no use unfinished."""
+
+
+def never() -> bool:
+    """Whether time is up for what has no limit."""
+    return False
+
+
 class Monitor:
     """Clock, callback and time limit of one fit; drivers call `stop` between slices.
 
@@ -80,12 +89,14 @@ class Monitor:
             self._ended.append(status)
         return self._ended[0] if self._ended else None
 
+    def late(self, by: float = 0.0) -> bool:
+        """Whether `max_time` is over by so many seconds: for loops within a step."""
+        return self.max_time is not None and self.seconds >= self.max_time + by
+
     def _ask(self, n_iter: int, violation: float) -> Status | None:
         seconds = self.seconds
         if self.callback is not None and self.callback(
             State(self.method, int(n_iter), float(violation), self.tol, seconds)
         ):
             return Status.STOPPED
-        if self.max_time is not None and seconds >= self.max_time:
-            return Status.MAX_TIME
-        return None
+        return Status.MAX_TIME if self.late() else None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._model.convergence import Status
-from .._model.monitor import Monitor
+from .._model.monitor import Monitor, OutOfTime
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # of a value, relative to it
@@ -72,13 +72,14 @@ def minimize(
     ----------
     fun : callable
         fun(x) -> (value, gradient). A value or slope that is not finite marks a point
-        beyond the domain, and the step is shortened; at the given x both must be.
+        beyond the domain, and the step is shortened; at the given x both must be. It
+        may raise `OutOfTime`.
     x : (p,) array
     tol : float
     max_iter : int
         Steps; `Status.MAX_ITER` after them.
     monitor : Monitor
-        Asked once a step.
+        Asked once a step; its time limit before every evaluation.
     max_step : float
         Longest change of x in one step.
 
@@ -86,10 +87,22 @@ def minimize(
     -------
     Minimum
         `Status.STALLED` where no point along the descent direction is lower, which
-        rounding brings about near the optimum.
+        rounding brings about near the optimum. Where not even the given x could be
+        evaluated in time, value and gradient are infinite.
     """
-    here = Point(x, *fun(x))
-    n_iter, n_eval, status = 0, 1, None
+    n_iter, n_eval, status = 0, 0, None
+
+    def in_time(x: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal n_eval
+        if n_eval and monitor.late():
+            raise OutOfTime
+        n_eval += 1
+        return fun(x)
+
+    try:
+        here = Point(x, *in_time(x))
+    except OutOfTime:
+        return Minimum(x, np.inf, np.full_like(x, np.inf), 0, 1, Status.MAX_TIME)
     pairs: deque[Pair] = deque(maxlen=_MEMORY)
     if not here.finite:
         raise ValueError("the function is not finite at the given point")
@@ -101,8 +114,12 @@ def minimize(
         d = _direction(pairs, here.gradient)
         length = float(np.linalg.norm(d))
         first = 1.0 if pairs else 1.0 / length  # without curvature, a step of length 1
-        there, trials = _search(fun, here, d, min(first, max_step / length), max_step)
-        n_eval += trials
+        step = min(first, max_step / length)
+        try:
+            there = _search(in_time, here, d, step, max_step)
+        except OutOfTime:
+            status = Status.MAX_TIME
+            break
         if there is None:
             if not pairs:
                 status = Status.STALLED
@@ -136,8 +153,8 @@ def _direction(pairs: deque[Pair], gradient: np.ndarray) -> np.ndarray:
 
 def _search(
     fun: Function, start: Point, d: np.ndarray, step: float, max_step: float
-) -> tuple[Point | None, int]:
-    """(a point on start + t d where the Wolfe conditions hold, number of trials).
+) -> Point | None:
+    """A point on start + t d where the Wolfe conditions hold.
 
     `low` is the best point that still falls too steeply, `high` one that rises again;
     a minimum lies between. None where they meet and nothing was found.
@@ -145,9 +162,9 @@ def _search(
     slope = float(start.gradient @ d)
     farthest = max_step / float(np.linalg.norm(d))
     if not slope < 0:
-        return None, 0
+        return None
     low, high = Point(start.x, start.value, start.gradient, 0.0, slope), None
-    for trial in range(1, _TRIALS + 1):
+    for _ in range(_TRIALS):
         x = start.x + step * d
         point = Point(x, *fun(x), step)
         point.slope = float(point.gradient @ d)
@@ -161,7 +178,7 @@ def _search(
         elif point.slope < _FLATTEN * slope and step < farthest:
             low = point
         else:
-            return point, trial
+            return point
         if high is None:
             step = min(_beyond(low, slope, step), farthest)
         else:
@@ -170,7 +187,7 @@ def _search(
                 break
             if abs(high.at - low.at) <= 1e-15 * max(1.0, high.at):
                 break
-    return (low if low.at > 0 else None), trial
+    return low if low.at > 0 else None
 
 
 def _beyond(low: Point, slope: float, step: float) -> float:
