@@ -3,9 +3,6 @@
 import dataclasses
 import functools
 import itertools
-import os
-import signal
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -519,36 +516,6 @@ def test_rows_are_computed_together_with_the_same_others_every_time(monkeypatch)
         fits.append(hash((everything(model), *(rows.tobytes() for rows in asked))))
     assert len(asked) > 20
     assert len(set(fits)) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_forked_child_fits_without_hanging():
-    X, y = sample(200, 4)
-    expected = everything(fit_npsvor(X, y, C1=30.0, n_threads=2))
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12: threads and fork
-        child = os.fork()
-    if child == 0:
-        same = False
-        try:
-            same = everything(fit_npsvor(X, y, C1=30.0, n_threads=2)) == expected
-        finally:
-            os.write(writer, b"1" if same else b"0")
-            os._exit(0)
-    deadline = time.monotonic() + 60
-    try:
-        while os.waitpid(child, os.WNOHANG) == (0, 0):
-            if time.monotonic() > deadline:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                pytest.fail("the child hangs")
-            time.sleep(0.01)
-        os.set_blocking(reader, False)
-        assert os.read(reader, 1) == b"1"
-    finally:
-        os.close(reader)
-        os.close(writer)
 
 
 # ADMM

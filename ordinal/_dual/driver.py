@@ -129,7 +129,7 @@ class _Fit:
         self.n_threads = n_threads
         self.n_workers = n_threads if gram.concurrent else 1
         q = _block_size(gram, T)
-        lo, hi, pn, pp = program.terms
+        lo, hi, pn, pp = points.terms
         self.tasks = [
             Smo(
                 gram.K, gram.slot, gram.diagonal, lo[k], hi[k], pn[k], pp[k],

@@ -46,7 +46,7 @@ class Pivoting:
         if self._active is None:
             K = self.gram.in_double()
             self._active = ActiveSet(K, self.curvature, self.room)
-        lo, hi, pn, pp = points.program.terms
+        lo, hi, pn, pp = points.terms
         most = min(_PIVOTS, max_iter - task.steps)
         pivots = self._active.minimise(
             points.entries[k], points.f[k], lo[k], hi[k], pn[k], pp[k], INNER_TOL * tol,

@@ -38,7 +38,6 @@ In this folder and its kernels:
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -62,21 +61,11 @@ class Program:
         if self.coupled and self.price is not None:
             raise ValueError("coupled groups have no price")
 
-    @cached_property
+    @property
     def curvature(self) -> np.ndarray:
         """(T,) 1 / price, zeros if there is none: of (Q) by z."""
         T = self.lo.shape[1]
         return np.zeros(T) if self.price is None else 1 / np.asarray(self.price, float)
-
-    @cached_property
-    def terms(self) -> tuple[np.ndarray, ...]:
-        """lo, hi, pn and pp by entry, (P, entries) each; z is free and has no slope."""
-        return tuple(
-            self.by_entry(a, of_z)
-            for a, of_z in (
-                (self.lo, -np.inf), (self.hi, np.inf), (self.pn, 0.0), (self.pp, 0.0)
-            )
-        )  # fmt: skip
 
     def by_entry(self, a: np.ndarray, of_z: float = 0.0) -> np.ndarray:
         """(P, entries) array of (P, T, n) values and, if priced, that of every z."""
@@ -105,6 +94,8 @@ class Points:
     ----------
     entries : (P, T n) array, or (P, T n + T) if priced
         g and z in one piece of memory.
+    terms : tuple of arrays like `entries`
+        lo, hi, pn and pp of the entries; z is free and has no slope.
     g, z : (P, T, n) and (P, T) arrays
         Views of it; z is zeros of its own unless priced.
     mu : (P, T + 1) array
@@ -116,6 +107,9 @@ class Points:
         P, T, n = g.shape
         self.gram, self.program = gram, program
         self.entries = program.by_entry(g).copy()
+        ends = (program.lo, -np.inf), (program.hi, np.inf)
+        slopes = (program.pn, 0.0), (program.pp, 0.0)
+        self.terms = tuple(program.by_entry(a, of_z) for a, of_z in (*ends, *slopes))
         self.g = self.entries[:, : T * n].reshape(P, T, n)
         self.z, self.mu = np.zeros((P, T)), np.zeros((P, T + 1))
         sums = self.g.sum(axis=2)

@@ -15,7 +15,6 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -162,7 +161,7 @@ class Work:
             )
         return work
 
-    @cached_property
+    @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.fit).parameters
 
