@@ -45,6 +45,7 @@ from ordinal.model_selection import (
     stratified_kfold,
 )
 from ordinal.model_selection.progress import Progress, duration
+from ordinal.model_selection.workers import Ended
 from ordinal.preprocessing import StandardizedModel, Standardizer
 
 X, y = sample(90, r=4, seed=3)
@@ -807,6 +808,7 @@ class Careless:
         if self.submitted == 4:
             wait([future])
             shutil.rmtree(next(self._folder.iterdir()))
+            time.sleep(2 * Ended.EVERY)  # until a worker looks again
         return future
 
 
@@ -1120,6 +1122,17 @@ def test_points_of_any_kind_are_kept(tmp_path):
     call = partial(select, fit_constant, X, y, search=grid, cv=2, store=tmp_path)
     same(call(), call())
     assert len(list(tmp_path.iterdir())) == 10
+
+
+def test_reasons_are_kept_as_far_as_they_can_be_read(tmp_path):
+    def fit(X, y, *, C):
+        raise RuntimeError("x" * 10_000)
+
+    with pytest.raises(
+        ValueError, match=r"no point could be fitted: .*x\.\.\.$"
+    ) as got:
+        select(fit, X, y, search=Grid(C=[1.0]), cv=2)
+    assert len(str(got.value)) < 500
 
 
 def test_a_record_that_is_none_of_ours_is_no_status():

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from .._input.checks import shown
 from .._model.convergence import Status
 from .._model.writing import writing
 from .._solvers import _build_info
 from .work import Outcome, Task, Work
 
-_LARGEST = 1 << 26  # bytes of a file that is read
+_LARGEST = 1 << 24  # bytes of a file that is read
 _STATUSES = {"failed", "fitted", *(status.value for status in Status)}
 _PLAIN = (str, bytes, int, float, bool, type(None))
 # The fields of a work that outcomes depend on
@@ -133,7 +134,7 @@ def _checksum(content: Any) -> str:
 
 def _shown(value: Any) -> Any:
     plain = isinstance(value, _PLAIN) and not isinstance(value, bytes)
-    return value if plain else repr(value)
+    return value if plain else shown(value)
 
 
 def _feed(digest: Any, value: Any, where: str) -> None:
@@ -165,6 +166,6 @@ def _feed(digest: Any, value: Any, where: str) -> None:
         digest.update(f"{value.__module__}.{value.__qualname__}".encode())
     else:
         raise TypeError(
-            f"{where} is {value!r}, which a store= cannot know again; take a function "
-            "of a module, a number, a string or an array"
+            f"{where} is {shown(value)}, which a store= cannot know again; take a "
+            "function of a module, a number, a string or an array"
         )

@@ -33,6 +33,7 @@ from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
+_REASON = 400  # characters that are kept of why a fit failed
 _OF_ONE_FIT = ("start", "max_time", "callback")  # not to be shared along a path
 
 
@@ -324,7 +325,10 @@ class Work:
 
     def _failed(self, error: Exception) -> Outcome:
         nan = (float("nan"),) * len(self.scorers)
-        return Outcome(nan, "failed", f"{type(error).__name__}: {error}", 0.0)
+        reason = f"{type(error).__name__}: {error}"
+        if len(reason) > _REASON:
+            reason = reason[: _REASON - 3] + "..."
+        return Outcome(nan, "failed", reason, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from .arguments import Arguments
 from .arrays import Arrays
 from .command import Command
 from .frames import Frames
+from .stores import Stores
 
-_ALL: tuple[Family, ...] = (Arguments(), Arrays(), Frames(), Command())
+_ALL: tuple[Family, ...] = (Arguments(), Arrays(), Frames(), Command(), Stores())
 
 FAMILIES = {family.name: family for family in _ALL}
