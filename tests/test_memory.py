@@ -1,0 +1,44 @@
+"""What fits, predictions and fits that were broken off leave behind: no array."""
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+from registry import Method, every_method
+from strategies import sample
+
+_REPEATS = 3
+_ELSE = 20_000  # bytes that Python itself may come to hold meanwhile
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def bytes_in_use() -> int:
+    """Those of numpy's arrays and of Python's objects."""
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+@every_method
+def test_no_array_is_left_behind(method: Method):
+    X, y = sample(60, 3)
+    X = np.tile(X, 40)
+    assert X.nbytes > 2 * _ELSE  # one copy kept would show
+
+    def once():
+        method.cut_short(X, y, rng=0, **method.brief).predict(X)
+        with pytest.raises(KeyboardInterrupt):
+            method.cut_short(X, y, rng=0, callback=interrupt)
+
+    tracemalloc.start()
+    try:
+        once()
+        before = bytes_in_use()
+        for _ in range(_REPEATS):
+            once()
+        assert bytes_in_use() - before < _ELSE
+    finally:
+        tracemalloc.stop()
