@@ -18,7 +18,7 @@ from ._input.sparse import CSR, frozen
 from ._input.types import ArrayLike, MatrixLike
 from ._input.weights import sample_weights
 from ._model.convergence import Convergence, ConvergenceWarning, warn
-from ._model.fields import FINITE, INCREASING, POSITIVE, Array, Length
+from ._model.fields import FINITE, INCREASING, Array, Length, Rule
 from ._model.files import Storable
 from ._model.model import Model
 from ._numerics.imputation import low_rank
@@ -32,6 +32,7 @@ def __dir__() -> list[str]:
 
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
+_NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +59,7 @@ class Standardizer(Storable):
     """
 
     mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
-    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
+    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, _NORMAL]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None = None
 
     def _check(self) -> None:

@@ -43,6 +43,16 @@ def test_families_draw_programs_from_the_seed_alone(fuzz):
             ast.parse(script)
 
 
+def test_files_are_refused_or_the_same_or_good(fuzz, tmp_path, monkeypatch):
+    """A few of the family; `tools/fuzz --family files` makes as many as one likes."""
+    monkeypatch.chdir(tmp_path)
+    family = fuzz("families").FAMILIES["files"]
+    drawn, judge = fuzz("call").drawn, fuzz("judge").judge
+    outcomes = [judge(drawn(family, 3, i)) for i in range(200)]
+    assert not [outcome for outcome in outcomes if outcome.failed]
+    assert {outcome.kind for outcome in outcomes} == {"ok", "ValueError"}
+
+
 @pytest.mark.parametrize(
     ("source", "kind"),
     [

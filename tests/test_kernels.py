@@ -673,3 +673,14 @@ def test_kernel_loops_check_their_shapes():
         _kernel_values.rbf(P, a, b, 1.0, strided)
     empty = np.empty((0, 3))
     _kernel_values.rbf(empty, np.empty(0), b, 1.0, empty)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [kernels.Polynomial(400), kernels.Polynomial(3, 1e300), kernels.LinearARD([1e300])],
+)
+def test_values_beyond_double_are_refused_without_a_warning(kernel):
+    A = np.full((2, 1), 1e10)
+    for values in (diagonal_of, lambda k, X: Evaluator(k, X, X).product(X)):
+        with pytest.raises(ValueError, match=r"kernel values|too long"):
+            values(kernel, A)

@@ -147,6 +147,7 @@ def test_standardizer_survives_file_and_pickle(tmp_path):
     ("mean", "scale"),
     [
         ([0.0], [0.0]),
+        ([0.0], [5e-324]),
         ([0.0], [np.nan]),
         ([np.inf], [1.0]),
         ([0.0, 0.0], [1.0]),

@@ -1,5 +1,6 @@
 """select and nested: what they compute, where it runs, and how it is shown and kept."""
 
+import dataclasses
 import hashlib
 import inspect
 import io
@@ -1338,3 +1339,23 @@ def test_bad_arguments(options, error, message):
 def test_bad_searches(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("size", [1e308, np.inf])
+def test_scores_of_any_size_have_a_mean_and_are_shown(size):
+    """A metric of the caller's may score anything; no warning of numpy's leaks."""
+    X, y = sample(20, 2)
+
+    def metric(true, predicted):
+        return size * len(true)
+
+    def mixed(true, predicted):
+        return size * (-1) ** len(true)
+
+    result = select(
+        ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=3,
+        scoring=["mae", metric, mixed], n_threads=1,
+    )  # fmt: skip
+    huge = dataclasses.replace(result, scores=result.others["mixed"])
+    assert repr(huge).startswith("Selection(")
+    assert huge.table()["mean"].shape == (1,)

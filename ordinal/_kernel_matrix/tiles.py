@@ -18,7 +18,8 @@ _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 
 def values_of(kernel: Kernel, A: Matrix, B: Matrix) -> np.ndarray:
     """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
-    K = np.asarray(kernel(A, B))
+    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+        K = np.asarray(kernel(A, B))
     if K.shape != (len(A), len(B)):
         raise ValueError(f"kernel returned shape {K.shape}, not {(len(A), len(B))}")
     if K.dtype.kind not in "fiu":
@@ -40,7 +41,11 @@ def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
     if isinstance(kernel, Pearson):
         return squared_norms(z_scores(X))
     if isinstance(kernel, Polynomial):
-        return (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
+        with np.errstate(over="ignore"):  # seen by the check
+            k = (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
+        if not np.isfinite(k).all():
+            raise ValueError("kernel values must be finite")
+        return k
     if isinstance(X, CSR):
         raise TypeError(_NOT_CSR)
     out = np.empty(n)

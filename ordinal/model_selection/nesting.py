@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from .._input.checks import check_choice, check_count, check_flag, resolve_rng, shown
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .points import Point, columns_of
 from .progress import Progress
@@ -50,13 +51,13 @@ class Nested(Storable):
         tasks were done again.
     """
 
-    scores: dict[str, np.ndarray]
-    params: tuple[Point, ...]
-    selections: tuple[Selection, ...]
-    status: np.ndarray
-    reasons: np.ndarray
-    splits: Splits
-    damaged: int = 0
+    scores: dict[str, Annotated[np.ndarray, Array("f8", "s")]]
+    params: Annotated[tuple[Point, ...], Length("s")]
+    selections: Annotated[tuple[Selection, ...], Length("s")]
+    status: Annotated[np.ndarray, Array("U", "s")]
+    reasons: Annotated[np.ndarray, Array("U", "s")]
+    splits: Annotated[Splits, Length("s")]
+    damaged: Annotated[int, NONNEGATIVE] = 0
 
     @property
     def failures(self) -> dict[int, str]:
@@ -71,10 +72,11 @@ class Nested(Storable):
         return columns | self.scores
 
     def __repr__(self) -> str:
-        means = ", ".join(
-            f"{name} {np.mean(values):.4g} ± {np.std(values):.2g}"
-            for name, values in self.scores.items()
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # a metric of the caller's
+            means = ", ".join(
+                f"{name} {np.mean(values):.4g} ± {np.std(values):.2g}"
+                for name, values in self.scores.items()
+            )
         return f"Nested({means}; {len(self.splits)} hold-outs)"
 
 

@@ -94,14 +94,21 @@ class Trials:
 
     def _losses(self) -> np.ndarray:
         """(p,) mean of every point, greater meaning worse; nan where one is missing."""
-        means: np.ndarray = self.scores().mean(axis=1)
+        means = mean_score(self.scores())
         return -means if self.scorers[0].greater_is_better else means
 
 
+def mean_score(scores: np.ndarray) -> np.ndarray:
+    """(p,) mean over the k columns; a metric of the caller's may score anything."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(scores.mean(axis=1))
+
+
 def standard_error(scores: np.ndarray) -> np.ndarray:
-    """(p,) of the mean over the k columns; 0 if there is one column only."""
+    """(p,) of that mean; 0 if there is one column only."""
     k = scores.shape[1]
-    deviation = scores.std(axis=1, ddof=1) if k > 1 else np.zeros(len(scores))
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = scores.std(axis=1, ddof=1) if k > 1 else np.zeros(len(scores))
     return np.asarray(deviation / np.sqrt(k))
 
 

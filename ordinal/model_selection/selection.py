@@ -12,19 +12,20 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from .._input.checks import check_flag, resolve_rng, shown
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .points import Point, columns_of, described
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search, Trials, splits_of, standard_error
+from .search import Search, Trials, mean_score, splits_of, standard_error
 from .spaces import Space
 from .splits import Splits, SplitsLike, stratified_kfold
 from .work import Work
@@ -90,20 +91,20 @@ class Selection(Storable):
     option or the model holds a function, which a file cannot.
     """
 
-    points: tuple[Point, ...]
-    stage: np.ndarray
-    scores: np.ndarray
-    others: dict[str, np.ndarray]
-    status: np.ndarray
-    seconds: np.ndarray
-    reasons: np.ndarray
-    best: int
-    one_se: int
+    points: Annotated[tuple[Point, ...], Length("p")]
+    stage: Annotated[np.ndarray, Array("i8", "p")]
+    scores: Annotated[np.ndarray, Array("f8", "p k")]
+    others: dict[str, Annotated[np.ndarray, Array("f8", "p k")]]
+    status: Annotated[np.ndarray, Array("U", "p k")]
+    seconds: Annotated[np.ndarray, Array("f8", "p k"), NONNEGATIVE]
+    reasons: Annotated[np.ndarray, Array("U", "p k")]
+    best: Annotated[int, NONNEGATIVE]
+    one_se: Annotated[int, NONNEGATIVE]
     scoring: str
     greater_is_better: bool
-    splits: Splits
+    splits: Annotated[Splits, Length("k")]
     model: Any = None
-    damaged: int = 0
+    damaged: Annotated[int, NONNEGATIVE] = 0
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -116,7 +117,7 @@ class Selection(Storable):
     @property
     def mean(self) -> np.ndarray:
         """(p,) mean score of each point over the folds; nan if a fit failed."""
-        return np.asarray(self.scores.mean(axis=1))
+        return mean_score(self.scores)
 
     @property
     def standard_error(self) -> np.ndarray:
@@ -187,20 +188,8 @@ class Selection(Storable):
         return self.model
 
     def _check(self) -> None:
-        p, k = len(self.points), len(self.splits)
-        tables = [self.scores, self.seconds, *self.others.values()]
-        texts = [self.status, self.reasons]
-        if not (
-            p > 0 < k
-            and self.stage.shape == (p,)
-            and all(a.shape == (p, k) for a in (*tables, *texts))
-            and all(a.dtype == np.float64 for a in tables)
-            and all(a.dtype.kind == "U" for a in texts)
-            and 0 <= self.best < p
-            and 0 <= self.one_se < p
-            and all(len(split) == 2 for split in self.splits)
-        ):
-            raise ValueError("fields of a Selection must be of p points and k folds")
+        if not (self.splits and max(self.best, self.one_se) < len(self.points)):
+            raise ValueError("best and one_se must be among the points, of some folds")
 
 
 def select(

@@ -5,9 +5,17 @@ from call import Family
 from .arguments import Arguments
 from .arrays import Arrays
 from .command import Command
+from .files import Files
 from .frames import Frames
 from .stores import Stores
 
-_ALL: tuple[Family, ...] = (Arguments(), Arrays(), Frames(), Command(), Stores())
+_ALL: tuple[Family, ...] = (
+    Arguments(),
+    Arrays(),
+    Frames(),
+    Command(),
+    Files(),
+    Stores(),
+)
 
 FAMILIES = {family.name: family for family in _ALL}

@@ -1,0 +1,365 @@
+"""Names for sources with model files: those of subjects.py, `damaged` and `forged`, and
+the changes that these make to a file."""
+
+# ruff: noqa: F403, F405
+import copy
+import json
+
+from subjects import *
+
+from ordinal._model.archive import checksum
+
+Change = Callable[[Any], Any]
+_NAMES = ["low", "mid", "high", "never"]
+_JUDGING = ("predict", "predict_proba", "decision_function", "predict_latent")
+
+
+class BrokenPromise(Exception):
+    """A file that is neither refused, nor the same, nor good for predictions."""
+
+
+def _fitted(method: str, X: Any, y: Any = None, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = getattr(ordinal, f"fit_{method}")
+        return fit(X, ranks() if y is None else y, n_threads=1, **options)
+
+
+def _with_gaps() -> np.ndarray:
+    return np.where(rows() > 1.2, np.nan, rows())
+
+
+def _sparse() -> Any:
+    return sparse.csr_array(np.where(np.abs(rows()) > 0.5, rows(), 0.0))
+
+
+# A saved object of every class and kind of field, and rows that it can judge.
+SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "npsvor": lambda: (_fitted("npsvor", rows(), probability=True), rows()),
+    "npsvor csr": lambda: (_fitted("npsvor", _sparse(), kernel="linear"), _sparse()),
+    "npsvor normalize": lambda: (
+        _fitted("npsvor", rows(), normalize=True, cost=cost(), probability=True),
+        rows(),
+    ),
+    "npsvor words": lambda: (
+        _fitted(
+            "npsvor", rows(), np.array(_NAMES)[ranks() - 1], classes=_NAMES,
+            probability=True,
+        ),
+        rows(),
+    ),
+    "svorim": lambda: (_fitted("svorim", rows(), probability=True), rows()),
+    "svorim words": lambda: (
+        _fitted(
+            "svorim", rows(), np.array(_NAMES)[ranks() - 1], classes=_NAMES,
+            probability=True,
+        ),
+        rows(),
+    ),
+    "svorex": lambda: (_fitted("svorex", gram(), kernel="precomputed"), gram()),
+    "redsvm": lambda: (
+        _fitted("redsvm", _with_gaps(), kernel=kernels.Pearson()), _with_gaps()
+    ),
+    "shashua_levin": lambda: (
+        _fitted("shashua_levin", rows(), kernel="polynomial"), rows()
+    ),
+    "tlssvor": lambda: (_fitted("tlssvor", rows(), probability=True), rows()),
+    "gpor": lambda: (_fitted("gpor", rows(), kernel="ard", max_iter=5), rows()),
+    "gpor basis": lambda: (
+        _fitted("gpor", rows(), basis=5, inference="laplace", kernel="ard_linear",
+                max_iter=5),
+        rows(),
+    ),
+    "xofm": lambda: (_fitted("xofm", _with_gaps(), monotone=[1, 0, 0]), _with_gaps()),
+    "xofm words": lambda: (
+        _fitted("xofm", np.column_stack([rows(), ranks()]), categorical=[3]),
+        np.column_stack([rows(), ranks()]),
+    ),
+    "standardized": lambda: (standardized(), rows()),
+    "standardizer": lambda: (preprocessing.Standardizer.fit(rows()), rows()),
+    "binning": lambda: (
+        preprocessing.Binning.equal_frequency(rows()[:, 0], 4), rows()[:, 0]
+    ),
+    "selection": lambda: (selection(), rows()),
+    "nested": lambda: (nesting(), rows()),
+}  # fmt: skip
+
+
+@functools.cache
+def subject(name: str) -> tuple[bytes, Any, dict[str, np.ndarray]]:
+    """The bytes of a file, rows, and what the model says of them."""
+    model, X = SUBJECTS[name]()
+    return _bytes_of(model), X, judged(model, X)
+
+
+@functools.cache
+def members(name: str) -> tuple[Any, dict[str, np.ndarray]]:
+    """The header of a file, and its arrays."""
+    pathlib.Path("original.npz").write_bytes(subject(name)[0])
+    with np.load("original.npz") as archive:
+        arrays = dict(archive)
+    return json.loads(arrays.pop("header").tobytes()), arrays
+
+
+def _bytes_of(model: Any) -> bytes:
+    model.save("written.npz")
+    return pathlib.Path("written.npz").read_bytes()
+
+
+def judged(model: Any, X: Any) -> dict[str, np.ndarray]:
+    """What a loaded object says of rows; a ValueError is an answer, too."""
+    said = {}
+    for name in (*_JUDGING, "predict_interval", "transform"):
+        if hasattr(model, name):
+            try:
+                result = getattr(model, name)(X)
+            except ValueError:
+                continue
+            except Exception as error:
+                raised = f"{name} raised {type(error).__name__}: {error}"
+                raise BrokenPromise(raised) from error
+            parts = result if isinstance(result, tuple) else (result,)
+            said |= {f"{name}[{i}]": np.asarray(part) for i, part in enumerate(parts)}
+    return said
+
+
+def damaged(name: str, *changes: Change) -> str:
+    """Load a file some of whose bytes have changed: it is refused or still the same."""
+    content, X, before = subject(name)
+    for change in changes:
+        content = change(content)
+    model = _loaded(content)
+    after = judged(model, X)
+    same = before.keys() == after.keys() and all(
+        np.array_equal(before[key], after[key], equal_nan=before[key].dtype.kind == "f")
+        for key in before
+    )
+    if not same:
+        raise BrokenPromise("a damaged file was taken for another model")
+    return "the same"
+
+
+def forged(name: str, *changes: Change) -> str:
+    """Load a file whose fields have changed, with the checksum that belongs to them: it
+    is refused, or predicts finitely, and can be saved again."""
+    header, arrays = copy.deepcopy(members(name))
+    for change in changes:
+        change((header, arrays))
+    header["checksum"] = checksum(header["model"], arrays)
+    as_bytes = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with open("forged.npz", "wb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.savez(file, header=as_bytes, **arrays)
+    model = _loaded(pathlib.Path("forged.npz").read_bytes())
+    for key, values in judged(model, subject(name)[1]).items():
+        if values.dtype.kind == "f" and not _finite(model, key, values):
+            raise BrokenPromise(f"{key} of a model from a file is not finite")
+    repr(model)
+    _loaded(_bytes_of(model))
+    return "another"
+
+
+def _finite(model: Any, key: str, values: np.ndarray) -> bool:
+    """All finite, but for the distance to a rank without rows, which NPSVOR gives."""
+    known = np.isfinite(values)
+    if key == "decision_function[0]" and values.ndim == 2:
+        inner = getattr(model, "model", None) or model
+        known |= (values == np.inf) & np.isinf(inner.intercept)
+    return bool(known.all())
+
+
+def _loaded(content: bytes) -> Any:
+    """The object in a file of these bytes; ValueError alone refuses it."""
+    pathlib.Path("changed.npz").write_bytes(content)
+    try:
+        return ordinal.load("changed.npz")
+    except (ValueError, MemoryError):
+        raise
+    except Exception as error:
+        raise BrokenPromise(f"load raised {type(error).__name__}: {error}") from error
+
+
+# Changes of bytes, at a place from 0 (the beginning) to 1 (the end) of the file
+
+
+def flip(at: float, mask: int) -> Change:
+    def change(content: bytes) -> bytes:
+        changed = bytearray(content)
+        if changed:
+            changed[int(at * len(changed))] ^= mask
+        return bytes(changed)
+
+    return change
+
+
+def splice(at: float, size: int, into: float, insert: bool) -> Change:
+    """Some bytes again at another place: between others, or in their stead."""
+
+    def change(content: bytes) -> bytes:
+        a, b = int(at * len(content)), int(into * len(content))
+        end = b if insert else b + size
+        return content[:b] + content[a : a + size] + content[end:]
+
+    return change
+
+
+def blank(at: float, size: int, value: int) -> Change:
+    def change(content: bytes) -> bytes:
+        a = int(at * len(content))
+        b = min(a + size, len(content))
+        return content[:a] + bytes([value]) * (b - a) + content[b:]
+
+    return change
+
+
+def drop(at: float, size: int) -> Change:
+    def change(content: bytes) -> bytes:
+        a = int(at * len(content))
+        return content[:a] + content[a + size :]
+
+    return change
+
+
+def cut(at: float) -> Change:
+    return lambda content: content[: int(at * len(content))]
+
+
+def graft(name: str, at: float, size: int) -> Change:
+    """The bytes that the file of another object has at this place."""
+
+    def change(content: bytes) -> bytes:
+        a = int(at * len(content))
+        return content[:a] + subject(name)[0][a : a + size] + content[a + size :]
+
+    return change
+
+
+# Changes of arrays: `which` counts them, from any number
+
+
+def array(which: int, way: Callable[[np.ndarray], np.ndarray]) -> Change:
+    """One array as `way` makes it; unchanged where its type does not let it."""
+
+    def change(parts: Any) -> None:
+        arrays = parts[1]
+        if not arrays:
+            return
+        key = sorted(arrays)[which % len(arrays)]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            arrays[key] = either(lambda: np.asarray(way(arrays[key])), arrays[key])
+
+    return change
+
+
+def every_array(way: Callable[[np.ndarray], np.ndarray]) -> Change:
+    def change(parts: Any) -> None:
+        for which in range(len(parts[1])):
+            array(which, way)(parts)
+
+    return change
+
+
+def entry(at: float, value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    def way(a: np.ndarray) -> np.ndarray:
+        a = a.copy()
+        a.reshape(-1)[int(at * a.size)] = value
+        return a
+
+    return way
+
+
+def shuffled(seed: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda a: np.random.default_rng(seed).permutation(a)
+
+
+def noisy(size: float, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return lambda a: (a + size * rng.standard_normal(a.shape)).astype(a.dtype)
+
+
+def exchanged(first: int, second: int) -> Change:
+    def change(parts: Any) -> None:
+        arrays = parts[1]
+        if not arrays:
+            return
+        a, b = (sorted(arrays)[which % len(arrays)] for which in (first, second))
+        arrays[a], arrays[b] = arrays[b], arrays[a]
+
+    return change
+
+
+def removed(which: int) -> Change:
+    def change(parts: Any) -> None:
+        if parts[1]:
+            del parts[1][sorted(parts[1])[which % len(parts[1])]]
+
+    return change
+
+
+# Changes of the header
+
+
+def leaf(which: int, value: Any) -> Change:
+    """One value of the header that is not made of others."""
+
+    def change(parts: Any) -> None:
+        places = [
+            at for at in _places(parts[0]) if not isinstance(_of(at), dict | list)
+        ]
+        if not places:
+            return
+        holder, key = places[which % len(places)]
+        holder[key] = value
+
+    return change
+
+
+def node(which: int, value: Any) -> Change:
+    """One node of any kind."""
+
+    def change(parts: Any) -> None:
+        places = list(_places(parts[0]["model"]))
+        if not places:
+            return
+        holder, key = places[which % len(places)]
+        holder[key] = copy.deepcopy(value)
+
+    return change
+
+
+def moved(which: int, other: int) -> Change:
+    """A copy of one node in the place of another."""
+
+    def change(parts: Any) -> None:
+        places = list(_places(parts[0]["model"]))
+        if not places:
+            return
+        holder, key = places[which % len(places)]
+        holder[key] = copy.deepcopy(_of(places[other % len(places)]))
+
+    return change
+
+
+def forgotten(which: int) -> Change:
+    def change(parts: Any) -> None:
+        places = list(_places(parts[0]["model"]))
+        if not places:
+            return
+        holder, key = places[which % len(places)]
+        del holder[key]
+
+    return change
+
+
+def _places(held: Any) -> Any:
+    """All pairs of a holder and a key or number within it."""
+    keys = held if isinstance(held, dict) else range(len(held))
+    for key in keys:
+        yield held, key
+        if isinstance(held[key], dict | list):
+            yield from _places(held[key])
+
+
+def _of(place: Any) -> Any:
+    return place[0][place[1]]
