@@ -53,9 +53,21 @@ def _pyplot() -> Any:
 def _axes(ax: Axes | None, width: float, height: float) -> Axes:
     """The caller's axes, or those of a new figure of that size in inches."""
     if ax is not None:
-        return ax
+        return _checked("ax", ax)
     made: Axes = _pyplot().subplots(figsize=(width, height), layout="constrained")[1]
     return made
+
+
+def _checked(name: str, ax: Any) -> Axes:
+    if not hasattr(ax, "get_subplotspec"):
+        raise TypeError(f"{name} must be matplotlib's Axes, got {shown(ax)}")
+    checked: Axes = ax
+    return checked
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, XofmModel):
+        raise TypeError(f"model must be an XofmModel, got {shown(model)}")
 
 
 def _style(method: int) -> dict[str, str]:
@@ -65,7 +77,7 @@ def _style(method: int) -> dict[str, str]:
 
 
 def _names(names: Sequence[str], k: int) -> list[str]:
-    if isinstance(names, str) or len(names) != k:
+    if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != k:
         raise ValueError(
             f"names must hold a name for each of {k} methods, got {shown(names)}"
         )
@@ -96,7 +108,7 @@ def critical_difference(
     ------
     ImportError
         Without matplotlib.
-    ValueError
+    TypeError, ValueError
         Not a name a method.
 
     References
@@ -111,6 +123,8 @@ def critical_difference(
     >>> plot.critical_difference(result, ["npsvor", "svorim", "svr"]).get_xlabel()
     'average rank'
     """
+    if not isinstance(result, Friedman):
+        raise TypeError(f"result must be of comparison.friedman, got {shown(result)}")
     k = result.ranks.size
     names = _names(names, k)
     order = np.argsort(result.ranks, kind="stable")
@@ -233,7 +247,7 @@ def boxplots_by_size(
     tables = score_tables(scores)
     k, n = tables[0].shape[1], len(tables)
     names = _names(names, k)
-    if len(sizes) != n:
+    if not hasattr(sizes, "__len__") or len(sizes) != n:
         raise ValueError(
             f"sizes must hold a size for each of {n} tables of scores, got "
             f"{shown(sizes)}"
@@ -287,7 +301,7 @@ def score_functions(
     ------
     ImportError
         Without matplotlib.
-    ValueError
+    TypeError, ValueError
         `top` is not a positive integer, or `axes` are not as many as features shown.
 
     References
@@ -302,6 +316,7 @@ def score_functions(
     >>> axes[0].get_ylabel()
     'score'
     """
+    _check_model(model)
     order = np.argsort(-model.importance().values, kind="stable")
     if top is not None:
         top = check_count("top", top)
@@ -316,8 +331,11 @@ def score_functions(
         for spare in grid[k:]:
             spare.remove()
         axes = list(grid[:k])
+    if not isinstance(axes, Sequence | np.ndarray):
+        raise TypeError(f"axes must be a sequence of Axes, got {shown(axes)}")
     if len(axes) != k:
         raise ValueError(f"axes must be one for each of {k} features, got {len(axes)}")
+    axes = [_checked("axes", ax) for ax in axes]
     functions = model.score_functions()
     for ax, j in zip(axes, order, strict=True):
         _score_function(ax, functions[j], model.categories[j] is not None)
@@ -380,7 +398,7 @@ def interaction(
     ------
     ImportError
         Without matplotlib.
-    ValueError
+    TypeError, ValueError
         If there is no such column, it is the same twice, or one has no pieces.
 
     References
@@ -394,6 +412,7 @@ def interaction(
     >>> ordinal.plot.interaction(ordinal.fit_xofm(X, y), "x1", "x2").get_xlabel()
     'x1'
     """
+    _check_model(model)
     found = model.interaction(a, b)
     if found.values.size == 0:
         raise ValueError(f"a and b must have pieces, got {listed(found.names)}")
@@ -452,6 +471,7 @@ def contributions(
     >>> ordinal.plot.contributions(ordinal.fit_xofm(X, y), X[0]).get_xlabel()
     'contribution to the score'
     """
+    _check_model(model)
     top = check_count("top", top)
     row = [x] if not hasattr(x, "columns") and np.ndim(x) == 1 else x
     parts = model.contributions(row)

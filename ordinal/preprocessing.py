@@ -158,7 +158,11 @@ class StandardizedModel(Model):
     standardizer: Standardizer
     model: Any
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
+        if not isinstance(self.standardizer, Standardizer):
+            raise TypeError(
+                f"standardizer must be a Standardizer, got {shown(self.standardizer)}"
+            )
         if not hasattr(self.model, "predict"):
             raise ValueError(f"a {type(self.model).__name__} does not predict")
         if isinstance(self.model, Model) and self.model.n_features != self.n_features:
@@ -429,7 +433,7 @@ def _dense(X: np.ndarray | CSR, name: str = "X") -> np.ndarray:
 def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:
     if n_bins is not None:
         check_count("n_bins", n_bins, 2)
-    values = np.asarray(values, dtype=np.float64)
+    values = as_real_array(values, "values")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(
             f"values must be 1-dimensional and non-empty, got shape {values.shape}"

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from .arguments import parser
 
+_WIDTH = 255  # characters of a word in a message: the longest name of a file
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code: 0, 2 after an error, 130 after Ctrl-C."""
@@ -30,7 +32,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _cut(word: str) -> str:
+    """What argparse repeats of the command line can be of any length; paths are not."""
+    return word if len(word) <= _WIDTH else f"{word[: _WIDTH // 2]}...{word[-20:]}"
+
+
 def _fail(problem: object) -> int:
-    message = " ".join(str(problem).split()) or type(problem).__name__
+    words = (_cut(word) for word in str(problem).split())
+    message = " ".join(words) or type(problem).__name__
     print(f"ordinal: error: {message}", file=sys.stderr)
     return 2

@@ -12,6 +12,9 @@ import numpy as np
 
 _WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
 
+# What Python and numpy count among the integers, though no caller means a number by it.
+_NO_NUMBERS = (bool, np.timedelta64)
+
 
 def check_positive(name: str, value: Any) -> float:
     rule = "a positive finite number"
@@ -88,7 +91,7 @@ def resolve_rng(rng: Any) -> np.random.Generator:
 def as_real(value: Any) -> float:
     """The value of a real number; NaN, which no rule accepts, for anything else and for
     an integer or fraction beyond the largest double."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, _NO_NUMBERS) or not isinstance(value, numbers.Real):
         return math.nan
     try:
         return float(value)
@@ -110,8 +113,12 @@ def as_array(values: Any, name: str) -> np.ndarray:
         raise TypeError(f"{name} is a masked array: fill or drop what it masks")
     try:
         return np.asarray(values)
-    except ValueError as error:  # rows of unequal length
-        raise ValueError(f"{name} is not an array: {error}") from error
+    except (TypeError, MemoryError):
+        raise
+    except (
+        Exception
+    ) as error:  # rows of unequal length; a caller's class raises anything
+        raise ValueError(f"{name} is not an array: {shortened(error)}") from error
 
 
 def as_real_array(
@@ -180,4 +187,4 @@ def _broken(name: str, value: Any, rule: str) -> ValueError:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return isinstance(value, numbers.Integral) and not isinstance(value, _NO_NUMBERS)

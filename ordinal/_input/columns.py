@@ -19,6 +19,8 @@ Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds nu
 
 
 def is_frame(X: Any) -> bool:
+    if hasattr(type(X), "collect"):  # whose columns are known after a query only
+        raise TypeError(f"a {type(X).__name__} holds no rows yet: pass X.collect()")
     return hasattr(X, "columns") and hasattr(X, "__getitem__")
 
 
@@ -134,7 +136,7 @@ def read_columns(
     missing or a category that is not known. Raises TypeError that names the column."""
     labels = categories or (None,) * len(columns)
     read = [
-        _numbers(column, f"column {name!r} of {X}")
+        _numbers(column, f"column {shown(name)} of {X}")
         if known is None
         else _codes(column, known)
         for column, name, known in zip(columns, names, labels, strict=True)
@@ -155,7 +157,7 @@ def check_shape(
 
 
 def _values(column: Any) -> list[Any]:
-    values: list[Any] = np.asarray(column).tolist()
+    values: list[Any] = as_array(column, "a column").tolist()
     return values
 
 
@@ -179,7 +181,7 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
 
 
 def _numbers(column: Any, name: str) -> np.ndarray:
-    a = np.asarray(column)
+    a = as_array(column, name)
     if a.dtype.kind == "O":
         values = a.tolist()
         for row, value in enumerate(values):
@@ -193,4 +195,4 @@ def _numbers(column: Any, name: str) -> np.ndarray:
 
 
 def _no_number(name: str, value: Any, row: int) -> TypeError:
-    return TypeError(f"{name} must hold real numbers, got {value!r} in row {row}")
+    return TypeError(f"{name} must hold real numbers, got {shown(value)} in row {row}")

@@ -89,7 +89,8 @@ class Storable:
 
 def read_file(path: str | os.PathLike[str]) -> Storable:
     """What `save` wrote to this path; ValueError unless it is such a file."""
-    with open(path, "rb") as file:
+    # open() takes a number for a descriptor, and closes it
+    with open(os.fspath(path), "rb") as file:
         try:
             return _decode_model(*read_archive(file))
         except MemoryError:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.types import ArrayLike
 from .convergence import DisorderedThresholdsWarning, warn
 from .fields import FINITE, SHARED, THRESHOLDS, Array
@@ -84,6 +85,10 @@ class ScoreModel(ThresholdModel):
     def link_input(self, X: Any, like: "ScoreModel") -> np.ndarray:
         """Scores for the link of another model, moved by what its thresholds lie higher
         than these: only the distance to them means the same in both."""
+        if not isinstance(like, ScoreModel) or like.classes.size != self.classes.size:
+            raise TypeError(
+                f"like must be such a model, of as many ranks, got {shown(like)}"
+            )
         inner = np.isfinite(like.thresholds)
         shift = (like.thresholds[inner] - self.thresholds[inner]).mean()
         return np.asarray(self.decision_function(X) + shift)

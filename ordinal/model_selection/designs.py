@@ -20,7 +20,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import check_count
+from .._input.checks import as_real_array, check_count
 
 _MOST_LATTICES = 20_000  # sets of generators that are compared: some seconds
 _MOST_EXCHANGED = 21  # points; an exchange takes n^4 operations
@@ -50,7 +50,7 @@ def centred_discrepancy(points: ArrayLike) -> float:
     >>> round(centred_discrepancy([[0.25, 0.75], [0.75, 0.25]]), 4)
     0.2496
     """
-    x = np.asarray(points, dtype=np.float64)
+    x = as_real_array(points, "points")
     if x.ndim != 2 or x.size == 0 or not ((x >= 0) & (x <= 1)).all():
         raise ValueError(f"points must be (n, d) in [0, 1], got shape {x.shape}")
     n, d = x.shape

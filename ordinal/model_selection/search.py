@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import shortened
+from .._input.checks import shortened, shown
 from .._numerics.rows import take
 from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
@@ -136,6 +136,10 @@ class Search:
         splits: Splits,
         progress: Progress,
     ):
+        if not callable(getattr(space, "stages", None)):
+            raise TypeError(
+                f"search must be a Grid, or have its `stages`, got {shown(space)}"
+            )
         self.rows, self.splits = rows, splits
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress

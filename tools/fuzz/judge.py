@@ -56,6 +56,8 @@ def judge(call: Call) -> Outcome:
         except Exception as error:
             outcome = _of_exception(error)
     sys.unraisablehook = sys.__unraisablehook__
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
     if outcome.failed:
         return outcome
     if lost:

@@ -1,0 +1,150 @@
+"""What callers get for arguments that nobody expects: a message that names them.
+
+Calls that the fuzzer found (tools/fuzz), one of each kind.
+"""
+
+import contextlib
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+from strategies import sample
+
+import ordinal
+from ordinal import Convergence, comparison, model_selection, plot, preprocessing
+from ordinal._command.main import main
+
+X, Y = sample(30, r=3)
+
+
+@pytest.fixture(scope="module")
+def svorim():
+    return ordinal.fit_svorim(X, Y)
+
+
+@pytest.fixture(scope="module")
+def xofm():
+    return ordinal.fit_xofm(X, Y)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return comparison.friedman([[0.1, 0.2, 0.3], [0.2, 0.3, 0.5]])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda model: plot.score_functions(model),
+        lambda model: plot.interaction(model, 0, 1),
+        lambda model: plot.contributions(model, X[0]),
+    ],
+)
+def test_pictures_of_another_model(draw, svorim):
+    with pytest.raises(TypeError, match="model must be an XofmModel, got SvorModel"):
+        draw(svorim)
+
+
+def test_pictures_on_no_axes(found, xofm):
+    names = ["a", "b", "c"]
+    with pytest.raises(TypeError, match="ax must be matplotlib's Axes, got 3"):
+        plot.critical_difference(found, names, 3)
+    with pytest.raises(TypeError, match="axes must be matplotlib's Axes, got 'a'"):
+        plot.score_functions(xofm, axes=names)
+    with pytest.raises(TypeError, match="axes must be a sequence"):
+        plot.score_functions(xofm, axes=5)
+
+
+def test_pictures_of_no_result(found):
+    with pytest.raises(TypeError, match="result must be of comparison"):
+        plot.critical_difference(1, ["a"])
+    with pytest.raises(
+        ValueError, match="names must hold a name for each of 3 methods"
+    ):
+        plot.critical_difference(found, 3)
+    with pytest.raises(ValueError, match="sizes must hold a size for each of 2 tables"):
+        plot.boxplots_by_size([X, X], 10, ["a", "b", "c"])
+
+
+def test_a_standardized_model_of_what_is_none(svorim):
+    scaling = preprocessing.Standardizer.fit(X)
+    with pytest.raises(TypeError, match="standardizer must be a Standardizer, got 3"):
+        preprocessing.StandardizedModel(3, svorim)
+    with pytest.raises(ValueError, match="a int does not predict"):
+        preprocessing.StandardizedModel(scaling, 3)
+
+
+def test_link_input_for_another_model(svorim):
+    for like in (3, ordinal.fit_svorim(X, Y, classes=[0, 1, 2, 3])):
+        with pytest.raises(TypeError, match="like must be such a model, of as many"):
+            svorim.link_input(X, like)
+
+
+def test_a_record_of_no_fits():
+    for parts in ([], [3]):
+        with pytest.raises(TypeError, match="parts must be records of fits"):
+            Convergence.of_parts(parts)
+
+
+def test_a_search_without_stages():
+    with pytest.raises(TypeError, match=r"search must be a Grid, .*, got 3"):
+        model_selection.select(ordinal.fit_svorim, X, Y, search=3)
+
+
+def test_load_closes_no_descriptor():
+    read, write = os.pipe()
+    with contextlib.closing(os.fdopen(write, "wb")):
+        with pytest.raises(TypeError, match="not int"):
+            ordinal.load(read)
+        os.close(read)  # raises OSError if it was closed before
+
+
+def test_a_lazy_frame(svorim):
+    frame = pl.DataFrame(X).lazy()
+    with pytest.raises(TypeError, match=r"holds no rows yet: pass X.collect\(\)"):
+        svorim.predict(frame)
+
+
+def test_columns_that_become_no_array():
+    """polars has an exception of its own for integers of 128 bits."""
+    b = pl.Series([1, 2**100], dtype=pl.Int128)
+    frame = pl.DataFrame({"a": [0.5, 1.5], "b": b})
+    with pytest.raises(ValueError, match="column 'b' of X is not an array"):
+        ordinal.fit_svorim(frame, [1, 2])
+
+
+def test_an_array_that_its_class_refuses():
+    class Refusing:
+        def __array__(self, dtype=None, copy=None):
+            raise KeyError("no")
+
+    with pytest.raises(ValueError, match="X is not an array: 'no'"):
+        ordinal.fit_svorim(Refusing(), Y)
+
+
+def test_long_names_are_cut():
+    for name, value in (("a", "x" * 5000), ("b" * 5000, "y")):
+        with pytest.raises(TypeError, match="must hold real numbers") as refused:
+            ordinal.fit_svorim(pl.DataFrame({name: [value] * 2}), [1, 2])
+        assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(3, "s"), np.timedelta64("NaT")])
+def test_a_span_of_time_is_no_number(value):
+    with pytest.raises(ValueError, match="C must be a positive finite number"):
+        ordinal.fit_svorim(X, Y, C=value)
+    with pytest.raises(ValueError, match="rank must be a positive integer"):
+        preprocessing.impute_low_rank(X, value)
+
+
+@pytest.mark.parametrize("value", [1j, [10**400], [[0.5, 1j]]])
+def test_points_that_are_not_real(value):
+    with pytest.raises((TypeError, ValueError), match="points must"):
+        model_selection.centred_discrepancy(value)
+
+
+@pytest.mark.parametrize("argv", [["x" * 9000], ["predict", "y" * 9000, "z" * 9000]])
+def test_the_command_repeats_no_long_words(argv, capsys):
+    assert main(argv) == 2
+    assert len(capsys.readouterr().err) < 700
