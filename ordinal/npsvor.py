@@ -38,7 +38,7 @@ import numpy as np
 
 from ._dual.admm import solve_admm
 from ._dual.driver import Solution, least_rows, solve
-from ._dual.factors import Factor, LowRankFactor, exact_factor
+from ._dual.factors import Factor, LowRankFactor, NoFactor, exact_factor
 from ._dual.feasible import project, restore_sums
 from ._dual.gram import Gram
 from ._dual.pivoting import Pivoting
@@ -74,7 +74,7 @@ from ._model.convergence import Convergence, Status
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from ._model.links import SoftmaxLink, require_link
-from ._model.monitor import Monitor
+from ._model.monitor import Monitor, OutOfTime, ended_by
 from ._model.registry import register_path
 from ._model.rules import predicted
 from ._model.support import (
@@ -667,14 +667,20 @@ class _Job:
         rho: float, e_abs: float, e_rel: float, polish: bool, basis: Any,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:  # fmt: skip
         X, n_ranks = problem.X, len(programs[0].lo)
-        factor: Factor
-        if basis is None:
-            # far from what the residuals can see
-            allowed = 1e-4 * rho * min(filter(None, (e_abs, e_rel)), default=0.0)
-            threads = self.n_threads
-            factor = exact_factor(self.kernel, X, rho, allowed, threads, products)
-        else:
-            factor = LowRankFactor(self.kernel, X, rho, basis, self.n_threads)
+        factor: Factor | NoFactor
+        # far from what the residuals can see
+        allowed = 1e-4 * rho * min(filter(None, (e_abs, e_rel)), default=0.0)
+        threads = self.n_threads
+        try:
+            with ended_by(self.monitor.late):
+                if basis is None:
+                    factor = exact_factor(
+                        self.kernel, X, rho, allowed, threads, products
+                    )
+                else:
+                    factor = LowRankFactor(self.kernel, X, rho, basis, threads)
+        except OutOfTime:
+            factor = NoFactor()
         out = solve_admm(
             factor, programs, rho=rho, e_abs=e_abs, e_rel=e_rel,
             max_iter=self.max_iter, n_threads=self.n_threads, monitor=self.monitor,

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 
+from ordinal._model.monitor import OutOfTime, ended_by, turn
 from ordinal._numerics.cholesky import BLOCK, Cholesky, lower_inverse
+from ordinal._numerics.pivoted_cholesky import pivoted_cholesky
 
 SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
 
@@ -149,3 +151,23 @@ def test_lower_inverse(n):
     inverse = lower_inverse(L)
     assert_array_equal(inverse, np.tril(inverse))
     assert_allclose(inverse @ L, np.eye(n), atol=1e-11)
+
+
+def test_a_factorisation_that_is_of_no_more_use_ends():
+    """As does all that is done with it: each calls `turn` between its blocks."""
+    factor = Cholesky(np.eye(300))
+    for call in (
+        lambda: Cholesky(np.eye(300)),
+        lambda: factor.solve(np.ones((300, 1))),
+        factor.invert_factor,
+        factor.inverse_from_factor,
+        lambda: pivoted_cholesky(np.ones(300), lambda rows, columns, out: None, 9),
+    ):
+        with ended_by(lambda: True), pytest.raises(OutOfTime):
+            call()
+    with ended_by(lambda: True):
+        with ended_by(lambda: False):
+            factor.solve(np.ones((300, 1)))
+        with pytest.raises(OutOfTime):
+            turn()
+    turn()  # outside nothing ends

@@ -4,6 +4,7 @@ import itertools
 import re
 import signal
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -15,6 +16,8 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
+from ordinal._dual import driver
+from ordinal._model.monitor import turn
 
 
 def warned(fit, *args, match, **options):
@@ -103,6 +106,42 @@ def test_max_time_ends_a_fit(method):
     assert c.status is Status.MAX_TIME
     assert c.seconds >= 1e-3
     assert np.isfinite(method.numbers(model, X[:9])).all()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("limit", ["max_time", "callback"])
+def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch):
+    """At thousands of free variables one takes many seconds."""
+    begun = threading.Event()
+
+    def endless(points, k):
+        begun.set()
+        while True:
+            turn()
+            time.sleep(1e-3)
+
+    monkeypatch.setattr(driver, "newton_step", endless)
+    monkeypatch.setattr(driver, "_PATIENCE", 0.0)
+    X, y = sample(300, 3, noise=2.0)
+    options = {"max_time": 0.5}
+    if limit == "callback" and n_threads == 2:  # one thread sees no callback meanwhile
+        options = {"callback": lambda state: begun.is_set()}
+    with pytest.warns(ConvergenceWarning, match="max_time|stopped"):
+        # of several groups, which an active set cannot end
+        ordinal.fit_svorim(
+            X, y, C=1e4, kernel="linear", tol=1e-12, n_threads=n_threads, **options
+        )
+    assert begun.is_set()
+
+
+def test_a_factor_for_which_there_is_no_time_gives_a_model_that_says_nothing():
+    X, y = sample(300, 3)
+    for basis in (None, 50):
+        with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+            model = ordinal.fit_npsvor(X, y, solver="admm", basis=basis, max_time=1e-9)
+        assert model.convergence.status is Status.MAX_TIME
+        assert not model.decision_function(X).any()
+        assert set(model.predict(X)) <= set(y)
 
 
 @every_method

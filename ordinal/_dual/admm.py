@@ -24,7 +24,7 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._solvers import _admm_updates
-from .factors import Factor
+from .factors import Factor, NoFactor
 from .program import Program
 
 
@@ -40,7 +40,7 @@ class AdmmResult:
 
 
 def solve_admm(
-    factor: Factor,
+    factor: Factor | NoFactor,
     programs: Sequence[Program],
     *,
     rho: float,
@@ -51,7 +51,8 @@ def solve_admm(
     monitor: Monitor,
 ) -> AdmmResult:
     """Iterate all problems of the programs, of one group each, until every one meets
-    (19) and (20). The results are those of one program after the other."""
+    (19) and (20). The results are those of one program after the other; zeros where
+    there was no time for a factor."""
     lo, hi, pn, pp = (
         np.concatenate([getattr(program, name)[:, 0] for program in programs])
         for name in ("lo", "hi", "pn", "pp")
@@ -59,6 +60,8 @@ def solve_admm(
     p, n = lo.shape
     g_end, b = np.zeros((p, n)), np.zeros(p)
     ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
+    if isinstance(factor, NoFactor):
+        return AdmmResult(g_end, b, ratio, n_iter, Status.MAX_TIME)
     m = factor.apply(np.ones((1, n)))[0]
 
     live = np.arange(p)  # problems that still iterate; the arrays below are theirs

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from .._model.convergence import Status
-from .._model.monitor import Monitor
+from .._model.monitor import Monitor, OutOfTime, ended_by
 from .._numerics.threads import Pool
 from .._solvers._pair_smo import Phase, Smo, Workspace, advance
 from .gram import Gram
@@ -142,32 +142,41 @@ class _Fit:
             active.announce(task)
         self.space = Workspace(n, T, q, min(n_threads, P))
         self.under_way: dict[int, Future[Any]] = {}
+        self.left = False  # is the fit, so that steps under way should end
         self.least = np.full(P, np.inf)  # violation judged
         self.rounds = np.zeros(P, int)  # judgements since it fell by a fifth
         self.best: tuple[np.ndarray, np.ndarray] | None = None  # entries and mu then
 
     def run(self) -> Solution:
-        violation, stopped = None, None
-        with Pool(self.n_workers) as pool:
-            while violation is None:
-                self.smo()
-                self.collect()
-                # where rows of K come and go, the tasks meet first: which rows are
-                # computed in one product, whose rounding depends on its shape, and in
-                # place of which, is then the same whatever the time is and the threads
-                if self.gram.full or not self.at_work():
-                    self.start_steps(pool)
-                    self.fetch_rows()
-                stopped = self.monitor.stop(
-                    sum(task.steps for task in self.tasks),
-                    max(task.violation for task in self.tasks),
-                )
-                if stopped is not None:
-                    wait(self.under_way.values())
-                    violation = self.points.judge()
-                elif not self.under_way and self.all_rest():
-                    violation = self.judge()
-        return self.solution(violation, stopped)
+        try:
+            with Pool(self.n_workers) as pool:
+                return self.solution(*self.judged(pool))
+        finally:
+            self.left = True  # after an error steps may still be under way
+
+    def judged(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
+        """The violations at the end, and what stopped the fit before it."""
+        while True:
+            self.smo()
+            self.collect()
+            # where rows of K come and go, the tasks meet first: which rows are
+            # computed in one product, whose rounding depends on its shape, and in
+            # place of which, is then the same whatever the time is and the threads
+            if self.gram.full or not self.at_work():
+                self.start_steps(pool)
+                self.fetch_rows()
+            stopped = self.monitor.stop(
+                sum(task.steps for task in self.tasks),
+                max(task.violation for task in self.tasks),
+            )
+            if stopped is not None:
+                self.left = True
+                wait(self.under_way.values())
+                return self.points.judge(), stopped
+            if not self.under_way and self.all_rest():
+                violation = self.judge()
+                if violation is not None:
+                    return violation, None
 
     def all_rest(self) -> bool:
         return all(task.phase >= Phase.DONE for task in self.tasks)
@@ -218,6 +227,17 @@ class _Fit:
 
     def step(self, k: int) -> bool:
         """A Newton step of problem k, or pivots; whether it moved."""
+        try:
+            with ended_by(self.over):
+                return self._step(k)
+        except OutOfTime:  # nothing has moved
+            return False
+
+    def over(self) -> bool:
+        """Whether steps under way are of no more use."""
+        return self.left or self.monitor.late()
+
+    def _step(self, k: int) -> bool:
         task, points = self.tasks[k], self.points
         # tied groups share a sum, which an active set knows nothing of
         if task.pivots and not points.mu[k].any():

@@ -10,7 +10,7 @@ from .._input.types import Kernel, Matrix
 from .._kernel_matrix.tiles import Products, diagonal_of, on_itself
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
-from .._numerics.rows import strips
+from .._numerics.rows import inner, strips, times
 
 _TINY = 1e-100  # products with entries near 1e-308 are many times slower
 _THIN = 128  # rows from which it pays to look for a low rank
@@ -81,15 +81,10 @@ class _Thin:
 
     def __init__(self, L: np.ndarray, rho: float):
         m = L.shape[1]
-        inner = np.zeros((m, m))
-        for rows in strips(len(L), _STRIP):
-            inner += L[rows].T @ L[rows]
-        inner[np.diag_indices(m)] += rho
-        self._C = np.linalg.cholesky(inner)
-        inverse = lower_inverse(self._C)
-        for rows in strips(len(L), _STRIP):
-            L[rows] = L[rows] @ inverse.T
-        self._B = L
+        squared = inner(L, L)
+        squared[np.diag_indices(m)] += rho
+        self._C = np.linalg.cholesky(squared)
+        self._B = times(L, lower_inverse(self._C).T, out=L)
 
     def _down(self, Q: np.ndarray) -> np.ndarray:
         """B'q for every row q of Q: (p, m)."""
@@ -132,7 +127,8 @@ def _factor_at(
     """As `pivoted_cholesky`, with the pivots among these rows. Those are left out on
     which K depends on the others."""
     K_PP = np.empty((rows.size, rows.size))
-    tile(rows, rows, K_PP)
+    for strip in strips(rows.size):
+        tile(rows[strip], rows, K_PP[strip])
 
     def within(some: np.ndarray | slice, columns: np.ndarray, out: np.ndarray) -> None:
         out[:] = K_PP[some][:, columns]
@@ -140,8 +136,9 @@ def _factor_at(
     top, order, _ = pivoted_cholesky(diagonal[rows], within, rows.size)
     pivots, top = rows[order], np.tril(top[order])
     L = np.empty((diagonal.size, pivots.size))
-    tile(slice(None), pivots, L)
-    L = np.ascontiguousarray(np.linalg.solve(top, L.T).T)
+    for strip in strips(len(L)):
+        tile(strip, pivots, L[strip])
+    times(L, lower_inverse(top).T, out=L)
     L[pivots] = top
     left = np.maximum(diagonal - np.einsum("ij,ij->i", L, L), 0)
     return L, pivots, float(left.sum() / diagonal.sum())
@@ -215,6 +212,20 @@ def exact_factor(
                 return ThinFactor(kernel, X, L, rho, n_threads, products)
             del L
     return DenseFactor(kernel, X, rho, n_threads, products)
+
+
+class NoFactor:
+    """In place of one for which there was no time: of models that say nothing."""
+
+    support = np.empty(0, np.intp)
+
+    def product(self, z: np.ndarray) -> np.ndarray:
+        """K z for z = 0."""
+        return np.zeros_like(z)
+
+    def coefficients(self, g: np.ndarray) -> np.ndarray:
+        """Of no rows."""
+        return np.zeros((0, len(g)))
 
 
 Factor = DenseFactor | ThinFactor | LowRankFactor

@@ -13,6 +13,7 @@ import numpy as np
 from .. import kernels
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
+from .._model.monitor import turn
 from .._numerics.rows import strips, take
 from .._solvers import _kernel_values
 
@@ -141,6 +142,7 @@ class Gram:
             return np.asarray(self.exact[np.ix_(index, index)])
         out = np.empty((index.size, index.size))
         for rows in strips(index.size):
+            turn()
             for columns in strips(rows.stop):
                 tile = out[rows, columns]
                 self._values.tile(index[rows], index[columns], tile)

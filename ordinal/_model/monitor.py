@@ -1,8 +1,10 @@
 """How a fit is watched: clock, callback, time limit."""
 
 import copy
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .._input.checks import check_positive, shown
@@ -21,12 +23,32 @@ class State:
 
 
 class OutOfTime(Exception):
-    """Raised where `max_time` ends a part of a fit that is of no use unfinished."""
+    """Raised in a part of a fit that is over, but of no use unfinished."""
 
 
 def never() -> bool:
     """Whether time is up for what has no limit."""
     return False
+
+
+_watch = threading.local()
+
+
+@contextmanager
+def ended_by(over: Callable[[], bool]) -> Iterator[None]:
+    """Within, `turn` raises OutOfTime in this thread once over() is true."""
+    before = getattr(_watch, "over", never)
+    _watch.over = over
+    try:
+        yield
+    finally:
+        _watch.over = before
+
+
+def turn() -> None:
+    """What computations that may take seconds call between their blocks."""
+    if getattr(_watch, "over", never)():
+        raise OutOfTime
 
 
 class Monitor:

@@ -8,8 +8,9 @@ interpreter gets a turn several times a second at any size.
 
 import numpy as np
 
+from .._model.monitor import turn
 from .._solvers import _triangular
-from .rows import strips
+from .rows import strips, times
 
 BLOCK = 128
 _STRIP = 1024  # rows of one product: a few hundredths of a second at 10 000 rows
@@ -26,7 +27,7 @@ def lower_inverse(L: np.ndarray) -> np.ndarray:
     out = np.zeros((n, n))
     out[:h, :h] = lower_inverse(L[:h, :h])
     out[h:, h:] = lower_inverse(L[h:, h:])
-    out[h:, :h] = -out[h:, h:] @ (L[h:, :h] @ out[:h, :h])
+    out[h:, :h] = times(-out[h:, h:], times(L[h:, :h], out[:h, :h]))
     return out
 
 
@@ -41,6 +42,8 @@ class Cholesky:
     ------
     numpy.linalg.LinAlgError
         A is not positive definite to working precision.
+    OutOfTime
+        As `turn` does, here and in all methods.
     """
 
     def __init__(self, A: np.ndarray):
@@ -48,6 +51,7 @@ class Cholesky:
         n = A.shape[0]
         self.blocks = [slice(j, min(j + BLOCK, n)) for j in range(0, n, BLOCK)]
         for J in self.blocks:
+            turn()
             if J.start:
                 for rows in strips(n, _STRIP, J.start):
                     A[rows, J] -= A[rows, : J.start] @ A[J, : J.start].T
@@ -61,6 +65,7 @@ class Cholesky:
     def forward(self, B: np.ndarray) -> np.ndarray:
         """L^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
         for J in self.blocks:
+            turn()
             if J.start:
                 B[J] -= self.A[J, : J.start] @ B[: J.start]
             B[J] = self.A[J, J] @ B[J]
@@ -69,6 +74,7 @@ class Cholesky:
     def backward(self, B: np.ndarray) -> np.ndarray:
         """L'^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
         for J in reversed(self.blocks):
+            turn()
             B[J] -= self.A[J.stop :, J].T @ B[J.stop :]
             B[J] = self.A[J, J].T @ B[J]
         return B
@@ -84,6 +90,7 @@ class Cholesky:
         """X = L^-1 in the lower triangle of A; what is above stays. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
         for i, I in enumerate(blocks):  # below the diagonal, row by row
+            turn()
             for J in blocks[:i]:
                 span = slice(J.start, I.start)
                 # what is right of J in this row of L is still needed, left of it not
@@ -99,6 +106,7 @@ class Cholesky:
         """A^-1 = X'X after `invert_factor`. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
         for I in blocks:  # from the top: rows above I are no longer needed
+            turn()
             left = np.ascontiguousarray(A[I.start :, I].T)
             for columns in strips(I.stop, _STRIP):
                 part = left @ A[I.start :, columns]

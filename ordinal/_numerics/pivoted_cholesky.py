@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._model.monitor import turn
 from .rows import strips
 
 Tile = Callable[[np.ndarray | slice, np.ndarray, np.ndarray], object]
@@ -44,6 +45,7 @@ def pivoted_cholesky(
     while pivots.size < most and left.max() > floor:
         if by_trace and left.sum() <= stop * trace:
             break
+        turn()
         m = pivots.size
         new, small = _next_pivots(tile, left, L[:, :m], floor, most - m)
         if m + new.size > L.shape[1]:

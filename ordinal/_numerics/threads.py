@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from .._input.checks import check_count, shown
+from .._model.monitor import turn
 from .._solvers import _build_info
 
 Argument = TypeVar("Argument")
@@ -125,9 +126,14 @@ class Pool:
         self, call: Callable[[Argument], Any], arguments: Iterable[Argument]
     ) -> None:
         """call(argument) for each; returns when all have."""
-        for future in [self.submit(call, argument) for argument in arguments]:
+        futures = []
+        for argument in arguments:
+            turn()
+            futures.append(self.submit(call, argument))
+        for future in futures:
             if future is not None:
                 future.result()
+                turn()
 
 
 def show_config() -> dict[str, object]:

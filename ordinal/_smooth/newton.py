@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._model.convergence import Status
-from .._model.monitor import Monitor
+from .._model.monitor import Monitor, OutOfTime, ended_by
 from .._numerics.cholesky import Cholesky
 from .objective import Point, TruncatedObjective
 
@@ -56,7 +56,11 @@ class Descent:
                 return
             if self.n_iter >= self.max_iter:
                 stop = Status.MAX_ITER
-            there = self._step() if stop is None else None
+            try:
+                with ended_by(self.monitor.late):
+                    there = self._step() if stop is None else None
+            except OutOfTime:
+                continue  # the monitor says why
             if there is None:
                 self.status = Status.STALLED if stop is None else stop
                 return
@@ -67,7 +71,12 @@ class Descent:
         """A point below a saddle, where a descent may end by symmetry; None below a
         minimum, whose Hessian is positive definite."""
         self._shift = 0.0
-        factor = self._factor()
+        try:
+            with ended_by(self.monitor.late):
+                factor = self._factor()
+        except OutOfTime:
+            self.status = Status.MAX_TIME
+            return None
         if factor is None or self._shift == 0:
             return None
         here, T = self.point, self.psi.T

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._input.problem import Problem
+from .._model.monitor import turn
 from .._numerics.rows import strips
 from .._solvers import _truncated_loss
+
+_COLUMNS = 1024  # of the Hessian in one product
 
 # scores, thresholds, ranks, weights of rows and of thresholds, u, eta: for the kernels
 _Loss = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]
@@ -99,7 +102,7 @@ class TruncatedObjective:
         return Point(x, f, u, float(value), gradient, violation)
 
     def hessian(self, point: Point) -> np.ndarray:
-        """Its lower triangle; what is above the blocks on the diagonal is not set.
+        """Its lower triangle; what is above blocks on the diagonal is not set.
 
         O(n m^2), with n the rows that are not far from every bend and margin.
         """
@@ -112,12 +115,17 @@ class TruncatedObjective:
         H = np.zeros((point.x.size, point.x.size))
         np.fill_diagonal(H, self.price / self.C)
         H[np.arange(T), np.arange(T)] += by_chunk.sum(axis=0)
+        m, root = H.shape[0] - T, np.sqrt(np.abs(by_row))
         for sign in (1, -1):  # K'K of one matrix is half the work of a product of two
             rows = np.flatnonzero(sign * by_row > 0)
-            root = np.sqrt(np.abs(by_row))
             for part in strips(rows.size):
+                turn()
                 K = root[rows[part], None] * self.K[rows[part]]
-                H[T:, T:] += sign * (K.T @ K)
+                for columns in strips(m, _COLUMNS):  # each leaves Ctrl-C its turn
+                    below = K[:, columns.start :].T @ K[:, columns]
+                    H[T + columns.start :, T + columns.start : T + columns.stop] += (
+                        sign * below
+                    )
         rows = np.flatnonzero(D.any(axis=1))
         for part in strips(rows.size):
             H[T:, :T] -= self.K[rows[part]].T @ D[rows[part]]
