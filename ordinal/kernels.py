@@ -22,7 +22,7 @@ from ._solvers import _kernel_values
 __all__ = ["ARD", "RBF", "Linear", "LinearARD", "Pearson", "Polynomial", "Precomputed"]
 
 
-_EXP, _POWER = 50, 500  # multiplications that take as long
+_EXP, _POWER = 50, 2000  # multiplications that take as long
 
 
 def __dir__() -> list[str]:

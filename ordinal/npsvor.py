@@ -40,7 +40,7 @@ from ._dual.admm import solve_admm
 from ._dual.driver import Solution, least_rows, solve
 from ._dual.factors import Factor, LowRankFactor, NoFactor, exact_factor
 from ._dual.feasible import project, restore_sums
-from ._dual.gram import Gram
+from ._dual.gram import gram_in_time
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
 from ._input.basis import read_basis
@@ -636,7 +636,10 @@ class _Job:
         products: Products | None,
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         threads, least = self.n_threads, least_rows(1)
-        gram = Gram(self.kernel, problem.X, self.cache_mb, threads, least, products)
+        gram = gram_in_time(
+            self.monitor.late, self.kernel, problem.X, self.cache_mb, threads, least,
+            products,
+        )  # fmt: skip
         g, s = np.zeros_like(programs[0].lo), None
         pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
         models: list[NpsvorModel] = []

@@ -47,7 +47,7 @@ import numpy as np
 
 from ._dual.driver import Solution, least_rows, solve
 from ._dual.feasible import restore_sums, snap_to_bounds
-from ._dual.gram import Gram
+from ._dual.gram import gram_in_time
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
 from ._input.checks import check_count, check_positive, listed
@@ -526,7 +526,10 @@ class _Job:
         """A model a C, and the numbers of its support rows."""
         unit = self._program(problem)
         threads, least = self.n_threads, least_rows(unit.lo.shape[1])
-        gram = Gram(self.kernel, problem.X, self.cache_mb, threads, least, products)
+        gram = gram_in_time(
+            self.monitor.late, self.kernel, problem.X, self.cache_mb, threads, least,
+            products,
+        )  # fmt: skip
         pivoting = [Pivoting(gram, unit.curvature)]
         found: list[Solution] = []
         for i, C in enumerate(costs):

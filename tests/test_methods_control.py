@@ -144,6 +144,21 @@ def test_a_factor_for_which_there_is_no_time_gives_a_model_that_says_nothing():
         assert set(model.predict(X)) <= set(y)
 
 
+@pytest.mark.parametrize("fit", [ordinal.fit_npsvor, ordinal.fit_svorim])
+def test_a_kernel_matrix_for_which_there_is_no_time_is_not_computed(fit):
+    X, y = sample(2000, 4)
+    rows = []
+
+    def kernel(A, B):
+        rows.append(len(A) * len(B))
+        return A @ B.T
+
+    with pytest.warns(ConvergenceWarning, match="max_time after"):
+        model = fit(X, y, kernel=kernel, max_time=1e-9, probability=True)
+    assert sum(rows) < len(X) ** 2  # of six fits
+    assert np.isfinite(model.predict_proba(X[:9])).all()
+
+
 @every_method
 def test_a_limit_of_steps_is_reported_at_the_line_that_called(method):
     X, y = sample(60, 3)

@@ -5,6 +5,7 @@ Solvers step on the float32 rows; `product` gives what tolerances look at, in do
 and from the kernel itself.
 """
 
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from .. import kernels
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
-from .._model.monitor import turn
+from .._model.monitor import OutOfTime, ended_by, turn
 from .._numerics.rows import strips, take
 from .._solvers import _kernel_values
 
@@ -158,3 +159,21 @@ class Gram:
             return sum(parts, np.zeros(g.shape))
         values = Evaluator(self.kernel, self.X, take(self.X, used), self.n_threads)
         return np.ascontiguousarray(values.product(g[:, used].T).T)
+
+
+def gram_in_time(
+    late: Callable[[], bool],
+    kernel: Kernel,
+    X: Any,
+    cache_mb: float,
+    n_threads: int,
+    least: int,
+    products: Products | None,
+) -> Gram:
+    """A Gram, which holds no rows of K as yet if it is late before it has all of them:
+    enough to judge the point that a fit begins with."""
+    try:
+        with ended_by(late):
+            return Gram(kernel, X, cache_mb, n_threads, least, products)
+    except OutOfTime:
+        return Gram(kernel, X, 0.0, n_threads, least)

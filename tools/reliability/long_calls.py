@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def _() -> Call:
     return partial(ordinal.fit_npsvor, X, y, C1=10.0)
 
 
-def fitted(function: str, n: int, d: int, **options: object) -> object:
+def fitted(function: str, n: int, d: int, **options: object) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return getattr(ordinal, function)(*rows(n, d), **options)
@@ -154,7 +155,7 @@ def of_model(
 
 CALLS |= {
     "NpsvorModel.predict": of_model(
-        "predict", 200_000, "fit_npsvor", 4000, 20, max_time=5.0
+        "predict", 200_000, "fit_npsvor", 4000, 20, tol=0.1
     ),
     "NpsvorModel.predict_proba": of_model(
         "predict_proba", 100_000, "fit_npsvor", 2000, 20, probability=True
@@ -327,9 +328,11 @@ def _() -> Call:
     )
 
 
-@call("save and load, 20 000 x 200 rows")
+@call("save and load, 128 MB")
 def _() -> Call:
-    model = fitted("fit_npsvor", 20_000, 200, max_time=1.0, cache_mb=100.0)
+    model: ordinal.GporModel = fitted(
+        "fit_gpor", 4000, 20, optimize=False, inference="laplace"
+    )
     path = Path(tempfile.mkdtemp()) / "model.npz"
 
     def both() -> None:
