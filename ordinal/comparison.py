@@ -91,8 +91,9 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
         raise ValueError(
             f"a and b must have the same length > 0, got {a.size} and {b.size}"
         )
-    difference = a - b
-    tolerance = _ROUNDING * max(abs(a).max(), abs(b).max())
+    pairs = _scaled(np.stack([a, b]))
+    difference = pairs[0] - pairs[1]
+    tolerance = _ROUNDING * abs(pairs).max()
     difference = difference[abs(difference) > tolerance]
     rank, tied = _midranks(abs(difference), tolerance)
     plus, minus = (float(rank[s * difference > 0].sum()) for s in (1, -1))
@@ -185,6 +186,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
             f"shape {scores.shape}"
         )
     alpha = check_share("alpha", alpha)
+    scores = _scaled(scores)
     rank = np.array([_midranks(row, _ROUNDING * abs(row).max())[0] for row in scores])
     R = rank - (k + 1) / 2
     S2, R2 = (R.sum(axis=0) ** 2).sum(), (R**2).sum()  # exact: sums of quarters
@@ -262,6 +264,11 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     win, loss = pairs.sum(axis=1), pairs.sum(axis=0)
     draw = len(tables) * (k - 1) - win - loss
     return WinDrawLoss(*map(frozen, (pairs, win, draw, loss)))
+
+
+def _scaled(scores: np.ndarray) -> np.ndarray:
+    """The scores in a unit, a power of two, in which no difference overflows."""
+    return np.asarray(np.ldexp(scores, -np.frexp(abs(scores).max())[1]))
 
 
 def _midranks(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:

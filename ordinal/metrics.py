@@ -118,11 +118,10 @@ def mae(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     labels : (r,) array_like, optional
-        Every label in rank order: misses are then counted in ranks. So they are by
-        the categories of `y_true`, if it is an ordered pandas Categorical or a polars
-        Enum. By default numbers are taken as they are: 1 predicted as 3 is a miss by
-        2, whether a 2 occurs or not, and 1 predicted as 10 one by 9. Strings have no
-        default.
+        Every label in rank order: misses are then counted in ranks, as they are by the
+        categories of `y_true`, if it is an ordered pandas Categorical or a polars Enum.
+        By default numbers are taken as they are: 1 predicted as 3 is a miss by 2,
+        whether a 2 occurs or not, and 1 as 10 one by 9. Strings have no default.
     sample_weight : (n,) array_like, optional
         As for `mze`.
 
@@ -457,9 +456,9 @@ def kendall(
     """
     C = _table(y_true, y_pred, labels, sample_weight)
     N, M = C.sum(axis=1), C.sum(axis=0)
-    S = np.sign(np.subtract.outer(np.arange(len(C)), np.arange(len(C))))
-    pairs = (N @ abs(S) @ N) * (M @ abs(S) @ M)
-    return _ratio((C * (S @ C @ S.T)).sum(), np.sqrt(pairs))
+    agree = _below_less_above(_below_less_above(C).T).T
+    pairs = (N @ (N.sum() - N)) * (M @ (M.sum() - M))
+    return _ratio((C * agree).sum(), np.sqrt(pairs))
 
 
 def spearman(
@@ -494,9 +493,7 @@ def spearman(
     """
     C = _table(y_true, y_pred, labels, sample_weight)
     N, M = C.sum(axis=1), C.sum(axis=0)
-    # twice the mean place of a class, centred: what is below less what is above
-    u = 2 * np.cumsum(N) - N - N.sum()
-    v = 2 * np.cumsum(M) - M - M.sum()
+    u, v = _below_less_above(N), _below_less_above(M)  # twice a mean place, centred
     return _ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))
 
 
@@ -546,13 +543,15 @@ def oci(
     r, W = len(C), C.sum()
     off = C * _distance(r)
     gain = C / (W + off.sum()) - 0.75 / (W * max(r - 1, 1)) * off
-    best = np.full((r + 1, r + 1), -np.inf)  # sums of gain along the best path so far
-    best[0, 0] = 0
-    for j in range(r):
-        for k in range(r):
-            before = max(best[j, k], best[j, k + 1], best[j + 1, k])
-            best[j + 1, k + 1] = before + gain[j, k]
-    return max(0.0, 1 - float(best[r, r]))
+    # sums of gain along the best path to (j, d - j), by j + 1, for d and the two before
+    older, old = np.full((2, r + 1), -np.inf)
+    older[0] = 0
+    for d in range(2 * r - 1):
+        j = np.arange(max(0, d - r + 1), min(d, r - 1) + 1)
+        best = np.full(r + 1, -np.inf)
+        best[j + 1] = np.maximum.reduce([older[j], old[j], old[j + 1]]) + gain[j, d - j]
+        older, old = old, best
+    return max(0.0, 1 - float(old[r]))
 
 
 def confusion_matrix(
@@ -609,8 +608,7 @@ def rps(
     ----------
     y_true : (n,) array_like of numbers or strings
     proba : (n, r) array_like
-        Probabilities, a column a label; rows sum to 1 within 1e-3, as rounded tables
-        do.
+        Probabilities, a column a label; rows sum to 1 within 1e-3 (rounded tables).
     labels : (r,) array_like, optional
         As for `mze`, the default from `y_true` alone.
     sample_weight : (n,) array_like, optional
@@ -653,12 +651,8 @@ def log_loss(
     ----------
     y_true : (n,) array_like of numbers or strings
     proba : (n, r) array_like
-        Probabilities, a column a label; rows sum to 1 within 1e-3, as rounded tables
-        do.
-    labels : (r,) array_like, optional
-        As for `mze`, the default from `y_true` alone.
-    sample_weight : (n,) array_like, optional
-        As for `mze`.
+    labels, sample_weight : optional
+        As for `rps`.
 
     Returns
     -------
@@ -668,7 +662,7 @@ def log_loss(
     Raises
     ------
     TypeError, ValueError
-        As for `mze`, or `proba` is not probabilities with a column for each label.
+        As for `rps`.
 
     Examples
     --------
@@ -761,7 +755,8 @@ def _probabilities(
     of = f" for the rows of y_true and labels={listed(labels)}"
     P = as_real_array(proba, "proba", (a.size, labels.size), of)
     check_entries("proba", P, P >= 0, "be >= 0")
-    total = P.sum(axis=1)
+    with np.errstate(over="ignore"):  # which is no sum of 1 either
+        total = P.sum(axis=1)
     check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")
     return a, P, weight
 
@@ -789,6 +784,11 @@ def _count(
     a: np.ndarray, p: np.ndarray, weight: np.ndarray | None, r: int
 ) -> np.ndarray:
     return np.bincount(a * r + p, weight, minlength=r * r).reshape(r, r)
+
+
+def _below_less_above(x: np.ndarray) -> np.ndarray:
+    """sum_l sgn(j - l) x_l along the first axis."""
+    return np.asarray(2 * np.cumsum(x, axis=0) - x - x.sum(axis=0))
 
 
 def _distance(r: int) -> np.ndarray:

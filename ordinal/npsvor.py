@@ -30,7 +30,7 @@ paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias, Unpack, get_args
 
@@ -498,6 +498,8 @@ def _fit(
     admm = _admm_options(solver, rho, e_abs, e_rel, polish, basis)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
+    if not isinstance(points, Iterable):
+        raise TypeError(f"points must be a sequence of mappings, got {shown(points)}")
     checked = [_point(p) for p in points]
     if not checked:
         raise ValueError("points must hold at least one mapping")

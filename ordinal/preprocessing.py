@@ -6,13 +6,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from ._input.checks import (
+    as_array,
     as_real_array,
     check_count,
     check_entries,
     check_positive,
     shown,
 )
-from ._input.columns import feature_names
+from ._input.columns import feature_names, numbers_of
 from ._input.features import read_features
 from ._input.sparse import CSR, frozen
 from ._input.types import ArrayLike, MatrixLike
@@ -433,10 +434,11 @@ def _dense(X: np.ndarray | CSR, name: str = "X") -> np.ndarray:
 def _values(values: ArrayLike, n_bins: int | None = None) -> np.ndarray:
     if n_bins is not None:
         check_count("n_bins", n_bins, 2)
-    values = as_real_array(values, "values")
+    values = as_array(values, "values")
     if values.ndim != 1 or values.size == 0:
         raise ValueError(
             f"values must be 1-dimensional and non-empty, got shape {values.shape}"
         )
+    values = numbers_of(values, "values")
     check_entries("values", values, np.isfinite(values), "be finite")
     return values

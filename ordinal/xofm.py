@@ -44,6 +44,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from ._input.checks import (
+    as_real,
     check_choice,
     check_count,
     check_nonnegative,
@@ -701,7 +702,7 @@ def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarra
             )
         given = dict(enumerate(values))
     for j, value in given.items():
-        if isinstance(value, bool) or value not in (-1, 0, 1):
+        if as_real(value) not in (-1, 0, 1):
             raise ValueError(
                 f"monotone of {shown(names[j])} must be -1, 0 or 1, got {shown(value)}"
             )

@@ -101,6 +101,20 @@ def test_wilcoxon_is_symmetric(table):
     assert swapped == (ours.minus, ours.plus, ours.p_value, ours.exact)
 
 
+@pytest.mark.parametrize("power", [1020, -1060])
+def test_the_unit_of_the_scores_does_not_matter(power):
+    scores = np.array([[3.0, -8.0, 7.0], [1.0, 15.0, -15.0], [0.0, 2.0, 9.0]])
+    scores = np.concatenate([scores, -scores[:2]])
+    there = np.ldexp(scores, power)  # where differences overflow, or are subnormal
+    assert wilcoxon(there[:, 0], there[:, 1]) == wilcoxon(scores[:, 0], scores[:, 1])
+    a, b = friedman(there), friedman(scores)
+    assert a.ranks.tolist() == b.ranks.tolist()
+    assert a[1:] == b[1:]
+    assert (
+        win_draw_loss([there]).pairs.tolist() == win_draw_loss([scores]).pairs.tolist()
+    )
+
+
 def test_exact_p_values_count_signs():
     d = np.array([1.0, -2.0, 3.0, 4.0])  # 2 or less: {}, {1}, {2}; and mirrored
     assert wilcoxon(d, 0 * d) == (8, 2, 6 / 16, True)

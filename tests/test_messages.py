@@ -1,9 +1,29 @@
 """How a caller's values stand in messages."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
+import ordinal
 from ordinal._input.checks import check_positive, listed, shown
+from ordinal.comparison import win_draw_loss
+from ordinal.model_selection import (
+    CoarseToFine,
+    Grid,
+    UniformDesign,
+    centred_discrepancy,
+    gamma_range,
+    select,
+    stratified_holdout,
+    stratified_kfold,
+)
+from ordinal.preprocessing import Binning
+
+X, y = ordinal.datasets.make_gaussians(10, rng=0)
+LONG, DIGITS = "x" * 5000, 10**5000
+TWO = np.array([1, 2])
 
 
 class Unprintable:
@@ -39,3 +59,144 @@ def test_lists_are_cut_short():
     assert listed(range(11)) == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...]"
     assert listed(["a" * 99, "b"]) == f"['{'a' * 76}..., 'b']"
     assert len(listed([str(k) * 99 for k in range(9)])) <= 260
+
+
+def search(**options):
+    return select(ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=2, **options)
+
+
+def splits(*given):
+    return select(ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=given)
+
+
+def fit(**options):
+    return ordinal.fit_svorim(X, y, **options)
+
+
+def to_rank(values):
+    return Binning([1.0, 2.0]).transform(values)
+
+
+FAILED = "no point could be fitted: TypeError: scoring must return a number, got "
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "error", "message"),
+    [
+        (CoarseToFine, {"C": 5}, ValueError, "C must be two whole powers of ten, "),
+        (CoarseToFine, {"C": (1, 2, 3)}, ValueError, "C must be two whole powers"),
+        (CoarseToFine, {"C": "ab"}, ValueError, "C must be two whole powers of ten"),
+        (CoarseToFine, {"C": (0.5, 1)}, ValueError, "C must be two whole powers"),
+        (CoarseToFine, {"kappa": (2, 1)}, ValueError, "kappa must be two whole powers"),
+        (CoarseToFine, {"C": (0, np.inf)}, ValueError, "C must be two whole powers"),
+        (CoarseToFine, {"C": (0, 10**400)}, ValueError, "C must be two whole powers"),
+        (CoarseToFine, {"fine": "no"}, ValueError, "fine must be True or False"),
+        (Grid, {"C": np.array(5)}, ValueError, "C must be a sequence of values"),
+        (Grid, {LONG: 5}, ValueError, "xxx"),
+        (UniformDesign, {"others": {"C": (0, 1)}}, ValueError, "but C and gamma, got"),
+        (UniformDesign, {"others": {5: (0, 1)}}, ValueError, "others must name arg"),
+        (UniformDesign, {"others": {LONG: 5}}, ValueError, "xxx"),
+        (centred_discrepancy, {"points": [["a"]]}, TypeError, "points must hold real"),
+        (centred_discrepancy, {"points": [[2.0]]}, ValueError, "points must be in "),
+        (gamma_range, {"X": X, "quantile": "a"}, ValueError, "quantile must be a num"),
+        (stratified_kfold, {"y": [1, "a", 2, "b", 1]}, TypeError, "y must hold labels"),
+        (stratified_kfold, {"y": ["a", None]}, ValueError, "y has no label in row 1$"),
+        (stratified_kfold, {"y": [1, pd.NA]}, ValueError, "y has no label in row 1$"),
+        (stratified_kfold, {"y": [[1], [2, 3]]}, ValueError, "y is not an array: "),
+        (
+            stratified_kfold,
+            {"y": np.ma.masked_equal([1, 2], 2)},
+            TypeError,
+            "y is a masked array",
+        ),
+        (stratified_kfold, {"y": y, "n_splits": DIGITS}, ValueError, "n_splits must"),
+        (stratified_holdout, {"y": y, "test_size": DIGITS}, ValueError, "test_size=<i"),
+        (splits, {"": ([[1], [2, 3]], [1])}, ValueError, r"cv\[0\] is not an array: "),
+        (search, {"scoring": lambda a, b: TWO}, ValueError, FAILED + "array"),
+        (search, {"scoring": lambda a, b: DIGITS}, ValueError, FAILED + "<int> of <la"),
+        (search, {"greater_is_better": TWO}, ValueError, "greater_is_better must be T"),
+        (search, {"refit": TWO}, ValueError, "refit must be True, False or 'one_se'"),
+        (search, {LONG: 1}, TypeError, "has no argument 'xxx"),
+        (
+            select,
+            {"fit": ordinal.fit_svorim, "X": X, "y": y, "search": 5},
+            TypeError,
+            "search must be a Grid, or have its `stages`, got 5$",
+        ),
+        (fit, {"callback": lambda _: TWO}, TypeError, "callback must return what is t"),
+        (
+            fit,
+            {"callback": lambda _: pd.DataFrame({"a": [1]})},
+            TypeError,
+            "callback must return what is true or false, got +a 0",
+        ),
+        (fit, {"C": LONG}, ValueError, "C must be a positive finite number, got 'xx"),
+        (fit, {"kernel": LONG}, ValueError, "kernel must be one of 'rbf', "),
+        (fit, {"class_weight": {LONG: 1}}, ValueError, "class_weight names 'xxx"),
+        (fit, {"classes": [LONG, LONG]}, ValueError, "classes must be distinct, got "),
+        (
+            ordinal.fit_npsvor_path,
+            {"X": X, "y": y, "points": 1.0},
+            TypeError,
+            "points must be a sequence of mappings, got 1.0$",
+        ),
+        (
+            ordinal.fit_gpor,
+            {"X": X, "y": y, "n_restarts": TWO},
+            ValueError,
+            r"n_restarts must be an integer >= 0, got array\(\[1, 2\]\)$",
+        ),
+        (
+            ordinal.fit_gpor,
+            {"X": X, "y": y, "prior": TWO},
+            ValueError,
+            "prior must be 'weak', a mapping or None",
+        ),
+        (
+            ordinal.fit_xofm,
+            {"X": X, "y": y, "monotone": {"x1": TWO}},
+            ValueError,
+            "monotone of 'x1' must be -1, 0 or 1",
+        ),
+        (
+            ordinal.fit_tlssvor,
+            {"X": X, "y": y, "basis": [[1], [2, 3]]},
+            ValueError,
+            "basis is not an array: ",
+        ),
+        (win_draw_loss, {"scores": 5}, TypeError, "scores must be a sequence of tab"),
+        (to_rank, {"values": [1j]}, TypeError, "values must hold real numbers, got 1j"),
+        (to_rank, {"values": np.array([1 + 0j])}, TypeError, "values must hold real n"),
+        (to_rank, {"values": ["1.5"]}, TypeError, "values must hold real numbers"),
+        (to_rank, {"values": [1.0, None]}, ValueError, "finite, got nan in row 1"),
+        (to_rank, {"values": [10**400]}, ValueError, "finite, got inf in row 0"),
+    ],
+)
+def test_a_bad_argument_is_named(call, arguments, error, message):
+    given = arguments.pop("", None)
+    with pytest.raises(error, match=message) as caught:
+        call(*([] if given is None else [given]), **arguments)
+    assert len(str(caught.value)) <= 300
+    assert not re.search("x{80}", str(caught.value))
+
+
+def test_whole_floats_are_exponents_of_a_grid():
+    space = CoarseToFine(C=np.array([0.0, 1.0]), kappa=(2, 2))
+    assert space == CoarseToFine(C=(0, 1), kappa=(2, 2))
+    assert space.size == 82
+    assert len(next(space.stages(None))) == 2
+
+
+@pytest.mark.parametrize("answer", [np.array([1]), np.True_, "yes", 1])
+def test_what_is_true_stops_a_fit(answer):
+    with pytest.warns(ordinal.ConvergenceWarning, match="stopped"):
+        model = ordinal.fit_svorim(X, y, tol=1e-12, callback=lambda _: answer)
+    assert model.convergence.status is ordinal.Status.STOPPED
+
+
+def test_labels_that_sort_are_split_whatever_they_are():
+    days = pd.to_datetime(["2020-01-01", "2020-01-02"] * 4).to_numpy()
+    texts = np.array(["a", "b"] * 4, dtype=object)
+    for labels in (days, texts, texts.tolist(), pd.Series(texts), [True, False] * 4):
+        test = stratified_kfold(labels, 2)[0][1]
+        assert test.tolist() == stratified_kfold([0, 1] * 4, 2)[0][1].tolist()

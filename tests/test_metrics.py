@@ -371,6 +371,12 @@ def test_log_loss_is_not_clipped():
     assert log_loss([1, 1], P, labels=[1, 2], sample_weight=[1, 0]) == 0
 
 
+def test_many_labels_take_a_moment():
+    ranks = np.arange(2000)
+    assert oci(ranks, ranks) == pytest.approx(0, abs=1e-12)
+    assert kendall(ranks, ranks[::-1]) == pytest.approx(-1)
+
+
 def test_oci_may_leave_the_diagonal():
     # the diagonal holds nothing: 1; (1, 1), (2, 1), (3, 2), (3, 3) holds 12 of W + T
     C = [[0, 0, 0], [4, 0, 0], [0, 8, 0]]
@@ -498,6 +504,7 @@ def test_bad_input(metric, true, pred, options, error, message):
         ([1, 2], [[1, 0], [1, np.nan]], {}, ValueError, "got nan in row 1"),
         ([1, 2], [[np.inf, 0], [1, 0]], {}, ValueError, "got inf in row 0"),
         ([1, 2], [[1, 0], [0.6, 0.5]], {}, ValueError, "sum to 1, got 1.1 in row 1"),
+        ([1], [[1e308, 1e308]], {"labels": [1, 2]}, ValueError, "got inf in row 0"),
         ([1], np.ma.masked_equal([[1]], 1), {}, TypeError, "proba is a masked array"),
     ],
 )

@@ -67,7 +67,7 @@ class Hyperparameters:
             for name, (middle, sd) in _checked_prior(prior or {}, gamma.size).items():
                 centre[name] = np.log(middle if name == "gamma" else middle / c)
                 spread[name] = sd
-        elif prior != "weak":
+        elif not (isinstance(prior, str) and prior == "weak"):
             raise ValueError(
                 f"prior must be 'weak', a mapping or None, got {shown(prior)}"
             )

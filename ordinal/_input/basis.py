@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import check_count, check_real, shown
+from .checks import as_array, check_count, check_real, shown
 
 
 def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
@@ -19,7 +19,7 @@ def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
 
 
 def _row_numbers(basis: Any, n: int) -> np.ndarray:
-    rows = np.asarray(basis)
+    rows = as_array(basis, "basis")
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
         raise ValueError(
             "basis must be a count, a share of the rows or a vector of row numbers, "

@@ -136,7 +136,7 @@ def read_columns(
     missing or a category that is not known. Raises TypeError that names the column."""
     labels = categories or (None,) * len(columns)
     read = [
-        _numbers(column, f"column {shown(name)} of {X}")
+        numbers_of(column, f"column {shown(name)} of {X}")
         if known is None
         else _codes(column, known)
         for column, name, known in zip(columns, names, labels, strict=True)
@@ -169,7 +169,7 @@ def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
         order = [value for value in np.asarray(declared).tolist() if value in seen]
     else:
         order = list(seen)
-    labels = read_labels(order, f"column {name!r}")
+    labels = read_labels(order, f"column {shown(name)}")
     return frozen(labels if isinstance(declared, Iterable) else np.sort(labels))
 
 
@@ -180,7 +180,9 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
     )
 
 
-def _numbers(column: Any, name: str) -> np.ndarray:
+def numbers_of(column: Any, name: str) -> np.ndarray:
+    """A vector of real numbers, (n,) float64, NaN for what is missing. Raises TypeError
+    that names the first other value."""
     a = as_array(column, name)
     if a.dtype.kind == "O":
         values = a.tolist()

@@ -117,8 +117,19 @@ class Monitor:
 
     def _ask(self, n_iter: int, violation: float) -> Status | None:
         seconds = self.seconds
-        if self.callback is not None and self.callback(
-            State(self.method, int(n_iter), float(violation), self.tol, seconds)
-        ):
-            return Status.STOPPED
+        if self.callback is not None:
+            state = State(self.method, int(n_iter), float(violation), self.tol, seconds)
+            if _truth(self.callback(state)):
+                return Status.STOPPED
         return Status.MAX_TIME if self.late() else None
+
+
+def _truth(answer: object) -> bool:
+    """Whether a callback asks for the end; an array, for one, is neither true nor
+    false."""
+    try:
+        return bool(answer)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"callback must return what is true or false, got {shown(answer)}"
+        ) from None

@@ -20,7 +20,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import as_real_array, check_count
+from .._input.checks import as_real_array, check_count, check_entries
 
 _MOST_LATTICES = 20_000  # sets of generators that are compared: some seconds
 _MOST_EXCHANGED = 21  # points; an exchange takes n^4 operations
@@ -51,8 +51,9 @@ def centred_discrepancy(points: ArrayLike) -> float:
     0.2496
     """
     x = as_real_array(points, "points")
-    if x.ndim != 2 or x.size == 0 or not ((x >= 0) & (x <= 1)).all():
+    if x.ndim != 2 or x.size == 0:
         raise ValueError(f"points must be (n, d) in [0, 1], got shape {x.shape}")
+    check_entries("points", x, (x >= 0) & (x <= 1), "be in [0, 1]")
     n, d = x.shape
     z = np.abs(x - 0.5)
     own = np.prod(1 + (z - z**2) / 2, axis=1)

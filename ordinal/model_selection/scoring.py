@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .. import metrics
-from .._input.checks import check_choice, listed, shown
+from .._input.checks import check_choice, check_flag, listed, shown
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
 Gain = Literal["accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman"]
@@ -44,6 +44,8 @@ class Scorer:
     @classmethod
     def of(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
         """From one entry of the argument of a search."""
+        if greater_is_better is not None:
+            check_flag("greater_is_better", greater_is_better)
         name: Any = scoring
         if callable(scoring):
             name = getattr(scoring, "__name__", type(scoring).__name__)
@@ -80,7 +82,13 @@ class Scorer:
         else:
             told = model.predict(X) if values is None else model._labels(values)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
-        return float(self.call(y, told, **known))
+        score = self.call(y, told, **known)
+        try:
+            return float(score)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(
+                f"scoring must return a number, got {shown(score)} of {self.name}"
+            ) from None
 
 
 def scorers_of(

@@ -297,7 +297,8 @@ def select(
     >>> found.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
-    if not (isinstance(refit, bool | np.bool_) or refit == "one_se"):
+    by_error = isinstance(refit, str) and refit == "one_se"
+    if not (isinstance(refit, bool | np.bool_) or by_error):
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
     standardize = check_flag("standardize", standardize)
     progress = check_flag("progress", progress)
@@ -314,7 +315,7 @@ def select(
     found = replace(selection_of(trials, splits), damaged=damaged)
     if not refit:
         return found
-    chosen = found.one_se if refit == "one_se" else found.best
+    chosen = found.one_se if by_error else found.best
     threads = n_threads if executor is None else None
     return replace(found, model=work.refitted(found.points[chosen], threads))
 

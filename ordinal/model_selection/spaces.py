@@ -12,7 +12,7 @@ Statistics and Data Analysis 52(1):335-346, 2007.
 """
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol, TypeAlias
@@ -20,11 +20,15 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from .._input.checks import (
+    as_real,
     check_count,
     check_finite,
+    check_flag,
     check_positive,
     check_range,
     check_share,
+    listed,
+    shortened,
     shown,
 )
 from .._input.features import read_features
@@ -34,6 +38,7 @@ from .points import Point
 
 Stages: TypeAlias = Generator[list[Point], Point, None]
 
+_LARGEST_EXPONENT = 300  # the fine grid reaches beyond it, and kappa is halved
 _PAIRS_OF = 1000  # rows whose distances are looked at
 
 
@@ -109,13 +114,9 @@ class CoarseToFine:
     fine: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("C", "kappa"):
-            low, high = getattr(self, name)
-            if int(low) != low or int(high) != high or low > high:
-                raise ValueError(
-                    f"{name} must be two whole powers of ten, low <= high, got "
-                    f"{shown(getattr(self, name))}"
-                )
+        object.__setattr__(self, "C", _exponents("C", self.C))
+        object.__setattr__(self, "kappa", _exponents("kappa", self.kappa))
+        object.__setattr__(self, "fine", check_flag("fine", self.fine))
 
     @property
     def size(self) -> int:
@@ -130,6 +131,19 @@ class CoarseToFine:
             centre = math.log10(best["C"]), math.log10(2 * best["gamma"])
             steps = 0.2 * np.arange(-4, 5)
             yield _on_log_grid(*(np.round(x + steps, 1) for x in centre))
+
+
+def _exponents(name: str, value: Any) -> tuple[int, int]:
+    """(low, high) of a coarse grid, checked."""
+    given = value if isinstance(value, Sequence | np.ndarray) else ()
+    ends = [as_real(end) for end in given]
+    whole = all(abs(end) <= _LARGEST_EXPONENT and end == int(end) for end in ends)
+    if len(ends) != 2 or not whole or ends[0] > ends[1]:
+        raise ValueError(
+            f"{name} must be two whole powers of ten, low <= high, between "
+            f"-{_LARGEST_EXPONENT} and {_LARGEST_EXPONENT}, got {shown(value)}"
+        )
+    return int(ends[0]), int(ends[1])
 
 
 def _on_log_grid(log_C: np.ndarray, log_kappa: np.ndarray) -> list[Point]:
@@ -189,7 +203,14 @@ class UniformDesign:
         if others is not None:
             if not isinstance(others, Mapping):
                 raise ValueError(f"others must be a mapping, got {shown(others)}")
-            ranges = {k: check_range(k, v, check_finite) for k, v in others.items()}
+            if not all(isinstance(k, str) and k not in ("C", "gamma") for k in others):
+                raise ValueError(
+                    f"others must name arguments but C and gamma, got {listed(others)}"
+                )
+            ranges = {
+                name: check_range(shortened(name), given, check_finite)
+                for name, given in others.items()
+            }
             object.__setattr__(self, "others", ranges)
         n_points = self.n_points
         if not isinstance(n_points, Sequence) or len(n_points) != 2:
@@ -284,9 +305,12 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
 
 
 def _value_list(name: str, values: Any) -> list[Any]:
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ValueError(f"{name} must be a sequence of values, got {shown(values)}")
-    listed = [v.item() if isinstance(v, np.generic) else v for v in values]
-    if not listed:
-        raise ValueError(f"{name} must have at least one value")
-    return listed
+    scalar = isinstance(values, np.ndarray) and values.ndim == 0
+    if isinstance(values, str) or scalar or not isinstance(values, Iterable):
+        raise ValueError(
+            f"{shortened(name)} must be a sequence of values, got {shown(values)}"
+        )
+    given = [v.item() if isinstance(v, np.generic) else v for v in values]
+    if not given:
+        raise ValueError(f"{shortened(name)} must have at least one value")
+    return given

@@ -8,7 +8,16 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import check_count, check_entries, resolve_rng, shown
+from .._input.checks import (
+    as_array,
+    check_count,
+    check_entries,
+    listed,
+    resolve_rng,
+    shown,
+)
+from .._input.columns import as_objects
+from .._input.labels import is_missing
 from .._model.folds import by_rank, held_out_size, hold_out
 
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
@@ -138,7 +147,7 @@ def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
 def _checked(split: Any, n: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     if not hasattr(split, "__len__") or len(split) != 2:
         raise ValueError(f"{name} must be (train_idx, test_idx), got {shown(split)}")
-    train, test = (np.asarray(rows) for rows in split)
+    train, test = (as_array(rows, name) for rows in split)
     for rows in (train, test):
         if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
             raise ValueError(f"{name} must hold two vectors of row numbers")
@@ -152,12 +161,19 @@ def _checked(split: Any, n: int, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _ranks(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The number of every row's label, (n,), and how many rows each label has."""
-    y = np.asarray(y)
+    y = as_objects(y, "y")
     if y.ndim != 1 or y.size == 0:
         raise ValueError(f"y must be 1-dimensional and non-empty, got shape {y.shape}")
     if y.dtype.kind == "f":
         check_entries("y", y, np.isfinite(y), "be finite")
-    _, rank, count = np.unique(y, return_inverse=True, return_counts=True)
+    if y.dtype.kind == "O":
+        missing = [row for row, label in enumerate(y) if is_missing(label)]
+        if missing:
+            raise ValueError(f"y has no label in row {missing[0]}")
+    try:
+        _, rank, count = np.unique(y, return_inverse=True, return_counts=True)
+    except TypeError:  # of a comparison
+        raise TypeError(f"y must hold labels that sort, got {listed(y)}") from None
     return rank, count
 
 
