@@ -11,6 +11,7 @@ import pickle
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -774,14 +775,19 @@ class Leaving:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, start):
+def test_workers_end_the_fits_of_a_search_that_was_left(
+    monkeypatch, tmp_path, start, handler
+):
     """They are as fit for the next search, and silent."""
     rng = np.random.default_rng(0)
     slow = rng.normal(size=(2000, 5)), rng.integers(0, 6, 2000)
     options = {"search": Grid(C=[1e4], gamma=[1.0, 2.0, 3.0]), "cv": 2}
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with ProcessPoolExecutor(1, mp_context=get_context(start)) as pool:
+    with ProcessPoolExecutor(
+        1, get_context(start), signal.signal, (signal.SIGINT, handler)
+    ) as pool:
         leaving = Leaving(pool)
         with pytest.raises(Killed):
             select(ordinal.fit_svorim, *slow, executor=leaving, **options)

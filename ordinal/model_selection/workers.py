@@ -13,6 +13,7 @@ from __future__ import annotations
 import _thread
 import os
 import pickle
+import signal
 import tempfile
 import threading
 import time
@@ -202,8 +203,9 @@ def _outcomes(work: Work, task: Task, n_threads: int | None) -> list[Outcome]:
 @contextmanager
 def _interrupted_by(stop: Stop | None) -> Iterator[None]:
     """Raise KeyboardInterrupt in the body, in the main thread, once `stop` is set:
-    callbacks see that between the steps of a fit, and this within them."""
-    if stop is None:
+    callbacks see that between the steps of a fit, and this within them. A worker that
+    has a use of its own for SIGINT is left to the callbacks."""
+    if stop is None or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
         yield
         return
     ended = threading.Event()
