@@ -4,6 +4,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import json
 import pickle
 import typing
 import zipfile
@@ -172,6 +173,31 @@ def test_fields_are_as_declared(method, form):
     check_fields(type(model), fields_of(model))
     sizes = [size for size in declared(type(model)) if isinstance(size, Array)]
     assert sizes  # there is something to be held against
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-100, 1e20, 1e100])
+@every_method
+def test_fields_are_as_declared_for_features_of_any_size(method, size, tmp_path):
+    X, y = sample(30, 3)
+    model = method.cut_short(size * X, y, max_time=2.0)
+    check_fields(type(model), fields_of(model))
+    model.save(tmp_path / "m")
+    loaded = ordinal.load(tmp_path / "m")
+    assert np.isfinite(method.numbers(loaded, size * X)).all()
+    assert_array_equal(loaded.predict(size * X), model.predict(size * X))
+
+
+def test_a_model_has_a_kernel_of_the_package(tmp_path):
+    """A link can be called, too, and stands in the same header."""
+    model, _, _ = example(METHODS[0], "probability")
+
+    def link_for_kernel(header):
+        text = json.loads(header)
+        text["model"]["fields"]["kernel"] = text["model"]["fields"]["link"]
+        return json.dumps(text)
+
+    with pytest.raises(ValueError, match=r"the kernel must be one of ordinal\.kernels"):
+        load_edited(model, tmp_path, {"header": link_for_kernel})
 
 
 NO_MODEL = {

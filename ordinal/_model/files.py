@@ -77,6 +77,8 @@ class Storable:
         TypeError
             It holds what a file cannot, such as a function for a kernel;
             nothing is written then.
+        ValueError
+            Its fields contradict each other, as those of no fitted model do.
         OSError
             The path cannot be written to, or is a folder, a socket or a disk.
         """

@@ -97,7 +97,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     Raises
     ------
     ValueError
-        The file is damaged, of another kind, or of another version of the format.
+        The file is damaged, of another kind, or of another version of the format; or
+        its fields make no model. The message says which.
     OSError
         It cannot be opened.
     """

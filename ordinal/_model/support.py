@@ -9,7 +9,7 @@ import numpy as np
 from .._input.checks import check_entries
 from .._input.sparse import CSR, frozen
 from .._input.types import Kernel, Matrix
-from .._kernel_matrix.choice import takes_missing
+from .._kernel_matrix.choice import NAMED, takes_missing
 from .._kernel_matrix.tiles import Evaluator
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
@@ -36,6 +36,8 @@ class KernelModel(Model):
         """Raise ValueError if the fields, good each for itself, make no model."""
 
     def _check(self) -> None:
+        if not isinstance(self.kernel, tuple(NAMED.values())):  # links are callable too
+            raise ValueError("the kernel must be one of ordinal.kernels")
         check_support(self.support, self.kernel, self.n_features)
         self._check_values()
 

@@ -11,7 +11,17 @@ from ordinal._model.archive import checksum
 
 Change = Callable[[Any], Any]
 _NAMES = ["low", "mid", "high", "never"]
-_JUDGING = ("predict", "predict_proba", "decision_function", "predict_latent")
+_ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("predict", {}),
+    ("predict", {"rule": "median"}),
+    ("predict", {"rule": "cost"}),
+    ("predict_proba", {}),
+    ("decision_function", {}),
+    ("predict_latent", {}),
+    ("predict_interval", {}),
+    ("contributions", {}),
+    ("transform", {}),
+]
 
 
 class BrokenPromise(Exception):
@@ -109,17 +119,19 @@ def _bytes_of(model: Any) -> bytes:
 def judged(model: Any, X: Any) -> dict[str, np.ndarray]:
     """What a loaded object says of rows; a ValueError is an answer, too."""
     said = {}
-    for name in (*_JUDGING, "predict_interval", "transform"):
+    for name, options in _ASKED:
         if hasattr(model, name):
             try:
-                result = getattr(model, name)(X)
+                result = getattr(model, name)(X, **options)
             except ValueError:
                 continue
             except Exception as error:
                 raised = f"{name} raised {type(error).__name__}: {error}"
                 raise BrokenPromise(raised) from error
             parts = result if isinstance(result, tuple) else (result,)
-            said |= {f"{name}[{i}]": np.asarray(part) for i, part in enumerate(parts)}
+            for i, part in enumerate(parts):
+                if not isinstance(part, tuple):  # names
+                    said[f"{name}{options}[{i}]"] = np.asarray(part)
     return said
 
 
@@ -151,9 +163,10 @@ def forged(name: str, *changes: Change) -> str:
         warnings.simplefilter("ignore")
         np.savez(file, header=as_bytes, **arrays)
     model = _loaded(pathlib.Path("forged.npz").read_bytes())
-    for key, values in judged(model, subject(name)[1]).items():
-        if values.dtype.kind == "f" and not _finite(model, key, values):
-            raise BrokenPromise(f"{key} of a model from a file is not finite")
+    for size in (1.0, 1e-200, 1e150, 1e305):
+        for key, values in judged(model, size * subject(name)[1]).items():
+            if values.dtype.kind == "f" and not _finite(model, key, values):
+                raise BrokenPromise(f"{key} of rows times {size:g} is not finite")
     repr(model)
     _loaded(_bytes_of(model))
     return "another"
@@ -162,7 +175,7 @@ def forged(name: str, *changes: Change) -> str:
 def _finite(model: Any, key: str, values: np.ndarray) -> bool:
     """All finite, but for the distance to a rank without rows, which NPSVOR gives."""
     known = np.isfinite(values)
-    if key == "decision_function[0]" and values.ndim == 2:
+    if key == "decision_function{}[0]" and values.ndim == 2:
         inner = getattr(model, "model", None) or model
         known |= (values == np.inf) & np.isinf(inner.intercept)
     return bool(known.all())
