@@ -93,6 +93,21 @@ def test_kernel_files_are_chapters_too():
         assert len(path.read_text().splitlines()) <= 800, path.name
 
 
+@each_source
+def test_values_in_messages_are_shown_in_one_way(path):
+    """By `shown`, which cuts them: `!r` is for what `__repr__` returns."""
+    tree = ast.parse(path.read_text())
+    own = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "__repr__"
+        for inner in ast.walk(node)
+    }
+    for node in set(ast.walk(tree)) - own:
+        if isinstance(node, ast.FormattedValue):
+            assert node.conversion != ord("r"), f"line {node.lineno}"
+
+
 def test_every_room_says_what_is_in_it():
     for path in ROOT.glob("ordinal/**/__init__.py"):
         assert ast.get_docstring(ast.parse(path.read_text())), path

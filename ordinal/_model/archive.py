@@ -20,6 +20,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.sparse import frozen
 
 ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
@@ -84,7 +85,7 @@ def read_archive(file: IO[bytes]) -> tuple[Any, dict[str, np.ndarray]]:
 
 def _check_header(header: Any) -> None:
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise ValueError(f"its header does not name the format {_FORMAT!r}")
+        raise ValueError(f"its header does not name the format {shown(_FORMAT)}")
     version = header.get("version")
     if type(version) is int and version != _VERSION:
         cure = "upgrade the package" if version > _VERSION else "fit and save it again"
@@ -112,7 +113,7 @@ def _read_members(file: IO[bytes]) -> dict[str, np.ndarray]:
         for member in members:
             name = member.filename.removesuffix(".npy")
             if name in arrays or name == member.filename:
-                raise ValueError(f"member {member.filename!r} is misplaced")
+                raise ValueError(f"member {shown(member.filename)} is misplaced")
             with archive.open(member) as stream:
                 arrays[name] = _read_array(stream, member.file_size, name)
     return arrays
@@ -122,12 +123,12 @@ def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
     """The array of an .npy member of so many bytes, whatever size it claims itself."""
     version = np.lib.format.read_magic(stream)
     if version != (1, 0):  # the later ones serve structured types
-        raise ValueError(f"member {name!r} is of .npy version {version}")
+        raise ValueError(f"member {shown(name)} is of .npy version {version}")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     if dtype.kind not in ARRAY_KINDS or dtype.itemsize == 0:
-        raise ValueError(f"member {name!r} has dtype {dtype}")
+        raise ValueError(f"member {shown(name)} has dtype {dtype}")
     if math.prod(shape) * dtype.itemsize != size - stream.tell():
-        raise ValueError(f"member {name!r} does not have the size it claims")
+        raise ValueError(f"member {shown(name)} does not have the size it claims")
     order: Literal["C", "F"] = "F" if fortran else "C"
     a = np.empty(shape, dtype, order)
     content = _bytes_of(a.T if fortran else a)
@@ -136,10 +137,10 @@ def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
         part = content[filled : filled + _CHUNK]
         got = stream.readinto(part)  # type: ignore[attr-defined]
         if not got:
-            raise ValueError(f"member {name!r} ends early")
+            raise ValueError(f"member {shown(name)} ends early")
         filled += got
     if stream.read(1):  # which compares the archive's own checksum, too
-        raise ValueError(f"member {name!r} does not end")
+        raise ValueError(f"member {shown(name)} does not end")
     a = np.asarray(a, dtype.newbyteorder("="), order="C")
     if a.dtype.kind == "U":
         a.tolist()  # raises for characters outside Unicode, which numpy lets pass

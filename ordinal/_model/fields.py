@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._input.checks import shown
+
 SHARED = "its sizes are those of the object that holds it"
 LABELS = "biufU"  # kinds of dtype: booleans, numbers, strings
 _Sizes = dict[str, int]
@@ -120,7 +122,7 @@ def _check(value: Any, hint: Any, where: str, sizes: _Sizes) -> None:
             _hold(value, said, where, sizes)
     elif origin is dict:
         for key, item in value.items():
-            _check(item, args[1], f"{where}[{key!r:.80}]", sizes)
+            _check(item, args[1], f"{where}[{shown(key)}]", sizes)
     elif origin is tuple and Ellipsis not in args:
         if len(value) != len(args):
             raise ValueError(f"{where} must have {len(args)} items, got {len(value)}")
@@ -168,7 +170,7 @@ def _hold(value: Any, said: Any, where: str, sizes: _Sizes) -> None:
         _note(said.size, value, f"{where} is {value}", sizes)
     elif isinstance(said, Rule):
         if not np.all(said.holds(np.asarray(value))):
-            got = f", got {value!r}" if isinstance(value, int | float) else ""
+            got = f", got {shown(value)}" if isinstance(value, int | float) else ""
             raise ValueError(f"{where} must {said.says}{got}")
     elif said is SHARED:
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.sparse import CSR, frozen
 from .._kernel_matrix.choice import NAMED
 from ..kernels import ARD, LinearARD
@@ -161,10 +162,10 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
         return {"class": name, "fields": fields}
     if callable(value):
         raise TypeError(
-            f"{where} is {value!r}: a model file holds data only, so its kernel must "
-            "come from ordinal.kernels; pickle works where the callable pickles"
+            f"{where} is {shown(value)}: a model file holds data only, so its kernel "
+            "must come from ordinal.kernels; pickle works where the callable pickles"
         )
-    raise TypeError(f"{where} is {value!r}, which a model file cannot hold")
+    raise TypeError(f"{where} is {shown(value)}, which a model file cannot hold")
 
 
 def _decode_model(node: Any, arrays: dict[str, np.ndarray]) -> Storable:
@@ -187,7 +188,7 @@ def _decode(node: Any, arrays: dict[str, np.ndarray], used: set[str]) -> Any:
     match node:
         case {"array": str(member)}:
             if member not in arrays:
-                raise ValueError(f"member {member!r} is missing")
+                raise ValueError(f"member {shown(member)} is missing")
             used.add(member)
             return arrays[member]
         case {"tuple": list(items)}:
@@ -206,7 +207,7 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
     """An instance of a known class, if the values suit its fields."""
     cls = _known_class(name)
     if cls is None or not dataclasses.is_dataclass(cls):  # a base, which has no fields
-        raise ValueError(f"unknown class {name!r}")
+        raise ValueError(f"unknown class {shown(name)}")
     wrong = {f.name for f in dataclasses.fields(cls)} ^ set(values)
     if wrong:
         raise ValueError(f"unknown or missing fields of {name}: {sorted(wrong)}")

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._input.checks import shown
+
 Point = dict[str, Any]  # values by the name of their argument
 
 _FIRST = ("C", "C1", "C2", "gamma")  # arguments that decide first between equals
@@ -58,7 +60,7 @@ def columns_of(points: Sequence[Point]) -> dict[str, np.ndarray]:
 def described(point: Point) -> str:
     """The point in a line, such as "C=0.1, gamma=2"."""
     return ", ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={shown(value)}"
         for name, value in point.items()
     )
 

@@ -154,7 +154,7 @@ def _feed(digest: Any, value: Any, where: str) -> None:
         digest.update(str(len(value)).encode())  # where it ends
         for key, item in value.items():
             _feed(digest, key, where)
-            _feed(digest, item, f"{where}[{key!r}]")
+            _feed(digest, item, f"{where}[{shown(key)}]")
     elif isinstance(value, list | tuple | range):
         digest.update(str(len(value)).encode())
         for i, item in enumerate(value):
