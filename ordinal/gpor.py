@@ -354,8 +354,9 @@ def fit_gpor(
         Needed for strings. May name ranks that y lacks, whose probability is 0.
     n_threads : int, optional
         Of the loops over rows; matrix products use the threads of numpy's BLAS.
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
-        result does not depend on it.
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
+        bit of the result depends on it; last bits do depend on the number of threads
+        of numpy's BLAS, which is set apart (docs/reliability.md).
     rng : int or numpy.random.Generator, default 0
         Draws the starts of `n_restarts`.
     callback : callable, optional

@@ -189,8 +189,9 @@ def fit_svorim(
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
     n_threads : int, optional
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
-        result does not depend on it.
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
+        bit of the result depends on it; last bits do depend on the number of threads
+        of numpy's BLAS, which is set apart (docs/reliability.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows.
     max_iter : int, default 10^7

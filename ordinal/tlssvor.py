@@ -187,8 +187,9 @@ def fit_tlssvor(
         Draws the basis, if it is to be drawn, and those fifths.
     n_threads : int, optional
         Of the loops over rows; matrix products use the threads of numpy's BLAS.
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. The
-        result does not depend on it.
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
+        bit of the result depends on it; last bits do depend on the number of threads
+        of numpy's BLAS, which is set apart (docs/reliability.md).
     max_iter : int, default 500
         Newton steps, over all values of u.
     max_time : float > 0, optional

@@ -8,12 +8,14 @@ Every configuration is fitted many times with 1, 2, 3 and 8 threads: each number
 threads in a process of its own, half of the fits one after the other and half of them
 two at once, with arrays of random sizes made and dropped in between, so that memory
 lies elsewhere each time. Meanwhile other processes compute and sleep for random times,
-one a processor, so that threads of the fits are held up at random moments. The number
-of threads of numpy's BLAS is fixed by --blas.
+one a processor, so that threads of the fits are held up at random moments.
 
 Prints a row of a Markdown table for every configuration: how many fits there were, and
 how many different hashes of all that a model holds, but for the seconds of its fit,
-and of what it says of the training rows. The exit code is 1 unless each has one hash.
+and of what it says of the training rows. With several numbers after --blas all of that
+is done with each as the number of threads of numpy's BLAS; the last column says how
+many hashes there are among all of these. The exit code is 1 unless there is one hash
+for every number of threads of BLAS.
 """
 
 import argparse
@@ -135,7 +137,7 @@ def main() -> int:
         return compute_and_sleep(random.Random(args.busy))
     if args.child is not None:
         name, n_threads = args.child
-        print(json.dumps(count(CONFIGURATIONS[name], int(n_threads), args)))
+        print(json.dumps(count(CONFIGURATIONS[name], int(n_threads), args.fits)))
         return 0
     names = [n for n in CONFIGURATIONS if n.startswith(tuple(args.only))]
     if args.list:
@@ -143,10 +145,11 @@ def main() -> int:
         return 0
     command = sys.executable, __file__, "--busy"
     busy = [subprocess.Popen([*command, str(i)]) for i in range(args.beside)]
-    print(f"BLAS with {args.blas} threads, {args.beside} busy processes beside\n")
-    print("| fit | fits | hashes | seconds |\n|---|---|---|---|")
+    blas = [f"hashes, BLAS {n}" for n in args.blas]
+    print("|", " | ".join(["fit", "fits", *blas, "seconds", "in all"]), "|")
+    print("|---" * (4 + len(blas)) + "|")
     try:
-        return int(any([print_row(name, args) != 1 for name in names]))
+        return int(not all([print_row(name, args) for name in names]))
     finally:
         for process in busy:
             process.kill()
@@ -160,7 +163,9 @@ def arguments() -> argparse.Namespace:
         "--fits", type=int, default=200, help="of each with each number of threads"
     )
     parser.add_argument("--only", nargs="+", default=[""], help="how names begin")
-    parser.add_argument("--blas", type=int, default=1, help="threads of BLAS")
+    parser.add_argument(
+        "--blas", type=int, nargs="+", default=[1], help="numbers of threads of BLAS"
+    )
     parser.add_argument("--beside", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--list", action="store_true", help="the names, and no fits")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -168,25 +173,35 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def print_row(name: str, args: argparse.Namespace) -> int:
-    """Print the row of a configuration; how many hashes it has."""
+def print_row(name: str, args: argparse.Namespace) -> bool:
+    """Print the row of a configuration; whether it has one hash for each BLAS."""
     start = time.perf_counter()
-    environment = os.environ | dict.fromkeys(BLAS, str(args.blas))
+    found = [hashes(name, n, args.fits) for n in args.blas]
+    fits, each = sum(f.total() for f in found), [len(f) for f in found]
+    seconds = round(time.perf_counter() - start)
+    row = name, fits, *each, seconds, len(set().union(*found))
+    print("|", " | ".join(map(str, row)), "|", flush=True)
+    return each == [1] * len(each)
+
+
+def hashes(name: str, blas: int, fits: int) -> Counter[str]:
+    """How often each hash was found with so many threads of BLAS."""
+    environment = os.environ | dict.fromkeys(BLAS, str(blas))
+    # threads of OpenMP that spin while they wait take fifty times as long beside others
+    environment |= {"OMP_WAIT_POLICY": "PASSIVE"}
     found: Counter[str] = Counter()
     for n_threads in THREADS:
-        command = [sys.executable, __file__, "--fits", str(args.fits), "--child"]
+        command = [sys.executable, __file__, "--fits", str(fits), "--child", name]
         done = subprocess.run(
-            [*command, name, str(n_threads)],
+            [*command, str(n_threads)],
             env=environment, stdout=subprocess.PIPE, check=True,
         )  # fmt: skip
         found.update(json.loads(done.stdout))
-    seconds = time.perf_counter() - start
-    print(f"| {name} | {found.total()} | {len(found)} | {seconds:.0f} |", flush=True)
-    return len(found)
+    return found
 
 
-def count(fits: Fits, n_threads: int, args: argparse.Namespace) -> Counter[str]:
-    """How often each hash was found."""
+def count(fits: Fits, n_threads: int, times: int) -> Counter[str]:
+    """How often each hash was found in so many fits, in this process."""
     import numpy as np  # after the environment is set
 
     import ordinal
@@ -211,13 +226,13 @@ def count(fits: Fits, n_threads: int, args: argparse.Namespace) -> Counter[str]:
                 numbers.append(getattr(model, method)(X))
         return digest([model, numbers])
 
-    alone = args.fits // 2
+    alone = times // 2
     with warnings.catch_warnings():  # some end at the limit of their iterations
         warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
         warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
         found = Counter(map(one, range(alone)))
         with ThreadPoolExecutor(2) as pool:
-            found.update(pool.map(one, range(alone, args.fits)))
+            found.update(pool.map(one, range(alone, times)))
     return found
 
 
