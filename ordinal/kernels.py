@@ -4,6 +4,7 @@ Any callable of that form that is symmetric and positive semi-definite will do i
 place. `Linear`, `Polynomial` and `RBF` also take CSR rows, `Pearson` takes NaN.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,9 @@ from ._input.checks import (
     check_nonnegative,
     check_positive,
 )
+from ._input.features import read_features
 from ._input.sparse import CSR, frozen
+from ._input.types import Matrix
 from ._numerics.rows import inner_products, squared_norms, turns, z_scores
 from ._solvers import _kernel_values
 
@@ -41,7 +44,7 @@ class Linear:
     """
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        return inner_products(A, B)
+        return _finite(lambda: inner_products(_rows(A), _rows(B)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +76,13 @@ class Polynomial:
         object.__setattr__(self, "coef0", check_nonnegative("coef0", self.coef0))
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        out = inner_products(A, B)
-        for rows in turns(len(out), _POWER * out.shape[1]):
-            out[rows] = (self.gamma * out[rows] + self.coef0) ** self.degree
-        return out
+        def values() -> np.ndarray:
+            out = inner_products(_rows(A), _rows(B))
+            for rows in turns(len(out), _POWER * out.shape[1]):
+                out[rows] = (self.gamma * out[rows] + self.coef0) ** self.degree
+            return out
+
+        return _finite(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,9 @@ class RBF:
         object.__setattr__(self, "gamma", check_positive("gamma", self.gamma))
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        out, aa, bb = inner_products(A, B), squared_norms(A), squared_norms(B)
+        A, B = _rows(A), _rows(B)
+        aa, bb = squared_norms(A), squared_norms(B)  # which bound the products
+        out = inner_products(A, B)
         for rows in turns(len(out), _EXP * out.shape[1]):
             _kernel_values.rbf(out[rows], aa[rows], bb, self.gamma, out[rows])
         return out
@@ -156,7 +164,8 @@ class LinearARD:
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         root = np.sqrt(self.gamma)
-        return inner_products(_times_columns(A, root), _times_columns(B, root))
+        A, B = _times_columns(A, root), _times_columns(B, root)
+        return _finite(lambda: inner_products(A, B))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +191,7 @@ class Pearson:
     """
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
-        return inner_products(z_scores(A), z_scores(B))
+        return inner_products(z_scores(_rows(A, True)), z_scores(_rows(B, True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +215,30 @@ def _relevances(gamma: ArrayLike) -> np.ndarray:
     return frozen(values)
 
 
+def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
+    """Rows as a caller of a kernel gives them, checked."""
+    if isinstance(A, CSR) or (isinstance(A, np.ndarray) and len(A) == 0):
+        return A
+    return read_features(A, missing=missing)
+
+
+def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
+    """What is computed, or ValueError if it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+        K = values()
+    for rows in turns(len(K), K[:1].size):
+        if not np.isfinite(K[rows]).all():
+            raise ValueError("kernel values must be finite: scale the features of X")
+    return K
+
+
 def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     """A scaled by column, checked: broadcasting would hide a wrong width."""
     if isinstance(A, CSR):
         raise TypeError("the ARD kernels take dense rows")
-    A = np.asarray(A, dtype=np.float64)
-    if A.ndim != 2 or A.shape[1] != factor.size:
+    A = read_features(A)
+    if A.shape[1] != factor.size:
         raise ValueError(
             f"rows of shape {A.shape} do not have the {factor.size} features of gamma"
         )
-    scaled: np.ndarray = A * factor
-    return scaled
+    return _finite(lambda: A * factor)

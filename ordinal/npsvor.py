@@ -47,8 +47,9 @@ from ._input.basis import read_basis
 from ._input.checks import (
     check_choice,
     check_count,
+    check_factor,
+    check_factor_or_zero,
     check_flag,
-    check_nonnegative,
     check_positive,
     listed,
     shown,
@@ -541,9 +542,9 @@ def _point(point: Any) -> tuple[float, float, float]:
     unknown = set(point) - set(_POINT)
     if unknown:
         raise ValueError(f"points know C1, C2 and epsilon, got {listed(list(unknown))}")
-    C1 = check_positive("C1", point.get("C1", 1.0))
-    C2 = C1 if point.get("C2") is None else check_positive("C2", point["C2"])
-    return C1, C2, check_nonnegative("epsilon", point.get("epsilon", 0.2))
+    C1 = check_factor("C1", point.get("C1", 1.0))
+    C2 = C1 if point.get("C2") is None else check_factor("C2", point["C2"])
+    return C1, C2, check_factor_or_zero("epsilon", point.get("epsilon", 0.2))
 
 
 def _admm_options(
@@ -560,9 +561,9 @@ def _admm_options(
             )
         return {}
     options = {**_ADMM_DEFAULTS, "basis": None, **given}
-    options["rho"] = check_positive("rho", options["rho"])
+    options["rho"] = check_factor("rho", options["rho"])
     for tolerance in ("e_abs", "e_rel"):
-        options[tolerance] = check_nonnegative(tolerance, options[tolerance])
+        options[tolerance] = check_factor_or_zero(tolerance, options[tolerance])
     options["polish"] = check_flag("polish", options["polish"])
     if basis is not None and options["polish"]:
         raise ValueError("polish=True needs the whole kernel; it excludes basis=")

@@ -50,7 +50,7 @@ from ._dual.feasible import restore_sums, snap_to_bounds
 from ._dual.gram import gram_in_time
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
-from ._input.checks import check_count, check_positive, listed
+from ._input.checks import check_count, check_factor, check_positive, listed
 from ._input.costs import absolute_cost, check_cost
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import CSR, frozen
@@ -474,7 +474,7 @@ def _fit(
     **common: Unpack[KernelCommon],
 ) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
     """A model for every C, as `_fit_path` says."""
-    costs = [check_positive("C", C) for C in costs]
+    costs = [check_factor("C", C) for C in costs]
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)

@@ -51,7 +51,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ._input.basis import read_basis
-from ._input.checks import check_count, check_positive, check_real, check_share
+from ._input.checks import check_count, check_factor, check_real, check_share
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import (
@@ -227,7 +227,7 @@ def fit_tlssvor(
     >>> model.disorder
     ()
     """
-    C, eta = check_positive("C", C), check_share("eta", eta)
+    C, eta = check_factor("C", C), check_factor("eta", check_share("eta", eta))
     rule = f"a number above 2 eta = {2 * eta:g}"
     u = check_real("u", u, lambda v: v > 2 * eta, rule)
     max_iter = check_count("max_iter", max_iter)

@@ -39,6 +39,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -47,8 +48,10 @@ from ._input.checks import (
     as_real,
     check_choice,
     check_count,
-    check_nonnegative,
+    check_factor,
+    check_factor_or_zero,
     check_positive,
+    check_real,
     shown,
 )
 from ._input.columns import Categories, column_categories, column_number, default_names
@@ -95,9 +98,17 @@ def __dir__() -> list[str]:
     return __all__
 
 
+_LARGEST_SCALE = 1e20  # at the start: slopes go with its third power
 _SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
     "lbfgs": {"tol": 1e-3, "max_iter": 1000},
     "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
+}
+_OPTION_CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "tol": check_positive,
+    "max_iter": check_count,
+    "learning_rate": check_factor,
+    "n_epochs": check_positive,
+    "batch_size": check_count,
 }
 
 _Knots: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
@@ -553,10 +564,10 @@ def fit_xofm(
     (4, 4)
     """
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
-    tau = check_positive("tau", tau)
-    init_scale = check_positive("init_scale", init_scale)
-    lambda_main = check_nonnegative("lambda_main", lambda_main)
-    lambda_pair = check_nonnegative("lambda_pair", lambda_pair)
+    tau = check_factor("tau", tau)
+    init_scale = check_factor("init_scale", init_scale, _LARGEST_SCALE)
+    lambda_main = check_factor_or_zero("lambda_main", lambda_main)
+    lambda_pair = check_factor_or_zero("lambda_pair", lambda_pair)
     n_factors = check_count("n_factors", n_factors, 0)
     options = _solver_options(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
@@ -568,10 +579,9 @@ def fit_xofm(
         sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, missing=True, categories=categories, watch=HeldOutMonitor,
     )  # fmt: skip
-    problem, monitor = entry.problem, cast(HeldOutMonitor, entry.monitor)
-    intervals = _intervals(n_intervals, problem.n_features)
-    sign = _signs(monotone, problem, categories)
-    layout, rows = _laid_out(problem, categories, sign, intervals, breakpoints)
+    monitor = cast(HeldOutMonitor, entry.monitor)
+    sign = _signs(monotone, entry.problem, categories)
+    layout, rows = _laid_out(entry.problem, categories, sign, n_intervals, breakpoints)
     train = rows
     if early_stopping is not None:
         train, held = _hold_out(rows, early_stopping, entry.rng)
@@ -580,20 +590,20 @@ def fit_xofm(
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     objective = Objective(layout, loss, bounds, penalty)
     W = initial_pieces(objective, n_factors, init_scale, entry.rng)
-    if solver == "sgd":
-        found = stochastic_descent(objective, W, monitor, rng=entry.rng, **options)
-    else:
-        found = quasi_newton(objective, W, monitor, **options)
+    stochastic = partial(stochastic_descent, rng=entry.rng)
+    solve: Callable[..., Solution] = stochastic if solver == "sgd" else quasi_newton
+    found = solve(objective, W, monitor, **options)
     model = _model(entry, categories, sign, rows, objective, n_factors, found)
     model.convergence.warn_unless_converged("fit_xofm")
     return model
 
 
 def _laid_out(
-    problem: Problem, categories: Categories, sign: np.ndarray, intervals: list[int],
+    problem: Problem, categories: Categories, sign: np.ndarray, n_intervals: Any,
     breakpoints: str,
 ) -> tuple[Layout, Rows]:  # fmt: skip
     """The pieces, and the rows of positive weight by rank."""
+    intervals = _intervals(n_intervals, problem.n_features)
     order = np.argsort(problem.rank, kind="stable")
     order = order[problem.weight[order] > 0]
     X, weight = np.asarray(problem.X)[order], problem.weight[order]
@@ -640,13 +650,12 @@ def _model(
 # What the arguments say
 
 
-def _hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def _hold_out(
+    rows: Rows, early_stopping: Any, rng: np.random.Generator
+) -> tuple[Rows, Rows]:
     """Rows to train on, and a share of each rank that is held out."""
-    if not (isinstance(share, float) and 0 < share < 1):
-        raise ValueError(
-            "early_stopping must be a share between 0 and 1, or None, got "
-            f"{shown(share)}"
-        )
+    rule = "a share between 0 and 1, or None"
+    share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)
     rank = np.unique(rows.rank, return_inverse=True)[1]
     held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
@@ -669,9 +678,7 @@ def _solver_options(solver: str, **given: Any) -> dict[str, Any]:
             raise ValueError(
                 f"{name} is for solver={shown(other)} only, got {shown(value)}"
             )
-        whole = name in ("max_iter", "batch_size")
-        check: Callable[[str, Any], float] = check_count if whole else check_positive
-        options[name] = check(name, value)
+        options[name] = _OPTION_CHECKS[name](name, value)
     return options
 
 

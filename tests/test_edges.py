@@ -1,10 +1,15 @@
 """Numbers at the edge of what a double can hold, wherever a caller may put them."""
 
+import inspect
+import re
+import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from registry import every_method, which
 
 import ordinal
 from ordinal import kernels
@@ -77,3 +82,270 @@ def test_a_kernel_holds_plain_numbers():
         float,
         float,
     ]
+
+
+# Fits: a finite model, or a ValueError that says what is beyond
+
+
+def tidy(method, X, y, **options):
+    """A fit, perhaps cut short, all of whose numbers are finite."""
+    if "probability" in method.takes:
+        options = {"probability": True, **options}
+    model = method.cut_short(X, y, max_time=1.0, **options)
+    c = model.convergence
+    numbers = [c.violation, c.primal, 0.0 if c.dual is None else c.dual]
+    assert np.isfinite(numbers).all()
+    assert np.isfinite(method.numbers(model, X)).all()
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-9)
+    return model
+
+
+ROWS = (X - X.mean(axis=0)) / X.std(axis=0)
+RANKS = np.array(Y)
+RANKS[[0, 7, 13]] = [2, 3, 1]  # classes overlap
+SCALES = [1e-320, 1e-200, 1e-100, 1e-50, 1e10, 1e40, 1e100, 1e149, 1e155, 1e168, 8e307]
+
+
+@every_method
+@pytest.mark.parametrize("scale", SCALES)
+def test_features_of_any_size_give_finite_models_or_are_refused(method, scale):
+    features = ROWS / np.abs(ROWS).max() * scale
+    if scale < 1e150 or "kernel" not in method.takes:
+        tidy(method, features, RANKS)
+        return
+    with pytest.raises(ValueError, match="rows of X must have squares of at most 1e"):
+        tidy(method, features, RANKS)
+
+
+@which(takes="kernel")
+@pytest.mark.parametrize(
+    "kernel", ["linear", kernels.Polynomial(), "ard", "ard_linear"]
+)
+@pytest.mark.parametrize("scale", [1e-150, 1e-40, 1e15, 1e30, 1e60, 1e120, 1e300])
+def test_values_of_any_kernel_are_held_or_refused(method, kernel, scale):
+    if (
+        isinstance(kernel, str)
+        and kernel.startswith("ard")
+        and "gpor" not in str(method)
+    ):
+        pytest.skip("for GPOR only")
+    features = ROWS / np.abs(ROWS).max() * scale
+    try:
+        tidy(method, features, RANKS, kernel=kernel)
+    except ValueError as error:
+        of_kernel = "kernel values|rows of X|k.x, x. must|kernel must be positive"
+        assert re.match(of_kernel, str(error)), error  # noqa: PT017 of either outcome
+
+
+def test_a_precomputed_matrix_has_values_that_solvers_take():
+    K = kernels.RBF(0.5)(ROWS, ROWS)
+    with pytest.raises(ValueError, match=r"^X must be at most 1e\+100 with kernel='pr"):
+        ordinal.fit_tlssvor(1e120 * K, Y, kernel="precomputed")
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [kernels.Linear(), kernels.Polynomial(), kernels.RBF(), kernels.ARD([1.0, 1e300]),
+     kernels.LinearARD([1.0, 1e300])],
+    ids=lambda kernel: type(kernel).__name__,
+)  # fmt: skip
+def test_a_kernel_of_huge_rows_is_an_error_and_no_warning(kernel):
+    with pytest.raises(ValueError, match=r"(kernel values|rows of X) must .*: scale"):
+        kernel([[1e200, -1e200]], [[1e200, 1e200]])
+    with pytest.raises(ValueError, match="X must be finite"):
+        kernel([[np.nan, 0.0]], [[1.0, 1.0]])
+    with pytest.raises(TypeError, match="X must hold real numbers"):
+        kernel([[1j, 0.0]], [[1.0, 1.0]])
+
+
+def spread(low, high):
+    weight = np.full(len(RANKS), float(low))
+    weight[::3] = high
+    return weight
+
+
+@every_method
+@pytest.mark.parametrize(
+    "weight",
+    [spread(1, 1e15), spread(1e-15, 1), spread(1e-48, 1e-48), spread(1e48, 1e48)],
+    ids=["heavy", "light", "all light", "all heavy"],
+)
+def test_every_weight_that_is_accepted_gives_a_finite_model(method, weight):
+    if method.whole_weights and weight.min() < 1:
+        pytest.skip("whole weights only")
+    tidy(method, ROWS, RANKS, sample_weight=weight)
+    if "class_weight" in method.takes and weight[1] == 1:
+        tidy(method, ROWS, RANKS, class_weight={1: weight.max()})
+
+
+@every_method
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (
+            spread(1e-190, 1e190),
+            r"^the sum of sample_weight must be between 1e-50 and ",
+        ),
+        (spread(1e306, 1e306), r"^the sum of sample_weight must be .*, got 1.8e\+307$"),
+        (spread(1e308, 1e308), r"^the sum of sample_weight must be .*, got inf$"),
+        (
+            spread(1e-311, 1e-311),
+            r"^the sum of sample_weight must be between 1e-50 and ",
+        ),
+        (
+            spread(1, 1e16),
+            "sample_weight must not differ by more than a factor of 1e.15",
+        ),
+    ],
+)
+def test_weights_beyond_what_sums_of_doubles_hold_are_refused(method, weight, message):
+    with pytest.raises(ValueError, match=message):
+        method(ROWS, RANKS, sample_weight=weight)
+
+
+@which(takes="class_weight")
+def test_class_weights_beyond_what_sums_of_doubles_hold_are_refused(method):
+    for factor, rule in ((1e300, "the sum of "), (1e16, "")):
+        message = f"^{rule}sample_weight times class_weight must "
+        with pytest.raises(ValueError, match=message):
+            method(ROWS, RANKS, class_weight={1: factor})
+
+
+@which(takes="cost")
+@pytest.mark.parametrize("factor", [1e-48, 1e-15, 1e15, 1e48])
+def test_costs_that_are_accepted_give_finite_models(method, factor):
+    cost = np.abs(np.subtract.outer(np.arange(3), np.arange(3))) * factor
+    tidy(method, ROWS, RANKS, cost=cost)
+    cost[0] *= 1e-14
+    tidy(method, ROWS, RANKS, cost=cost)
+    cost[0] *= 1e-14
+    with pytest.raises(ValueError, match=r"cost must not differ by|the sum of cost"):
+        method(ROWS, RANKS, cost=cost)
+
+
+FACTORS = (
+    "C",
+    "C1",
+    "C2",
+    "epsilon",
+    "rho",
+    "eta",
+    "tau",
+    "lambda_main",
+    "lambda_pair",
+)
+
+
+@every_method
+@pytest.mark.parametrize("name", FACTORS)
+def test_factors_of_a_problem_are_within_what_products_hold(method, name):
+    takes = inspect.signature(method.fit).parameters
+    if name not in takes or (name == "rho" and "admm" not in method.variant.values()):
+        pytest.skip("another method's")
+    for value in (1e-50, 1e50):
+        if (name, value) == ("eta", 1e50) or (value > 1 and "sgd" in str(method)):
+            continue  # eta is below 1; stochastic steps say that they are too long
+        tidy(method, ROWS, RANKS, **{name: value})
+    for value in (1e-51, 1e51, 1e200, 1e-320):
+        with pytest.raises(ValueError, match=f"^{name} must be (between 1e-50|a num)"):
+            method(ROWS, RANKS, **{name: value})
+
+
+@which(takes="cache_mb")
+def test_a_cache_of_any_size_is_one_of_all_rows(method):
+    tidy(method, ROWS, RANKS, cache_mb=1.7e308)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
+def test_xofm_refuses_what_its_slopes_cannot_hold(solver):
+    fit = partial(ordinal.fit_xofm, ROWS, RANKS, solver=solver, max_time=1.0)
+    for value in (1e21, 1e200):
+        with pytest.raises(ValueError, match=r"^init_scale must be between 1e-50 and"):
+            fit(init_scale=value)
+    with pytest.raises(ValueError, match=r"^early_stopping must be a share between 0"):
+        fit(early_stopping=BEYOND)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        assert np.isfinite(fit(early_stopping=np.float32(0.25)).convergence.primal)
+        if solver == "sgd":
+            assert np.isfinite(fit(n_epochs=1e300).convergence.primal)
+
+
+@which(n_endless=150)
+@pytest.mark.parametrize("value", [1e-320, 1e-21, 1e21, 1e200])
+def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method, value):
+    far = r"must be within a factor of 1e\+20 of 1, the deviation of f, got "
+    for options, name in (
+        ({"start": {"noise": value}}, "start.'noise'."),
+        ({"prior": {"noise": (value, 1.0)}}, "prior.'noise'. median"),
+        ({"prior": {"gap": (value, 1.0)}}, "prior.'gap'. median"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} {far}"):
+            method(ROWS, RANKS, **options)
+    with pytest.raises(ValueError, match=r"^start.'thresholds'. must be of at most 1e"):
+        method(ROWS, RANKS, start={"thresholds": [0, value]})
+
+
+@which(n_endless=150)
+@pytest.mark.parametrize("value", [1e-20, 1e20])
+def test_starts_and_priors_that_are_accepted_give_finite_models(method, value):
+    for options in (
+        {"start": {"noise": value}},
+        {"start": {"noise": value}, "optimize": False},
+        {"start": {"thresholds": [0, value]}},
+        {"start": {"gamma": value**10}},
+        {"prior": {"noise": (value, 1.0)}},
+        {"prior": {"noise": (1.0, value)}},
+        {"prior": {"gap": (value, 1.0)}},
+    ):
+        tidy(method, ROWS, RANKS, **options)
+
+
+# Sizes that are claimed
+
+
+def test_a_sparse_matrix_may_claim_any_width():
+    n, d = 30, 2**31 - 1
+    rng = np.random.default_rng(0)
+    held = np.sort(rng.integers(0, 50, (n, 6)), axis=1)
+    data, indptr = rng.standard_normal(6 * n), np.arange(0, 6 * n + 1, 6)
+    wide = Wide((n, d), data, (held * 40_000_000 + 7).ravel(), indptr)
+    narrow = Wide((n, 50), data, held.ravel(), indptr)
+    y = np.arange(n) % 3
+    for kernel in (kernels.RBF(0.1), kernels.Linear(), kernels.Polynomial()):
+        model = ordinal.fit_svorim(wide, y, kernel=kernel)
+        same = ordinal.fit_svorim(narrow, y, kernel=kernel)
+        assert_array_equal(
+            model.decision_function(wide), same.decision_function(narrow)
+        )
+    scaled = ordinal.fit_svorim(narrow, y).kernel.gamma  # 1 / the sum of variances
+    assert_allclose(ordinal.fit_svorim(wide, y).kernel.gamma, scaled, rtol=0.1)
+    assert ordinal.fit_gpor(wide, y, max_iter=2, tol=1e9).n_features == d
+
+
+class Wide:
+    """What scipy's CSR matrices show of themselves."""
+
+    format = "csr"
+
+    def __init__(self, shape, data, indices, indptr):
+        self.shape, self.data = shape, data
+        self.indices, self.indptr = indices, indptr
+
+
+def test_what_only_claims_to_be_a_matrix_is_refused():
+    class Claims:
+        shape = (10, 2**40)
+
+        def tocsr(self):
+            return "no matrix"
+
+    for fit in (ordinal.fit_svorim, ordinal.fit_gpor):
+        with pytest.raises(TypeError, match=r"^X.tocsr\(\) must give a CSR matrix"):
+            fit(Claims(), np.arange(10) % 2)
+    entries = np.zeros((1, 1))
+    for dtype in (float, object):  # a view that claims more than there is memory
+        view = np.broadcast_to(entries.astype(dtype), (10, 2**40))
+        for fit in (ordinal.fit_xofm, ordinal.fit_svorim):
+            with pytest.raises(MemoryError):
+                fit(view, np.arange(10) % 2)

@@ -298,7 +298,7 @@ def test_balanced_weights_count_a_row_of_weight_2_as_two_rows(rows):
         ([1, np.inf], ValueError, "sample_weight must be .* got inf in row 1"),
         ([0, 0], ValueError, "sample_weight must not be zero everywhere"),
         ([1, 0], ValueError, r"y needs at least 2 classes .* got \[0\]"),
-        ([1e308, 1e308], ValueError, "the sum of sample_weight .* overflows"),
+        ([1e308, 1e308], ValueError, "the sum of sample_weight must be .* got inf"),
         (["a", "b"], TypeError, "sample_weight must hold real numbers, got dtype <U1"),
         ([1, None], TypeError, "sample_weight must hold real numbers, got dtype obj"),
     ],
@@ -325,8 +325,8 @@ def test_unusable_class_weights_are_refused(weight, message):
         problem([0, 1], class_weight=weight)
 
 
-def test_balanced_weights_that_overflow_are_refused():
-    with refused(ValueError, "the sum of sample_weight times class_weight overflows"):
+def test_weights_that_overflow_are_refused():
+    with refused(ValueError, "the sum of sample_weight must be between 1e-50 and"):
         problem([0, 1], sample_weight=[1e308, 1e308], class_weight="balanced")
 
 
@@ -552,7 +552,7 @@ def test_a_sparse_problem_has_the_sizes_of_a_dense_one():
 
 
 @pytest.mark.parametrize("power", [1, 2])
-@pytest.mark.parametrize("scale", [1, 0.1, 1 / 3, 1e300])
+@pytest.mark.parametrize("scale", [1, 0.1, 1 / 3, 1e45])
 def test_costs_that_grow_with_the_distance_are_accepted(power, scale):
     rank = np.arange(6)
     cost = scale * np.abs(rank[:, None] - rank) ** power

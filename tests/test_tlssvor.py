@@ -605,11 +605,10 @@ def test_an_unreachable_tolerance_stalls(u):
     assert c.violation < 1e-9
 
 
-def test_values_that_overflow_stall_too():
-    K = np.diag([1e200, 1e200])
-    with np.errstate(over="ignore", invalid="ignore"):
-        with pytest.warns(ConvergenceWarning, match="stalled"):
-            model = fit_tlssvor(K, [0, 1], **PRECOMPUTED)
+def test_values_that_would_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"X must be at most 1e\+100 with kernel='pre"):
+        fit_tlssvor(np.diag([1e200, 1e200]), [0, 1], **PRECOMPUTED)
+    model = fit_tlssvor(np.diag([1e99, 1e99]), [0, 1], **PRECOMPUTED)
     assert np.isfinite(model.coef).all()
 
 

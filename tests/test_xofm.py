@@ -302,7 +302,7 @@ def test_weight_2_is_the_row_written_twice(case):
     assert_array_equal(labels[clear], others[clear])
 
 
-@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("factor", [1e-45, 1e45])
 def test_the_unit_of_the_weights_does_not_matter(factor):
     X, y = sample(40, 3)
     weight = np.random.default_rng(0).integers(1, 4, 40).astype(float)

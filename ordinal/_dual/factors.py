@@ -53,12 +53,15 @@ class DenseFactor(_Exact):
         n = len(X)
         A = np.empty((n, n))
         self._values.triangle(A, mirror=False)
+        largest = float(A.diagonal().max())
         A[np.diag_indices(n)] += rho
         try:
             self._M = Cholesky(A.T).inverse()
         except np.linalg.LinAlgError:
             raise ValueError(
-                f"kernel must be positive semi-definite: K + {rho:g} I is not"
+                f"kernel must be positive semi-definite: K + {rho:g} I is not, "
+                f"as rounded where K reaches {largest:.3g}: scale the features of X or "
+                "raise rho"
             ) from None
         for rows in strips(n):
             M = self._M[rows]

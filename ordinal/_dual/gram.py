@@ -56,7 +56,7 @@ class Gram:
         asks for `product` more than once, K is then held in double as well."""
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
-        rows = int(cache_mb * 1e6 / (4 * n))
+        rows = int(min(cache_mb * 1e6 / (4 * n), 3 * n))  # no use of more
         self.full = rows >= n
         products = products if self.full else None  # of tiles, and not of single rows
         self._values = on_itself(kernel, X, n_threads, products)

@@ -12,14 +12,14 @@ from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel
-from .._kernel_matrix.choice import check_precomputed, gamma_scale, make_kernel
+from .._kernel_matrix.choice import LARGEST, check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from .._model.monitor import Monitor, OutOfTime, never
 from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.memory import physical_memory
 from .._numerics.pivoted_cholesky import pivoted_cholesky
-from .._numerics.rows import take
+from .._numerics.rows import squared_norms, take
 from .covariance import Covariance, Dense, LowRank
 from .ep import expectation_propagation
 from .hyperparameters import Hyperparameters
@@ -30,6 +30,7 @@ MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's 
 # doubles at the peak of an evaluation, by tracemalloc over the kernels: a little more
 # than 4 n^2, and 8.2 to 8.8 n m on a basis of m rows
 _DENSE, _LOW_RANK = 4, 8
+_NO_SIZE = 1e-300  # of squares, whose inverse could overflow
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
 Inference = Literal["ep", "laplace"]
@@ -283,8 +284,13 @@ def _gib(size: float) -> str:
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
     """c: the root of the mean of k(x, x)."""
     mean = float(np.average(diagonal_of(kernel, X), weights=weight))
-    if not 0 < mean < np.inf:
+    if not mean > 0:
         raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
+    if mean < 1 / LARGEST:
+        raise ValueError(
+            f"k(x, x) must be {1 / LARGEST:g} or more on average, got {mean:.3g}: "
+            "scale the features of X"
+        )
     return float(np.sqrt(mean))
 
 
@@ -297,12 +303,13 @@ def _kernel_family(
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
             raise TypeError(f"kernel={shown(kernel)} takes dense rows")
+        squared_norms(X)  # bounds the averages
         mean = np.average(X, axis=0, weights=weight)
         size = np.average(X**2, axis=0, weights=weight)
         if kernel == "ard":
             size = 2 * (size - mean**2)
         # a constant feature, or one of zeros, has no scale and does no harm
-        size = np.where(size > 1e-12 * mean**2, size, 1.0)
+        size = np.where(size > np.maximum(1e-12 * mean**2, _NO_SIZE), size, 1.0)
         make = kernels.ARD if kernel == "ard" else kernels.LinearARD
         return Family(make, 1 / (X.shape[1] * size), None)
     names = ("rbf", "ard", "linear", "ard_linear", "precomputed")

@@ -14,8 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._input.checks import as_real_array, check_positive, listed, shown
+from .._input.checks import as_real_array, check_factor, check_positive, listed, shown
 
+_FARTHEST = 1e20  # from c, for noise and thresholds at a start
 _LEARNED = ("gamma", "noise", "gap")  # what a prior may be put on
 
 
@@ -64,16 +65,17 @@ class Hyperparameters:
         spread = {**weak, "first": np.inf}
         if prior is None or isinstance(prior, Mapping):
             spread = dict.fromkeys(median, np.inf)
-            for name, (middle, sd) in _checked_prior(prior or {}, gamma.size).items():
-                centre[name] = np.log(middle if name == "gamma" else middle / c)
+            given = _checked_prior(prior or {}, gamma.size, c)
+            for name, (middle, sd) in given.items():
+                centre[name] = np.log(middle)
                 spread[name] = sd
         elif not (isinstance(prior, str) and prior == "weak"):
             raise ValueError(
                 f"prior must be 'weak', a mapping or None, got {shown(prior)}"
             )
-        given = {}
+        begin = {}
         if start is not None:
-            given = _checked_start(start, gamma.size, present, n_classes, c)
+            begin = _checked_start(start, gamma.size, present, n_classes, c)
 
         sizes = {"gamma": gamma.size, "noise": 1, "first": 1, "gap": present.size - 2}
 
@@ -84,7 +86,7 @@ class Hyperparameters:
         return cls(
             n_gammas=gamma.size,
             c=c,
-            begin=theta({**median, **given}),
+            begin=theta({**median, **begin}),
             centre=theta(centre),
             spread=theta(spread),
             weak=(theta(median), theta(weak)),
@@ -113,7 +115,7 @@ class Hyperparameters:
 
 
 def _checked_prior(
-    prior: Mapping[str, Any], n_gammas: int
+    prior: Mapping[str, Any], n_gammas: int, c: float
 ) -> dict[str, tuple[Any, Any]]:
     out = {}
     for name, pair in prior.items():
@@ -128,13 +130,24 @@ def _checked_prior(
                 f"prior[{shown(name)}] must be (median, deviation of the log), got "
                 f"{shown(pair)}"
             ) from None
-        sd = check_positive(f"prior[{shown(name)}] deviation", sd)
+        sd = check_factor(f"prior[{shown(name)}] deviation", sd)
         if name == "gamma":
             middle = _checked_gammas("prior['gamma']", middle, n_gammas)
         else:
-            middle = check_positive(f"prior[{shown(name)}] median", middle)
+            middle = _relative(f"prior[{shown(name)}] median", middle, c)
         out[name] = (middle, sd)
     return out
+
+
+def _relative(name: str, value: Any, c: float) -> float:
+    """A positive number in units of c, of a size that doubles resolve beside 1."""
+    ratio = check_positive(name, value) / c
+    if not 1 / _FARTHEST <= ratio <= _FARTHEST:
+        raise ValueError(
+            f"{name} must be within a factor of {_FARTHEST:g} of {c:.3g}, the "
+            f"deviation of f, got {shown(value)}"
+        )
+    return ratio
 
 
 def _checked_gammas(name: str, value: Any, n_gammas: int) -> np.ndarray:
@@ -161,11 +174,16 @@ def _checked_start(
         gamma = _checked_gammas("start['gamma']", start["gamma"], n_gammas)
         out["gamma"] = np.log(gamma)
     if "noise" in start:
-        noise = check_positive("start['noise']", start["noise"])
-        out["noise"] = np.log(noise / c)
+        out["noise"] = np.log(_relative("start['noise']", start["noise"], c))
     if "thresholds" in start:
-        b = _checked_thresholds(start["thresholds"], present, n_classes)
-        out["first"], out["gap"] = b[0] / c, np.log(np.diff(b) / c)
+        b = _checked_thresholds(start["thresholds"], present, n_classes) / c
+        if np.abs(b).max() > _FARTHEST or np.diff(b).min(initial=1) < 1 / _FARTHEST:
+            raise ValueError(
+                f"start['thresholds'] must be of at most {_FARTHEST:g} times {c:.3g}, "
+                f"the deviation of f, and as many parts of it apart, got "
+                f"{shown(start['thresholds'])}"
+            )
+        out["first"], out["gap"] = b[0], np.log(np.diff(b))
     return out
 
 

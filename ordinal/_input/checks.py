@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+LEAST, MOST = 1e-50, 1e50  # of a factor of the problem: products of three have room
 _WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
 
 # What Python and numpy count among the integers, though no caller means a number by it.
@@ -24,6 +25,18 @@ def check_positive(name: str, value: Any) -> float:
 def check_nonnegative(name: str, value: Any) -> float:
     rule = "a finite number >= 0"
     return check_real(name, value, lambda v: 0 <= v < math.inf, rule)
+
+
+def check_factor(name: str, value: Any, most: float = MOST) -> float:
+    """A positive number that multiplies terms of a problem, such as C or tau."""
+    number = check_positive(name, value)
+    if not LEAST <= number <= most:
+        raise _broken(name, value, f"between {LEAST:g} and {most:g}")
+    return number
+
+
+def check_factor_or_zero(name: str, value: Any) -> float:
+    return check_nonnegative(name, value) and check_factor(name, value)
 
 
 def check_share(name: str, value: Any) -> float:

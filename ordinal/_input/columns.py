@@ -81,7 +81,8 @@ def as_objects(X: Any, name: str = "X") -> np.ndarray:
     """X as an array; rows of numbers and strings as objects, not all as strings."""
     a = as_array(X, name)
     texts = a.dtype.kind in "UST" and not isinstance(X, np.ndarray)
-    return np.array(X, dtype=object) if texts else a
+    # of a view that repeats its entries, a copy: there must be room for all of them
+    return np.array(X, dtype=object) if texts else np.ascontiguousarray(a)
 
 
 def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categories:

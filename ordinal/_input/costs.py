@@ -6,6 +6,7 @@ import numpy as np
 
 from .checks import as_real_array
 from .sparse import frozen
+from .weights import check_spread
 
 
 def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
@@ -25,6 +26,8 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
     diagonal = np.eye(n_classes, dtype=bool)
     _every_row((a == 0) | ~diagonal, "must be zero on the diagonal")
     _every_row((a > 0) | diagonal, "must be positive off the diagonal")
+    if n_classes > 1:
+        check_spread("cost", a)
     step = np.diff(a, axis=1)
     to_the_left = np.tri(n_classes, n_classes - 1, -1, dtype=bool)
     _every_row(

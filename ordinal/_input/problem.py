@@ -12,7 +12,7 @@ from .columns import Categories, feature_names
 from .features import read_features
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
 from .sparse import CSR, frozen
-from .weights import class_weights, sample_weights
+from .weights import check_spread, class_weights, sample_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,12 +94,12 @@ class Problem:
         rank = ranks_of(y, classes)
 
         sample_weight = sample_weights(sample_weight, n)
+        check_spread("sample_weight", sample_weight)
         factor = class_weights(class_weight, classes, rank, sample_weight)
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
             weight = frozen(sample_weight * factor[rank])
-            total = weight.sum()
-        if not np.isfinite(total):
-            raise ValueError("the sum of sample_weight times class_weight overflows")
+        if class_weight is not None and weight.any():
+            check_spread("sample_weight times class_weight", weight)
         problem = cls(X, rank, classes, weight, sample_weight, names)
         if problem.present.sum() < 2:
             raise ValueError(

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .checks import shown
+
 
 def frozen(values: ArrayLike) -> np.ndarray:
     """Make an array that owns its data read-only; of any other, a read-only copy."""
@@ -62,6 +64,8 @@ class CSR:
         """Validate a matrix with the attributes of a CSR, or with `tocsr`."""
         if getattr(X, "format", "csr") != "csr" or not _has_parts(X):
             X = X.tocsr()
+        if not _has_parts(X):
+            raise TypeError(f"{name}.tocsr() must give a CSR matrix, got {shown(X)}")
         if len(X.shape) != 2:
             raise ValueError(f"{name} must be 2-dimensional, got shape {X.shape}")
         n, d = (int(size) for size in X.shape)
@@ -127,6 +131,11 @@ class CSR:
             _row_of_entry(self.indptr), self.data**2, minlength=len(self)
         )
         return sums.astype(np.float64)  # without entries numpy counts in integers
+
+    def of_columns(self, held: np.ndarray) -> "CSR":
+        """The same of these columns alone, increasing, which have all its entries."""
+        indices = np.searchsorted(held, self.indices).astype(np.int32)
+        return CSR(self.data, indices, self.indptr, (len(self), max(1, held.size)))
 
     def mean_and_var(self, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weighted mean and variance of every column, two (d,) arrays; O(nnz + d).

@@ -5,8 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_real_array, check_entries, check_nonnegative, listed, shown
+from .checks import (
+    LEAST,
+    MOST,
+    as_real_array,
+    check_entries,
+    check_nonnegative,
+    listed,
+    shown,
+)
 from .sparse import frozen
+
+_RATIO = 1e15  # beyond it, sums in double lose the lighter rows
 
 
 def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
@@ -19,6 +29,24 @@ def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
     if not a.any():
         raise ValueError("sample_weight must not be zero everywhere")
     return frozen(a)
+
+
+def check_spread(name: str, weight: np.ndarray) -> None:
+    """Raise ValueError for weights >= 0, one or more of them positive, of which doubles
+    cannot hold all sums and products: their sum must lie between 1e-50 and 1e50, and
+    the positive ones must not differ by more than a factor of 1e15."""
+    with np.errstate(over="ignore"):  # an infinite sum is refused
+        total = weight.sum()
+    if not LEAST <= total <= MOST:
+        raise ValueError(
+            f"the sum of {name} must be between {LEAST:g} and {MOST:g}, got {total:.3g}"
+        )
+    low, high = weight[weight > 0].min(), weight.max()
+    if high > _RATIO * low:
+        raise ValueError(
+            f"{name} must not differ by more than a factor of {_RATIO:g}, got "
+            f"{low:.3g} and {high:.3g}"
+        )
 
 
 def class_weights(

@@ -6,9 +6,11 @@ from .._input.checks import check_choice, check_positive, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
-from .._numerics.rows import strips
+from .._numerics.rows import squared_norms, strips
 from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
 
+LARGEST = 1e100  # value of a kernel: solvers take squares and products of it
+_NO_SPREAD = 1e-300  # a variance below the square of what doubles hold with precision
 NAMED: dict[str, type] = {
     cls.__name__: cls
     for cls in (Linear, Polynomial, RBF, ARD, LinearARD, Pearson, Precomputed)
@@ -55,17 +57,38 @@ def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> K
 
 
 def gamma_scale(problem: Problem) -> float:
-    """gamma="scale" of the features of a problem."""
+    """gamma="scale" of the features of a problem.
+
+    Raises ValueError if rows are so long that their squares overflow.
+    """
     X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
+    squared_norms(X)  # bounds all sums below
+    d = problem.n_features
     if isinstance(X, CSR):
-        mean, var = X.mean_and_var(w)
+        held = np.unique(X.indices)  # all columns could be too many for a vector
+        mean, var = X.of_columns(held).mean_and_var(w)
     else:
         mean = w @ X
         var = w @ (X - mean) ** 2
-    total = float(np.mean(var) + np.var(mean))  # variance of all entries
+    absent = d - mean.size  # columns of zeros
+    level = mean.sum() / d
+    between = ((mean - level) ** 2).sum() + absent * level**2
+    total = float(var.sum() / d + between / d)  # variance of all entries
     # constant features leave a variance of rounding errors, and no scale
     rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
-    return 1 / (problem.n_features * total) if total > rounding else 1.0
+    return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
+
+
+def check_values(K: np.ndarray, most: float = LARGEST) -> None:
+    """Raise ValueError unless all values of a kernel are finite and so small."""
+    if K.size == 0:
+        return
+    worst = max(float(K.max()), -float(K.min()))
+    if not worst <= most:
+        raise ValueError(
+            f"kernel values must be finite and at most {most:.3g}, got {worst:.3g}: "
+            "scale the features of X"
+        )
 
 
 def check_precomputed(K: Matrix) -> None:
@@ -77,6 +100,10 @@ def check_precomputed(K: Matrix) -> None:
             f"X must be square with kernel='precomputed', got shape {K.shape}"
         )
     scale = float(np.abs(K).max())
+    if scale > LARGEST:
+        raise ValueError(
+            f"X must be at most {LARGEST:g} with kernel='precomputed', got {scale:.3g}"
+        )
     for rows in strips(len(K)):
         asymmetry = np.abs(K[rows] - K[:, rows].T).max(axis=1)
         if asymmetry.max() > 1e-8 * scale:

@@ -11,12 +11,14 @@ from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, 
 from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
-from .choice import NAMED
+from .choice import LARGEST, NAMED, check_values
 
 _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 
 
-def values_of(kernel: Kernel, A: Matrix, B: Matrix) -> np.ndarray:
+def values_of(
+    kernel: Kernel, A: Matrix, B: Matrix, most: float = LARGEST
+) -> np.ndarray:
     """kernel(A, B), checked: a solver that met NaN would see nothing left to do."""
     with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
         K = np.asarray(kernel(A, B))
@@ -24,34 +26,31 @@ def values_of(kernel: Kernel, A: Matrix, B: Matrix) -> np.ndarray:
         raise ValueError(f"kernel returned shape {K.shape}, not {(len(A), len(B))}")
     if K.dtype.kind not in "fiu":
         raise TypeError(f"kernel must return real numbers, got dtype {K.dtype}")
-    if not np.isfinite(K).all():
-        raise ValueError("kernel values must be finite")
+    check_values(K, most)
     return K
 
 
 def diagonal_of(kernel: Kernel, X: Any) -> np.ndarray:
     """k(x, x) for every row of X (or of a precomputed matrix)."""
     n = len(X)
-    if isinstance(kernel, Precomputed):
-        return np.diagonal(X).copy()
     if isinstance(kernel, RBF | ARD):
         return np.ones(n)
-    if isinstance(kernel, Linear):
-        return squared_norms(X)
-    if isinstance(kernel, Pearson):
-        return squared_norms(z_scores(X))
-    if isinstance(kernel, Polynomial):
+    if isinstance(kernel, Precomputed):
+        out = np.diagonal(X).copy()
+    elif isinstance(kernel, Linear):
+        out = squared_norms(X)
+    elif isinstance(kernel, Pearson):
+        out = squared_norms(z_scores(X))
+    elif isinstance(kernel, Polynomial):
         with np.errstate(over="ignore"):  # seen by the check
-            k = (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
-        if not np.isfinite(k).all():
-            raise ValueError("kernel values must be finite")
-        return k
-    if isinstance(X, CSR):
+            out = (kernel.gamma * squared_norms(X) + kernel.coef0) ** kernel.degree
+    elif isinstance(X, CSR):
         raise TypeError(_NOT_CSR)
-    out = np.empty(n)
-    for start in range(0, n, 64):  # a callable gives blocks; small ones waste little
-        rows = slice(start, min(start + 64, n))
-        out[rows] = np.diagonal(values_of(kernel, X[rows], X[rows]))
+    else:
+        out = np.empty(n)
+        for rows in strips(n, 64):  # a callable gives blocks; small ones waste little
+            out[rows] = np.diagonal(values_of(kernel, X[rows], X[rows]))
+    check_values(out)
     return out
 
 
@@ -114,13 +113,14 @@ class Evaluator:
             aa, bb = self._aa[rows], self._bb[columns]
             _kernel_values.rbf(products, aa, bb, float(self.kernel.gamma), out)
             return out
-        with np.errstate(over="ignore"):  # seen by the check
-            if isinstance(self.kernel, Precomputed):
-                out[:] = take(self.A, rows)[:, self.B[columns]]
-            else:
-                out[:] = values_of(
-                    self.kernel, take(self.A, rows), take(self.B, columns)
-                )
+        most = min(LARGEST, float(np.finfo(out.dtype).max))
+        if isinstance(self.kernel, Precomputed):
+            K = take(self.A, rows)[:, self.B[columns]]
+            check_values(K, most)
+        else:
+            A, B = take(self.A, rows), take(self.B, columns)
+            K = values_of(self.kernel, A, B, most)
+        out[:] = K
         if not np.isfinite(out).all():
             raise ValueError(f"kernel values exceed {out.dtype}; scale the features")
         return out

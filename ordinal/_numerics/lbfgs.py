@@ -19,6 +19,7 @@ from .._model.monitor import Monitor, OutOfTime
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # of a value, relative to it
+_STEEPEST = 1e150  # slope by one variable
 _MEMORY = 10  # steps whose curvature is remembered
 _TRIALS = 40  # points on one line
 
@@ -38,7 +39,9 @@ class Point:
 
     @property
     def finite(self) -> bool:
-        return bool(np.isfinite(self.value) and np.isfinite(self.gradient).all())
+        """Whether the value is finite, and the slopes are and have finite squares."""
+        largest = np.abs(self.gradient).max(initial=0.0)
+        return bool(np.isfinite(self.value) and largest <= _STEEPEST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +74,9 @@ def minimize(
     Parameters
     ----------
     fun : callable
-        fun(x) -> (value, gradient). A value or slope that is not finite marks a point
-        beyond the domain, and the step is shortened; at the given x both must be. It
-        may raise `OutOfTime`.
+        fun(x) -> (value, gradient). A value that is not finite, or a slope beyond
+        1e150, marks a point beyond the domain, and the step is shortened; at the given
+        x both must be. It may raise `OutOfTime`.
     x : (p,) array
     tol : float
     max_iter : int
@@ -167,13 +170,14 @@ def _search(
     for _ in range(_TRIALS):
         x = start.x + step * d
         point = Point(x, *fun(x), step)
-        point.slope = float(point.gradient @ d)
+        finite = point.finite
+        point.slope = float(point.gradient @ d) if finite else np.inf
         fall = start.value - point.value
         falls = fall >= -_FALL * step * slope or (
             fall >= -_ROUNDING * abs(start.value)
             and point.slope <= (2 * _FALL - 1) * slope
         )
-        if not (point.finite and falls):
+        if not (finite and falls):
             high = point
         elif point.slope < _FLATTEN * slope and step < farthest:
             low = point
@@ -202,12 +206,15 @@ def _between(low: Point, high: Point) -> float:
     width = high.at - low.at
     if not high.finite:
         return low.at + 0.1 * width
-    a = low.slope + high.slope - 3 * (high.value - low.value) / width
-    root = a * a - low.slope * high.slope
+    rise = 3 * (high.value - low.value) / width
+    unit = max(abs(low.slope), abs(high.slope), abs(rise))  # no square overflows
+    first, last = low.slope / unit, high.slope / unit
+    a = first + last - rise / unit
+    root = a * a - first * last
     share = 0.5
     if root >= 0:
         b = np.sqrt(root)
-        divisor = high.slope - low.slope + 2 * b
+        divisor = last - first + 2 * b
         if divisor > 0:
-            share = 1 - (high.slope + b - a) / divisor
+            share = 1 - (last + b - a) / divisor
     return low.at + min(max(share, 0.1), 0.9) * width

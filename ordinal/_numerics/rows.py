@@ -13,6 +13,8 @@ from .._solvers import _kernel_values
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 # multiplications of one product of matrices: a tenth of a second of one processor
 _AT_A_TIME = 2_000_000_000
+_LONGEST = 1e300  # square of a row: four times as much is finite
+_WIDE = 1_000_000  # columns from which on those without entries are left out
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
@@ -63,6 +65,9 @@ def inner_products(
     B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
         raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")
+    if isinstance(B, CSR) and B.shape[1] > max(_WIDE, A.data.size + B.data.size):
+        held = np.union1d(A.indices, B.indices)  # no vector of all columns is made
+        A, B = A.of_columns(held), B.of_columns(held)
     if out is None:
         out = np.empty((len(A), len(B)))
     out[:] = 0.0
@@ -88,16 +93,19 @@ def _parts(A: CSR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
-    """|a|^2 for every row; ValueError where it overflows, for inf - inf is NaN."""
+    """|a|^2 for every row; ValueError above 1e300, where distances could overflow."""
     with np.errstate(over="ignore"):  # seen by the check
         if isinstance(A, CSR):
             norms = A.sq_norms()
         else:
             A = np.asarray(A, dtype=np.float64)
             norms = np.einsum("ij,ij->i", A, A)
-    if not np.isfinite(norms).all():
-        row = int(np.flatnonzero(~np.isfinite(norms))[0])
-        raise ValueError(f"row {row} is too long for its square; scale the features")
+    bad = np.flatnonzero(~(norms <= _LONGEST))
+    if bad.size:
+        raise ValueError(
+            f"rows of X must have squares of at most {_LONGEST:g}, got "
+            f"{norms[bad[0]]:.3g} in row {bad[0]}: scale the features"
+        )
     return norms
 
 

@@ -19,6 +19,7 @@ from .held_out import HeldOutMonitor
 from .objective import Objective
 
 _EVALUATIONS = 50  # of the whole objective in a stochastic run
+_MOST_PAIRS = 2.0**62  # that a run can count, in centuries
 _DEFAULT_PAIRS = 2_000_000  # seen by default, or at least one pass over all
 
 
@@ -78,7 +79,7 @@ def stochastic_descent(
     rate = learning_rate
     if rate is None:
         rate = _default_rate(objective, batch_size)
-    last = max(1, round(n_epochs * loss.n_pairs))
+    last = max(1, round(min(n_epochs * loss.n_pairs, _MOST_PAIRS)))
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None
     for part in range(1, _EVALUATIONS + 1):
@@ -91,7 +92,8 @@ def stochastic_descent(
         value, dW = objective.at(W)
         if not np.isfinite(value):
             raise ValueError(
-                f"learning_rate={rate:g} is too large: the scores overflow"
+                f"learning_rate={rate:g} is too large, or a penalty or init_scale: the "
+                "scores overflow"
             )
         violation = objective.violation(W, dW)
         monitor.latest = W
