@@ -346,7 +346,8 @@ def fit_npsvor(
     max_iter : int, optional
         Pair steps of a rank (SMO, default 10^7) or iterations (ADMM, default 1000).
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second once K, or its factor, is there.
+        Seconds, looked at some 25 times a second, and between the blocks of K or its
+        factor: a fit that is late before it has these ends where it begins.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
 

@@ -197,7 +197,8 @@ def fit_svorim(
     max_iter : int, default 10^7
         Pair steps.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second once K is there.
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
 

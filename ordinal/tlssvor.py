@@ -193,7 +193,7 @@ def fit_tlssvor(
     max_iter : int, default 500
         Newton steps, over all values of u.
     max_time : float > 0, optional
-        Seconds, looked at after every step.
+        Seconds, looked at after every step and within it, once K is there.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
 

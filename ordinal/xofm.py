@@ -529,7 +529,7 @@ def fit_xofm(
     max_iter : int, for "lbfgs", default 1000
         Steps.
     max_time : float > 0, optional
-        Seconds, looked at once a step.
+        Seconds, looked at before every evaluation of the objective.
     callback : callable, optional
         Called with an `ordinal.State` once a step, or several times a second; a true
         value stops.

@@ -50,7 +50,8 @@ def pivoted_cholesky(
         new, small = _next_pivots(tile, left, L[:, :m], floor, most - m)
         if m + new.size > L.shape[1]:
             wider = np.zeros((n, min(most, 2 * L.shape[1])))
-            wider[:, :m] = L[:, :m]
+            for rows in strips(n, _STRIP):
+                wider[rows, :m] = L[rows, :m]
             L = wider
         if new.size:
             _append_columns(tile, L, m, new, small)
@@ -61,7 +62,9 @@ def pivoted_cholesky(
             left[pivots] = 0
     if pivots.size == 0:
         raise ValueError("kernel is zero on every row")
-    return np.ascontiguousarray(L[:, : pivots.size]), pivots, left.sum() / trace
+    if pivots.size < L.shape[1]:
+        L = np.ascontiguousarray(L[:, : pivots.size])
+    return L, pivots, left.sum() / trace
 
 
 def _next_pivots(

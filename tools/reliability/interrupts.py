@@ -1,16 +1,17 @@
-"""How long Ctrl-C waits in every long call of the package, as a table in Markdown.
+"""How long Ctrl-C waits in every long call, and by how much fits exceed `max_time`.
 
 Every call of long_calls.py runs in a process of its own. In a first run, of at most
 `--seconds`, a timer asks for the interpreter a hundred times a second: the longest time
 for which it did not answer bounds the wait of a Ctrl-C at any moment of the run. Then
-SIGINT is sent at moments drawn evenly from it, `--times` times. The table has, in
-seconds,
+SIGINT is sent at moments drawn evenly from it, `--times` times. The table, in Markdown,
+has in seconds
 
     takes    the first run, "..." if it was cut short
     holds    the longest time without an answer there
     waits    the longest time from SIGINT until KeyboardInterrupt left the call; of a
              command, until its process ended
     threads  the longest time from then until the threads that the call began had ended
+    over     by how much a fit exceeded `max_time`, drawn in the same way, at most
 
 and `--where` prints what the interpreter was at after the longest holds. On a machine
 that is busy with other work `--cpu` tells more: it measures holds in processor seconds
@@ -87,7 +88,8 @@ def ended(threads: int) -> float:
 
 
 def child(name: str) -> None:
-    """Make the call for every line on stdin: "watch SECONDS CPU" or "press"."""
+    """Make the call for every line on stdin: "watch SECONDS CPU", "limit SECONDS" or
+    "press"."""
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     call = CALLS[name]()
@@ -106,6 +108,12 @@ def child(name: str) -> None:
             ended(threads)
             taken = watch.last - watch.begun
             print(f"{taken}\t{cut}\t{watch.longest}\t{watch.held}", flush=True)
+            continue
+        if line.startswith("limit"):
+            limit = float(line.split()[1])
+            begun = time.monotonic()
+            call(max_time=limit)  # type: ignore[call-arg]
+            print(time.monotonic() - begun - limit, flush=True)
             continue
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -129,13 +137,15 @@ class Row:
     holds: float
     waits: float
     threads: float
+    over: float | None = None  # for fits
 
     def __str__(self) -> str:
         mark = " (!)" if self.waits > ALLOWED else ""
         takes = f"{self.takes:.1f}{self.cut}"
+        over = "" if self.over is None else f"{max(self.over, 0):.2f}"
         return (
             f"| {self.name} | {takes} | {self.holds:.2f} | {self.waits:.2f}{mark} "
-            f"| {self.threads:.2f} |"
+            f"| {self.threads:.2f} | {over} |"
         )
 
 
@@ -182,6 +192,9 @@ def measured(name: str, times: int, seconds: float, where: bool, cpu: bool) -> R
         left, threads = map(float, text.split())
         row.waits = max(row.waits, left - now)
         row.threads = max(row.threads, threads)
+    for _ in range(times if name.startswith("fit_") else 0):
+        ask(f"limit {random.uniform(0, row.takes)}")
+        row.over = max(row.over or 0.0, float(answer()))
     process.stdin.close()
     process.wait()
     return row
@@ -229,7 +242,8 @@ def main() -> int:
         return 0
     random.seed(args.seed)
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
-    print("| call | takes | holds | waits | threads |\n|---|---:|---:|---:|---:|")
+    columns = "call", "takes", "holds", "waits", "threads", "over"
+    print(f"| {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) - 1)}")
     late = 0
     names = [*CALLS] if args.cpu else [*CALLS, *COMMANDS]
     for name in (name for name in names if args.only in name):
