@@ -10,6 +10,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from .pivoted_cholesky import pivoted_cholesky
+from .rows import inner, times
 
 _MORE = 8  # directions of the power method beside those of the approximation
 _FIRST_STEPS = 20  # of it on the table to begin with: enough that where EM ends is the
@@ -39,7 +40,7 @@ def low_rank(
     for k in chain(range(size, rank, -1), repeat(rank, max_iter)):
         filled = A + W * residual
         U, s, V = _power_step(filled, V)
-        A = (U[:, :k] * s[:k]) @ V[:k]
+        A = times(U[:, :k] * s[:k], V[:k])
         residual = X - A
         if k > rank:
             continue
@@ -56,9 +57,9 @@ def _power_step(
     """The singular values and vectors of the best approximation of a table with columns
     from the span of table V'. Of any rank it is at least as good as one whose rows are
     in the span of V."""
-    Q = np.linalg.qr(table @ V.T)[0]
-    P, s, V = np.linalg.svd(Q.T @ table, full_matrices=False)
-    return Q @ P, s, V
+    Q = np.linalg.qr(times(table, V.T))[0]
+    P, s, V = np.linalg.svd(inner(Q, table), full_matrices=False)
+    return times(Q, P), s, V
 
 
 def _first_directions(table: np.ndarray, size: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from .._solvers import _kernel_values
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 # multiplications of one product of matrices: a tenth of a second of one processor
-_AT_A_TIME = 2_000_000_000
+_AT_A_TIME = 1_000_000_000
 _LONGEST = 1e300  # square of a row: four times as much is finite
 _WIDE = 1_000_000  # columns from which on those without entries are left out
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
