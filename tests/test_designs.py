@@ -1,4 +1,5 @@
-from itertools import permutations
+import tracemalloc
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -63,6 +64,28 @@ def test_far_more_even_than_random_levels(n, d):
     assert even < min(centred_discrepancy(at_middles(levels)) for levels in drawn)
 
 
+@pytest.mark.parametrize(("n", "d"), [(8, 2), (9, 3), (12, 4)])
+def test_no_exchange_of_two_levels_makes_a_design_more_even(n, d):
+    levels = uniform_design(n, d)
+    least = centred_discrepancy(at_middles(levels))
+    rows = np.flatnonzero((2 * levels != n + 1).any(axis=1))
+    for k in range(1, d):
+        for p, q in combinations(rows, 2):
+            other = levels.copy()
+            other[[p, q], k] = levels[[q, p], k]
+            assert centred_discrepancy(at_middles(other)) >= least - 1e-12
+
+
+def test_points_may_be_repeated_at_the_cost_of_little_memory():
+    points = np.random.default_rng(0).random((10, 3))
+    tracemalloc.start()
+    repeated = centred_discrepancy(np.tile(points, (300, 1)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_allclose(repeated, centred_discrepancy(points), rtol=1e-12)
+    assert peak < 60e6  # a matrix of all pairs has 72 MB
+
+
 def test_no_design_of_five_points_is_more_even():
 
     best = min(
@@ -73,10 +96,15 @@ def test_no_design_of_five_points_is_more_even():
     assert_allclose(centred_discrepancy(at_middles(uniform_design(5, 2))), best)
 
 
-@pytest.mark.parametrize(("n", "d"), [(2, 3), (0, 2), (5, 0), (5, 2.0)])
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (0, 2), (5, 0), (5, 2.0), (5, 10**12)])
 def test_impossible_designs(n, d):
     with pytest.raises(ValueError, match=r"n=|n must|d must"):
         uniform_design(n, d)
+
+
+def test_a_design_that_would_take_forever():
+    with pytest.raises(ValueError, match=r"n=1000000 is too large in d=2 .* 15811$"):
+        uniform_design(10**6, 2)
 
 
 @pytest.mark.parametrize("points", [[], [0.5], [[0.5, 1.1]], [[np.nan]]])

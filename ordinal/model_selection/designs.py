@@ -20,12 +20,15 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import as_real_array, check_count, check_entries
+from .._input.checks import as_real_array, check_count, check_entries, shown
 
 _MOST_LATTICES = 20_000  # sets of generators that are compared: some seconds
-_MOST_EXCHANGED = 21  # points; an exchange takes n^4 operations
+_MOST_FACTORS = 5 * 10**8  # of the products in (CD) of all of them: so too
+_BLOCK = 2**20  # pairs of points that are looked at together
+_MOST_EXCHANGED = 21  # points; an exchange takes n^3 d operations
 _STARTS = 12
 _ROUNDING = 1e-12  # a discrepancy that falls by less has not fallen
+_CLOSE = 1e-11  # changes of CD^2 this near the best one may be as good
 
 
 def centred_discrepancy(points: ArrayLike) -> float:
@@ -57,11 +60,14 @@ def centred_discrepancy(points: ArrayLike) -> float:
     n, d = x.shape
     z = np.abs(x - 0.5)
     own = np.prod(1 + (z - z**2) / 2, axis=1)
-    pairs = np.ones((n, n))
-    for k in range(d):
-        between = np.abs(np.subtract.outer(x[:, k], x[:, k]))
-        pairs *= 1 + (np.add.outer(z[:, k], z[:, k]) - between) / 2
-    square = (13 / 12) ** d - 2 * own.sum() / n + pairs.sum() / n**2
+    total = 0.0
+    for rows in np.split(np.arange(n), range(step := max(1, _BLOCK // n), n, step)):
+        pairs = np.ones((rows.size, n))
+        for k in range(d):
+            between = np.abs(np.subtract.outer(x[rows, k], x[:, k]))
+            pairs *= 1 + (np.add.outer(z[rows, k], z[:, k]) - between) / 2
+        total += float(pairs.sum())
+    square = (13 / 12) ** d - 2 * own.sum() / n + total / n**2
     return math.sqrt(max(square, 0.0))
 
 
@@ -90,7 +96,8 @@ def uniform_design(n: int, d: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the lattices have fewer than d different generators: n is too small.
+        If the lattices have fewer than d different generators: n is too small; or if
+        n^2 d is above 5 10^8.
 
     Examples
     --------
@@ -103,9 +110,16 @@ def uniform_design(n: int, d: int) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _design(n: int, d: int) -> np.ndarray:
-    lattices = [levels[np.argsort(levels[:, 0])] for levels in _lattices(n, d)]
+    at_most = min(_MOST_LATTICES, _MOST_FACTORS // (n * n * d))
+    if at_most == 0 and d < n:
+        most = math.isqrt(_MOST_FACTORS // d)
+        raise ValueError(
+            f"n={shown(n)} is too large in d={d} dimensions: at most {most}"
+        )
+    found = _lattices(n, d, at_most)
+    lattices = [levels[np.argsort(levels[:, 0])] for levels in found]
     if not lattices:
-        raise ValueError(f"n={n} is too small for a lattice in d={d} dimensions")
+        raise ValueError(f"n={n} is too small for a lattice in d={shown(d)} dimensions")
     # Values that are equal but for rounding must not be put in order by it.
     lattices.sort(key=lambda levels: round(_discrepancy(levels), 12))
     if n > _MOST_EXCHANGED:
@@ -118,12 +132,14 @@ def _discrepancy(levels: np.ndarray) -> float:
     return centred_discrepancy((2 * levels - 1) / (2 * len(levels)))
 
 
-def _lattices(n: int, d: int) -> Iterator[np.ndarray]:
+def _lattices(n: int, d: int, at_most: int) -> Iterator[np.ndarray]:
     """Designs of n levels to choose from, (n, d) each."""
     for modulus, first, shift in ((n, 0, n // 2), (n + 1, 1, 0)):
         i = np.arange(first, first + n)[:, None]
         units = [h for h in range(2, modulus) if math.gcd(h, modulus) == 1]
-        for generators in islice(combinations(units, d - 1), _MOST_LATTICES):
+        if d > len(units) + 1:
+            continue
+        for generators in islice(combinations(units, d - 1), at_most):
             levels = (i * np.array([1, *generators]) + shift) % modulus
             yield levels + (modulus == n)
 
@@ -134,15 +150,42 @@ def _exchanged(levels: np.ndarray) -> np.ndarray:
     n, d = levels.shape
     value = _discrepancy(levels)
     rows = np.flatnonzero((2 * levels != n + 1).any(axis=1))
+    pairs = np.array(list(combinations(rows, 2))).reshape(-1, 2)
+    if d == 1 or len(pairs) == 0:
+        return levels
     while True:
+        changes = np.array([_changes(levels, k, pairs) for k in range(1, d)])
         best, least = None, value - _ROUNDING
-        for k in range(1, d):
-            for pair in combinations(rows, 2):
-                other = levels.copy()
-                other[pair, k] = levels[pair[::-1], k]
-                lower = _discrepancy(other)
-                if lower < least:
-                    best, least = other, lower
+        # the few that may be the best are compared as whole designs are
+        for k, pair in np.argwhere(changes <= changes.min() + _CLOSE):
+            other = levels.copy()
+            other[pairs[pair], k + 1] = levels[pairs[pair, ::-1], k + 1]
+            lower = _discrepancy(other)
+            if lower < least:
+                best, least = other, lower
         if best is None:
             return levels
         levels, value = best, least
+
+
+def _changes(levels: np.ndarray, k: int, pairs: np.ndarray) -> np.ndarray:
+    """By how much CD^2 changes when the levels of coordinate k are exchanged in each of
+    these pairs of rows, but for rounding; O(n^3) for all pairs together."""
+    n = len(levels)
+    x = (2 * levels - 1) / (2 * n)
+    z = np.abs(x - 0.5)
+    of_row = 1 + (z - z**2) / 2  # (n, d), the factors of the first sum of (CD)
+    of_pair = 1 + (z[:, None] + z - np.abs(x[:, None] - x)) / 2  # (n, n, d), the second
+    others = np.delete(np.arange(levels.shape[1]), k)
+    a, b = np.prod(of_row[:, others], axis=1), of_row[:, k]
+    A, B = np.prod(of_pair[:, :, others], axis=2), of_pair[:, :, k]
+    p, q = pairs.T
+    first = (a[p] - a[q]) * (b[q] - b[p])
+    # Rows p and q of B change places, and so do its columns: all other entries of these
+    # rows twice, as A and B are symmetric, and those of the diagonal.
+    M = A @ B
+    all_columns = M[p, p] + M[q, q] - M[p, q] - M[q, p]
+    own_columns = sum((A[p, j] - A[q, j]) * (B[p, j] - B[q, j]) for j in (p, q))
+    diagonal = (A[p, p] - A[q, q]) * (B[p, p] - B[q, q])
+    second = -2 * (all_columns - own_columns) - diagonal
+    return np.asarray(second / n**2 - 2 * first / n)
