@@ -89,8 +89,8 @@ def _of_exception(error: Exception) -> Outcome:
     if len(message) > _LONGEST and not getattr(error, "filename", None):
         said = f"{name} of {len(message)} characters: {message[:300]}..."
         return Outcome("long message", True, said, where or message[:60])
-    if not message:
-        return Outcome("empty message", not isinstance(error, MemoryError), name, where)
+    if not message and not isinstance(error, MemoryError):
+        return Outcome("empty message", True, name, where)
     return Outcome(name, False, message, where, incidental=not raised_by_us)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 import ordinal
 
-# Fields in which NaN has a meaning: what was not computed.
-_MAY_BE_NAN = {
-    "scores", "others", "tol", "violation", "primal", "dual", "seconds",
-}  # fmt: skip
+# Fields of searches in which NaN has a meaning: what could not be fitted.
+_MAY_BE_NAN = {"scores", "others"}
+# By which the rows are multiplied that a model is asked to judge.
+_MAGNITUDES = (1.0, 1e150, 1e300)
 
 
 def complaint(given: dict[str, Any], result: Any) -> str:
@@ -19,7 +19,11 @@ def complaint(given: dict[str, Any], result: Any) -> str:
     if isinstance(result, Generator):
         result = next(result, None)
     if isinstance(result, ordinal.Model):
-        return _nan_in(result, type(result).__name__) or _of_model(result, given)
+        return (
+            _nan_in(result, type(result).__name__)
+            or _of_record(result.convergence)
+            or _of_model(result, given)
+        )
     if all(map(_is_finite, given.values())):
         return _nan_in(result, type(result).__name__)
     return ""
@@ -51,14 +55,21 @@ def _nan_in(value: Any, name: str) -> str:
     return next(filter(None, (_nan_in(v, k) for k, v in parts)), "")
 
 
+def _of_record(convergence: Any) -> str:
+    objectives = [convergence.primal, convergence.dual or 0.0]
+    if convergence.converged and not np.isfinite(objectives).all():
+        return f"converged with the objectives {objectives}"
+    return ""
+
+
 def _of_model(model: Any, given: dict[str, Any]) -> str:
-    """What is wrong with predictions of rows of moderate size, or of those that were
+    """What is wrong with predictions of rows of any size, or of those that were
     fitted."""
     if model.n_features > 1000:
         return ""
     X = np.random.default_rng(0).normal(size=(5, model.n_features))
     for name in ("predict", "decision_function", "predict_latent", "predict_proba"):
-        for rows in (X, given.get("X")):
+        for rows in (*(X * size for size in _MAGNITUDES), given.get("X")):
             said = _of_prediction(model, name, rows)
             if said:
                 return said
