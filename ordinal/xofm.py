@@ -321,7 +321,11 @@ class XofmModel(Model):
             above[:, h] = total[h] - mass[far]
         lower = np.cumsum(below, axis=1) - below
         higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
-        return np.asarray((lower + higher) / (total.sum() - total))
+        # as sums of what is meant: where one rank outweighs the others, a difference
+        # of sums that hold its weight could be 0
+        sums = np.cumsum(total), np.cumsum(total[::-1])
+        others = np.append(0.0, sums[0][:-1]) + np.append(0.0, sums[1][:-1])[::-1]
+        return np.asarray((lower + higher) / others)
 
     # Explanations
 

@@ -896,3 +896,14 @@ def test_the_default_rate_suits_small_batches(batch_size):
     options = {"solver": "sgd", "n_epochs": 0.5, "batch_size": batch_size, "tol": 1.0}
     sgd = fit_xofm(X, y, **options).convergence
     assert sgd.primal <= 1.1 * fit_xofm(X, y).convergence.primal
+
+
+def test_probabilities_are_finite_where_one_rank_outweighs_the_others():
+    """Weights may differ by 1e15, and 67 + 2e-15 is 67."""
+    X, y = sample(200, 3)
+    weight = np.where(y == y.min(), 1.0, 0.0)
+    weight[np.flatnonzero(weight == 0)[:2]] = 1e-15
+    model = fit_xofm(X, y, sample_weight=weight, max_iter=3000)
+    P = model.predict_proba(np.concatenate([X, 10 * X, -10 * X]))
+    assert np.isfinite(P).all()
+    assert_allclose(P.sum(axis=1), 1)
