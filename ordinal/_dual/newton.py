@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._numerics.cholesky import Cholesky
+from .._numerics.rows import inner
 from .program import Points
 
 _RIDGE = 1e-10  # of the mean diagonal: duplicate rows make a free block singular
@@ -166,7 +167,7 @@ def _clamped_minimiser(
         target = np.where(clamped[order] < 0, lower[order], upper[order])
         N, s = V[:, 1:], V[:, 0]
         t = np.concatenate([np.zeros(E.shape[1]), target])
-        mu = np.linalg.solve(N.T @ N, -(N.T @ s) - t)
+        mu = np.linalg.solve(inner(N, N), -(N.T @ s) - t)
         d = -factor.backward((s + N @ mu)[:, None])[:, 0]
         d[order] = target
         free = clamped == 0
