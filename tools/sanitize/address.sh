@@ -19,29 +19,43 @@ venv=${VENV:-$scratch/venv}
 [ -d "$venv" ] || python3 -m venv "$venv"
 PATH=$venv/bin:$PATH
 
+flags='-fsanitize=float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer'
 if [ -z "${BUILT:-}" ]; then
   # -O1: half the time to compile, a quarter more to run, and stack traces one can read
   CC=gcc pip install -q -Csetup-args=-Dbuildtype=debug -Csetup-args=-Doptimization=1 \
     -Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false \
-    -Csetup-args=-Dc_args='-fsanitize=float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer' \
-    '.[test]' pytest-xdist
+    -Csetup-args=-Dc_args="$flags" '.[test]' pytest-xdist
 fi
 
-# The runtime has to be there before Python, which is built without it. Python leaves
+# The runtime has to be there before Python, which is built without it, and C++'s beside
+# it, or an exception of C++ (matplotlib throws some) ends the process. Python leaves
 # memory to the system when it ends, so leaks are not looked for; blocks come from the
 # C library rather than from Python's pools, so that their ends are guarded. An array
-# that is too large is a MemoryError, as without the sanitizer. Files take the reports, as
-# pytest keeps what is printed and a test may expect its child to fail.
-run=(env LD_PRELOAD="$(gcc -print-file-name=libasan.so)" PYTHONMALLOC=malloc
+# that is too large is a MemoryError, as without the sanitizer. Files take the reports of
+# the first sanitizer, as a test may expect its child to fail; the second one knows only
+# the standard error, which pytest must not keep to itself.
+run=(env PYTHONMALLOC=malloc
+  LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
   ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4000:log_path=$scratch/report"
-  UBSAN_OPTIONS="print_stacktrace=1:log_path=$scratch/report")
+  UBSAN_OPTIONS=print_stacktrace=1)
+sanitized() { "${run[@]}" "$@" 2>&1 | tee "$scratch/said"; }
+found() { grep -qsE "ERROR: AddressSanitizer|AddressSanitizer: CHECK|^[^ ]+: runtime error:" "$scratch"/{said,report*}; }
+
 (cd tests && "${run[@]}" python -c '
 import ordinal
 assert ordinal.show_config()["index_checks"]')
+gcc -fsanitize=address,undefined $flags -shared -fPIC tools/sanitize/broken.c \
+  -o "$scratch/broken.so"
+for fault in overrun overflow; do
+  sanitized python -c "import ctypes; ctypes.CDLL('$scratch/broken.so').$fault()" \
+    >/dev/null || true
+  found || { echo "no report of the fault '$fault'"; exit 1; }
+  rm -f "$scratch"/report*
+done
 
 if [ $# -eq 0 ]; then
   # all but the tests of what runs no kernel, and of how long a call takes
-  set -- pytest -q -n "$(nproc)" -p no:faulthandler
+  set -- pytest -q -n "$(nproc)" -p no:faulthandler --capture=sys
   for name in architecture cli comparison datasets designs docs frames fuzz messages \
       methods_control methods_files methods_frames methods_input metrics model_files \
       model_selection plot problem search table threads writing; do
@@ -49,9 +63,9 @@ if [ $# -eq 0 ]; then
   done
 fi
 status=0
-"${run[@]}" "$@" || status=$?
-if reports=$(grep -lE "ERROR: AddressSanitizer|runtime error:" "$scratch"/report* 2>/dev/null); then
-  cat $reports
-  exit 1
+sanitized "$@" || status=$?
+if found; then
+  cat "$scratch"/report* 2>/dev/null || true
+  status=1
 fi
 exit "$status"

@@ -43,13 +43,21 @@ archer=$(dirname "$(readlink -f "$(command -v clang)")")/../lib/libarcher.so
 run=(env OMP_TOOL_LIBRARIES="$archer" OPENBLAS_NUM_THREADS=1
   TSAN_OPTIONS="ignore_noninstrumented_modules=1:log_path=$scratch/report:exitcode=0")
 
+found() { compgen -G "$scratch/report*" >/dev/null; }
+
+clang -fsanitize=thread -fopenmp -shared -fPIC tools/sanitize/broken.c \
+  -o "$scratch/broken.so"
+"${run[@]}" python-thread -c "import ctypes; ctypes.CDLL('$scratch/broken.so').race()"
+found || { echo "no report of the fault 'race'"; exit 1; }
+rm "$scratch"/report*
+
 if [ $# -eq 0 ]; then
   set -- python-thread -P -m pytest -q -p no:faulthandler tests/test_{active_set,ep}.py \
     tests/test_{kernels,laplace,linalg,ordinal_probit,pair_smo,tlssvor,xofm}.py
 fi
 status=0
 "${run[@]}" "$@" || status=$?
-if compgen -G "$scratch/report*" >/dev/null; then
+if found; then
   cat "$scratch"/report*
   exit 1
 fi
