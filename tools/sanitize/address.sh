@@ -34,7 +34,7 @@ fi
 # that is too large is a MemoryError, as without the sanitizer. Files take the reports of
 # the first sanitizer, as a test may expect its child to fail; the second one knows only
 # the standard error, which pytest must not keep to itself.
-run=(env PYTHONMALLOC=malloc
+run=(env PYTHONMALLOC=malloc OMP_WAIT_POLICY=passive
   LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
   ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4000:log_path=$scratch/report"
   UBSAN_OPTIONS=print_stacktrace=1)
