@@ -412,7 +412,7 @@ class XofmModel(Model):
         for at, labels in zip(self.breakpoints, self.categories, strict=True):
             if (at.size > 0) is not (labels is None):
                 raise ValueError("breakpoints are for the features of numbers")
-            if at.size and not np.isfinite(at[-1] - at[0]):
+            if at.size and at[-1] / 2 - at[0] / 2 > np.finfo(np.float64).max / 2:
                 raise ValueError("breakpoints must not span more than double can hold")
         layout = self._layout
         if (

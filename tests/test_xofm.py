@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from files import load_edited
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -907,3 +908,39 @@ def test_probabilities_are_finite_where_one_rank_outweighs_the_others():
     P = model.predict_proba(np.concatenate([X, 10 * X, -10 * X]))
     assert np.isfinite(P).all()
     assert_allclose(P.sum(axis=1), 1)
+
+
+LARGEST = np.finfo(np.float64).max
+
+
+@pytest.mark.parametrize(
+    ("field", "edit", "message"),
+    [
+        ("u", lambda a: a.astype(str), "XofmModel.u must have dtype 'f8'"),
+        ("u", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
+        ("V", lambda a: np.full_like(a, 1e160), "make scores beyond double"),
+        ("centre", lambda a: a.astype(str), "XofmModel.centre must have dtype 'f8'"),
+        ("centre", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
+        ("scores", lambda a: a.astype(str), "XofmModel.scores must have dtype 'f8'"),
+        ("scores", lambda a: a[::-1], "scores must not fall within a rank"),
+        ("mass", lambda a: a.astype(str), "XofmModel.mass must have dtype 'f8'"),
+        ("mass", lambda a: 0 * a, "XofmModel.mass must be positive"),
+        ("mass", lambda a: a[::-1], "mass must not fall within a rank"),
+        ("mass", lambda a: a * 1e300, "mass must be at most the number of rows"),
+        ("start", lambda a: a + 1, "start must divide the scores"),
+        ("start", lambda a: np.where(a > 0, a[-1], 0), "start must divide the scores"),
+        ("start", lambda a: a[::-1], "XofmModel.start must not fall"),
+        ("first", lambda a: a + 1, "first must count the pieces"),
+        ("monotone", lambda a: a + 2, "XofmModel.monotone must be -1, 0 or 1"),
+        ("breakpoints.0", lambda a: a.astype(str), r"breakpoints\[0\] must have dtype"),
+        ("breakpoints.0", lambda a: a[::-1], r"breakpoints\[0\] must increase"),
+        ("breakpoints.0", lambda a: a[:0], "breakpoints are for the features of num"),
+        ("breakpoints.0", lambda a: a[:-1], "first must count the pieces"),
+        ("breakpoints.0", lambda a: LARGEST * np.linspace(-1, 1, a.size), "span"),
+    ],
+)
+def test_a_model_file_that_makes_no_model_is_refused(field, edit, message, tmp_path):
+    X, y = sample(40, 3)
+    model = fit_xofm(X, y, max_iter=3000)
+    with pytest.raises(ValueError, match=message):
+        load_edited(model, tmp_path, {field: edit})
