@@ -337,7 +337,8 @@ def fit_gpor(
     start : mapping, optional
         Where the search begins: "gamma" (a number, or (d,) for ARD), "noise",
         "thresholds" ((r - 1,), increasing). What is not named is as in the paper: the
-        medians of the weak prior, and b_1 = -c.
+        medians of the weak prior, and b_1 = -c. Noise and thresholds must be within a
+        factor of 1e20 of c.
     tol : float > 0, default 1e-3
         Largest slope of the objective by an entry of theta at which a search ends, in
         nats: along a log, a thousandth of a nat is far below what n rows can tell.
@@ -349,7 +350,8 @@ def fit_gpor(
         half a second later within it.
     sample_weight : (n,) array-like, optional
         Weight 2 gives the model of the row written twice. EP's weights are 0, or 1 and
-        more: less than a whole site has no cavity.
+        more: less than a whole site has no cavity. The sum must be at most 1e50, and
+        positive weights differ by a factor of at most 1e15.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, whose probability is 0.
     n_threads : int, optional

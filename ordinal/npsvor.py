@@ -310,8 +310,10 @@ def fit_npsvor(
         Of SMO: largest violation of (KKT), in units of f. The duality gap of a rank
         is then at most tol / 2 * sum (hi_i - lo_i).
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice.
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
     cost : (r, r) array-like, optional
         cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
         from it. Scales C2; None is 1 everywhere off the diagonal.

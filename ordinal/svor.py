@@ -171,8 +171,10 @@ def fit_svorim(
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; the paper's tau, and its value.
     sample_weight : (n,) array-like >= 0, optional
-        Weight 2 gives the model of the row written twice.
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
     cost : (r, r) array-like, optional
         cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
         from it. Default |j - k|. The thresholds come out in order if its rows are

@@ -176,8 +176,10 @@ def fit_tlssvor(
         paper's, to 1e-6.
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 gives the model of the row written twice; with a basis that is drawn
-        only if the same rows are.
+        only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
+        weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     probability : bool, default False

@@ -518,7 +518,9 @@ def fit_xofm(
     init_scale : float > 0, default 0.1
         Deviation of V at the start, and of the roots of bounded pieces.
     sample_weight : (n,) array-like >= 0, optional
-        A pair has the product of two. Weight 2 means the row written twice.
+        A pair has the product of two. Weight 2 means the row written twice. The sum
+        must lie between 1e-50 and 1e50, and positive weights differ by a factor of at
+        most 1e15.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     rng : int or numpy.random.Generator, default 0

@@ -107,6 +107,22 @@ def test_rounding_of_the_value_does_not_hide_the_minimum():
     assert found.status is Status.CONVERGED
 
 
+def test_the_unit_of_the_function_changes_no_bit():
+    """A power of two, with which squares of slopes along a line overflow."""
+
+    def fun(x, unit):
+        z = x - 1
+        return unit * float((z**4 + z**2).sum()), unit * (4 * z**3 + 2 * z)
+
+    one, other = (
+        run(lambda x, unit=unit: fun(x, unit), [30.0, -20.0], tol=1e-9 * unit)
+        for unit in (1.0, 2.0**300)
+    )
+    assert one.status is other.status is Status.CONVERGED
+    assert one.n_eval == other.n_eval
+    assert (one.x == other.x).all()
+
+
 def test_at_the_minimum_nothing_is_done():
     found = run(lambda x: (float(x @ x), 2 * x), [0.0, 0.0])
     assert (found.n_iter, found.n_eval, found.status) == (0, 1, Status.CONVERGED)
