@@ -4,23 +4,22 @@ The work is published under a key. Workers in this process look it up; those in 
 processes read it from a file once and keep it. A worker that cannot see the file
 answers None, and is sent the task again with the work beside it.
 
-The file goes when the search ends, also by an error or by Ctrl-C. Workers that have
-read it look for it while they run a task, and end the task when it has gone.
+When the search ends, also by an error or by Ctrl-C, the tasks that run are stopped. In
+other processes that shows by the file, which goes then, and for which they look.
 """
 
 from __future__ import annotations
 
-import _thread
+import ctypes
 import os
 import pickle
-import signal
 import tempfile
 import threading
 import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,7 +28,7 @@ from .._kernel_matrix.choice import NAMED
 from .._model.convergence import filter_held
 from .._numerics.threads import resolve_n_threads
 from .spaces import Space
-from .work import Outcome, Stop, Task, Work
+from .work import Outcome, Task, Work
 
 _published: dict[str, Work] = {}  # where tasks in this process find their work
 
@@ -49,6 +48,10 @@ class InTurn:
         return future
 
 
+class Stopped(BaseException):
+    """Raised in a thread that runs a task of a search that has ended."""
+
+
 class Ended:
     """Whether a search has ended: in its own process that is told by `set`, in others
     it shows by the file of its work, which has gone then.
@@ -62,21 +65,70 @@ class Ended:
         self._path, self._process = path, process
         self._next_look = 0.0
         self._set = False
+        self._lock = threading.Lock()
+        self._running: set[int] = set()  # threads in `stoppable`
 
     def set(self) -> None:
-        self._set = True
+        with self._lock:
+            if not self._set:
+                self._set = True
+                for thread in self._running:
+                    _raise_in(thread, Stopped)
 
     def is_set(self) -> bool:
         now = time.monotonic()
         if not self._set and not self.is_here and now >= self._next_look:
             self._next_look = now + self.EVERY
-            self._set = not os.path.exists(self._path)
+            if not os.path.exists(self._path):
+                self.set()
         return self._set
 
     @property
     def is_here(self) -> bool:
         """Whether this is the process of the search."""
         return os.getpid() == self._process
+
+    @contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """Raise Stopped in the body when the search ends. It comes between two steps
+        of the interpreter, and a callback only between two steps of a fit."""
+        with self._watched():
+            me = threading.get_ident()
+            with self._lock:
+                if self._set:
+                    raise Stopped
+                self._running.add(me)
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._running.discard(me)
+                    _raise_in(me, None)  # what has been raised and has not arrived
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """In another process than that of the search, look for the file."""
+        if self.is_here:
+            yield
+            return
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(self.EVERY) and not self.is_set():
+                pass
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Have an exception raised in a thread, or take back one that has not been yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
+    )
 
 
 class Workers:
@@ -159,16 +211,14 @@ def run_task(
             _published.pop(old, None)
         _published[key] = work
     stop = work.stop
-    if not isinstance(stop, Ended) or stop.is_here:
+    if not isinstance(stop, Ended):
         return _outcomes(work, task, n_threads)
-    if stop.is_set():
-        return None
     try:
-        outcomes = _outcomes(work, task, n_threads)
-    except KeyboardInterrupt:
-        if stop.is_set():
-            return None
-        raise
+        # A thread of somebody else's is not stopped within a function of his own.
+        with stop.stoppable() if work.ours or _in_main_thread() else nullcontext():
+            outcomes = _outcomes(work, task, n_threads)
+    except Stopped:
+        return None
     # The outcomes of fits that were stopped are none. If the search goes on, and
     # somebody else has removed the file, it sends the task again with the work.
     return None if stop.is_set() else outcomes
@@ -191,35 +241,13 @@ def _received(path: str, pickled: bytes | None) -> Work | None:
 def _outcomes(work: Work, task: Task, n_threads: int | None) -> list[Outcome]:
     """What the work makes of the task, in a worker process without the warnings that
     outcomes record."""
-    stop = work.stop
-    of_search = isinstance(stop, Ended) and stop.is_here
-    if of_search or threading.current_thread() is not threading.main_thread():
+    here = isinstance(work.stop, Ended) and work.stop.is_here
+    if here or not _in_main_thread():  # the filters belong to the main thread
         return work.run(task, n_threads)
-    with warnings.catch_warnings(), _interrupted_by(stop):
+    with warnings.catch_warnings():
         filter_held("ignore")
         return work.run(task, n_threads)
 
 
-@contextmanager
-def _interrupted_by(stop: Stop | None) -> Iterator[None]:
-    """Raise KeyboardInterrupt in the body, in the main thread, once `stop` is set:
-    callbacks see that between the steps of a fit, and this within them. A worker that
-    has a use of its own for SIGINT is left to the callbacks."""
-    if stop is None or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
-        yield
-        return
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(Ended.EVERY):
-            if stop.is_set():
-                _thread.interrupt_main()
-                return
-
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watching.join()  # what it has raised arrives here at the latest
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -81,9 +81,15 @@ def garbled(content: bytes, rng: random.Random) -> bytes:
 
 def another_digit(content: bytes, rng: random.Random) -> bytes:
     places = [i for i, byte in enumerate(content) if chr(byte).isdigit()]
-    at = rng.choice(places)
-    digit = rng.choice([b for b in b"0123456789" if b != content[at]])
-    return content[:at] + bytes([digit]) + content[at + 1 :]
+    while True:
+        at = rng.choice(places)
+        digit = rng.choice([b for b in b"0123456789" if b != content[at]])
+        changed = content[:at] + bytes([digit]) + content[at + 1 :]
+        try:
+            if json.loads(changed) != json.loads(content):
+                return changed  # else the number is the same in double
+        except ValueError:
+            return changed
 
 
 def without_outcomes(content: bytes, rng: random.Random) -> bytes:
