@@ -217,7 +217,9 @@ def _relevances(gamma: ArrayLike) -> np.ndarray:
 
 def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
     """Rows as a caller of a kernel gives them, checked."""
-    if isinstance(A, CSR) or (isinstance(A, np.ndarray) and len(A) == 0):
+    if isinstance(A, CSR):
+        return A
+    if isinstance(A, np.ndarray) and A.ndim == 2 and len(A) == 0:  # a model of no rows
         return A
     return read_features(A, missing=missing)
 

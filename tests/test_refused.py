@@ -12,7 +12,14 @@ import pytest
 from strategies import sample
 
 import ordinal
-from ordinal import Convergence, comparison, model_selection, plot, preprocessing
+from ordinal import (
+    Convergence,
+    comparison,
+    kernels,
+    model_selection,
+    plot,
+    preprocessing,
+)
 from ordinal._command.main import main
 
 X, Y = sample(30, r=3)
@@ -90,6 +97,20 @@ def test_a_record_of_no_fits():
 def test_a_search_without_stages():
     with pytest.raises(TypeError, match=r"search must be a Grid, .*, got 3"):
         model_selection.select(ordinal.fit_svorim, X, Y, search=3)
+
+
+def test_a_search_with_a_function_of_no_module():
+    fit = eval("lambda X, y, C: fit(X, y, C=C)", {"fit": ordinal.fit_svorim})
+    assert fit.__module__ is None
+    grid = model_selection.Grid(C=[1.0])
+    assert model_selection.select(fit, X, Y, search=grid, refit=False).best == 0
+
+
+@pytest.mark.parametrize("empty", [np.zeros(0), np.zeros((0, 3, 2)), np.array(None)])
+def test_kernels_of_no_matrix(empty):
+    for kernel in (kernels.Linear(), kernels.RBF(1.0), kernels.Pearson()):
+        with pytest.raises((TypeError, ValueError), match="X must"):
+            kernel(X, empty)
 
 
 def test_load_closes_no_descriptor():

@@ -179,7 +179,8 @@ class Work:
 
     @property
     def ours(self) -> bool:
-        module: str = getattr(unwrapped(self.fit)[0], "__module__", "")
+        # which is None for a function made by eval
+        module: str = getattr(unwrapped(self.fit)[0], "__module__", None) or ""
         return module.partition(".")[0] == __name__.partition(".")[0]
 
     def check_arguments(self, names: Iterable[str]) -> None:

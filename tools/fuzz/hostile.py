@@ -65,3 +65,69 @@ CONTAINERS = [
 ]  # fmt: skip
 
 ANY = [*NUMBERS, *TEXTS, *OBJECTS, *CONTAINERS]
+
+# For parameters whose value is called, or has a form of its own.
+_VALUES = "lambda A, B: np.full((len(A), len(B)), {})"
+_NO_KERNELS = [
+    *(_VALUES.format(v) for v in ("np.nan", "np.inf", "1e200", "-1.0", "1j", "'a'")),
+    *(_VALUES.format(v) for v in ("0.0", "1e-300", "1e99", "1e150", "None", "True")),
+    "lambda A, B: np.zeros((1, 1))", "lambda A, B: None", "lambda A, B: 1.0",
+    "lambda A, B: -np.eye(len(A), len(B))", "lambda A, B: rows(len(A), len(B))",
+    "lambda A, B: [[1.0] * len(B)] * len(A)", "lambda A: A", "Odd(call=Foreign)",
+    "lambda A, B: np.asarray(A)[:, :1] * 1e10", "kernels.ARD([1.0])", "kernels.RBF",
+    "lambda A, B: (np.asarray(A) @ np.asarray(B).T).astype('f4')[::-1]",
+    "kernels.RBF(1e-300)", "kernels.RBF(1e300)", "kernels.Polynomial(50)",
+    "kernels.ARD([1e-300, 1.0, 1e300])", "kernels.LinearARD([1e300] * 3)",
+]  # fmt: skip
+_NO_CALLBACKS = [
+    "lambda state: np.ones(3)", "lambda state: 'yes'", "lambda state: np.nan",
+    "lambda state: Odd(bool=Foreign)", "lambda: True", "Odd(call=Foreign)",
+    "lambda state: state.n_iter > 2", "lambda state: Odd(bool=3)",
+]  # fmt: skip
+_NO_FITS = [
+    "lambda X, y, **k: None", "lambda X, y, **k: fit('npsvor')", "Odd(call=Foreign)",
+    "lambda X, y, **k: Odd(m_predict=np.ones(3))", "ordinal.fit_xofm", "lambda X: X",
+    "lambda X, y, **k: Odd(m_predict=Foreign)", "ordinal.fit_gpor", "ordinal.load",
+    "lambda X, y, **k: Odd(m_predict=['a'] * 12, classes=[1, 2, 3])",
+    "ordinal.fit_npsvor", "functools.partial(ordinal.fit_npsvor, C1=-1)", "'svorim'",
+]  # fmt: skip
+_NO_SCORES = [
+    "lambda y, p: np.nan", "lambda y, p: 'a'", "lambda y, p: np.ones(2)", "[]", "{}",
+    "lambda y, p: None", "lambda y, p: 1e308", "('mae', 'mae')", "lambda y: 1",
+    "lambda y, p: -np.inf", "lambda y, p: 1j", "('mae', lambda y, p: 1)", "'nothing'",
+    "Odd(call=Foreign)", "metrics.mae", "metrics.rps", "metrics.confusion_matrix",
+]  # fmt: skip
+_NO_SEARCHES = [
+    *(
+        f"Odd(m_stages=iter({stages}))"
+        for stages in (
+            "[]", "[[]]", "[[{}]]", "[3]", "[None]", "[[{'C': 1.0}]]", "[[{'C': -1}]]",
+            "[[{'C': [1]}]]", "[[{'nothing': 1}]]", "[[{1: 2}]]", "[[{'C': np.nan}]]",
+            "[[{'C': 1.0}], 3]", "[[{'C': 1.0}, {'C': 'a'}]]", "[[{'X': 1}]]",
+        )
+    ),
+    "Odd(m_stages=Foreign)", "Odd(m_stages=[[{'C': 1.0}]])", "Odd(m_stages=None)",
+    "model_selection.Grid(C=[1.0, -1.0])", "model_selection.Grid(C=['a'])",
+    "model_selection.Grid(nothing=[1])", "model_selection.Grid(C=[1e-300, 1e300])",
+    "model_selection.Grid(kernel=['rbf', 'nothing'])", "model_selection.Grid",
+    "model_selection.Grid(C=[1.0], gamma=[np.nan])", "model_selection.Grid(C=[[1]])",
+]  # fmt: skip
+_NO_SPLITS = [
+    "[(np.arange(12), np.arange(12, 24))]", "[([], [])]", "[([0], [99])]", "[(0, 1)]",
+    "[(np.arange(24), np.arange(24))]", "[(np.arange(24) > 5, np.arange(24) <= 5)]",
+    "Odd(m_split=iter([(np.arange(12), np.arange(12))]))", "Odd(m_split=None)",
+    "Odd(m_split=iter([]))", "Odd(m_split=Foreign)", "[([-1, -2], [0])]", "100", "24",
+    "[(np.arange(12.0), np.arange(12.0))]", "[([0] * 30, [1] * 3)]", "[([0, 1], [2])]",
+]  # fmt: skip
+_NO_STARTS = [
+    "fit('svorim')", "fit('redsvm', kernel='linear')", "fit('xofm')",
+    "{'gamma': 1e300}",
+    "{'noise': 1e-300}", "{'thresholds': [0.0, 0.0]}", "{'thresholds': [1, 'a']}",
+    "{'nothing': 1}", "{'variance': 0}", "fit('npsvor')", "fit('gpor', optimize=False)",
+    "{'noise': (1e-300, 1e300)}", "{'gamma': (0, 1)}", "{'noise': [np.nan, 1]}",
+]  # fmt: skip
+BY_NAME = {
+    "kernel": _NO_KERNELS, "callback": _NO_CALLBACKS, "fit": _NO_FITS,
+    "scoring": _NO_SCORES, "search": _NO_SEARCHES, "cv": _NO_SPLITS,
+    "outer": _NO_SPLITS, "start": _NO_STARTS, "prior": _NO_STARTS,
+}  # fmt: skip

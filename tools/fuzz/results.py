@@ -18,6 +18,8 @@ def complaint(given: dict[str, Any], result: Any) -> str:
     """What is wrong with the result of a call with these arguments, or ""."""
     if isinstance(result, Generator):
         result = next(result, None)
+    if type(result).__module__.startswith("ordinal"):
+        repr(result)  # of models with names and labels of any kind
     if isinstance(result, ordinal.Model):
         return (
             _nan_in(result, type(result).__name__)

@@ -23,5 +23,7 @@ class Arguments:
         given = dict(call.arguments)
         for _ in range(rng.choices((0, 1, 2, 3), (1, 12, 5, 2))[0]):
             if names:
-                given[rng.choice(names)] = rng.choice(hostile.ANY)
+                name = rng.choice(names)
+                own = hostile.BY_NAME.get(name, hostile.ANY)
+                given[name] = rng.choice(own if rng.random() < 0.6 else hostile.ANY)
         return replace(call, arguments=given)
