@@ -166,6 +166,7 @@ def _search(
     farthest = max_step / float(np.linalg.norm(d))
     if not slope < 0:
         return None
+    first = step
     low, high = Point(start.x, start.value, start.gradient, 0.0, slope), None
     for _ in range(_TRIALS):
         x = start.x + step * d
@@ -189,7 +190,7 @@ def _search(
             step = _between(low, high)
             if not min(low.at, high.at) < step < max(low.at, high.at):
                 break
-            if abs(high.at - low.at) <= 1e-15 * max(1.0, high.at):
+            if abs(high.at - low.at) <= 1e-15 * max(first, high.at):
                 break
     return low if low.at > 0 else None
 
