@@ -153,16 +153,17 @@ class GporModel(ThresholdModel):
         X = read_for(self, X, missing=takes_missing(self.kernel))
         prior = self._prior_variance(X, diagonal)
         values = Evaluator(self.kernel, X, self.support)
-        mean, var = np.empty(len(X)), np.empty(len(X))
+        mean, known = np.empty(len(X)), np.empty(len(X))
         for rows in strips(len(X), _ROWS):
             K = np.empty((rows.stop - rows.start, len(self.support)))
             values.tile(rows, slice(None), K)
             with np.errstate(over="ignore", invalid="ignore"):  # seen by the checks
-                mean[rows] = finite_scores(K @ self.coef)
-                explained = finite_scores(times(K, self.root.T))
-            var[rows] = prior[rows] - np.einsum("ij,ij->i", explained, explained)
+                mean[rows] = K @ self.coef
+                explained = times(K, self.root.T)
+                known[rows] = np.einsum("ij,ij->i", explained, explained)
         # rounding, where the training rows determine f
-        return mean, np.maximum(var, 1e-15 * prior)
+        var = np.maximum(prior - finite_scores(known), 1e-15 * prior)
+        return finite_scores(mean), var
 
     def _prior_variance(self, X: Matrix, diagonal: ArrayLike | None) -> np.ndarray:
         if not isinstance(self.kernel, Precomputed):
