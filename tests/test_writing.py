@@ -179,6 +179,8 @@ def test_a_descriptor_is_written_to_where_it_is(folder):
         file.write(b"after")
     assert log.read_bytes() == b"before now after"
     assert descriptor_of(log) is None
+    with pytest.raises(OSError, match="descriptor"):
+        check_target("/dev/fd/9999")
 
 
 SAVE = """

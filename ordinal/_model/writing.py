@@ -65,7 +65,8 @@ def _target(path: str | os.PathLike[str]) -> tuple[Path, bool]:
     """Where a path leads, and whether that is a stream. Raises OSError if it is
     neither a stream nor a regular file, nor free."""
     path = Path(path)
-    if descriptor_of(path) is not None:
+    if (number := descriptor_of(path)) is not None:
+        os.fstat(number)  # raises unless it is open
         return path, True
     target = Path(os.path.realpath(path))
     try:
