@@ -3,7 +3,8 @@
     python tools/fuzz/child.py FD MEGABYTES
 
 writes what became of each call to the file descriptor FD, and lets itself have no more
-memory than that (0: as much as there is). A crash ends this process alone.
+memory than that (0: as much as there is). A crash ends this process alone. What a call
+names as a path lies in the folder that it is started in.
 """
 
 import faulthandler
@@ -11,7 +12,6 @@ import json
 import os
 import resource
 import sys
-import tempfile
 import warnings
 from dataclasses import asdict
 
@@ -31,16 +31,13 @@ def main() -> None:
     from call import Call, Outcome
     from judge import judge
 
-    # What a caller names as a path lies here.
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        os.chdir(folder)
-        warnings.simplefilter("ignore")
-        channel.write("ready\n")
+    warnings.simplefilter("ignore")
+    channel.write("ready\n")
+    channel.flush()
+    for line in sys.stdin:
+        outcome: Outcome = judge(Call(**json.loads(line)))
+        channel.write(json.dumps(asdict(outcome)) + "\n")
         channel.flush()
-        for line in sys.stdin:
-            outcome: Outcome = judge(Call(**json.loads(line)))
-            channel.write(json.dumps(asdict(outcome)) + "\n")
-            channel.flush()
 
 
 if __name__ == "__main__":

@@ -56,17 +56,19 @@ class Executor:
                 self._child.stdin.close()
             os.close(self._answers)
             self._errors.close()
+            self._folder.cleanup()
             self._child = None
 
     def _start(self) -> "subprocess.Popen[str]":
         self._answers, channel = os.pipe()
         self._errors = tempfile.TemporaryFile("w+", errors="replace")
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
         self._pending = b""
-        program = Path(__file__).with_name("child.py")
+        program = Path(__file__).resolve().with_name("child.py")
         self._child = subprocess.Popen(
             [sys.executable, str(program), str(channel), str(self._megabytes)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors,
-            pass_fds=[channel], text=True,
+            pass_fds=[channel], text=True, cwd=self._folder.name,
         )  # fmt: skip
         os.close(channel)
         if self._line(_START) != "ready":
