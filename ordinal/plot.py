@@ -331,7 +331,8 @@ def score_functions(
         for spare in grid[k:]:
             spare.remove()
         axes = list(grid[:k])
-    if not isinstance(axes, Sequence | np.ndarray):
+    vector = isinstance(axes, np.ndarray) and axes.ndim == 1
+    if not (vector or isinstance(axes, Sequence)):
         raise TypeError(f"axes must be a sequence of Axes, got {shown(axes)}")
     if len(axes) != k:
         raise ValueError(f"axes must be one for each of {k} features, got {len(axes)}")

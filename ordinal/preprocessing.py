@@ -272,9 +272,11 @@ class Binning(Storable):
         array([2., 4.])
         """
         values = np.sort(_values(values, n_bins))
-        # ceil(k n / n_bins) - 1 in integers, where rounding cannot move an edge
-        k = np.arange(1, n_bins)
-        edges = values[-(-k * values.size // n_bins) - 1]
+        # ceil(k n / n_bins) - 1 in integers, where rounding cannot move an edge; n bins
+        # or more have all values for edges
+        n = values.size
+        k = np.arange(1, min(n_bins, n))
+        edges = values[-(-k * n // min(n_bins, n)) - 1]
         distinct = np.unique(edges[edges < values[-1]])
         if distinct.size < n_bins - 1:
             raise ValueError(

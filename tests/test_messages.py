@@ -62,7 +62,8 @@ def test_lists_are_cut_short():
 
 
 def search(**options):
-    return select(ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=2, **options)
+    options = {"cv": 2, **options}
+    return select(ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), **options)
 
 
 def splits(*given):
@@ -110,6 +111,19 @@ FAILED = "no point could be fitted: TypeError: scoring must return a number, got
             "y is a masked array",
         ),
         (stratified_kfold, {"y": y, "n_splits": DIGITS}, ValueError, "n_splits must"),
+        (search, {"cv": True}, ValueError, "cv must be a positive integer, got True"),
+        (
+            search,
+            {"cv": 31},
+            ValueError,
+            "cv must be 2 to the number of rows, 30, got 31",
+        ),
+        (
+            stratified_holdout,
+            {"y": y, "n_splits": 10**18},
+            ValueError,
+            "must be at most",
+        ),
         (stratified_holdout, {"y": y, "test_size": DIGITS}, ValueError, "test_size=<i"),
         (splits, {"": ([[1], [2, 3]], [1])}, ValueError, r"cv\[0\] is not an array: "),
         (search, {"scoring": lambda a, b: TWO}, ValueError, FAILED + "array"),
@@ -163,6 +177,17 @@ FAILED = "no point could be fitted: TypeError: scoring must return a number, got
             {"X": X, "y": y, "basis": [[1], [2, 3]]},
             ValueError,
             "basis is not an array: ",
+        ),
+        (CoarseToFine, {"C": range(10**12)}, ValueError, "C must be two whole powers"),
+        (CoarseToFine, {"C": np.array(5)}, ValueError, "C must be two whole powers"),
+        (ordinal.load, {"path": [LONG]}, TypeError, r"path must be a path, got \['xxx"),
+        (search, {"store": 5}, TypeError, "store must be a path, got 5"),
+        (win_draw_loss, {"scores": np.array(5)}, TypeError, "scores must be a sequenc"),
+        (
+            Binning.equal_frequency,
+            {"values": [1, 2, 2], "n_bins": 2**60},
+            ValueError,
+            "ties leave only 2 distinct bins",
         ),
         (win_draw_loss, {"scores": 5}, TypeError, "scores must be a sequence of tab"),
         (to_rank, {"values": [1j]}, TypeError, "values must hold real numbers, got 1j"),

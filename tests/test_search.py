@@ -1274,7 +1274,7 @@ def test_a_splitter_is_given_the_numbers_of_sparse_rows():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"outer": 0}, ValueError, "n_splits"),
+        ({"outer": 0}, ValueError, "outer must be a positive integer"),
         ({"outer": []}, ValueError, "outer must hold at least one split"),
         ({"outer": "many"}, TypeError, "outer must be a number, splits"),
         ({"outer": [([0, 1], [1])]}, ValueError, r"outer\[0\] trains on row 1"),
@@ -1308,7 +1308,7 @@ def test_signatures_are_seen_by_tools():
         ({"scoring": 3}, TypeError, "name or a callable"),
         ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
         ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),
-        ({"cv": 1}, ValueError, "n_splits must be 2"),
+        ({"cv": 1}, ValueError, "cv must be 2 to the number of rows"),
         ({"cv": []}, ValueError, "cv must hold at least one split"),
         ({"cv": 2.5}, TypeError, "cv must be a number, splits .* got 2.5"),
         ({"sample_weight": [1.0]}, ValueError, "sample_weight"),

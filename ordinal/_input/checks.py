@@ -5,6 +5,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 import numbers
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -88,6 +89,14 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {choices}, got {shown(value)}")
+
+
+def as_path(name: str, value: Any) -> str:
+    """A path as text, whatever kind of path it is."""
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a path, got {shown(value)}") from None
 
 
 def resolve_rng(rng: Any) -> np.random.Generator:

@@ -53,8 +53,9 @@ def column_number(column: Any, names: Sequence[str], argument: str) -> int:
                 f"{argument} names {shown(column)}, which is not among {listed(names)}"
             )
         return names.index(column)
+    span = isinstance(column, np.timedelta64)  # which numpy takes for an integer
     whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    if not whole or not 0 <= column < len(names):
+    if span or not whole or not 0 <= column < len(names):
         raise ValueError(
             f"{argument} must name columns or number them 0 to {len(names) - 1}, got "
             f"{shown(column)}"

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._input.checks import shown
+from .._input.checks import as_path, shown
 from .._input.sparse import CSR, frozen
 from .._kernel_matrix.choice import NAMED
 from ..kernels import ARD, LinearARD
@@ -93,7 +93,7 @@ class Storable:
 def read_file(path: str | os.PathLike[str]) -> Storable:
     """What `save` wrote to this path; ValueError unless it is such a file."""
     # open() takes a number for a descriptor, and closes it
-    with open(os.fspath(path), "rb") as file:
+    with open(as_path("path", path), "rb") as file:
         try:
             return _decode_model(*read_archive(file))
         except MemoryError:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from .._input.checks import as_path
+
 _CHUNK = 1 << 20  # bytes sent to a stream between two chances for Ctrl-C
 _FOLDERS_OF_DESCRIPTORS = ("/dev/fd", "/proc/{}/fd")  # {} is the process
 
@@ -64,7 +66,7 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 def _target(path: str | os.PathLike[str]) -> tuple[Path, bool]:
     """Where a path leads, and whether that is a stream. Raises OSError if it is
     neither a stream nor a regular file, nor free."""
-    path = Path(path)
+    path = Path(as_path("path", path))
     if (number := descriptor_of(path)) is not None:
         os.fstat(number)  # raises unless it is open
         return path, True

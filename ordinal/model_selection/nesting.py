@@ -22,7 +22,7 @@ from .scoring import Scoring
 from .search import Search, splits_of
 from .selection import Selection, selection_of
 from .spaces import Space
-from .splits import Splits, SplitsLike, Splitter, stratified_holdout, stratified_kfold
+from .splits import Splits, SplitsLike, Splitter, drawn_folds, drawn_holdouts
 from .work import Outcome, Task, Work
 from .workers import Executor
 
@@ -160,9 +160,9 @@ def nested(
         greater_is_better=greater_is_better, standardize=standardize, options=options,
     )  # fmt: skip
     rng = resolve_rng(rng)
-    drawn = partial(stratified_holdout, test_size=test_size, rng=rng)
+    drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     holdouts = splits_of(outer, "outer", np.arange(len(work.y)), work, drawn)
-    folds = partial(stratified_kfold, rng=rng)
+    folds = partial(drawn_folds, rng=rng)
     line = Progress(progress)
     jobs = []
     for train, test in holdouts:

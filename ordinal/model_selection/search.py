@@ -220,14 +220,14 @@ def splits_of(
     name: str,
     rows: np.ndarray,
     work: Work,
-    drawn: Callable[[np.ndarray, int], Splits],
+    drawn: Callable[[str, np.ndarray, int], Splits],
 ) -> Splits:
     """The splits of some rows, as row numbers of the whole table: `drawn`, where their
     number is given. A caller's splitter sees the features of the rows or, of a sparse
     table, their numbers."""
     y = work.y[rows]
     if isinstance(given, int | np.integer):
-        splits = drawn(y, int(given))
+        splits = drawn(name, y, given)
     else:
         X = take(work.X, rows)
         seen = X if isinstance(X, np.ndarray) else rows[:, None]

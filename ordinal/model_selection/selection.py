@@ -27,7 +27,7 @@ from .scheduler import run
 from .scoring import Scoring
 from .search import Search, Trials, mean_score, splits_of, standard_error
 from .spaces import Space
-from .splits import Splits, SplitsLike, stratified_kfold
+from .splits import Splits, SplitsLike, drawn_folds
 from .work import Work
 from .workers import Executor
 
@@ -309,7 +309,7 @@ def select(
         greater_is_better=greater_is_better, standardize=standardize, options=options,
     )  # fmt: skip
     rows = np.arange(len(work.y))
-    folds = partial(stratified_kfold, rng=resolve_rng(rng))
+    folds = partial(drawn_folds, rng=resolve_rng(rng))
     splits = splits_of(cv, "cv", rows, work, folds)
     line = Progress(progress)
     job = Search(work, search, rows, splits, line)

@@ -135,8 +135,9 @@ class CoarseToFine:
 
 def _exponents(name: str, value: Any) -> tuple[int, int]:
     """(low, high) of a coarse grid, checked."""
-    given = value if isinstance(value, Sequence | np.ndarray) else ()
-    ends = [as_real(end) for end in given]
+    vector = isinstance(value, np.ndarray) and value.ndim == 1
+    pair = (vector or isinstance(value, Sequence)) and len(value) == 2
+    ends = [as_real(end) for end in value] if pair else []
     whole = all(abs(end) <= _LARGEST_EXPONENT and end == int(end) for end in ends)
     if len(ends) != 2 or not whole or ends[0] > ends[1]:
         raise ValueError(

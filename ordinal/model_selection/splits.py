@@ -20,6 +20,7 @@ from .._input.columns import as_objects
 from .._input.labels import is_missing
 from .._model.folds import by_rank, held_out_size, hold_out
 
+_MOST_SPLITS = 100_000  # hold-outs; more would be a slip
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 
 
@@ -74,11 +75,7 @@ def stratified_holdout(
     >>> train_idx.size, test_idx.size
     (6, 3)
     """
-    rank, count = _ranks(y)
-    n_splits = check_count("n_splits", n_splits)
-    rng = resolve_rng(rng)
-    n_test = held_out_size(test_size, rank.size, count.size)
-    return [_split(hold_out(rank, n_test, rng)) for _ in range(n_splits)]
+    return drawn_holdouts("n_splits", y, n_splits, test_size, rng)
 
 
 def stratified_kfold(
@@ -116,12 +113,35 @@ def stratified_kfold(
     >>> [test_idx.size for _, test_idx in folds]
     [2, 2, 2]
     """
+    return drawn_folds("n_splits", y, n_splits, rng)
+
+
+def drawn_holdouts(
+    name: str,
+    y: ArrayLike,
+    n_splits: int,
+    test_size: float | int,
+    rng: int | np.random.Generator,
+) -> Splits:
+    """Those of `stratified_holdout`; errors give their number this name."""
+    rank, count = _ranks(y)
+    n_splits = check_count(name, n_splits)
+    if n_splits > _MOST_SPLITS:
+        raise ValueError(f"{name} must be at most {_MOST_SPLITS}, got {n_splits}")
+    rng = resolve_rng(rng)
+    n_test = held_out_size(test_size, rank.size, count.size)
+    return [_split(hold_out(rank, n_test, rng)) for _ in range(n_splits)]
+
+
+def drawn_folds(
+    name: str, y: ArrayLike, n_splits: int, rng: int | np.random.Generator
+) -> Splits:
+    """Those of `stratified_kfold`; errors give their number this name."""
     rank, _ = _ranks(y)
-    n_splits = check_count("n_splits", n_splits)
+    n_splits = check_count(name, n_splits)
     if not 2 <= n_splits <= rank.size:
         raise ValueError(
-            f"n_splits must be 2 to the number of rows, {rank.size}, got "
-            f"{shown(n_splits)}"
+            f"{name} must be 2 to the number of rows, {rank.size}, got {n_splits}"
         )
     fold = np.empty(rank.size, dtype=np.int64)
     fold[by_rank(rank, resolve_rng(rng))] = np.arange(rank.size) % n_splits

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import shown
+from .._input.checks import as_path, shown
 from .._model.convergence import Status
 from .._model.writing import writing
 from .._solvers import _build_info
@@ -45,7 +45,7 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str], work: Work):
-        self._folder = Path(folder)
+        self._folder = Path(as_path("store", folder))
         self._folder.mkdir(parents=True, exist_ok=True)
         self.damaged = 0
         digest = hashlib.blake2b(_build_info.VERSION.encode(), digest_size=16)
