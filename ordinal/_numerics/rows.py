@@ -37,6 +37,8 @@ def turns(n: int, work: int) -> Iterator[slice]:
 def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """A @ B, some rows of A at a time. `out`, if given, holds the result; it may be A
     where B is square."""
+    if len(A) * B.size <= _AT_A_TIME:  # tiles are many: no more than the product
+        return np.matmul(A, B, out=out)
     if out is None:
         out = np.empty((len(A), B.shape[1]))
     for rows in turns(len(A), B.size):
