@@ -191,8 +191,10 @@ def test_every_number_of_threads_gives_the_same_bits(n_threads):
     n = 1003
     Sigma, root = rng.normal(size=(n, n)), rng.uniform(0, 2, n)
     one, other = np.full((n, n), np.nan), np.full((n, n), np.nan)
-    _gp_products.scaled(Sigma, root, one, 1)
-    _gp_products.scaled(Sigma, root, other, n_threads)
+    _gp_products.scaled(Sigma, root, 0, n, one, 1)
+    _gp_products.scaled(Sigma, root, 400, n, other, n_threads)
+    assert np.isnan(other[:400]).all()
+    _gp_products.scaled(Sigma, root, 0, 400, other, n_threads)
     assert_array_equal(one, other)
     assert_allclose(one, np.tril(np.eye(n) + root[:, None] * Sigma * root), rtol=1e-15)
 
@@ -208,11 +210,14 @@ def test_column_norms_look_below_the_diagonal_only(n):
 def test_inconsistent_shapes_are_refused():
     square, short = np.eye(3), np.ones((3, 2))
     for args in [
-        (square, np.ones(2), square),
-        (short, np.ones(3), square),
-        (square, np.ones(3), short),
-        (square[:2].copy(), np.ones(3), square),
-        (square, np.ones(3), square[:2].copy()),
+        (square, np.ones(2), 0, 2, square),
+        (short, np.ones(3), 0, 3, square),
+        (square, np.ones(3), 0, 3, short),
+        (square[:2].copy(), np.ones(3), 0, 2, square),
+        (square, np.ones(3), 0, 2, square[:2].copy()),
+        (square, np.ones(3), -1, 3, square),
+        (square, np.ones(3), 2, 1, square),
+        (square, np.ones(3), 0, 4, square),
     ]:
         with pytest.raises(ValueError, match="scaled: inconsistent array shapes"):
             _gp_products.scaled(*args, 1)

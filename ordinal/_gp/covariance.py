@@ -23,6 +23,7 @@ from .._solvers import _gp_products
 
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
 _JITTER = 1e-10  # of the mean diagonal of K_mm
+_ROWS = 1024  # of B made at a time: its memory is new, and costs as much as its values
 _ROUNDING = 1e-14  # of a matrix of norm 1, at first
 
 
@@ -42,7 +43,10 @@ class Dense:
     def factor(self, W: np.ndarray) -> None:
         """Take W (n,) >= 0. O(n^3 / 3)."""
         self.W, self.root = W, np.sqrt(W)
-        _gp_products.scaled(self.Sigma, self.root, self._B, self._n_threads)
+        for rows in strips(len(W), _ROWS):
+            _gp_products.scaled(
+                self.Sigma, self.root, rows.start, rows.stop, self._B, self._n_threads
+            )
         self._cholesky = Cholesky(self._B)
         self.log_det = self._cholesky.log_det
         self._inverted = False

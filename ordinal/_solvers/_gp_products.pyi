@@ -4,6 +4,8 @@ from numpy.typing import NDArray
 def scaled(
     Sigma: NDArray[np.float64],
     root: NDArray[np.float64],
+    start: int,
+    stop: int,
     B: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...

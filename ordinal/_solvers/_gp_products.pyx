@@ -5,16 +5,19 @@ from cython.parallel cimport prange
 def scaled(
     const double[:, ::1] Sigma not None,
     const double[::1] root not None,     # of W
-    double[:, ::1] B not None,           # OUT
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[:, ::1] B not None,           # OUT rows from start to stop
     int n_threads,
 ):
-    """B = I + root Sigma root, its lower triangle, and zeros above."""
+    """B = I + root Sigma root, its lower triangle, and zeros above; some rows of it."""
     cdef Py_ssize_t i, j, n = root.shape[0]
     cdef double r
-    if not (Sigma.shape[0] == Sigma.shape[1] == B.shape[0] == B.shape[1] == n):
+    if not (Sigma.shape[0] == Sigma.shape[1] == B.shape[0] == B.shape[1] == n
+            and 0 <= start <= stop <= n):
         raise ValueError("scaled: inconsistent array shapes")
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
+    for i in prange(start, stop, nogil=True, schedule="static",
+                    num_threads=n_threads, use_threads_if=n_threads > 1):
         r = root[i]
         for j in range(i + 1):
             B[i, j] = r * Sigma[i, j] * root[j]
