@@ -113,6 +113,13 @@ def test_kernels_of_no_matrix(empty):
             kernel(X, empty)
 
 
+@pytest.mark.parametrize("size", [1e-152, 1e-156, 1e-160])
+def test_a_range_of_gamma_for_rows_that_are_all_but_equal(size):
+    with pytest.raises(ValueError, match="further apart than 1e-150"):
+        model_selection.gamma_range(X * size)
+    assert np.isfinite(model_selection.gamma_range(X * 1e-149)).all()
+
+
 def test_load_closes_no_descriptor():
     read, write = os.pipe()
     with contextlib.closing(os.fdopen(write, "wb")):

@@ -40,6 +40,7 @@ Stages: TypeAlias = Generator[list[Point], Point, None]
 
 _LARGEST_EXPONENT = 300  # the fine grid reaches beyond it, and kappa is halved
 _PAIRS_OF = 1000  # rows whose distances are looked at
+_LEAST_SQUARE = 1e-300  # of a distance, whose reciprocal is a gamma
 
 
 class Space(Protocol):
@@ -298,9 +299,9 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     square = np.add.outer(norms, norms) - 2 * inner_products(X, X)
     square = square[np.triu_indices(len(norms), 1)]
     rounding = 1e-12 * float(norms.max())
-    square = square[square > rounding]
+    square = square[square > max(rounding, _LEAST_SQUARE)]
     if square.size == 0:
-        raise ValueError("X must have two different rows")
+        raise ValueError("X must have two different rows, further apart than 1e-150")
     q = float(np.sort(square)[int(quantile * square.size)])
     return -math.log(0.999) / q, -math.log(0.15) / q
 

@@ -51,7 +51,7 @@ class Callable:
                 source = plain.allowed(rng, self.source, p.name)
             if source is not None:
                 given[name] = source
-        return Call(self.source, given, kept=tuple(plain.ALWAYS.keys() & given.keys()))
+        return Call(self.source, given, kept=tuple(plain.KEPT))
 
 
 def public_callables() -> Iterator[Callable]:

@@ -85,17 +85,16 @@ SPECIAL = {
     (".LinearARD", "gamma"): "[0.5, 1.0, 2.0]",
     ("load", "path"): "stored()",
     ("link_input", "like"): "fit('svorim')",
-    ("nested", "outer"): "2",
-    ("nested", "cv"): "2",
-    ("select", "cv"): "2",
     ("stratified_holdout", "n_splits"): "3",
 }
 
 # Named for a callable that takes any name.
 ANY_NAME = {"values": {"C": "[1.0, 2.0]"}, "options": {"max_time": "1.0"}}
 
-# Given whenever the callable takes it, so that calls take no longer than they need.
-ALWAYS = {"max_time": "1.0"}
+# Given whenever the callable takes it, so that calls take no longer than they need; and
+# which of these nothing takes the place of.
+ALWAYS = {"max_time": "1.0", "outer": "2", "cv": "2"}
+KEPT = ("max_time",)
 
 OPTIONS = {
     "C": ["0.1", "1", "100.0"],
