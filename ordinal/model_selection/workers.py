@@ -214,7 +214,7 @@ def run_task(
     if not isinstance(stop, Ended):
         return _outcomes(work, task, n_threads)
     try:
-        # A thread of somebody else's is not stopped within a function of his own.
+        # A fit of the caller's own, in a thread, may hold what it must let go of.
         with stop.stoppable() if work.ours or _in_main_thread() else nullcontext():
             outcomes = _outcomes(work, task, n_threads)
     except Stopped:
