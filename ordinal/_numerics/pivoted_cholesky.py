@@ -50,7 +50,7 @@ def pivoted_cholesky(
         new, small = _next_pivots(tile, left, L[:, :m], floor, most - m)
         if m + new.size > L.shape[1]:
             wider = np.zeros((n, min(most, 2 * L.shape[1])))
-            for rows in strips(n, _STRIP):
+            for rows in strips(n):  # its memory is new, which costs more than a copy
                 wider[rows, :m] = L[rows, :m]
             L = wider
         if new.size:
