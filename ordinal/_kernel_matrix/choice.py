@@ -99,7 +99,7 @@ def check_precomputed(K: Matrix) -> None:
         raise ValueError(
             f"X must be square with kernel='precomputed', got shape {K.shape}"
         )
-    scale = float(np.abs(K).max())
+    scale = float(max(np.abs(K[rows]).max() for rows in strips(len(K))))
     if scale > LARGEST:
         raise ValueError(
             f"X must be at most {LARGEST:g} with kernel='precomputed', got {scale:.3g}"
