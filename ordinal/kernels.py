@@ -236,9 +236,9 @@ def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
 
 def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     """A scaled by column, checked: broadcasting would hide a wrong width."""
+    A = read_features(A)
     if isinstance(A, CSR):
         raise TypeError("the ARD kernels take dense rows")
-    A = read_features(A)
     if A.shape[1] != factor.size:
         raise ValueError(
             f"rows of shape {A.shape} do not have the {factor.size} features of gamma"

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 import ordinal
 from ordinal._input.checks import check_positive, listed, shown
@@ -188,6 +189,18 @@ FAILED = "no point could be fitted: TypeError: scoring must return a number, got
             {"values": [1, 2, 2], "n_bins": 2**60},
             ValueError,
             "ties leave only 2 distinct bins",
+        ),
+        (
+            lambda rows: ordinal.kernels.ARD([1.0, 2.0])(rows, rows),
+            {"rows": scipy.sparse.csr_matrix(X)},
+            TypeError,
+            "the ARD kernels take dense rows$",
+        ),
+        (
+            ordinal.Convergence.of_parts,
+            {"parts": 5},
+            TypeError,
+            "parts must be records",
         ),
         (win_draw_loss, {"scores": 5}, TypeError, "scores must be a sequence of tab"),
         (to_rank, {"values": [1j]}, TypeError, "values must hold real numbers, got 1j"),

@@ -105,7 +105,8 @@ class Convergence:
     @classmethod
     def of_parts(cls, parts: Sequence["Convergence"]) -> "Convergence":
         """The record of a fit that solved several problems, all to one tolerance."""
-        if not parts or not all(isinstance(part, Convergence) for part in parts):
+        several = isinstance(parts, Sequence) and len(parts) > 0
+        if not several or not all(isinstance(part, Convergence) for part in parts):
             raise TypeError(f"parts must be records of fits, got {shown(parts)}")
         failed = [part.status for part in parts if not part.converged]
         duals = [part.dual for part in parts if part.dual is not None]
