@@ -13,6 +13,7 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, ended_by
 from .._numerics.cholesky import Cholesky
+from .._numerics.rows import strips
 from .objective import Point, TruncatedObjective
 
 _FALL = 1e-4  # of Armijo's rule
@@ -99,7 +100,9 @@ class Descent:
         least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
         self._shift = self._shift / 4 if self._shift > least else 0.0
         while self._shift < _MAX_SHIFT:
-            shifted = H.copy()
+            shifted = np.empty_like(H)
+            for rows in strips(len(H)):  # new memory costs more than the copy
+                shifted[rows] = H[rows]
             np.fill_diagonal(shifted, np.diagonal(H) + self._shift * self.psi.price)
             try:
                 return Cholesky(shifted)
