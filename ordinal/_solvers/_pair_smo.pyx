@@ -603,9 +603,10 @@ cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept 
 
 
 cdef void run_turn(Problem* p, Work* w, double end) noexcept nogil:
-    """A quantum of time for a problem that no other thread holds."""
+    """A quantum of time for a problem that no other thread holds. Its phase is looked at
+    by `run_blocks`, under the lock: another thread may be about to change it."""
     cdef double now = simd_seconds()
-    if now > end or p.at.phase > READY or not simd_try_lock(&p.lock):
+    if now > end or not simd_try_lock(&p.lock):
         return
     run_blocks(p, w, fmin(end, now + QUANTUM), 1)
     simd_unlock(&p.lock)
