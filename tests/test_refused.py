@@ -5,6 +5,7 @@ Calls that the fuzzer found (tools/fuzz), one of each kind.
 
 import contextlib
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -89,7 +90,7 @@ def test_link_input_for_another_model(svorim):
 
 
 def test_a_record_of_no_fits():
-    for parts in ([], [3]):
+    for parts in ([], [3], 3, NotImplemented):
         with pytest.raises(TypeError, match="parts must be records of fits"):
             Convergence.of_parts(parts)
 
@@ -97,6 +98,9 @@ def test_a_record_of_no_fits():
 def test_a_search_without_stages():
     with pytest.raises(TypeError, match=r"search must be a Grid, .*, got 3"):
         model_selection.select(ordinal.fit_svorim, X, Y, search=3)
+    space = SimpleNamespace(stages=lambda X: iter([[{"C": 1.0}]]))
+    with pytest.raises(TypeError, match=r"search\.stages must be a generator, got"):
+        model_selection.select(ordinal.fit_svorim, X, Y, search=space)
 
 
 def test_a_search_with_a_function_of_no_module():

@@ -150,6 +150,8 @@ class Search:
     def steps(self) -> Generator[list[Task], object, Trials]:
         """Lists of tasks; `note` is told of their outcomes before the next one."""
         stages = self._space.stages(TrainingRows.of(self._work, self.rows).X)
+        if not isinstance(stages, Generator):
+            raise TypeError(f"search.stages must be a generator, got {shown(stages)}")
         points = next(stages)
         for stage in count():
             yield self._as_tasks(self._add(points, stage))

@@ -99,7 +99,7 @@ _NO_SCORES = [
 ]  # fmt: skip
 _NO_SEARCHES = [
     *(
-        f"Odd(m_stages=iter({stages}))"
+        f"Odd(m_stages=(points for points in {stages}))"
         for stages in (
             "[]", "[[]]", "[[{}]]", "[3]", "[None]", "[[{'C': 1.0}]]", "[[{'C': -1}]]",
             "[[{'C': [1]}]]", "[[{'nothing': 1}]]", "[[{1: 2}]]", "[[{'C': np.nan}]]",

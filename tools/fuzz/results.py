@@ -37,8 +37,8 @@ def _is_finite(value: Any) -> bool:
         value = getattr(value, "data", 0.0)
     try:
         return bool(np.isfinite(np.asarray(value)).all())
-    except Exception:  # an object of any kind
-        return True
+    except Exception:  # an object of any kind, which may hold others
+        return not isinstance(value, dict | list | tuple | set)
 
 
 def _nan_in(value: Any, name: str) -> str:
