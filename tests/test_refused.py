@@ -98,6 +98,10 @@ def test_a_record_of_no_fits():
 def test_a_search_without_stages():
     with pytest.raises(TypeError, match=r"search must be a Grid, .*, got 3"):
         model_selection.select(ordinal.fit_svorim, X, Y, search=3)
+    for stages in ([], [[]]):
+        space = SimpleNamespace(stages=lambda X, given=stages: (p for p in given))
+        with pytest.raises(ValueError, match=r"search\.stages must give points"):
+            model_selection.select(ordinal.fit_svorim, X, Y, search=space)
     space = SimpleNamespace(stages=lambda X: iter([[{"C": 1.0}]]))
     with pytest.raises(TypeError, match=r"search\.stages must be a generator, got"):
         model_selection.select(ordinal.fit_svorim, X, Y, search=space)

@@ -152,9 +152,12 @@ class Search:
         stages = self._space.stages(TrainingRows.of(self._work, self.rows).X)
         if not isinstance(stages, Generator):
             raise TypeError(f"search.stages must be a generator, got {shown(stages)}")
-        points = next(stages)
+        points = next(stages, [])
         for stage in count():
-            yield self._as_tasks(self._add(points, stage))
+            numbers = self._add(points, stage)
+            if not self.trials.points:
+                raise ValueError("search.stages must give points, got none")
+            yield self._as_tasks(numbers)
             best = self.trials.best()
             if best is None:
                 reason = self.trials.first_failure()
