@@ -232,6 +232,11 @@ def test_what_is_true_stops_a_fit(answer):
     assert model.convergence.status is ordinal.Status.STOPPED
 
 
+def test_restarts_are_not_drawn_before_their_time():
+    model = ordinal.fit_gpor(X, y, n_restarts=10**15, max_time=3.0)  # of the searches
+    assert model.convergence.converged  # the first one
+
+
 def test_labels_that_sort_are_split_whatever_they_are():
     days = pd.to_datetime(["2020-01-01", "2020-01-02"] * 4).to_numpy()
     texts = np.array(["a", "b"] * 4, dtype=object)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -254,7 +254,7 @@ def _check_memory(n: int, m: int) -> None:
 
 def maximize(
     evidence: Evidence,
-    starts: list[np.ndarray],
+    starts: Iterable[np.ndarray],
     tol: float,
     max_iter: int,
     monitor: Monitor,

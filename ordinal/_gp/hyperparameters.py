@@ -8,7 +8,7 @@ mean variance of f.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -97,11 +97,12 @@ class Hyperparameters:
         offset = (theta - self.centre) / self.spread
         return 0.5 * float(offset @ offset), offset / self.spread
 
-    def starts(self, n_restarts: int, rng: np.random.Generator) -> list[np.ndarray]:
-        """Where the searches begin."""
+    def starts(self, n_restarts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        """Where the searches begin, drawn one after the other."""
         mean, sd = self.weak
-        drawn = [mean + sd * rng.standard_normal(mean.size) for _ in range(n_restarts)]
-        return [self.begin, *drawn]
+        yield self.begin
+        for _ in range(n_restarts):
+            yield mean + sd * rng.standard_normal(mean.size)
 
     def gammas(self, theta: np.ndarray) -> np.ndarray:
         return np.asarray(np.exp(theta[: self.n_gammas]))
