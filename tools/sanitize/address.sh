@@ -21,7 +21,7 @@ PATH=$venv/bin:$PATH
 
 flags='-fsanitize=float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer'
 if [ -z "${BUILT:-}" ]; then
-  # -O1: half the time to compile, a quarter more to run, and stack traces one can read
+  # -O1 takes half the time to compile, and leaves stack traces that one can read
   CC=gcc pip install -q -Csetup-args=-Dbuildtype=debug -Csetup-args=-Doptimization=1 \
     -Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false \
     -Csetup-args=-Dc_args="$flags" '.[test]' pytest-xdist
