@@ -349,3 +349,10 @@ def test_what_only_claims_to_be_a_matrix_is_refused():
         for fit in (ordinal.fit_xofm, ordinal.fit_svorim):
             with pytest.raises(MemoryError):
                 fit(view, np.arange(10) % 2)
+
+
+def test_an_evidence_beyond_double_names_what_to_change():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    steep = kernels.Polynomial(degree=1, gamma=1e30)
+    with pytest.raises(ValueError, match=r"^the evidence .* X .* sample_weight"):
+        ordinal.fit_gpor(X, np.arange(30) % 3, kernel=steep, sample_weight=[1e48] * 30)

@@ -69,6 +69,17 @@ def test_a_polars_frame_is_read_alike():
     assert feature_names(frame) == ("a", "b")
 
 
+def test_a_pyarrow_table_is_read_alike():
+    table = pytest.importorskip("pyarrow").table(
+        {"a": [1, None, 3], "b": [True, False, None]}
+    )
+    assert_array_equal(read_features(table, missing=True), [[1, 1], [nan, 0], [3, nan]])
+    assert feature_names(table) == ("a", "b")
+    model = fit_xofm(table, [1, 2, 3], rng=0)
+    swapped = table.select(["b", "a"])
+    assert_array_equal(model.predict(swapped), model.predict(table))
+
+
 def test_dummies_beside_numbers():
     frame = pd.get_dummies(pd.DataFrame({"a": [0.5, 2.0], "c": ["x", "y"]}))
     assert {str(t) for t in frame.dtypes} == {"float64", "bool"}

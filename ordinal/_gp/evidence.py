@@ -16,7 +16,7 @@ from .._kernel_matrix.choice import LARGEST, check_precomputed, gamma_scale, mak
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from .._model.monitor import Monitor, OutOfTime, never
-from .._numerics.lbfgs import Minimum, minimize
+from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import physical_memory
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
@@ -266,10 +266,16 @@ def maximize(
         if best is not None and monitor.stop(n_eval, best.violation):
             break
         evidence.state = None
-        found = minimize(
-            evidence.minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
-            max_step=MAX_STEP,
-        )  # fmt: skip
+        try:
+            found = minimize(
+                evidence.minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
+                max_step=MAX_STEP,
+            )  # fmt: skip
+        except NotFiniteError:
+            raise ValueError(
+                "the evidence is beyond the range of double where the search begins: "
+                "bring X (or its kernel values) and sample_weight nearer to 1"
+            ) from None
         n_eval += found.n_eval
         if best is None or found.value < best.value:
             best = found

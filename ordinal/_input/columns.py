@@ -1,8 +1,8 @@
 """Tables column by column: their names, and what stands in them as numbers.
 
-A data frame is anything with `columns` that gives one of them by `X[name]`, as pandas
-and polars do, neither of which is imported. An array of objects is read in the same
-way, its columns by number.
+A data frame is anything with `columns` that gives one of them by `X[name]`, as pandas,
+polars and pyarrow do, none of which is imported. An array of objects is read in the
+same way, its columns by number.
 """
 
 import numbers
@@ -31,13 +31,21 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
     """
     if not is_frame(X):
         return None
-    names = tuple(map(str, X.columns))
+    names = tuple(map(str, _keys(X)))
     if not names:
         raise ValueError("X has no columns")
     if len(set(names)) < len(names):
         twice = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"X has two columns {shown(twice)}")
     return names
+
+
+def _keys(X: Any) -> Iterable[Any]:
+    """What the columns of a data frame are asked for by."""
+    # `columns` of pyarrow are their values; pandas may have a column "column_names"
+    by_name = hasattr(type(X), "column_names")
+    keys: Iterable[Any] = X.column_names if by_name else X.columns
+    return keys
 
 
 def default_names(d: int) -> tuple[str, ...]:
@@ -68,7 +76,7 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
 
     Raises ValueError that names the columns that it lacks; others it may have.
     """
-    keys = dict(zip(feature_names(X) or (), X.columns, strict=True))
+    keys = dict(zip(feature_names(X) or (), _keys(X), strict=True))
     names = list(keys) if wanted is None else wanted
     absent = [name for name in names if name not in keys]
     if absent:

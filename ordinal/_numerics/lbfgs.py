@@ -27,6 +27,10 @@ Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 Pair = tuple[np.ndarray, np.ndarray, float]  # (s, y, 1 / s'y) of a step
 
 
+class NotFiniteError(ValueError):
+    """The function is not finite where the search was to begin."""
+
+
 @dataclass(slots=True, eq=False)
 class Point:
     """Where a function was evaluated, what it is there, and its slope along a line."""
@@ -108,7 +112,7 @@ def minimize(
         return Minimum(x, np.inf, np.full_like(x, np.inf), 0, 1, Status.MAX_TIME)
     pairs: deque[Pair] = deque(maxlen=_MEMORY)
     if not here.finite:
-        raise ValueError("the function is not finite at the given point")
+        raise NotFiniteError("the function is not finite at the given point")
     while np.abs(here.gradient).max(initial=0.0) > tol:
         worst = float(np.abs(here.gradient).max())
         status = Status.MAX_ITER if n_iter >= max_iter else monitor.stop(n_iter, worst)
