@@ -184,3 +184,15 @@ def test_points_that_are_not_real(value):
 def test_the_command_repeats_no_long_words(argv, capsys):
     assert main(argv) == 2
     assert len(capsys.readouterr().err) < 700
+
+
+def test_the_dtype_of_many_columns_is_cut():
+    records = np.zeros(3, dtype=[(f"column{j}", float) for j in range(100)])
+    with pytest.raises(TypeError, match="X must hold real numbers") as refused:
+        ordinal.fit_svorim(records, [1, 2, 3])
+    assert len(str(refused.value)) < 200
+
+
+def test_noise_of_any_size():
+    y = ordinal.datasets.make_tlssvor(noise=1e308)[1]
+    assert set(y.tolist()) == {1, 4}

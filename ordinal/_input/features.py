@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import columns as col
-from .checks import shown
+from .checks import shortened, shown
 from .sparse import CSR, is_sparse
 
 
@@ -56,7 +56,9 @@ def read_features(
             col.check_shape(a.shape, n_features, name)
             a = col.read_columns(list(a.T), range(a.shape[1]), categories, name)
         elif a.dtype.kind not in "biuf":
-            raise TypeError(f"{name} must hold real numbers, got dtype {a.dtype}")
+            raise TypeError(
+                f"{name} must hold real numbers, got dtype {shortened(a.dtype)}"
+            )
     col.check_shape(a.shape, n_features, name)
     with np.errstate(over="ignore"):  # a long double too large becomes an infinity
         a = np.require(a, np.float64, ["C", "A"])
