@@ -603,8 +603,8 @@ cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept 
 
 
 cdef void run_turn(Problem* p, Work* w, double end) noexcept nogil:
-    """A quantum of time for a problem that no other thread holds. Its phase is looked at
-    by `run_blocks`, under the lock: another thread may be about to change it."""
+    """A quantum of time for a problem that no other thread holds. `run_blocks` looks at
+    its phase, under the lock: another thread may be about to change it."""
     cdef double now = simd_seconds()
     if now > end or not simd_try_lock(&p.lock):
         return
