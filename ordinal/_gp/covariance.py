@@ -18,7 +18,7 @@ sections 3.4 and 3.6; E. Snelson, Z. Ghahramani, NIPS 18, 2006.
 import numpy as np
 
 from .._numerics.cholesky import Cholesky, lower_inverse
-from .._numerics.rows import inner, strips, times
+from .._numerics.rows import inner, strips, times, turns
 from .._solvers import _gp_products
 
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
@@ -120,8 +120,12 @@ class LowRank:
     def factor(self, W: np.ndarray) -> None:
         """Take W (n,) >= 0. O(n m^2)."""
         self.W, self.root = W, np.sqrt(W)
-        scaled = self.root[:, None] * self.Phi
-        L = np.linalg.cholesky(inner(scaled, scaled) + np.eye(self.Phi.shape[1]))
+        m = self.Phi.shape[1]
+        C = np.zeros((m, m))
+        for rows in turns(len(W), m * m):
+            scaled = self.root[rows, None] * self.Phi[rows]
+            C += scaled.T @ scaled
+        L = np.linalg.cholesky(C + np.eye(m))
         self.log_det = 2 * float(np.log(np.diagonal(L)).sum())
         self._C_root = lower_inverse(L)  # of C = I + Phi'W Phi, C^-1 = root' root
 

@@ -112,7 +112,9 @@ class TruncatedObjective:
         _truncated_loss.curvatures(
             *self._loss(point.x, point.f, point.u), D, by_row, by_chunk, self.n_threads
         )
-        H = np.zeros((point.x.size, point.x.size))
+        H = np.empty((point.x.size, point.x.size))
+        for part in strips(len(H)):  # new memory costs time, of which Ctrl-C has turns
+            H[part] = 0.0
         np.fill_diagonal(H, self.price / self.C)
         H[np.arange(T), np.arange(T)] += by_chunk.sum(axis=0)
         m, root = H.shape[0] - T, np.sqrt(np.abs(by_row))

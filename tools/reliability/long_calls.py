@@ -284,7 +284,7 @@ def _() -> Call:
         model_selection.stratified_holdout(y, 20)
         model_selection.gamma_range(X)
         design = model_selection.uniform_design(200, 5)
-        model_selection.centred_discrepancy(design)
+        model_selection.centred_discrepancy((design - 0.5) / len(design))
 
     return every
 
