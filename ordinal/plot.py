@@ -77,11 +77,13 @@ def _style(method: int) -> dict[str, str]:
 
 
 def _names(names: Sequence[str], k: int) -> list[str]:
-    if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != k:
+    several = hasattr(names, "__len__") and not isinstance(names, str)
+    words = list(names) if several else []  # what it gives may differ from its length
+    if len(words) != k:
         raise ValueError(
             f"names must hold a name for each of {k} methods, got {shown(names)}"
         )
-    return [str(name) for name in names]
+    return [str(name) for name in words]
 
 
 def critical_difference(

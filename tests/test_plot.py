@@ -298,3 +298,15 @@ def test_contributions_add_up_to_the_score():
         assert f"score {score:.2f}" in ax.get_title(loc="left")
     with pytest.raises(ValueError, match=r"^x must be one row, got 2"):
         plot.contributions(model, X[:2])
+
+
+def test_names_that_are_fewer_than_they_say_are_refused():
+    class Names:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, number):
+            raise IndexError
+
+    with pytest.raises(ValueError, match="^names must hold a name for each of 2"):
+        plot.boxplots_by_size([np.eye(2)], [10], Names())
