@@ -308,5 +308,5 @@ def test_names_that_are_fewer_than_they_say_are_refused():
         def __getitem__(self, number):
             raise IndexError
 
-    with pytest.raises(ValueError, match="^names must hold a name for each of 2"):
+    with pytest.raises(ValueError, match=r"^names must hold a name for each of 2"):
         plot.boxplots_by_size([np.eye(2)], [10], Names())
