@@ -219,8 +219,8 @@ def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
     """Rows as a caller of a kernel gives them, checked."""
     if isinstance(A, CSR):
         return A
-    if isinstance(A, np.ndarray) and A.ndim == 2 and len(A) == 0:  # a model of no rows
-        return A
+    if isinstance(A, np.ndarray) and A.ndim == 2 and not len(A) and A.dtype == "f8":
+        return A  # of a model without support rows
     return read_features(A, missing=missing)
 
 

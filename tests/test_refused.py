@@ -17,6 +17,7 @@ from ordinal import (
     Convergence,
     comparison,
     kernels,
+    metrics,
     model_selection,
     plot,
     preprocessing,
@@ -196,3 +197,22 @@ def test_the_dtype_of_many_columns_is_cut():
 def test_noise_of_any_size():
     y = ordinal.datasets.make_tlssvor(noise=1e308)[1]
     assert set(y.tolist()) == {1, 4}
+
+
+def test_a_list_of_masked_values_is_as_a_masked_array():
+    masked = list(np.ma.array([1.0, 2.0], mask=True))
+    with pytest.raises(TypeError, match=r"^y_true is a masked array"):
+        metrics.mmae(masked, [1, 2])
+
+
+def test_a_standardizer_of_what_cannot_scale():
+    with pytest.raises(ValueError, match=r"^Standardizer.scale must be"):
+        preprocessing.Standardizer(np.zeros(2), [1.0, 0.0])
+    with pytest.raises(TypeError, match=r"^scale must hold real numbers"):
+        preprocessing.Standardizer(np.zeros(1), ["a"])
+    assert preprocessing.Standardizer([1.0], [2.0]).transform([[5.0]]) == 2
+
+
+def test_no_rows_of_complex_numbers():
+    with pytest.raises((TypeError, ValueError)):
+        kernels.Pearson()(np.empty((0, 2), complex), np.ones((1, 2)))

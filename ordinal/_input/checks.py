@@ -131,15 +131,14 @@ def to_double(value: Any) -> float:
 
 def as_array(values: Any, name: str) -> np.ndarray:
     """np.asarray that names the argument and does not drop a mask."""
-    if isinstance(values, np.ma.MaskedArray):
+    items = values if isinstance(values, list | tuple) else ()
+    if isinstance(values, np.ma.MaskedArray) or any(v is np.ma.masked for v in items):
         raise TypeError(f"{name} is a masked array: fill or drop what it masks")
     try:
         return np.asarray(values)
     except (TypeError, MemoryError):
         raise
-    except (
-        Exception
-    ) as error:  # rows of unequal length; a caller's class raises anything
+    except Exception as error:  # of rows of unequal length, or of a caller's class
         raise ValueError(f"{name} is not an array: {shortened(error)}") from error
 
 
