@@ -48,6 +48,8 @@ def _nan_in(value: Any, name: str) -> str:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         value = {k: v for k, v in value.items() if k not in _MAY_BE_NAN}
+        if isinstance(value.get("kernel"), ordinal.kernels.Pearson):
+            value.pop("support", None)  # rows with entries that are not known
     if isinstance(value, dict):
         parts = ((f"{name}[{k!r}]", v) for k, v in value.items())
     elif isinstance(value, (list, tuple)):
