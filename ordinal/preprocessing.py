@@ -1,6 +1,6 @@
 """What happens to a table before a fit: scaling, missing entries, bins of a target."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +19,15 @@ from ._input.sparse import CSR, frozen
 from ._input.types import ArrayLike, MatrixLike
 from ._input.weights import sample_weights
 from ._model.convergence import Convergence, ConvergenceWarning, warn
-from ._model.fields import FINITE, INCREASING, Array, Length, Rule, check_fields
+from ._model.fields import (
+    FINITE,
+    INCREASING,
+    Array,
+    Length,
+    Rule,
+    check_fields,
+    field_values,
+)
 from ._model.files import Storable
 from ._model.model import Model
 from ._numerics.imputation import low_rank
@@ -67,7 +75,7 @@ class Standardizer(Storable):
         for name in ("mean", "scale"):
             values = as_real_array(getattr(self, name), name)
             object.__setattr__(self, name, frozen(values))
-        check_fields(type(self), {f.name: getattr(self, f.name) for f in fields(self)})
+        check_fields(type(self), field_values(self))
 
     def _check(self) -> None:
         if not self.mean.size:

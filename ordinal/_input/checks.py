@@ -15,7 +15,7 @@ LEAST, MOST = 1e-50, 1e50  # of a factor of the problem: products of three have 
 _WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
 
 # What Python and numpy count among the integers, though no caller means a number by it.
-_NO_NUMBERS = (bool, np.timedelta64)
+NO_NUMBERS = (bool, np.timedelta64)
 
 
 def check_positive(name: str, value: Any) -> float:
@@ -113,7 +113,7 @@ def resolve_rng(rng: Any) -> np.random.Generator:
 def as_real(value: Any) -> float:
     """The value of a real number; NaN, which no rule accepts, for anything else and for
     an integer or fraction beyond the largest double."""
-    if isinstance(value, _NO_NUMBERS) or not isinstance(value, numbers.Real):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         return math.nan
     try:
         return float(value)
@@ -208,4 +208,4 @@ def _broken(name: str, value: Any, rule: str) -> ValueError:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, _NO_NUMBERS)
+    return isinstance(value, numbers.Integral) and not isinstance(value, NO_NUMBERS)

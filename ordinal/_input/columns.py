@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import as_array, listed, shown, to_double
+from .checks import NO_NUMBERS, as_array, listed, shown, to_double
 from .labels import is_missing, read_labels
 from .sparse import frozen, is_sparse
 
@@ -61,9 +61,8 @@ def column_number(column: Any, names: Sequence[str], argument: str) -> int:
                 f"{argument} names {shown(column)}, which is not among {listed(names)}"
             )
         return names.index(column)
-    span = isinstance(column, np.timedelta64)  # which numpy takes for an integer
-    whole = isinstance(column, int | np.integer) and not isinstance(column, bool)
-    if span or not whole or not 0 <= column < len(names):
+    whole = isinstance(column, int | np.integer) and not isinstance(column, NO_NUMBERS)
+    if not whole or not 0 <= column < len(names):
         raise ValueError(
             f"{argument} must name columns or number them 0 to {len(names) - 1}, got "
             f"{shown(column)}"

@@ -86,6 +86,11 @@ def finite_or(absent: float) -> Rule:
     return Rule(f"be finite somewhere, and elsewhere {absent}", holds)
 
 
+def field_values(made: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, as they are: `asdict` would copy them."""
+    return {f.name: getattr(made, f.name) for f in dataclasses.fields(made)}
+
+
 def check_fields(cls: type, values: Mapping[str, Any]) -> None:
     """Raise unless a dataclass may be made of these values.
 
@@ -173,8 +178,7 @@ def _hold(value: Any, said: Any, where: str, sizes: _Sizes) -> None:
             got = f", got {shown(value)}" if isinstance(value, int | float) else ""
             raise ValueError(f"{where} must {said.says}{got}")
     elif said is SHARED:
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        _check_fields(type(value), fields, sizes)
+        _check_fields(type(value), field_values(value), sizes)
 
 
 def _hold_array(a: np.ndarray, said: Array, where: str, sizes: _Sizes) -> None:

@@ -23,7 +23,7 @@ from .._kernel_matrix.choice import NAMED
 from ..kernels import ARD, LinearARD
 from .archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
 from .convergence import Convergence, Status
-from .fields import check_fields
+from .fields import check_fields, field_values
 from .links import CumulativeLink, SoftmaxLink
 from .writing import writing
 
@@ -54,10 +54,7 @@ class Storable:
     def __reduce__(self) -> tuple[Any, ...]:
         # dataclass(frozen=True, slots=True) would shadow __getstate__ of a base, and
         # arrays forget in a pickle that they were read-only
-        return _rebuild, (
-            type(self),
-            {f.name: getattr(self, f.name) for f in dataclasses.fields(self)},
-        )
+        return _rebuild, (type(self), field_values(self))
 
     def _check(self) -> None:
         """Raise ValueError if the fields contradict each other."""
@@ -118,7 +115,7 @@ def _frozen_within(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return frozen(value)
     if isinstance(value, CumulativeLink | SoftmaxLink | ARD | LinearARD):
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        fields = field_values(value)
         return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
     if type(value) in (list, tuple):
         return type(value)(_frozen_within(item) for item in value)
@@ -156,8 +153,8 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
     name = type(value).__name__
     if dataclasses.is_dataclass(value) and _known_class(name) is type(value):
         fields = {
-            f.name: _encode(getattr(value, f.name), f"{where}.{f.name}", arrays)
-            for f in dataclasses.fields(value)
+            field: _encode(held, f"{where}.{field}", arrays)
+            for field, held in field_values(value).items()
         }
         return {"class": name, "fields": fields}
     if callable(value):
