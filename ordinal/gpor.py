@@ -48,6 +48,7 @@ from ._model.convergence import Status
 from ._model.entry import Callback, Entry, enter
 from ._model.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from ._model.model import read_for
+from ._model.registry import register
 from ._model.rules import cost_of_rule, decide
 from ._model.support import finite_scores, support_rows
 from ._model.threshold_model import ThresholdModel
@@ -459,3 +460,15 @@ def _model(
         feature_names=problem.feature_names,
         convergence=monitor.record(status, n_iter, violation, primal),
     )
+
+
+register(
+    fit_gpor,
+    name="gpor",
+    estimator="GPOR",
+    accepts={"sparse"},
+    variants={
+        "gpor-laplace": {"inference": "laplace"},
+        "gpor-ep": {"inference": "ep"},
+    },
+)

@@ -76,7 +76,7 @@ from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from ._model.links import SoftmaxLink, require_link
 from ._model.monitor import Monitor, OutOfTime, ended_by
-from ._model.registry import register_path
+from ._model.registry import register
 from ._model.rules import predicted
 from ._model.support import (
     KernelModel,
@@ -781,5 +781,12 @@ def _ahead(s: Solution, old: Program, new: Program) -> np.ndarray:
     return s.g * np.minimum(growth, np.maximum(top, 1.0)[:, None, None])
 
 
-# Searches fit points that differ in these arguments only as a path.
-register_path(fit_npsvor, varying=_POINT, fit_path=_fit_path)
+register(
+    fit_npsvor,
+    name="npsvor",
+    estimator="NPSVOR",
+    accepts={"sparse"},
+    variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
+    varying=_POINT,
+    fit_path=_fit_path,
+)

@@ -70,7 +70,7 @@ from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE, Array
 from ._model.monitor import Monitor
-from ._model.registry import register_path
+from ._model.registry import register
 from ._model.support import decisions, support_rows
 from ._model.threshold_model import ScoreModel, warn_of
 from .kernels import Precomputed
@@ -747,6 +747,18 @@ def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:
     return [row.tobytes() for row in X + 0.0]  # -0.0 is 0.0
 
 
-# Searches fit the points of one method that differ in C as a path.
+_ESTIMATORS: dict[_Method, str] = {
+    "svorim": "SVORIM",
+    "svorex": "SVOREX",
+    "shashua_levin": "ShashuaLevin",
+    "redsvm": "REDSVM",
+}
 for _method, _function in _FITS.items():
-    register_path(_function, varying=("C",), fit_path=partial(_fit_path, _method))
+    register(
+        _function,
+        name=_method,
+        estimator=_ESTIMATORS[_method],
+        accepts={"sparse"},
+        varying=("C",),
+        fit_path=partial(_fit_path, _method),
+    )

@@ -73,6 +73,7 @@ from ._model.fields import (
 )
 from ._model.folds import held_out_size, hold_out
 from ._model.model import Model, read_for
+from ._model.registry import register
 from ._model.rules import cost_of_rule, decide
 from ._model.support import finite_scores
 from ._numerics.threads import resolve_n_threads
@@ -726,3 +727,12 @@ def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarra
             )
         sign[j] = value
     return sign
+
+
+register(
+    fit_xofm,
+    name="xofm",
+    estimator="XOFM",
+    accepts={"missing", "categories"},
+    scale_free=True,
+)

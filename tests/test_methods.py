@@ -12,6 +12,7 @@ from strategies import sample, with_gaps
 
 import ordinal
 from ordinal import kernels
+from ordinal._model.registry import method_of, methods
 
 PRECOMPUTED = {"kernel": "precomputed"}
 NAMES = np.array(["low", "mid", "top"])
@@ -20,7 +21,55 @@ NAMES = np.array(["low", "mid", "top"])
 def test_the_registry_holds_every_fit():
     fits = {getattr(ordinal, n) for n in ordinal.__all__ if n.startswith("fit_")}
     assert {method.fit for method in METHODS} == fits - {ordinal.fit_npsvor_path}
+    assert {method.fit for method in METHODS} == {known.fit for known in methods()}
     assert len({method.name for method in METHODS}) == len(METHODS)
+
+
+def test_a_method_is_known_by_one_name_each():
+    for names in (
+        [known.name for known in methods()],
+        [known.estimator for known in methods()],
+        [name for known in methods() for name in known.variants],
+    ):
+        assert len(set(names)) == len(names)
+    for known in methods():
+        assert known.fit is getattr(ordinal, f"fit_{known.name}")
+
+
+def with_content(X, content):
+    """The rows as a table of that content."""
+    if content == "sparse":
+        return sparse.csr_array(X)
+    table = X.astype(object)
+    table[:, 0] = np.where(X[:, 0] > 0, "up", "down")
+    return table if content == "categories" else with_gaps(X)
+
+
+@pytest.mark.parametrize("content", ["missing", "categories", "sparse"])
+@every_method
+def test_a_fit_takes_what_it_declares_and_nothing_else(method, content):
+    X, y = sample(40, 3)
+    table = with_content(X, content)
+    options = {"categorical": [0]} if content == "categories" else {}
+    if content in method_of(method.fit).accepts_with(method.variant):
+        assert method.cut_short(table, y, **options, **method.brief).classes.size == 3
+        return
+    with pytest.raises((TypeError, ValueError), match=r"^(X|column 0 of X)\b"):
+        method(table, y)
+
+
+@every_method
+def test_scale_free_is_what_the_units_of_features_do_not_matter_to(method):
+    if method.precise is None:
+        pytest.skip("rows or pairs are drawn")
+    X, y = sample(60, 3)
+    scaled = X * [4.0, 0.25, 32.0] + [1.0, -2.0, 3.0]
+    f, g = (
+        method.numbers(method(table, y, **method.precise), table)
+        for table in (X, scaled)
+    )
+    same = np.allclose(f, g, atol=10 * method.atol)
+    assert same == method_of(method.fit).scale_free
 
 
 @every_method

@@ -7,26 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._input.checks import shortened, shown
-from ..gpor import fit_gpor
-from ..npsvor import fit_npsvor
-from ..svor import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
-from ..tlssvor import fit_tlssvor
-from ..xofm import fit_xofm
+from .._model.registry import methods
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
 # For each name on the command line the function, and what makes it this method.
 METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
-    "npsvor": (fit_npsvor, {}),
-    "npsvor-admm": (fit_npsvor, {"solver": "admm"}),
-    "svorim": (fit_svorim, {}),
-    "svorex": (fit_svorex, {}),
-    "shashua-levin": (fit_shashua_levin, {}),
-    "redsvm": (fit_redsvm, {}),
-    "tlssvor": (fit_tlssvor, {}),
-    "gpor-laplace": (fit_gpor, {"inference": "laplace"}),
-    "gpor-ep": (fit_gpor, {"inference": "ep"}),
-    "xofm": (fit_xofm, {}),
+    name: (method.fit, dict(fixed))
+    for method in methods()
+    for name, fixed in method.variants.items()
 }
 
 # Arguments that the command line cannot hold, or has an option of its own for.

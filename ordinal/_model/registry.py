@@ -1,12 +1,17 @@
-"""Methods that fit several points as one path; searches look them up here.
+"""The methods of this package, as each declares itself at the bottom of its module.
+
+    register(
+        fit_new, name="new", estimator="New", accepts={"sparse"},
+        varying=("C",), fit_path=_fit_path,
+    )
+
+The command, the estimators, searches and the conformance suite read what is declared
+here, so that a method which has registered is known to all of them.
 
 A search fits a method at many points, which are mappings from argument to value. Where
 points differ in a few arguments only, such as C, a method may be able to fit them for
 less together than one by one: over one kernel matrix, each fit started from the last.
-Such a group of points is called a path. A method joins by one call at the bottom of its
-own module:
-
-    register_path(fit_new, varying=("C",), fit_path=_fit_path)
+Such a group of points is called a path, and a method that can do so gives a function:
 
     fit_path(X, y, points, products, X_test, **options) -> (models, values)
 
@@ -23,13 +28,17 @@ own module:
 find out which of them is at fault. A model that comes with values has `_labels(values)`
 and `_proba(values)`, which are its `predict` and `predict_proba` of X_test.
 
-A method that registers nothing can be searched as well, point by point.
+A function that has not registered can be searched as well, point by point.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
+
+from .._kernel_matrix.choice import takes_missing
+
+Content = Literal["missing", "categories", "sparse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +49,84 @@ class Path:
     fit: Callable[..., tuple[Any, Any]]
 
 
-_PATHS: dict[Callable[..., Any], Path] = {}
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What a method declares.
+
+    Attributes
+    ----------
+    fit : callable
+    name : str
+        In lower case, as in the name of its function.
+    estimator : str
+        The name of its class in `ordinal.sklearn`.
+    accepts : set of "missing", "categories", "sparse"
+        What its X may hold or be, beside a table of finite numbers.
+    scale_free : bool
+        Whether predictions stay the same when features are shifted and scaled, so that
+        there is no use in standardising them.
+    variants : mapping of str to mapping
+        By the names that the command has for it, the arguments which each name means.
+    path : Path or None
+    """
+
+    fit: Callable[..., Any]
+    name: str
+    estimator: str
+    accepts: Set[Content]
+    scale_free: bool
+    variants: Mapping[str, Mapping[str, Any]]
+    path: Path | None
+
+    def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
+        """The same under arguments of the fit: some kernels take missing values."""
+        if takes_missing(options.get("kernel")):
+            return self.accepts | {"missing"}
+        return self.accepts
 
 
-def register_path(
+_METHODS: dict[Callable[..., Any], Method] = {}
+
+
+def register(
     fit: Callable[..., Any],
     *,
-    varying: tuple[str, ...],
-    fit_path: Callable[..., tuple[Any, Any]],
+    name: str,
+    estimator: str,
+    accepts: Set[Content] = frozenset(),
+    scale_free: bool = False,
+    variants: Mapping[str, Mapping[str, Any]] | None = None,
+    varying: tuple[str, ...] = (),
+    fit_path: Callable[..., tuple[Any, Any]] | None = None,
 ) -> None:
-    """Let searches fit points that differ in `varying` only by `fit_path`."""
-    _PATHS[fit] = Path(varying, fit_path)
+    """Make a method known; `Method` says what is declared. Points that differ in
+    `varying` only are fitted by `fit_path`."""
+    path = None if fit_path is None else Path(varying, fit_path)
+    _METHODS[fit] = Method(
+        fit,
+        name,
+        estimator,
+        frozenset(accepts),
+        scale_free,
+        {name.replace("_", "-"): {}} if variants is None else variants,
+        path,
+    )
+
+
+def methods() -> tuple[Method, ...]:
+    """Every method, in the order of their names."""
+    return tuple(sorted(_METHODS.values(), key=lambda method: method.name))
+
+
+def method_of(fit: Callable[..., Any]) -> Method | None:
+    """What this function, which is no partial, has declared; None if nothing."""
+    return _METHODS.get(fit)
 
 
 def path_of(fit: Callable[..., Any]) -> Path | None:
     """How this function, which is no partial, fits a path; None if it does not."""
-    return _PATHS.get(fit)
+    method = method_of(fit)
+    return None if method is None else method.path
 
 
 def unwrapped(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Mapping[str, Any]]:
