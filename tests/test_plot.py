@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 
 from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
+from ordinal.plot import comparison, style
 
 matplotlib.use("Agg")
 
@@ -138,7 +139,7 @@ def test_bars_join_what_does_not_differ():
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=12), st.integers(0, 12))
 def test_cliques_are_the_largest_runs_within_the_difference(ranks, cd):
     rank = np.sort(ranks)
-    runs = plot._cliques(rank, cd)
+    runs = comparison._cliques(rank, cd)
     pairs = {
         (i, j) for j in range(rank.size) for i in range(j) if rank[j] - rank[i] <= cd
     }
@@ -146,7 +147,7 @@ def test_cliques_are_the_largest_runs_within_the_difference(ranks, cd):
     assert joined == pairs
     # none within another
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(runs))
-    rows = plot._stacked(runs)
+    rows = comparison._stacked(runs)
     for row in set(rows):
         of_row = [run for run, r in zip(runs, rows, strict=True) if r == row]
         assert all(b < c for (_, b), (c, _) in pairwise(of_row))
@@ -184,7 +185,7 @@ def test_the_legend_tells_methods_apart():
     shown = [(p.get_facecolor(), p.get_hatch()) for p in legend.get_patches()]
     assert shown == fills
     assert len(set(fills)) == 20
-    assert fills[0][0] == to_rgba(plot._PALETTE[0])
+    assert fills[0][0] == to_rgba(style.PALETTE[0])
     ax.figure.canvas.draw()
     assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
 

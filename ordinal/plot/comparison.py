@@ -1,0 +1,215 @@
+"""Figures that compare methods: critical differences, box plots by size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._input.checks import shown
+from .._input.scores import score_tables
+from ..comparison import Friedman
+from .style import PALETTE, Axes, axes_of, fill
+
+
+def critical_difference(
+    result: Friedman, names: Sequence[str], ax: Axes | None = None
+) -> Axes:
+    """Critical difference diagram: methods on a line by their average rank.
+
+    Thick lines join methods whose average ranks differ by no more than the critical
+    difference, whose length is shown above. The best ranks are on the right.
+
+    Parameters
+    ----------
+    result : Friedman
+        From `ordinal.comparison.friedman`.
+    names : sequence of k str
+        Of the methods, in the order of the columns that were compared.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        Not a name a method.
+
+    References
+    ----------
+    J. Demsar, Journal of Machine Learning Research 7:1-30, 2006, Figure 1; the NPSVOR
+    paper, Figure 5.
+
+    Examples
+    --------
+    >>> from ordinal import comparison, plot
+    >>> result = comparison.friedman([[0.1, 0.2, 0.3], [0.2, 0.3, 0.5]])
+    >>> plot.critical_difference(result, ["npsvor", "svorim", "svr"]).get_xlabel()
+    'average rank'
+    """
+    if not isinstance(result, Friedman):
+        raise TypeError(f"result must be of comparison.friedman, got {shown(result)}")
+    k = result.ranks.size
+    names = _names(names, k)
+    order = np.argsort(result.ranks, kind="stable")
+    rank, cd = result.ranks[order], result.critical_difference
+    bars = _cliques(rank, cd)
+    # one row a unit, downwards from the axis at 0: first the bars, then the names
+    row_of_bar = _stacked(bars)
+    first = 0.5 * max(row_of_bar, default=-1) + 1.4
+    n_right = (k + 1) // 2
+    rows = first + n_right
+    ax = axes_of(ax, 7, 0.25 * (rows + 4.5))
+
+    rightmost = min(1, k - cd)  # the difference may be longer than the axis
+    ax.set(xlim=(k, rightmost), ylim=(-rows, 3.2), xlabel="average rank")
+    ax.set(yticks=[], xticks=range(1, k + 1, 1 + k // 14))
+    ax.spines[["left", "right", "bottom"]].set_visible(False)
+    ax.spines["top"].set_position(("data", 0))
+    ax.spines["top"].set_bounds(1, k)
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+
+    edge = 0.04 * (k - 1)
+    for place, method in enumerate(order):
+        right = place < n_right
+        y = -(first + (place if right else k - 1 - place))
+        x, end = rank[place], rightmost - edge if right else k + edge
+        ax.plot([x, x, end], [0, y, y], color="black", lw=0.8, clip_on=False)
+        ax.annotate(
+            f"{names[method]}  {x:.2f}" if right else f"{x:.2f}  {names[method]}",
+            (end, y),
+            xytext=(4 if right else -4, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            annotation_clip=False,
+        )
+    for (best, worst), row in zip(bars, row_of_bar, strict=True):
+        x, y = [rank[best] - edge / 2, rank[worst] + edge / 2], -(0.5 * row + 0.6)
+        ax.plot(x, [y, y], color=PALETTE[0], lw=4, clip_on=False, solid_capstyle="butt")
+    ax.plot([k, k - cd], [2.6, 2.6], color="black", marker="|", lw=1.5, clip_on=False)
+    ax.annotate(
+        rf"CD = {cd:.2f}, $\alpha$ = {result.alpha:g}",
+        (k, 2.6),
+        xytext=(0, 5),
+        textcoords="offset points",
+        va="bottom",
+    )
+    return ax
+
+
+def _cliques(rank: np.ndarray, cd: float) -> list[tuple[int, int]]:
+    """Largest runs of increasing ranks within cd: (first, last) of each, 2 or more."""
+    runs: list[tuple[int, int]] = []
+    for first in range(rank.size):
+        last = int(np.flatnonzero(rank - rank[first] <= cd)[-1])
+        if last > first and (not runs or last > runs[-1][1]):
+            runs.append((first, last))
+    return runs
+
+
+def _stacked(runs: list[tuple[int, int]]) -> list[int]:
+    """The row of each run; those in one row share no method."""
+    ends: list[int] = []  # the last method of each row
+    rows = []
+    for first, last in runs:
+        row = next((i for i, end in enumerate(ends) if end < first), len(ends))
+        ends[row : row + 1] = [last]
+        rows.append(row)
+    return rows
+
+
+def boxplots_by_size(
+    scores: Iterable[ArrayLike],
+    sizes: Sequence[Any],
+    names: Sequence[str],
+    ax: Axes | None = None,
+    *,
+    ylabel: str = "MAE",
+) -> Axes:
+    """Box plots of scores, grouped by training size, a box a method.
+
+    Parameters
+    ----------
+    scores : iterable of (n_trials, k) array_like
+        A table a size, each with its own number of trials; a column a method.
+    sizes : sequence
+        Of the training sets, as they are to be shown, one a table.
+    names : sequence of k str
+        Of the methods.
+    ax : matplotlib Axes, optional
+    ylabel : str, default "MAE"
+        What the scores are.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        Scores that are not finite real numbers in tables with the same 2 columns or
+        more; not a size a table or a name a method.
+
+    References
+    ----------
+    The NPSVOR paper, Figure 8.
+
+    Examples
+    --------
+    >>> from ordinal import plot
+    >>> scores = [[[0.6, 0.5], [0.7, 0.5]], [[0.5, 0.3], [0.4, 0.4]]]
+    >>> ax = plot.boxplots_by_size(scores, [100, 200], ["svorim", "npsvor"])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('training rows', 'MAE')
+    """
+    tables = score_tables(scores)
+    k, n = tables[0].shape[1], len(tables)
+    names = _names(names, k)
+    if not hasattr(sizes, "__len__") or len(sizes) != n:
+        raise ValueError(
+            f"sizes must hold a size for each of {n} tables of scores, got "
+            f"{shown(sizes)}"
+        )
+    ax = axes_of(ax, min(16, max(6.4, 2.5 + 0.13 * n * k)), 4)
+    slot = 0.84 / k
+    for j in range(k):
+        ax.boxplot(
+            [table[:, j] for table in tables],
+            positions=np.arange(n) + (j - (k - 1) / 2) * slot,
+            widths=0.8 * slot,
+            manage_ticks=False,
+            patch_artist=True,
+            boxprops={"lw": 0.6, **fill(j)},
+            medianprops={"color": "black", "lw": 1.5},
+            whiskerprops={"lw": 0.6},
+            capprops={"lw": 0.6},
+            flierprops={"marker": ".", "ms": 3},
+            label=names[j],
+        )
+    ax.set(xlim=(-0.5, n - 0.5), xlabel="training rows", ylabel=ylabel)
+    ax.set_xticks(range(n), [str(size) for size in sizes])
+    ax.set_xticks(np.arange(n - 1) + 0.5, minor=True)  # between the groups
+    ax.tick_params(axis="x", which="both", length=0)
+    ax.grid(axis="x", which="minor", color="0.85")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return ax
+
+
+def _names(names: Sequence[str], k: int) -> list[str]:
+    several = hasattr(names, "__len__") and not isinstance(names, str)
+    words = list(names) if several else []  # what it gives may differ from its length
+    if len(words) != k:
+        raise ValueError(
+            f"names must hold a name for each of {k} methods, got {shown(names)}"
+        )
+    return [str(name) for name in words]

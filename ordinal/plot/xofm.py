@@ -1,0 +1,232 @@
+"""Figures that explain XOFM: its score functions, interactions and contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import check_count, listed, shown
+from ..xofm import XofmModel
+from .style import PALETTE, Axes, axes_of, category_ticks, check_axes, pyplot
+
+
+def score_functions(
+    model: XofmModel, *, top: int | None = None, axes: Sequence[Axes] | None = None
+) -> np.ndarray:
+    """The main effect of every feature, on one scale, the most important first.
+
+    Lines are drawn between the breakpoints, bars for categories. A ring on the right is
+    the score of a missing value, unless that is 0, the mean, as it is if none was seen.
+
+    Parameters
+    ----------
+    model : XofmModel
+    top : int, optional
+        Features to show; default all.
+    axes : sequence of matplotlib Axes, optional
+        One a feature shown; default a new figure, up to six in a row.
+
+    Returns
+    -------
+    (k,) array of matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        `top` is not a positive integer, or `axes` are not as many as features shown.
+
+    References
+    ----------
+    The XOFM paper, Figures 1 and 4.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> axes = ordinal.plot.score_functions(ordinal.fit_xofm(X, y))
+    >>> axes[0].get_ylabel()
+    'score'
+    """
+    _check_model(model)
+    order = np.argsort(-model.importance().values, kind="stable")
+    if top is not None:
+        top = check_count("top", top)
+        order = order[:top]
+    k = order.size
+    if axes is None:
+        columns = min(k, 6 if k > 12 else 4)
+        rows = -(-k // columns)
+        size = (2.6 * columns + 0.4, 2.2 * rows)
+        figure = pyplot().figure(figsize=size, layout="constrained")
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+        for spare in grid[k:]:
+            spare.remove()
+        axes = list(grid[:k])
+    vector = isinstance(axes, np.ndarray) and axes.ndim == 1
+    if not (vector or isinstance(axes, Sequence)):
+        raise TypeError(f"axes must be a sequence of Axes, got {shown(axes)}")
+    if len(axes) != k:
+        raise ValueError(f"axes must be one for each of {k} features, got {len(axes)}")
+    axes = [check_axes("axes", ax) for ax in axes]
+    functions = model.score_functions()
+    for ax, j in zip(axes, order, strict=True):
+        _score_function(ax, functions[j], model.categories[j] is not None)
+        place = ax.get_subplotspec()
+        if place is None or place.is_first_col():
+            ax.set_ylabel("score")
+    return np.array(axes)
+
+
+def _score_function(ax: Axes, f: Any, of_categories: bool) -> None:
+    ax.axhline(0, color="0.8", lw=0.8, zorder=0)
+    if of_categories:
+        ax.bar(range(len(f.at)), f.score, color=PALETTE[0], width=0.7)
+        category_ticks(ax, "x", f.at)
+        end = len(f.at) - 0.5
+    else:
+        ax.plot(f.at, f.score, color=PALETTE[0], marker="o", ms=3, lw=1.5)
+        ax.locator_params(axis="x", nbins=4)
+        end = f.at[-1] + 0.08 * ((f.at[-1] - f.at[0]) or 1.0)
+    if abs(f.missing) > 1e-9 * np.abs(f.score).max(initial=1.0):
+        ax.plot(end, f.missing, "o", c=PALETTE[5], mfc="none", label="missing")
+        ax.legend(frameon=False, fontsize="small", handletextpad=0.1, loc="best")
+    ax.set_xlabel(f.name)
+    ax.margins(x=0.05, y=0.1)
+
+
+def interaction(
+    model: XofmModel, a: str | int, b: str | int, ax: Axes | None = None
+) -> Axes:
+    """Heat-map of how two features act together: <v_a, v_b> over their pieces.
+
+    What the score gains where both values have passed their pieces; for the colour 0 is
+    white, whatever the range.
+
+    Parameters
+    ----------
+    model : XofmModel
+    a, b : names or numbers of two columns
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If there is no such column, it is the same twice, or one has no pieces.
+
+    References
+    ----------
+    The XOFM paper, Figures 2 and 3.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.plot.interaction(ordinal.fit_xofm(X, y), "x1", "x2").get_xlabel()
+    'x1'
+    """
+    _check_model(model)
+    found = model.interaction(a, b)
+    if found.values.size == 0:
+        raise ValueError(f"a and b must have pieces, got {listed(found.names)}")
+    ax = axes_of(ax, 5.2, 4.2)
+    # a piece of a number reaches from one breakpoint to the next
+    edges = [
+        np.arange(size + 1) - 0.5 if len(at) == size else at
+        for at, size in zip(found.at, found.values.shape, strict=True)
+    ]
+    most = float(np.abs(found.values).max()) or 1.0
+    mesh = ax.pcolormesh(
+        *edges, found.values.T, cmap="PuOr_r", vmin=-most, vmax=most,
+        edgecolors="white", linewidth=0.5,
+    )  # fmt: skip
+    ax.locator_params(nbins=6)
+    for name, at, size in zip("xy", found.at, found.values.shape, strict=True):
+        if len(at) == size:
+            category_ticks(ax, name, at)
+    bar = ax.figure.colorbar(mesh, ax=ax)
+    bar.set_label("interaction")
+    bar.outline.set_visible(False)
+    ax.set(xlabel=found.names[0], ylabel=found.names[1])
+    return ax
+
+
+def contributions(
+    model: XofmModel, x: Any, ax: Axes | None = None, *, top: int = 12
+) -> Axes:
+    """Bars of what the score of one row is made of, the largest first.
+
+    Parameters
+    ----------
+    model : XofmModel
+    x : (1, d) array-like or data frame, or (d,) array-like
+        The row.
+    ax : matplotlib Axes, optional
+    top : int, default 12
+        Parts to show; the sum of the others is one more bar.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its title says the score and the rank that is predicted.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    ValueError, TypeError
+        If x is not one row as for `decision_function`, or `top` not a positive integer.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.plot.contributions(ordinal.fit_xofm(X, y), X[0]).get_xlabel()
+    'contribution to the score'
+    """
+    _check_model(model)
+    top = check_count("top", top)
+    row = [x] if not hasattr(x, "columns") and np.ndim(x) == 1 else x
+    parts = model.contributions(row)
+    if len(parts.values) != 1:
+        raise ValueError(f"x must be one row, got {len(parts.values)}")
+    values, names = parts.values[0], list(parts.names)
+    base, values, names = values[0], values[1:], names[1:]
+    order = np.argsort(-np.abs(values), kind="stable")
+    shown, others = order[:top], order[top:]
+    labels = [
+        "base",
+        *(names[j].replace(":", " \N{MULTIPLICATION SIGN} ") for j in shown),
+    ]
+    lengths = [base, *values[shown]]
+    if others.size:
+        labels.append(f"{others.size} others")
+        lengths.append(values[others].sum())
+    ax = axes_of(ax, 6.4, 0.9 + 0.3 * len(lengths))
+    colours = ["0.6", *(PALETTE[5] if v < 0 else PALETTE[0] for v in lengths[1:])]
+    bars = ax.barh(range(len(lengths)), lengths, color=colours, height=0.7)
+    ax.bar_label(bars, fmt="%+.2f", padding=3, fontsize="small")
+    ax.axvline(0, color="black", lw=0.8)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.invert_yaxis()
+    ax.margins(x=0.15)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    label = model.predict(row)[0]
+    ax.set_title(f"score {values.sum() + base:.2f}, predicted {label}", loc="left")
+    ax.set_xlabel("contribution to the score")
+    return ax
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, XofmModel):
+        raise TypeError(f"model must be an XofmModel, got {shown(model)}")
