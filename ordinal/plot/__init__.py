@@ -1,6 +1,7 @@
 """Figures, on matplotlib: `pip install 'ordinal-regression[plot]'`.
 
     methods compared    critical_difference, boxplots_by_size
+    predictions         scores, confusion_matrix, reliability
     XOFM explained      score_functions, interaction, contributions
 
 Every function takes the Axes to draw on, by default those of a new figure of fitting
@@ -8,14 +9,18 @@ size, and returns them.
 """
 
 from .comparison import boxplots_by_size, critical_difference
+from .predictions import confusion_matrix, reliability, scores
 from .xofm import contributions, interaction, score_functions
 
 __all__ = [
     "boxplots_by_size",
+    "confusion_matrix",
     "contributions",
     "critical_difference",
     "interaction",
+    "reliability",
     "score_functions",
+    "scores",
 ]
 
 

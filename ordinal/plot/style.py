@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # matplotlib is imported when a figure is drawn
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,3 +64,54 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
         rotation=40 if slanted else 0,
         ha="right" if slanted or name == "y" else "center",
     )
+
+
+def rank_colours(r: int) -> np.ndarray:
+    """(r, 4) colours of ranks, from dark to light, in an order that is seen as one."""
+    from matplotlib import colormaps
+
+    return np.asarray(colormaps["viridis"](np.linspace(0.05, 0.95, r)))
+
+
+def spread(at: ArrayLike, gap: float) -> np.ndarray:
+    """Places for labels near these increasing ones, no two closer than `gap`: those of
+    the least squared distance, by pooling neighbours that are too close."""
+    want = np.asarray(at, dtype=float) - gap * np.arange(np.size(at))
+    blocks: list[tuple[float, int]] = []  # mean and number of labels
+    for place in want:
+        mean, size = float(place), 1
+        while blocks and blocks[-1][0] > mean:
+            before, count = blocks.pop()
+            mean = (before * count + mean * size) / (count + size)
+            size += count
+        blocks.append((mean, size))
+    means = np.array([mean for mean, size in blocks for _ in range(size)])
+    placed: np.ndarray = means + gap * np.arange(means.size)
+    return placed
+
+
+def panels(
+    axes: Sequence[Axes] | None,
+    k: int,
+    what: str,
+    columns: int,
+    size: tuple[float, float],
+    **shared: Any,
+) -> list[Axes]:
+    """The caller's axes, one for each of k things, or those of a new figure with so
+    many columns, each of that size in inches."""
+    if axes is None:
+        columns = min(k, columns)
+        rows = -(-k // columns)
+        figsize = (size[0] * columns + 0.4, size[1] * rows)
+        figure = pyplot().figure(figsize=figsize, layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False, **shared).ravel()
+        for spare in grid[k:]:
+            spare.remove()
+        return list(grid[:k])
+    vector = isinstance(axes, np.ndarray) and axes.ndim == 1
+    if not (vector or isinstance(axes, Sequence)):
+        raise TypeError(f"axes must be a sequence of Axes, got {shown(axes)}")
+    if len(axes) != k:
+        raise ValueError(f"axes must be one for each of {k} {what}, got {len(axes)}")
+    return [check_axes("axes", ax) for ax in axes]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._input.checks import check_count, listed, shown
 from ..xofm import XofmModel
-from .style import PALETTE, Axes, axes_of, category_ticks, check_axes, pyplot
+from .style import PALETTE, Axes, axes_of, category_ticks, panels
 
 
 def score_functions(
@@ -57,21 +57,8 @@ def score_functions(
         top = check_count("top", top)
         order = order[:top]
     k = order.size
-    if axes is None:
-        columns = min(k, 6 if k > 12 else 4)
-        rows = -(-k // columns)
-        size = (2.6 * columns + 0.4, 2.2 * rows)
-        figure = pyplot().figure(figsize=size, layout="constrained")
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-        for spare in grid[k:]:
-            spare.remove()
-        axes = list(grid[:k])
-    vector = isinstance(axes, np.ndarray) and axes.ndim == 1
-    if not (vector or isinstance(axes, Sequence)):
-        raise TypeError(f"axes must be a sequence of Axes, got {shown(axes)}")
-    if len(axes) != k:
-        raise ValueError(f"axes must be one for each of {k} features, got {len(axes)}")
-    axes = [check_axes("axes", ax) for ax in axes]
+    columns = 6 if k > 12 else 4
+    axes = panels(axes, k, "features", columns, (2.6, 2.2), sharey=True)
     functions = model.score_functions()
     for ax, j in zip(axes, order, strict=True):
         _score_function(ax, functions[j], model.categories[j] is not None)

@@ -1,0 +1,63 @@
+"""What figures ask of a model, whatever it is wrapped in."""
+
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import shown
+from .._input.labels import ranks_of, read_labels
+from .._input.weights import sample_weights
+from .._model.model import Model
+from ..model_selection import Selection
+
+
+def fitted(model: Any) -> Model:
+    """A model, or the refitted one of a Selection; TypeError for all else."""
+    found = model
+    if isinstance(model, Selection):
+        if model.model is None:
+            raise ValueError("model must be refitted: the search had refit=False")
+        found = model.model
+    if not isinstance(found, Model):
+        raise TypeError(
+            f"model must be a fitted model or a Selection, got {shown(model)}"
+        )
+    return found
+
+
+def inner(model: Model) -> Any:
+    """The model behind what is done to its features first."""
+    return getattr(model, "model", model)
+
+
+def score_of(model: Model, X: Any) -> np.ndarray:
+    """(n,) what rises with the rank: a latent score, or the mean of the latent
+    function; TypeError for a model without."""
+    if hasattr(inner(model), "predict_latent"):
+        return np.asarray(model.predict_latent(X)[0])  # type: ignore[attr-defined]
+    score = np.asarray(model.decision_function(X))  # type: ignore[attr-defined]
+    if score.ndim != 1:
+        raise TypeError(
+            f"model must have one score a row; {type(inner(model)).__name__} has a "
+            "distance a rank"
+        )
+    return score
+
+
+def finite_thresholds(model: Model) -> tuple[list[float], list[str]]:
+    """Thresholds on the scale of the score and the labels on their sides; none for a
+    model without. Those at infinity, of ranks without rows, are left out."""
+    of = inner(model)
+    b = getattr(of, "thresholds", np.empty(0))
+    finite = np.flatnonzero(np.isfinite(b))
+    return b[finite].tolist(), [of.threshold_names[j] for j in finite]
+
+
+def true_ranks(
+    model: Model, y: Any, n: int, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ranks of n rows among the model's classes, and their weights, checked."""
+    rank = ranks_of(read_labels(y, "y"), model.classes)
+    if rank.size != n:
+        raise ValueError(f"y has {rank.size} labels, and X {n} rows")
+    return rank, sample_weights(sample_weight, n)

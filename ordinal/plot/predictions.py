@@ -1,0 +1,341 @@
+"""Figures of predictions beside true labels: scores, confusion, reliability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._input.checks import check_count
+from .._input.labels import ranks_of
+from .._input.types import ArrayLike, Labels, MatrixLike
+from .._model.model import Model
+from ..model_selection import Selection
+from .models import finite_thresholds, fitted, score_of, true_ranks
+from .style import PALETTE, Axes, axes_of, panels, spread
+
+_Z95 = 1.959964  # of a normal distribution, two-sided
+_OUTCOMES = {"predicted right": PALETTE[0], "wrong": PALETTE[1]}
+
+
+def scores(
+    model: Model | Selection,
+    X: MatrixLike,
+    y: Labels,
+    ax: Axes | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> Axes:
+    """Scores of rows, a histogram a rank, with the thresholds between the ranks.
+
+    The part of a bar that is blue are rows predicted right, the orange part those
+    predicted wrong; the share of the rank's rows that are right stands beside. Every
+    histogram has its own height. On rows that the model was fitted to, it shows itself
+    better than it is.
+
+    Parameters
+    ----------
+    model : model with one score a row, or Selection
+        Of a Gaussian process it is the mean of the latent function. XOFM has no
+        thresholds: its ranks come from the scores of the training rows.
+    X : (n, n_features) array-like or data frame
+    y : (n,) array-like
+        True labels, among `model.classes`.
+    ax : matplotlib Axes, optional
+    sample_weight : (n,) array-like >= 0, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If `X`, `y` or a weight is not so, or the model has no such score, as NPSVOR.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ordinal.plot.scores(ordinal.fit_svorim(X, y), X, y).get_xlabel()
+    'score'
+    """
+    model = fitted(model)
+    score = score_of(model, X)
+    rank, weight = true_ranks(model, y, score.size, sample_weight)
+    right = np.asarray(model.predict(X)) == model.classes[rank]
+    r = model.classes.size
+    ax = axes_of(ax, 6.4, 1.3 + 0.55 * r)
+    edges = np.histogram_bin_edges(score, min(80, 10 + int(2 * score.size**0.5)))
+    for k in range(r):
+        of_rank = rank == k
+        parts = [
+            np.histogram(score[rows], edges, weights=weight[rows])[0]
+            for rows in (of_rank & right, of_rank & ~right)
+        ]
+        bottom, most = np.full(edges.size - 1, float(k)), (parts[0] + parts[1]).max()
+        ax.axhline(k, color="0.8", lw=0.8, zorder=0)
+        for part, (label, colour) in zip(parts, _OUTCOMES.items(), strict=True):
+            height = 0.85 * part / (most or 1.0)
+            ax.bar(
+                edges[:-1], height, np.diff(edges), bottom, align="edge", color=colour,
+                label=label if k == 0 else None,
+            )  # fmt: skip
+            bottom += height
+        ax.annotate(
+            _share(parts[0].sum(), parts[1].sum()), (1, k),
+            xycoords=("axes fraction", "data"), xytext=(5, 0),
+            textcoords="offset points", va="bottom", fontsize="small", color="0.3",
+        )  # fmt: skip
+    _mark_thresholds(ax, *finite_thresholds(model))
+    ax.set_yticks(range(r), [str(label) for label in model.classes.tolist()])
+    ax.set(ylim=(-0.1, r), ylabel="true label")
+    ax.set_xlabel("score", loc="left")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.legend(
+        loc="upper right", bbox_to_anchor=(1, 0), ncols=2, frameon=False,
+        fontsize="small", borderaxespad=2.2,
+    )  # fmt: skip
+    return ax
+
+
+def confusion_matrix(
+    model: Model | Selection,
+    X: MatrixLike,
+    y: Labels,
+    ax: Axes | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> Axes:
+    """How many rows of each true label were predicted as which.
+
+    Cells hold the number of rows, or their weight, and are the darker the larger their
+    share of the rows of the true label. On the diagonal, from the lower left to the
+    upper right as the ranks rise, the prediction is right.
+
+    Parameters
+    ----------
+    model : any model, or Selection
+    X : (n, n_features) array-like or data frame
+        Rows that the model was not fitted to, if the figure is to tell how good it is.
+    y : (n,) array-like
+        True labels, among `model.classes`.
+    ax : matplotlib Axes, optional
+    sample_weight : (n,) array-like >= 0, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Its title says the mean absolute error in ranks and the share that is right.
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If `X`, `y` or a weight is not so.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> ax = ordinal.plot.confusion_matrix(ordinal.fit_svorim(X, y), X, y)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('predicted label', 'true label')
+    """
+    model = fitted(model)
+    predicted = ranks_of(np.asarray(model.predict(X)), model.classes)
+    rank, weight = true_ranks(model, y, predicted.size, sample_weight)
+    r = model.classes.size
+    counts = np.bincount(rank * r + predicted, weight, minlength=r * r).reshape(r, r)
+    total = counts.sum(axis=1, keepdims=True)
+    share = np.divide(counts, total, out=np.zeros((r, r)), where=total > 0)
+    side = max(2.6, 0.55 * r)
+    ax = axes_of(ax, side + 1.2, side + 1.0)
+    ax.pcolormesh(
+        np.arange(r + 1) - 0.5, np.arange(r + 1) - 0.5, share, cmap="Blues", vmin=0,
+        vmax=1, edgecolors="white", linewidth=1,
+    )  # fmt: skip
+    size = "medium" if r <= 8 else "small" if r <= 12 else "xx-small"
+    for j, k in np.argwhere(counts):
+        ax.text(
+            k, j, _amount(counts[j, k]), ha="center", va="center", fontsize=size,
+            color="white" if share[j, k] > 0.55 else "0.15",
+        )  # fmt: skip
+    labels = [str(label) for label in model.classes.tolist()]
+    slanted = sum(map(len, labels)) > 5 * r
+    ax.set_xticks(
+        range(r), labels, rotation=40 * slanted, ha="right" if slanted else "center"
+    )
+    ax.set_yticks(range(r), labels)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set(aspect="equal", xlabel="predicted label", ylabel="true label")
+    off = np.abs(np.subtract.outer(np.arange(r), np.arange(r)))
+    mae, right = (counts * off).sum() / counts.sum(), np.trace(counts) / counts.sum()
+    ax.set_title(f"MAE {mae:.2f}, {right:.0%} right", loc="left", fontsize="medium")
+    return ax
+
+
+class Reliability(NamedTuple):
+    """Of one event in bins of its predicted probability: the mean of these, the share
+    of the rows in which it happened, and the 95 % interval of that."""
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def reliability_of(
+    p: np.ndarray, happened: np.ndarray, weight: np.ndarray, n_bins: int
+) -> Reliability:
+    """In bins of equally many rows, as far as rows of one probability stay together;
+    the intervals are Wilson's, by the effective number of rows."""
+    order = np.argsort(p, kind="stable")
+    cumulative = np.cumsum(weight[order])
+    inside = cumulative[-1] * np.arange(1, n_bins) / n_bins
+    cuts = p[order][np.searchsorted(cumulative, inside)]
+    bin_of = np.searchsorted(cuts, p)  # what equals a cut lies below it
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(bin_of, values, minlength=n_bins)
+
+    mass = total(weight)
+    held = mass > 0
+    mass = mass[held]
+    effective = mass**2 / total(weight**2)[held]
+    predicted = total(weight * p)[held] / mass
+    observed = total(weight * happened)[held] / mass
+    z2 = _Z95**2 / effective
+    centre = (observed + z2 / 2) / (1 + z2)
+    half = np.sqrt(z2 * observed * (1 - observed) + z2**2 / 4) / (1 + z2)
+    return Reliability(predicted, observed, centre - half, centre + half)
+
+
+def reliability(
+    model: Model | Selection,
+    X: MatrixLike,
+    y: Labels,
+    axes: Sequence[Axes] | None = None,
+    *,
+    n_bins: int = 10,
+    sample_weight: ArrayLike | None = None,
+) -> np.ndarray:
+    """Whether what is given a probability of 0.3 happens in 30 % of the cases.
+
+    A panel a threshold, for the event that the label is above it: the share of the rows
+    in which that was so against its predicted probability, in bins of as equal a number
+    of rows as can be. Upright lines are 95 % intervals, and points on the diagonal are
+    right. The ticks along the lower edge are the predicted probabilities.
+
+    Parameters
+    ----------
+    model : model with probabilities, or Selection
+    X : (n, n_features) array-like or data frame
+        Rows that the model was not fitted to, or the figure flatters it.
+    y : (n,) array-like
+        True labels, among `model.classes`.
+    axes : sequence of r - 1 matplotlib Axes, optional
+        Default a new figure, up to four in a row.
+    n_bins : int, default 10
+        Fewer where rows are few: a bin of ten rows says little.
+    sample_weight : (n,) array-like >= 0, optional
+
+    Returns
+    -------
+    (r - 1,) array of matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If the model has no probabilities, or an argument is not so.
+
+    References
+    ----------
+    M. H. DeGroot, S. E. Fienberg, "The comparison and evaluation of forecasters", The
+    Statistician 32:12-22, 1983.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svorim(X, y, probability=True)
+    >>> axes = ordinal.plot.reliability(model, X, y, n_bins=4)
+    >>> [ax.get_title(loc="left") for ax in axes]
+    ['above 1', 'above 2']
+    """
+    model = fitted(model)
+    n_bins = check_count("n_bins", n_bins)
+    P = np.asarray(model.predict_proba(X))
+    rank, weight = true_ranks(model, y, len(P), sample_weight)
+    k = model.classes.size - 1
+    drawn = panels(axes, k, "thresholds", 4, (2.5, 2.6), sharex=True, sharey=True)
+    above = np.cumsum(P[:, ::-1], axis=1)[:, ::-1]  # sums of what is small keep digits
+    for j, ax in enumerate(drawn):
+        p = np.minimum(above[:, j + 1], 1.0)
+        found = reliability_of(p, rank > j, weight, n_bins)
+        ax.plot([0, 1], [0, 1], color="0.75", lw=0.8, zorder=0)
+        ax.vlines(found.predicted, found.low, found.high, color=PALETTE[0], lw=1)
+        ax.plot(found.predicted, found.observed, "o-", color=PALETTE[0], ms=4, lw=1)
+        shown = p[:: 1 + p.size // 500]
+        ax.plot(
+            shown, np.zeros(shown.size), "|", color="0.4", ms=8, mew=0.5, alpha=0.5,
+            transform=ax.get_xaxis_transform(),
+        )  # fmt: skip
+        ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.set_title(f"above {model.classes[j]}", loc="left", fontsize="medium")
+        ax.spines[["top", "right"]].set_visible(False)
+        place = ax.get_subplotspec()
+        if place is None or place.is_first_col():
+            ax.set_ylabel("share above")
+        if place is None or place.is_last_row():
+            ax.set_xlabel("predicted")
+    return np.array(drawn)
+
+
+def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
+    """Upright lines, named at the top; where names would meet, aslant and led to."""
+    for b in at:
+        ax.axvline(b, color="0.2", lw=0.8, ls=(0, (4, 2)))
+    low, high = ax.get_xlim()
+    points = 72 * ax.get_window_extent().width / ax.figure.dpi / (high - low)
+    place = points * np.sort(at)
+    half = [3 + 2.6 * len(names[j]) for j in np.argsort(at)]  # of a name, in points
+    room = np.diff(place) - np.add(half[1:], half[:-1])
+    crowded = bool((room < 0).any())
+    if crowded:
+        place = spread(place, 13)
+    for j, x in zip(np.argsort(at), place, strict=True):
+        lead = {
+            "arrowstyle": "-",
+            "lw": 0.8,
+            "color": "0.2",
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
+        ax.annotate(
+            names[j], (at[j], 1), xycoords=("data", "axes fraction"),
+            xytext=(x - points * at[j], 12 if crowded else 3),
+            textcoords="offset points", va="bottom", fontsize="small",
+            ha="left" if crowded else "center", rotation=45 if crowded else 0,
+            rotation_mode="anchor", arrowprops=lead if crowded else None,
+        )  # fmt: skip
+
+
+def _share(right: float, wrong: float) -> str:
+    total = right + wrong
+    return f"{right / total:.0%} of {_amount(total)} right" if total else "no rows"
+
+
+def _amount(weight: float) -> str:
+    """A number of rows, or a weight in three digits."""
+    return f"{weight:.0f}" if weight == round(weight) else f"{weight:.3g}"

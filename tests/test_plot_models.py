@@ -1,0 +1,274 @@
+"""Figures of models and of their predictions: what is drawn is what the model says."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import ordinal
+from ordinal import datasets, metrics, plot
+from ordinal.model_selection import Grid, select
+from ordinal.plot import predictions, style
+
+matplotlib.use("Agg")
+
+X, Y = datasets.make_gaussians(rng=0)
+WORDS = np.array(["low", "mid", "high"])
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def svorim():
+    return ordinal.fit_svorim(X[::3], Y[::3], probability=True)
+
+
+@pytest.fixture(scope="module")
+def gpor():
+    return ordinal.fit_gpor(X[::6], Y[::6])
+
+
+def overlapping(texts):
+    """Pairs of texts that lie on one another, as drawn."""
+    texts[0].figure.canvas.draw()
+    extents = [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text()]
+    return [
+        (a, b)
+        for i, (a, at) in enumerate(extents)
+        for b, other in extents[:i]
+        if at.overlaps(other)
+    ]
+
+
+# Scores
+
+
+def heights(ax, r):
+    """(2, r, bins) of the bars: right and wrong, in each rank."""
+    return (
+        np.array([bar.get_height() for bar in ax.patches])
+        .reshape(r, 2, -1)
+        .swapaxes(0, 1)
+    )
+
+
+def test_scores_are_counted_right_and_wrong_in_every_rank(svorim):
+    ax = plot.scores(svorim, X, Y)
+    score, predicted = svorim.decision_function(X), svorim.predict(X)
+    bars = ax.patches
+    left = np.unique([bar.get_x() for bar in bars])
+    edges = np.append(left, bars[-1].get_x() + bars[-1].get_width())
+    assert edges[0] == pytest.approx(score.min())
+    assert edges[-1] == pytest.approx(score.max())
+    drawn = heights(ax, 3)
+    for k, label in enumerate(svorim.classes):
+        of = label == Y
+        counts = [
+            np.histogram(score[of & (right == (predicted == Y))], edges)[0]
+            for right in (True, False)
+        ]
+        unit = 0.85 / sum(counts).max()
+        assert_allclose(drawn[:, k], np.array(counts) * unit, atol=1e-12)
+    shares = [text.get_text() for text in ax.texts[:3]]
+    for share, label in zip(shares, svorim.classes, strict=True):
+        of = label == Y
+        assert share == f"{np.mean(predicted[of] == label):.0%} of {of.sum()} right"
+
+
+def test_thresholds_stand_where_they_are_with_the_labels_on_their_sides(svorim, gpor):
+    for model in (svorim, gpor):
+        ax = plot.scores(model, X, Y)
+        upright = [
+            line for line in ax.lines if line.get_xdata()[0] == line.get_xdata()[1]
+        ]
+        assert_allclose([line.get_xdata()[0] for line in upright], model.thresholds)
+        named = {text.get_text(): text.xy[0] for text in ax.texts[3:]}
+        assert named == dict(zip(("1|2", "2|3"), model.thresholds, strict=True))
+        assert ax.get_xlim()[0] <= min(named.values())
+        assert ax.get_xlim()[1] >= max(named.values())
+
+
+def test_of_a_gaussian_process_the_score_is_the_latent_mean(gpor):
+    ax = plot.scores(gpor, X, Y)
+    mean, _ = gpor.predict_latent(X)
+    bars = ax.patches
+    assert min(bar.get_x() for bar in bars) == pytest.approx(mean.min())
+
+
+def test_ranks_without_rows_have_no_threshold_and_no_bars():
+    model = ordinal.fit_svorim(X[Y < 3], Y[Y < 3], classes=[1, 2, 3])
+    ax = plot.scores(model, X[Y < 3], Y[Y < 3])
+    assert [text.get_text() for text in ax.texts[2:]] == ["no rows", "1|2"]
+    assert not heights(ax, 3)[:, 2].any()
+
+
+def test_a_weight_of_two_is_the_row_twice(svorim):
+    weight = np.where(np.arange(Y.size) % 2, 2.0, 1.0)
+    twice = np.repeat(np.arange(Y.size), weight.astype(int))
+    a, b = plt.subplots(1, 2)[1]
+    plot.scores(svorim, X, Y, a, sample_weight=weight)
+    plot.scores(svorim, X[twice], Y[twice], b)
+    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
+    plot.confusion_matrix(svorim, X, Y, a, sample_weight=weight)
+    plot.confusion_matrix(svorim, X[twice], Y[twice], b)
+    assert_allclose(a.collections[0].get_array(), b.collections[0].get_array())
+    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
+
+
+@pytest.mark.parametrize("draw", ["scores", "confusion_matrix"])
+def test_texts_do_not_lie_on_one_another(draw):
+    words = np.array(["not at all", "hardly", "somewhat", "very much indeed"])
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(200, 1))
+    y = words[np.searchsorted([-0.05, 0, 0.05], Z[:, 0])]
+    model = ordinal.fit_svorim(Z, y, classes=list(words))
+    ax = getattr(plot, draw)(model, Z, y)
+    slanted = [text for text in ax.texts if text.get_rotation()]
+    texts = [*ax.texts, *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
+    texts += ax.get_legend().get_texts() if ax.get_legend() else []
+    assert not overlapping([text for text in texts if text not in slanted])
+    if draw == "scores":  # names of the three thresholds, which are close
+        starts = np.sort([text.get_position()[0] for text in slanted])
+        at = np.sort([text.xy[0] for text in slanted])
+        scale = ax.get_window_extent().width / np.diff(ax.get_xlim())
+        points = 72 / ax.figure.dpi
+        assert len(slanted) == 3
+        assert np.all(np.diff(at * scale * points + starts) > 10)
+
+
+# Confusion
+
+
+def test_the_confusion_matrix_is_that_of_the_metrics(svorim):
+    ax = plot.confusion_matrix(svorim, X, Y)
+    counts = metrics.confusion_matrix(Y, svorim.predict(X))
+    (mesh,) = ax.collections
+    assert_allclose(mesh.get_array(), counts / counts.sum(axis=1, keepdims=True))
+    written = {text.get_position(): text.get_text() for text in ax.texts}
+    expected = {(k, j): str(counts[j, k]) for j, k in np.argwhere(counts)}
+    assert written == expected
+    mae, right = (
+        metrics.mae(Y, svorim.predict(X)),
+        1 - metrics.mze(Y, svorim.predict(X)),
+    )
+    assert ax.get_title(loc="left") == f"MAE {mae:.2f}, {right:.0%} right"
+
+
+def test_labels_in_words_stand_in_rank_order():
+    model = ordinal.fit_svorim(X, WORDS[Y - 1], classes=list(WORDS))
+    ax = plot.confusion_matrix(model, X, WORDS[Y - 1])
+    assert [t.get_text() for t in ax.get_xticklabels()] == list(WORDS)
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(WORDS)
+    assert ax.get_ylim()[0] < ax.get_ylim()[1]  # the lowest label below
+
+
+# Reliability
+
+
+def test_every_panel_is_of_the_event_above_its_threshold(svorim):
+    axes = plot.reliability(svorim, X, Y, n_bins=5)
+    P = svorim.predict_proba(X)
+    for j, ax in enumerate(axes):
+        p, above = P[:, j + 1 :].sum(axis=1), Y > j + 1
+        curve = ax.lines[1]
+        order = np.argsort(p)
+        groups = np.array_split(order, 5)  # no ties here, and 300 rows
+        assert_allclose(curve.get_xdata(), [p[g].mean() for g in groups], atol=1e-12)
+        assert_allclose(curve.get_ydata(), [above[g].mean() for g in groups])
+
+
+def test_intervals_are_wilsons():
+    p, happened = np.full(40, 0.25), np.arange(40) < 13
+    found = predictions.reliability_of(p, happened, np.ones(40), 10)
+    assert found.predicted == [0.25]
+    assert found.observed == [13 / 40]
+    for end in (found.low[0], found.high[0]):  # where the score test is at its limit
+        z = (13 / 40 - end) / np.sqrt(end * (1 - end) / 40)
+        assert abs(z) == pytest.approx(1.959964, abs=1e-6)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]), min_size=1, max_size=40),
+    st.integers(1, 12),
+)
+def test_bins_hold_all_rows_and_keep_equal_ones_together(p, n_bins):
+    p = np.array(p)
+    happened = np.arange(p.size) % 3 == 0
+    weight = np.ones(p.size)
+    found = predictions.reliability_of(p, happened, weight, n_bins)
+    assert found.predicted.size <= n_bins
+    assert np.all(np.diff(found.predicted) > 0)
+    assert np.all((found.low <= found.observed) & (found.observed <= found.high))
+    order = np.random.default_rng(0).permutation(p.size)
+    again = predictions.reliability_of(p[order], happened[order], weight, n_bins)
+    assert_allclose(again, found, atol=1e-12)
+    doubled = predictions.reliability_of(p, happened, 2 * weight, n_bins)
+    assert_allclose(doubled[:2], found[:2], atol=1e-12)
+
+
+# A Selection, and errors
+
+
+def test_a_selection_is_drawn_as_its_model():
+    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=2)
+    a, b = plt.subplots(1, 2)[1]
+    plot.confusion_matrix(found, X, Y, a)
+    plot.confusion_matrix(found.model, X, Y, b)
+    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
+    ax = plot.scores(found, X, Y)
+    assert [t.get_text() for t in ax.texts[3:]] == ["1|2", "2|3"]
+    bare = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=2, refit=False)
+    with pytest.raises(ValueError, match=r"^model must be refitted"):
+        plot.scores(bare, X, Y)
+
+
+DRAWN = [plot.scores, plot.confusion_matrix, plot.reliability]
+
+
+@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
+    with pytest.raises(TypeError, match=r"^model must be a fitted model or a Sele"):
+        draw(ordinal.fit_svorim, X, Y)
+    with pytest.raises(ValueError, match=r"^y has 2 labels, and X 300 rows"):
+        draw(svorim, X, [1, 2])
+    with pytest.raises(ValueError, match=r"^y holds 4 in row 0, which is not among"):
+        draw(svorim, X, np.full(300, 4))
+    with pytest.raises(ValueError, match=r"^sample_weight has shape \(2,\)"):
+        draw(svorim, X, Y, sample_weight=[1, 2])
+
+
+def test_a_model_without_what_is_drawn_is_refused():
+    model = ordinal.fit_npsvor(X[::3], Y[::3])
+    with pytest.raises(TypeError, match=r"^model must have one score a row; NpsvorM"):
+        plot.scores(model, X, Y)
+    with pytest.raises(ValueError, match="probability"):
+        plot.reliability(model, X, Y)
+    with pytest.raises(ValueError, match=r"^n_bins must be a positive integer, got 0"):
+        plot.reliability(ordinal.fit_xofm(X, Y, max_time=60), X, Y, n_bins=0)
+
+
+# Places of labels
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=10), st.floats(0.01, 2))
+def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
+    at = np.sort(at)
+    placed = style.spread(at, gap)
+    assert np.all(np.diff(placed) >= gap * (1 - 1e-9))
+    moved = placed - at
+    # optimal: what is pushed together is centred, and what is free has not moved
+    runs = np.split(
+        np.arange(at.size), 1 + np.flatnonzero(np.diff(placed) > gap * (1 + 1e-9))
+    )
+    for run in runs:
+        assert moved[run].mean() == pytest.approx(0, abs=1e-9)
+        # no run would be closer to its places in two parts
+        for cut in range(1, run.size):
+            assert moved[run[:cut]].mean() <= 1e-9
