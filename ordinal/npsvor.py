@@ -518,10 +518,10 @@ def _fit(
         normalize, solver, admm, max_iter or _MAX_ITER[solver],
         entry.monitor.tol, entry.n_threads, cache_mb, monitor,
     )  # fmt: skip
-    fold = entry.folds()
+    share = entry.folds()
     named = admm.get("basis")
-    if fold is not None and isinstance(named, np.ndarray):
-        if fold[named[0]] >= 0 and (fold[named] == fold[named[0]]).all():
+    if share is not None and isinstance(named, np.ndarray):
+        if (share[named] == 1).all(axis=0).any():
             raise ValueError(
                 "basis must have rows in two folds of probability=True: those named "
                 "are left out together, so name more"
@@ -532,7 +532,7 @@ def _fit(
     def of_fold(part: Problem, rows: np.ndarray) -> list[NpsvorModel]:
         return job.among(rows).fit(part)[0]
 
-    models = calibrate(models, problem, fold, of_fold, monitor)
+    models = calibrate(models, problem, share, of_fold, monitor)
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f

@@ -490,14 +490,14 @@ def _fit(
         method, entry.kernel, own, entry.n_threads, cache_mb, max_iter or _MAX_ITER,
         entry.monitor,
     )  # fmt: skip
-    fold = entry.folds()
+    share = entry.folds()
     models, used = job.fit(problem, costs, start, products)
     f = decisions(models, used, problem.X, X_test)
 
     def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:
         return [job.fit(part, [whole.C], whole)[0][0] for whole in models]
 
-    models = calibrate(models, problem, fold, of_fold, entry.monitor)
+    models = calibrate(models, problem, share, of_fold, entry.monitor)
     for model in models:
         warn_of(model, entry.monitor.method)
     return models, f

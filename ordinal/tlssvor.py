@@ -242,7 +242,7 @@ def fit_tlssvor(
     )  # fmt: skip
     problem = entry.problem
     rows = _basis_rows(basis, problem, entry.rng)
-    fold = entry.folds()
+    share = entry.folds()
     job = _Job(
         entry.kernel, C, u, eta, basis is None, entry.n_threads, max_iter,
         entry.monitor,
@@ -252,7 +252,7 @@ def fit_tlssvor(
         return [job.fit(part, np.flatnonzero(np.isin(train, rows)))]
 
     model: TlsSvorModel
-    (model,) = calibrate([job.fit(problem, rows)], problem, fold, fit, entry.monitor)
+    (model,) = calibrate([job.fit(problem, rows)], problem, share, fit, entry.monitor)
     warn_of(model, entry.monitor.method)
     return model
 

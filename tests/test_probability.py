@@ -32,11 +32,12 @@ from ordinal import (
 )
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
-from ordinal._model import calibration
-from ordinal._model.folds import N_FOLDS, fold_numbers, out_of_fold
+from ordinal._model import calibration, entry
+from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
 from ordinal._model.links import CumulativeLink, SoftmaxLink
 from ordinal._model.monitor import Monitor
 from ordinal._model.rules import cost_of_rule, decide
+from ordinal._numerics.rows import content_hash
 
 # Links: what they compute
 
@@ -493,17 +494,26 @@ def labelled(draw):
     return Problem.from_arrays(X, y, classes=range(r), sample_weight=weight)
 
 
+def shares(problem, seed=0, kernel=None):
+    return fold_shares(problem, np.random.default_rng(seed), kernel)
+
+
+def numbers(share):
+    """The fold of each row, where none is in two; -1 for rows that none scores."""
+    assert set(np.unique(share)) <= {0.0, 1.0}
+    return np.where(share.any(axis=1), share.argmax(axis=1), -1)
+
+
 @given(labelled(), st.integers(0, 99))
 def test_folds_hold_every_rank_in_its_share(problem, seed):
     counts = np.bincount(problem.rank[problem.weight > 0], minlength=problem.n_classes)
     if counts.max() < 2:
         with pytest.raises(ValueError, match="probability=True needs a class with 2"):
-            fold_numbers(problem, np.random.default_rng(seed))
+            shares(problem, seed)
         return
-    fold = fold_numbers(problem, np.random.default_rng(seed))
+    fold = numbers(shares(problem, seed))
     scored = (problem.weight > 0) & (counts[problem.rank] >= 2)
     assert_array_equal(fold >= 0, scored)
-    assert_array_equal(fold[~scored], -1)
     for rows in [scored] + [scored & (problem.rank == k) for k in range(counts.size)]:
         sizes = np.bincount(fold[rows], minlength=N_FOLDS)
         assert sizes.size == N_FOLDS
@@ -511,8 +521,141 @@ def test_folds_hold_every_rank_in_its_share(problem, seed):
     for k in range(N_FOLDS):  # no training part loses a rank
         left = problem.rank[(fold != k) & (problem.weight > 0)]
         assert_array_equal(np.unique(left), np.flatnonzero(counts))
-    again = fold_numbers(problem, np.random.default_rng(seed))
-    assert_array_equal(fold, again)
+    assert_array_equal(fold, numbers(shares(problem, seed)))
+
+
+@st.composite
+def heaps(draw):
+    """(features, ranks, weights) of rows that are alike by chance."""
+    n = draw(st.integers(3, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rng.integers(-1, 3, (n, 2)) * 0.5
+    y = np.append([0, 1, 1], rng.integers(0, 3, n - 3))
+    among = st.sampled_from([[1.0], [1.0, 2.0, 3.0], [0.0, 0.3, 1.0, 7.5], [40.0, 90]])
+    weight = rng.choice(draw(among), n)
+    assume(np.unique(y[weight > 0]).size >= 2)
+    return X, y, weight
+
+
+def heaped(X, y, weight, seed=0):
+    """The weight of every (features, rank) that each fold scores; None if none can."""
+    problem = Problem.from_arrays(X, y, classes=range(3), sample_weight=weight)
+    try:
+        share = shares(problem, seed)
+    except ValueError:
+        return None
+    found = {}
+    for row, rank, scored in zip(X, y, share * problem.weight[:, None], strict=True):
+        key = (*(row + 0.0), rank)
+        found[key] = found.get(key, 0) + scored
+    return {key: value for key, value in found.items() if value.any()}
+
+
+def assert_same_heaps(a, b, scale=1.0):
+    assert (a is None) is (b is None)
+    if a is not None:
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_allclose(scale * a[key], b[key], rtol=1e-9, atol=1e-9)
+
+
+@given(heaps(), st.integers(0, 9), st.randoms(use_true_random=False))
+def test_folds_know_rows_by_what_they_hold(case, seed, random):
+    """Their order, how a weight is written, and rows without weight are nothing."""
+    X, y, weight = case
+    known = heaped(X, y, weight, seed)
+    order = np.array(random.sample(range(len(y)), len(y)))
+    assert_same_heaps(known, heaped(X[order], y[order], weight[order], seed))
+    parts = np.array([random.choice([1, 2, 3]) for _ in y])
+    repeated = [np.repeat(a, parts, axis=0) for a in (X, y, weight / parts)]
+    assert_same_heaps(known, heaped(*repeated, seed))
+    more = np.append(X, X[:1] + 9, axis=0), np.append(y, 2), np.append(weight, 0.0)
+    assert_same_heaps(known, heaped(*more, seed))
+    assert_same_heaps(known, heaped(np.where(X == 0, -0.0, X), y, weight, seed))
+
+
+@given(heaps())
+def test_every_unit_of_weight_is_scored_once(case):
+    X, y, weight = case
+    if (found := heaped(*case)) is None:
+        return
+    rows = {}
+    for row, rank, w in zip(X, y, weight, strict=True):
+        rows[(*row, rank)] = rows.get((*row, rank), 0) + w
+    units = {}
+    for k in range(3):
+        heaps = {key: w for key, w in rows.items() if key[2] == k and w > 0}
+        unit = max(1.0, min([*heaps.values(), sum(heaps.values()) / N_FOLDS]))
+        units |= {key: max(1, int(w / unit + 1e-9)) for key, w in heaps.items()}
+    of_rank = [sum(m for key, m in units.items() if key[2] == k) for k in range(3)]
+    assert found.keys() == {key for key in units if of_rank[key[2]] >= 2}
+    total = np.zeros((3, N_FOLDS))
+    for key, scored in found.items():
+        assert_allclose(scored.sum(), rows[key])
+        dealt = scored * units[key] / rows[key]  # whole units of it
+        assert_allclose(dealt, np.rint(dealt), atol=1e-9)
+        assert np.ptp(np.rint(dealt)) <= 1
+        total[key[2]] += dealt
+    assert np.all(np.ptp(np.rint(total), axis=1) <= 1)  # a rank in its share
+
+
+def test_weights_that_count_no_rows_split_none():
+    """Of a survey, say, whose rows stand for a thousand people each."""
+    X, y = sample(60, 3)
+    plain = shares(Problem.from_arrays(X, y))
+    heavy = shares(Problem.from_arrays(X, y, sample_weight=np.full(60, 1000.0)))
+    assert_array_equal(heavy, plain)
+    numbers(heavy)
+
+
+def test_rows_of_one_content_are_not_left_out_together():
+    """As a group they would be: with two cells, either fit would know one alone."""
+    X, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([0, 1], 50)
+    fold = numbers(shares(Problem.from_arrays(X, y)))
+    for k in range(N_FOLDS):
+        assert_array_equal(np.unique(X[fold != k]), [0, 1])
+
+
+def test_a_row_of_next_to_no_weight_lies_in_one_fold():
+    X, y = [[0.0], [0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1, 1]
+    weight = [1.0, 1e-13, 3.0, 2.0, 1e-13]
+    share = shares(Problem.from_arrays(X, y, sample_weight=weight))
+    assert_allclose(share.sum(axis=1), 1)
+
+
+@given(heaps(), st.integers(0, 9))
+def test_the_form_of_rows_does_not_change_their_folds(case, seed):
+    X, y, weight = case
+    problem = Problem.from_arrays(X, y, sample_weight=weight)
+    csr = Problem.from_arrays(sparse.csr_matrix(X), y, sample_weight=weight)
+    assert_array_equal(content_hash(csr.X), content_hash(X))
+    try:
+        known = shares(problem, seed)
+    except ValueError:
+        return
+    assert_array_equal(shares(csr, seed), known)
+
+
+def test_what_rows_hold_and_the_seed_make_the_hash():
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [np.nan, 1.0], [-np.nan, 1.0]])
+    found = content_hash(X)
+    assert np.unique(found).size == 4
+    assert found[3] == found[4]
+    assert_array_equal(content_hash(-X[2:3]), found[2:3])  # zeros have no sign
+    assert np.all(content_hash(X, seed=1) != found)
+    rows = np.random.default_rng(0).integers(0, 2, (4000, 24)) / 1.0
+    distinct = np.unique(rows, axis=0)
+    assert np.unique(content_hash(distinct)).size == len(distinct)
+    bits = np.unpackbits(content_hash(distinct).view(np.uint8))
+    assert abs(bits.mean() - 0.5) < 4 * 0.5 / np.sqrt(bits.size)
+
+
+def test_rows_of_a_precomputed_kernel_are_known_by_number():
+    X, y = sample(40, 3)
+    a, b = (Problem.from_arrays(K, y) for K in (X @ X.T, np.eye(40)))
+    kernel = kernels.Precomputed()
+    assert_array_equal(shares(a, kernel=kernel), shares(b, kernel=kernel))
+    assert not np.array_equal(shares(a), shares(b))
 
 
 @pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
@@ -522,25 +665,40 @@ def test_a_part_and_the_rows_left_out_are_the_whole(form):
     kernel = kernels.Precomputed() if form == "precomputed" else kernels.Linear()
     data = {"dense": X, "csr": sparse.csr_matrix(X), "precomputed": X @ X.T}[form]
     problem = Problem.from_arrays(data, y, sample_weight=weight)
-    fold = fold_numbers(problem, np.random.default_rng(0))
+    share = shares(problem, kernel=kernel)
+    fold = numbers(share)
     seen = []
-    for k, (part, train, rows, features) in enumerate(
-        out_of_fold(problem, kernel, fold)
-    ):
+    for k, part in enumerate(out_of_fold(problem, kernel, share)):
+        train, rows = part.train, part.test
         assert_array_equal(train, np.flatnonzero(fold != k))
         assert_array_equal(rows, np.flatnonzero(fold == k))
-        assert not set(train) & set(rows)
+        assert_array_equal(part.weight, weight[rows])
         for name in ("rank", "weight", "sample_weight"):
-            assert_array_equal(getattr(part, name), getattr(problem, name)[train])
+            expected = getattr(problem, name)[train]
+            assert_array_equal(getattr(part.problem, name), expected)
+        parts = [part.problem.X, part.X_test]
         if form == "csr":
-            parts = [M.dense(0, len(M)) for M in (part.X, features)]
-        else:
-            parts = [part.X, features]
+            parts = [M.dense(0, len(M)) for M in parts]
         whole = X if form != "precomputed" else (X @ X.T)[:, train]
         assert_array_equal(parts[0], whole[train])
         assert_array_equal(parts[1], whole[rows])
         seen.extend(rows)
     assert_array_equal(np.sort(seen), np.flatnonzero(fold >= 0))
+
+
+def test_a_row_in_two_folds_is_trained_on_and_scored_by_its_shares():
+    X, y = sample(20, 2)
+    problem = Problem.from_arrays(X, y, sample_weight=np.where(np.arange(20) < 5, 2, 1))
+    share = shares(problem)
+    scored, trained = np.zeros(20), np.zeros(20)
+    for part in out_of_fold(problem, None, share):
+        assert np.all(part.weight > 0)
+        assert np.all(part.problem.weight > 0)
+        scored[part.test] += part.weight
+        trained[part.train] += part.problem.weight
+    assert_allclose(scored, problem.weight)
+    assert_allclose(trained, (N_FOLDS - 1) * problem.weight)
+    assert set(np.unique(share[:5])) == {0, 0.5}
 
 
 # Models
@@ -633,8 +791,7 @@ def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     X, y = sample(120, 4, noise=1.0)
     tight = TIGHT.get(name, {})
     model = fitted(name, rng=3, **tight)
-    problem = Problem.from_arrays(X, y + 10)
-    fold = fold_numbers(problem, np.random.default_rng(3))
+    fold = numbers(shares(Problem.from_arrays(X, y + 10), 3))
     score = np.zeros((120, 4) if name not in SVOR else 120)
     for k in range(N_FOLDS):
         train, test = fold != k, fold == k
@@ -654,10 +811,11 @@ def test_the_links_scores_are_of_fits_on_the_other_folds(name):
 def test_rows_are_absent_from_the_fit_that_scores_them(name, monkeypatch):
     parts = []
 
-    def spy(problem, kernel, fold):
-        for part, train, rows, features in out_of_fold(problem, kernel, fold):
-            parts.append((part.X.copy(), part.rank, features.copy()))
-            yield part, train, rows, features
+    def spy(*arguments):
+        for part in out_of_fold(*arguments):
+            problem = part.problem
+            parts.append((problem.X.copy(), problem.rank, part.X_test.copy()))
+            yield part
 
     monkeypatch.setattr(calibration, "out_of_fold", spy)
     X, y = sample(60, 3)
@@ -713,9 +871,16 @@ def test_probabilities_are_calibrated(name):
     assert np.all(np.abs(P.mean(axis=0) - actual) <= 3 * error)
 
 
+def by_number(problem, rng, kernel):
+    return fold_shares(problem, rng, kernels.Precomputed())
+
+
 @every_tight_fit
 @pytest.mark.parametrize("form", ["precomputed", "csr"])
-def test_the_form_of_the_data_does_not_matter(name, form):
+def test_the_form_of_the_data_does_not_matter(name, form, monkeypatch):
+    if form == "precomputed":  # whose rows are known by number: let those of X be, too
+        monkeypatch.setattr(entry, "fold_shares", by_number)
+        fitted.cache_clear()
     X, y = sample(120, 4, noise=1.0)
     new, kernel = new_rows(30), kernels.RBF(0.3)
     if form == "csr":
@@ -726,6 +891,21 @@ def test_the_form_of_the_data_does_not_matter(name, form):
     other = FITS[name](data, y + 10, **options)
     P = fitted(name, **TIGHT[name]).predict_proba(new)
     assert_allclose(other.predict_proba(new_data), P, atol=1e-6)
+    fitted.cache_clear()
+
+
+@every_tight_fit
+def test_rows_in_another_order_and_written_twice_do_not_matter(name):
+    X, y = sample(60, 4, noise=1.0)
+    rng = np.random.default_rng(1)
+    weight, order = rng.integers(0, 4, 60), rng.permutation(60)
+    options = {"gamma": 0.3, "probability": True, "rng": 5, **TIGHT[name]}
+    many = np.repeat(np.arange(60), weight)
+    P = FITS[name](X[many], y[many], **options).predict_proba(X)
+    weighted = FITS[name](X, y, sample_weight=weight, **options)
+    assert_allclose(weighted.predict_proba(X), P, atol=1e-6)
+    shuffled = FITS[name](X[order], y[order], sample_weight=weight[order], **options)
+    assert_allclose(shuffled.predict_proba(X), P, atol=1e-6)
 
 
 @every_tight_fit

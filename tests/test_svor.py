@@ -47,7 +47,7 @@ from ordinal import (
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._kernel_matrix.tiles import diagonal_of
-from ordinal._model.folds import fold_numbers
+from ordinal._model.folds import fold_shares
 
 FITS = dict(
     zip(
@@ -1041,17 +1041,16 @@ def test_a_pair_along_which_the_objective_curves_down_is_enough(method):
 def test_the_link_is_fitted_to_the_scores_of_other_folds():
     """Five cold fits, and the likelihood of Platt by a general-purpose minimiser."""
     X, y = sample(90, 3, noise=1.0)
-    weight = np.random.default_rng(2).uniform(0.5, 2.0, 90)
+    weight = np.random.default_rng(2).uniform(0.5, 3.0, 90)
     options = {"kernel": kernels.RBF(0.3), "tol": 1e-9}
     model = fit_svorim(X, y, probability=True, rng=7, sample_weight=weight, **options)
     problem = Problem.from_arrays(X, y, sample_weight=weight)
-    fold = fold_numbers(problem, np.random.default_rng(7))
-    score = np.empty(90)
-    for k in range(5):
-        train = fold != k
-        part = fit_svorim(X[train], y[train], sample_weight=weight[train], **options)
+    share = fold_shares(problem, np.random.default_rng(7))
+    score = np.zeros((90, 5))
+    for k, out in enumerate(share.T):
+        part = fit_svorim(X, y, sample_weight=weight * (1 - out), **options)
         shift = (model.thresholds - part.thresholds).mean()
-        score[~train] = part.decision_function(X[~train]) + shift
+        score[:, k] = part.decision_function(X) + shift
 
     def loss(p):
         total = 0.0
@@ -1059,7 +1058,8 @@ def test_the_link_is_fitted_to_the_scores_of_other_folds():
             n_in, n_out = weight[y <= j].sum(), weight[y > j].sum()
             target = np.where(y <= j, (n_in + 1) / (n_in + 2), 1 / (n_out + 2))
             z = p[1 + j] - p[0] * score
-            total += weight @ (np.logaddexp(0, z) - target * z)
+            lost = np.logaddexp(0, z) - target[:, None] * z
+            total += (weight[:, None] * share * lost).sum()
         return total
 
     best = optimize.minimize(loss, [1.0, -1.0, 1.0], method="BFGS", tol=1e-8)

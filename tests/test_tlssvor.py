@@ -25,7 +25,7 @@ from ordinal import (
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import Evaluator
-from ordinal._model.folds import fold_numbers
+from ordinal._model.folds import fold_shares
 from ordinal._smooth.newton import Descent
 from ordinal._smooth.objective import TruncatedObjective
 from ordinal._solvers import _truncated_loss
@@ -621,7 +621,8 @@ def test_the_link_is_fitted_to_the_scores_of_other_folds():
     options = {"kernel": kernels.RBF(0.3), "tol": 1e-9}
     rows = np.arange(0, 90, 2)
     model = fit_tlssvor(X, y, probability=True, rng=7, basis=rows, **options)
-    fold = fold_numbers(Problem.from_arrays(X, y), np.random.default_rng(7))
+    share = fold_shares(Problem.from_arrays(X, y), np.random.default_rng(7))
+    fold = share.argmax(axis=1)
     score = np.empty(90)
     for k in range(5):
         train = np.flatnonzero(fold != k)

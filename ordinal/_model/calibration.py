@@ -16,7 +16,7 @@ from .monitor import Monitor
 def calibrate(
     models: Sequence[Any],
     problem: Problem,
-    fold: np.ndarray | None,
+    share: np.ndarray | None,
     fit: Callable[[Problem, np.ndarray], Sequence[Any]],
     monitor: Monitor,
 ) -> list[Any]:
@@ -28,34 +28,33 @@ def calibrate(
         Its `link_input(X, like)` gives, of rows, what its link takes, in the unit of
         the model `like`; `link_type` fits the link.
     problem : that they were fitted to
-    fold : (n,) int array, or None
-        From `fold_numbers`.
+    share : (n, N_FOLDS) array, or None
+        From `fold_shares`.
     fit : callable
         Makes the models of a part of the problem that holds the rows it is told.
     monitor : that of the fit
     """
-    if fold is None:
+    if share is None:
         return list(models)
-    values: list[Any] = [None] * len(models)
-
-    def put(i: int, rows: np.ndarray, found: np.ndarray) -> None:
-        if values[i] is None:
-            values[i] = np.zeros((problem.n_samples, *found.shape[1:]))
-        values[i][rows] = found
-
-    single = np.flatnonzero((fold < 0) & (problem.weight > 0))
-    for i, model in enumerate(models if single.size else ()):
-        put(i, single, model.link_input(take(problem.X, single), model))
+    single = np.flatnonzero(~share.any(axis=1) & (problem.weight > 0))
+    X = take(problem.X, single)
+    values = [[model.link_input(X, model)] if single.size else [] for model in models]
+    rows, weight = [single], [problem.weight[single]]
     convergence = [model.convergence for model in models]
-    for part, train, rows, X in out_of_fold(problem, models[0].kernel, fold):
-        for i, of_fold in enumerate(fit(part, train)):
-            put(i, rows, of_fold.link_input(X, models[i]))
+    kernel = getattr(models[0], "kernel", None)
+    for part in out_of_fold(problem, kernel, share):
+        for i, of_fold in enumerate(fit(part.problem, part.train)):
+            values[i].append(of_fold.link_input(part.X_test, models[i]))
             convergence[i] = worse(convergence[i], of_fold.convergence)
-    rank, weight, r = problem.rank, problem.weight, problem.n_classes
+        rows.append(part.test)
+        weight.append(part.weight)
+    told = problem.rank[np.concatenate(rows)], np.concatenate(weight)
     return [
         replace(
             model,
-            link=model.link_type.fit(values[i], rank, weight, r),
+            link=model.link_type.fit(
+                np.concatenate(values[i]), *told, problem.n_classes
+            ),
             convergence=replace(convergence[i], seconds=monitor.seconds),
         )
         for i, model in enumerate(models)

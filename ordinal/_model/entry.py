@@ -24,7 +24,7 @@ from .._input.types import (
 from .._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
 from .._numerics.threads import resolve_n_threads
 from ..kernels import Precomputed
-from .folds import fold_numbers
+from .folds import fold_shares
 from .monitor import Monitor, State
 
 Callback = Callable[[State], object]
@@ -78,9 +78,11 @@ class KernelEntry(Entry):
     probability: bool
 
     def folds(self) -> np.ndarray | None:
-        """The fold that scores each row, (n,), None without `probability`. Draws from
-        `rng`, so a method that draws too calls it at one place of its own."""
-        return fold_numbers(self.problem, self.rng) if self.probability else None
+        """What `fold_shares` gives, None without `probability`. Draws from `rng`, so a
+        method that draws too calls it at one place of its own."""
+        if not self.probability:
+            return None
+        return fold_shares(self.problem, self.rng, self.kernel)
 
 
 def enter(

@@ -4,7 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -12,52 +12,108 @@ import numpy as np
 from .._input.checks import shown
 from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
-from .._numerics.rows import take
+from .._numerics.rows import content_hash, take
 from ..kernels import Precomputed
 
 N_FOLDS = 5
+_ROUNDING = 1e-9  # of a sum of weights, in units
 
 
-def fold_numbers(problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """The fold that scores each row, (n,), or -1 for rows that are only trained on.
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A problem without one fold, and the rows of that fold.
 
-    Folds hold every rank in its share. The only row of a rank is never left out, lest
+    Attributes
+    ----------
+    problem : Problem
+        What is left to train on.
+    train : numbers of its rows in the whole problem
+    test : numbers of the rows that are scored
+    weight : (len(test),) array
+        How much of their weight is scored here.
+    X_test : their features
+    """
+
+    problem: Problem
+    train: np.ndarray
+    test: np.ndarray
+    weight: np.ndarray
+    X_test: Matrix
+
+
+def fold_shares(
+    problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
+) -> np.ndarray:
+    """The share of every row's weight that each fold scores, (n, N_FOLDS); 0 in all for
+    rows that are only trained on.
+
+    Weights count observations, as everywhere: a row of weight 2 is two, which may be in
+    two folds, as the row written twice would be. The folds follow from `rng` and from
+    what rows hold, and not from their places: rows of one rank are dealt out in the
+    order of a hash of their features (of a precomputed kernel, of their number). Rows
+    alike are one heap of weight, which is dealt in as many equal units as it holds
+    whole ones. A unit weighs 1 or, if that is more, as much as the lightest heap of its
+    rank, so that weights all ten times as large leave the folds as they are; but at
+    most a fifth of the rank, so that few heaps fill all folds.
+
+    Folds hold every rank in its share. The only unit of a rank is never left out, lest
     the rank have none: the model of all rows must score it. Rows without weight have
     nothing to tell.
     """
-    fold = np.full(problem.n_samples, -1)
-    dealt = 0
+    by_number = isinstance(kernel, Precomputed)
+    X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
+    content = content_hash(X, int(rng.integers(2**63)))
+    share, dealt = np.zeros((problem.n_samples, N_FOLDS)), 0
     for k in np.flatnonzero(problem.present):
-        rows = np.flatnonzero((problem.rank == k) & (problem.weight > 0))
-        if rows.size < 2:
+        rows = np.flatnonzero((problem.rank == k) & (problem.sample_weight > 0))
+        rows = rows[np.argsort(content[rows], kind="stable")]
+        heap = np.unique(content[rows], return_inverse=True)[1]
+        weight = np.bincount(heap, problem.sample_weight[rows])
+        unit = max(1.0, min(weight.min(), weight.sum() / N_FOLDS))
+        units = np.maximum(1, np.floor(weight / unit + _ROUNDING))
+        if units.sum() < 2:
             continue
-        fold[rng.permutation(rows)] = (dealt + np.arange(rows.size)) % N_FOLDS
-        dealt += rows.size
-    if (fold < 0).all():
+        # the units of the rank on a line, and on it the piece of every row
+        ends = np.cumsum(problem.sample_weight[rows] * (units / weight)[heap])
+        whole = np.rint(ends)
+        ends = np.where(np.abs(ends - whole) < _ROUNDING * whole, whole, ends)
+        pieces = np.diff(_scored(dealt + np.append(0.0, ends)), axis=0)
+        lost = ~pieces.any(axis=1)  # in rounding: as light rows beside heavy ones are
+        pieces[lost, (dealt + ends[lost]).astype(int) % N_FOLDS] = 1.0
+        share[rows] = pieces / pieces.sum(axis=1, keepdims=True)
+        dealt += int(units.sum())
+    if not share.any():
         raise ValueError("probability=True needs a class with 2 rows or more")
-    return fold
+    return share
+
+
+def _scored(units: np.ndarray) -> np.ndarray:
+    """How many of the first units each fold has, (len(units), N_FOLDS), where they are
+    dealt out in turn."""
+    rounds, rest = np.divmod(units[:, None], N_FOLDS)
+    return np.asarray(rounds + np.clip(rest - np.arange(N_FOLDS), 0, 1))
 
 
 def out_of_fold(
-    problem: Problem, kernel: Kernel, fold: np.ndarray
-) -> Iterator[tuple[Problem, np.ndarray, np.ndarray, Matrix]]:
-    """(problem of the other folds, its rows, rows of this one, their features) for
-    every fold."""
-    for k in range(N_FOLDS):
-        train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+    problem: Problem, kernel: Kernel | None, share: np.ndarray
+) -> Iterator[Part]:
+    """The parts of a problem, one for every fold that scores something."""
+    for scored in share.T:
+        train, test = np.flatnonzero(scored < 1), np.flatnonzero(scored > 0)
         if test.size == 0:
             continue
         X, X_test = (take(problem.X, rows) for rows in (train, test))
         if isinstance(kernel, Precomputed):
             X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
+        left = 1 - scored[train]
         part = replace(
             problem,
             X=X,
             rank=problem.rank[train],
-            weight=problem.weight[train],
-            sample_weight=problem.sample_weight[train],
+            weight=problem.weight[train] * left,
+            sample_weight=problem.sample_weight[train] * left,
         )
-        yield part, train, test, X_test
+        yield Part(part, train, test, (problem.weight * scored)[test], X_test)
 
 
 def by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:

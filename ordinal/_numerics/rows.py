@@ -133,3 +133,33 @@ def z_scores(A: ArrayLike | CSR) -> np.ndarray:
     sd = np.sqrt(mean(D * D))
     varies = sd > 4 * np.finfo(np.float64).eps * np.abs(centre)
     return D / np.where(varies, sd * np.sqrt(D.shape[1]), np.inf)
+
+
+def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
+    """A number of what each row holds, (n,) uint64: rows alike have it in common, dense
+    or CSR, and others but by a chance of 2^-64. Sums of integers know no rounding.
+    """
+    d = X.shape[1]
+    start = _mixed(np.array([seed + 1], dtype=np.uint64))
+    of_column = _mixed(start + np.arange(d, dtype=np.uint64))
+    if isinstance(X, CSR):
+        ends = np.append(np.uint64(0), np.cumsum(_hashed(X.data, of_column[X.indices])))
+        return _mixed(start + ends[X.indptr[1:]] - ends[X.indptr[:-1]])
+    out = np.empty(len(X), dtype=np.uint64)
+    for rows in turns(len(X), 100 * d):
+        out[rows] = _hashed(X[rows], of_column).sum(axis=1)
+    return _mixed(start + out)
+
+
+def _hashed(x: np.ndarray, of_column: np.ndarray) -> np.ndarray:
+    """Of every entry; 0 of a zero, of which CSR holds none."""
+    bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # one NaN for all
+    return np.where(x == 0, np.uint64(0), _mixed(bits ^ of_column))
+
+
+def _mixed(z: np.ndarray) -> np.ndarray:
+    """Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
+    2014: the mixing function of SplitMix64, a permutation of 64 bits."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
