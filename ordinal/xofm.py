@@ -65,6 +65,7 @@ from ._model.fields import (
     FINITE,
     INCREASING,
     LABELS,
+    NONNEGATIVE,
     POSITIVE,
     RISING,
     Array,
@@ -77,7 +78,13 @@ from ._model.registry import register
 from ._model.rules import cost_of_rule, decide
 from ._model.support import finite_scores
 from ._numerics.threads import resolve_n_threads
-from ._pieces.explanations import Explained, Interaction, Named, ScoreFunction
+from ._pieces.explanations import (
+    Explained,
+    Interaction,
+    Marginals,
+    Named,
+    ScoreFunction,
+)
 from ._pieces.held_out import HeldOutMonitor
 from ._pieces.layout import Layout, make_knots
 from ._pieces.objective import (
@@ -114,6 +121,7 @@ _OPTION_CHECKS: dict[str, Callable[[str, Any], float]] = {
 
 _Knots: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
 _Categories: TypeAlias = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
+_Shares: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, NONNEGATIVE]
 _SIGNS = Rule("be -1, 0 or 1", lambda a: np.abs(a) <= 1)
 
 
@@ -144,8 +152,14 @@ class XofmModel(Model):
         Their weights, summed up within each rank.
     start : (r + 1,) array
         The first of `scores` of each rank.
-    centre : (d,) array
-        Weighted mean of each main effect over the training rows.
+    node_mass, node_between : (N,) arrays
+        How the training rows lie along the features, whose nodes are the breakpoints,
+        or the categories, and one for missing values: the share of the weight at each
+        node, where a row between two nodes is shared by them, and the mean of s (1 - s)
+        for rows that lie a share s of the way from the node to the next.
+    histogram : tuple of (d,) arrays
+        Shares of the rows in bins of equal width over the range of each feature of
+        numbers; empty for one of categories.
     classes : (r,) array
         Labels in rank order.
     convergence : Convergence
@@ -163,7 +177,9 @@ class XofmModel(Model):
     scores: Annotated[np.ndarray, Array("f8", "m"), FINITE]
     mass: Annotated[np.ndarray, Array("f8", "m"), FINITE, POSITIVE]
     start: Annotated[np.ndarray, Array("i8", "r+1"), RISING]
-    centre: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    node_mass: Annotated[np.ndarray, Array("f8", "N"), FINITE, NONNEGATIVE]
+    node_between: Annotated[np.ndarray, Array("f8", "N"), FINITE, NONNEGATIVE]
+    histogram: Annotated[tuple[_Shares, ...], Length("d")]
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     convergence: Convergence
 
@@ -186,7 +202,8 @@ class XofmModel(Model):
             for points, labels in zip(self.breakpoints, self.categories, strict=True)
         ]
         W, k = packed(self.u, self.V), self.V.shape[1]
-        return Explained(self._layout, self._names, tuple(at), W, k, self.centre)
+        marginals = Marginals(self.node_mass, self.node_between, self.histogram)
+        return Explained(self._layout, self._names, tuple(at), W, k, marginals)
 
     def _rows(self, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
         Z = read_for(self, X, missing=True, categories=self.categories)
@@ -333,6 +350,10 @@ class XofmModel(Model):
     def score_functions(self) -> tuple[ScoreFunction, ...]:
         """The main effect of every feature, in the order of the columns.
 
+        It holds all of U that depends on this feature alone, that of its pairs with
+        others as well: g of (E) in `ordinal/_pieces/explanations.py`. Its mean over
+        the training rows is 0.
+
         Returns
         -------
         tuple of (d,) ScoreFunction
@@ -340,17 +361,27 @@ class XofmModel(Model):
         return self._explained.score_functions()
 
     def importance(self) -> Named:
-        """The range of every score function, missing values aside.
+        """How far every part of U moves it: standard deviations of the main effects and
+        of the pair effects beside them.
+
+        Over the training rows, by weight; of a pair over the product of the marginals
+        of its two features. Were the features independent, the squares would sum to
+        the variance of U.
 
         Returns
         -------
         Named
-            `names` of the features and `values` (d,), in the unit of U.
+            `values` (d + d (d - 1) / 2,) in the unit of U; `names` of the features, and
+            then "a:b" for each pair, in the order of `contributions`.
         """
         return self._explained.importance()
 
     def interaction(self, a: str | int, b: str | int) -> Interaction:
-        """How two features act together.
+        """How two features act together, beside their score functions.
+
+        The effect at every two values of theirs: at breakpoints, between which it is
+        bilinear, categories, and where values are missing. Its mean over the training
+        rows' values of either feature is 0 at every value of the other.
 
         Parameters
         ----------
@@ -404,8 +435,9 @@ class XofmModel(Model):
         -------
         Named
             `values` (n, 1 + d + d (d - 1) / 2), rows that add up to U: a base that all
-            rows have, the score functions, and the pairs of features. `names` are
-            "base", those of the features, and "a:b" for a pair.
+            rows have, which is the mean of U were the features independent, the score
+            functions, and the interactions. `names` are "base", those of the features,
+            and "a:b" for a pair.
         """
         return self._explained.contributions(*self._rows(X))
 
@@ -432,12 +464,25 @@ class XofmModel(Model):
             np.abs(layout.table(packed(self.u, self.V))[:-1]), layout.node[:-1]
         ).sum(axis=0)
         with np.errstate(over="ignore"):  # seen by the check
-            largest = most[0] + np.abs(self.centre).sum() + np.square(most[1:]).sum()
-            if not np.isfinite(4 * largest):  # above all that a row can score
-                raise ValueError("u, V and centre make scores beyond double")
+            largest = most[0] + np.square(most[1:]).sum()
+            if not np.isfinite(16 * largest):  # above all parts that a score can have
+                raise ValueError("u and V make scores beyond double")
+        self._check_marginals(layout)
         # each row weighs at most 1, which keeps all sums finite
         if (self.mass > 1 + np.arange(m) - np.repeat(start[:-1], np.diff(start))).any():
             raise ValueError("mass must be at most the number of rows")
+
+    def _check_marginals(self, layout: Layout) -> None:
+        if self.node_mass.size != layout.node[-1]:
+            raise ValueError("node_mass must have an entry a node")
+        total = np.add.reduceat(self.node_mass, layout.node[:-1])
+        if np.abs(total - 1).max() > 1e-6:
+            raise ValueError("node_mass must sum to 1 for each feature")
+        if (self.node_between > self.node_mass).any():
+            raise ValueError("node_between must be at most node_mass")
+        for shares, labels in zip(self.histogram, self.categories, strict=True):
+            if (shares.size > 0) is not (labels is None) or shares.sum() > 1 + 1e-6:
+                raise ValueError("histogram must hold shares of features of numbers")
 
 
 def fit_xofm(
@@ -568,7 +613,7 @@ def fit_xofm(
     >>> model.score_functions()[0].at.round(1)
     array([ 4.7,  9.7, 14.7, 19.7, 24.7])
     >>> model.interaction("x1", "x2").values.shape
-    (4, 4)
+    (5, 5)
     """
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
     tau = check_factor("tau", tau)
@@ -633,7 +678,7 @@ def _model(
     order = np.lexsort((U, rows.rank))
     start = np.searchsorted(rows.rank, np.arange(problem.n_classes + 1))
     mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
-    centre = layout.means(table, rows.mass(layout))[:, 0]
+    marginals = Marginals.of(layout, rows, np.asarray(problem.X), problem.weight)
     return XofmModel(
         u=frozen(found.W[:, 0].copy()),
         V=frozen(found.W[:, 1 : 1 + n_factors].copy()),
@@ -646,7 +691,9 @@ def _model(
         scores=frozen(U[order]),
         mass=frozen(np.concatenate(mass)),
         start=frozen(start.astype(np.int64)),
-        centre=frozen(centre.copy()),
+        node_mass=marginals.mass,
+        node_between=marginals.between,
+        histogram=marginals.histogram,
         classes=problem.classes,
         convergence=entry.monitor.record(
             found.status, found.n_iter, found.violation, found.value

@@ -232,15 +232,26 @@ def test_score_functions_are_those_of_the_model_the_most_important_first():
     axes = plot.score_functions(model)
     assert len(axes) == 18
     importance = dict(zip(*model.importance(), strict=True))
+    assert len(importance) == 18 + 18 * 17 // 2
     shown = [ax.get_xlabel() for ax in axes]
     assert shown == sorted(shown, key=lambda name: -importance[name])
     functions = {f.name: f for f in model.score_functions()}
     for ax in axes:
         f = functions[ax.get_xlabel()]
+        bars = {bars.get_label(): bars for bars in ax.containers}
+        rows = np.array([bar.get_height() for bar in bars["rows"]])
+        assert_allclose(rows / rows.max(), f.share / f.share.max())
         if f.name == "x3":
-            heights = [bar.get_height() for bar in ax.patches]
+            heights = [bar.get_height() for bar in bars["score"]]
             assert_allclose(heights, f.score)
             continue
+        left = [bar.get_x() for bar in bars["rows"]]
+        width = (f.at[-1] - f.at[0]) / f.share.size
+        assert_allclose(left, f.at[0] + width * np.arange(f.share.size))
+        low = ax.transAxes.inverted().transform(
+            ax.transData.transform([(0, min(f.score.min(), f.missing))])
+        )[0, 1]
+        assert low > rows.max()  # no curve runs over the rows
         curve = ax.lines[1]
         assert_allclose(curve.get_xdata(), f.at)
         assert_allclose(curve.get_ydata(), f.score)
@@ -277,15 +288,33 @@ def test_interaction_is_a_map_with_white_at_zero(b):
     ax = plot.interaction(model, "x1", b)
     (mesh,) = ax.collections
     found = model.interaction("x1", b)
-    assert_allclose(mesh.get_array(), found.values.T)
+    cells = mesh.get_array()
+    if b == "x3":
+        names = [text.get_text() for text in ax.get_yticklabels()]
+        assert names == ["0.0", "1.0", "2.0", "3.0"]
+        edges = mesh.get_coordinates()[0, :, 0]
+        middles = (edges[1:] + edges[:-1]) / 2
+        for row, values in zip(cells, found.values.T, strict=True):
+            assert_allclose(row, np.interp(middles, found.at[0], values), atol=1e-12)
     low, high = mesh.get_clim()
     assert low == -high
-    assert high == np.abs(found.values).max()
+    assert high == np.abs(cells).max()
+    assert high <= np.abs(found.values).max()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x1", b)
-    if b == "x3":
-        assert [t.get_text() for t in ax.get_yticklabels()] == list("0123") or len(
-            ax.get_yticks()
-        ) == 4
+    assert not ax.texts
+
+
+def test_where_a_value_is_missing_the_interaction_has_a_strip():
+    _, model = fitted(d=5)
+    values = model.interaction("x4", "x3").missing[0]
+    for a, b in (("x4", "x3"), ("x3", "x4")):
+        ax = plot.interaction(model, a, b)
+        (mesh,) = ax.collections
+        cells = np.ma.filled(mesh.get_array(), np.nan)
+        cells = cells.T if a == "x4" else cells
+        assert_allclose(cells[-1], values, atol=1e-12)
+        assert np.isnan(cells[-2]).all()
+        assert [text.get_text() for text in ax.texts] == ["missing"]
 
 
 def test_contributions_add_up_to_the_score():

@@ -1,8 +1,10 @@
 """XOFM: the score and its gradient, optimality, predictions, explanations, reports."""
 
 import dataclasses
+import itertools
 import pickle
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -388,7 +390,8 @@ def test_penalties_flatten_curves_and_fade_interactions():
     X, y = product()
     curves, heat = [], []
     for penalty in (1e-4, 1e-2, 1.0):
-        curves.append(fit_xofm(X, y, lambda_main=penalty).importance().values.sum())
+        main = fit_xofm(X, y, lambda_main=penalty, n_factors=0)
+        curves.append(main.importance().values.sum())
         faded = fit_xofm(X, y, lambda_pair=penalty).interactions()
         heat.append(sum(pair.strength for pair in faded))
     assert curves[0] > curves[1] > curves[2] > 0
@@ -553,7 +556,7 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     listed = fit_xofm(rows, y, monotone=[0, 0, 1], categorical=[1])
     assert_array_equal(listed.decision_function(rows), U)
     assert listed.feature_names is None
-    assert listed.importance().names == ("x1", "x2", "x3")
+    assert listed.importance().names[:4] == ("x1", "x2", "x3", "x1:x2")
     named = pl.DataFrame({"age": age, "colour": colour, "size": size})
     polars = fit_xofm(named, y, monotone={"size": 1}, categorical=["colour"])
     assert_array_equal(polars.decision_function(named), U)
@@ -636,54 +639,176 @@ def test_contributions_add_up_to_the_score(case):
     assert len(names) == values.shape[1]
     assert names[0] == "base"
     assert names[1 : 1 + d] == tuple(f"x{j + 1}" for j in range(model.n_features))
-    scale = 1e-13 * (1 + np.abs(values).sum(axis=1))
-    assert np.all(np.abs(values.sum(axis=1) - U) <= scale)
-    phi, _ = encode(model, case.X)
+    E = curves_of(model, case.X)
+    size = np.abs(E[:, :, 0]).sum(axis=1) + np.square(np.abs(E).sum(axis=(1, 2)))
+    assert np.all(np.abs(values.sum(axis=1) - U) <= 1e-13 * (1 + size))
+    main, pairs, base = purified(model, case, case.X)
+    scale = 1e-12 * (1 + size.max())
+    assert_allclose(values[:, 0], base, rtol=0, atol=scale)
+    assert_allclose(values[:, 1 : 1 + d], main, rtol=0, atol=scale)
     for j, curve in enumerate(model.score_functions()):
-        pieces = slice(model.first[j], model.first[j + 1])
-        main = phi[:, pieces] @ model.u[pieces]
-        assert_allclose(values[:, 1 + j], main - model.centre[j], atol=1e-12)
         if not case.is_category[j]:
             there = ~np.isnan(case.X[:, j])
             on_curve = np.interp(case.X[there, j], curve.at, curve.score)
-            assert_allclose(values[there, 1 + j], on_curve, atol=1e-12)
-            assert_allclose(values[~there, 1 + j], curve.missing, atol=1e-12)
-    column = 1 + d
-    for a in range(d):
-        for b in range(a + 1, d):
-            assert names[column] == f"x{a + 1}:x{b + 1}"
-            parts = [
-                phi[:, model.first[f] : model.first[f + 1]]
-                @ model.V[model.first[f] : model.first[f + 1]]
-                for f in (a, b)
-            ]
-            together = (parts[0] * parts[1]).sum(axis=1)
-            assert_allclose(values[:, column], together, atol=1e-12)
-            column += 1
+            assert_allclose(values[there, 1 + j], on_curve, atol=scale)
+            assert_allclose(values[~there, 1 + j], curve.missing, atol=scale)
+    for column, (a, b) in enumerate(combinations(range(d), 2), 1 + d):
+        assert names[column] == f"x{a + 1}:x{b + 1}"
+        together = np.diagonal(pairs[a, b])
+        assert_allclose(values[:, column], together, rtol=0, atol=scale)
 
 
-def test_interactions_are_products_of_factors():
+def curves_of(model, X):
+    """What each feature of each row has of u and V, (n, d, 1 + k), by the encoding."""
+    phi, feature = encode(model, X)
+    pieces = np.column_stack([model.u, model.V])
+    d = X.shape[1]
+    return np.stack(
+        [phi[:, feature == j] @ pieces[feature == j] for j in range(d)], axis=1
+    )
+
+
+def purified(model, case, X):
+    """Main effects (n, d), pair effects of every two values (n, n) by pair, and the
+    base, by sums over the training rows: of a product of factors the mean over each of
+    its features is taken away, and given to the other's main effect."""
+    rows, weight = trained(case)[0], case.weight[case.weight > 0]
+    weight = weight / weight.sum()
+    E, T = curves_of(model, X), curves_of(model, rows)
+    d = X.shape[1]
+    means = weight @ T[:, :, 0]
+    main, base, pairs = E[:, :, 0] - means, means.sum(), {}
+    for a, b in combinations(range(d), 2):
+        at, over_a = E[:, a, 1:] @ E[:, b, 1:].T, T[:, a, 1:] @ E[:, b, 1:].T
+        over_b, over_both = E[:, a, 1:] @ T[:, b, 1:].T, T[:, a, 1:] @ T[:, b, 1:].T
+        of_b, of_a, mean = weight @ over_a, over_b @ weight, weight @ over_both @ weight
+        pairs[a, b] = at - of_a[:, None] - of_b + mean
+        main[:, a] += of_a - mean
+        main[:, b] += of_b - mean
+        base += mean
+    return main, pairs, base
+
+
+@given(xofm_cases())
+def test_every_effect_has_mean_0_along_each_of_its_features(case):
+    """Over the training rows, and over the product of two features' marginals."""
+    model = fit(case, max_iter=20)
+    rows, weight = trained(case)[0], case.weight[case.weight > 0]
+    weight, (n, d) = weight / weight.sum(), rows.shape
+    values = model.contributions(rows).values
+    scale = 1e-12 * (1 + np.square(np.abs(curves_of(model, rows)).sum()))
+    assert_allclose(weight @ values[:, 1 : 1 + d], 0, atol=scale)
+    expected = list(np.sqrt(weight @ values[:, 1 : 1 + d] ** 2))
+    for column, (a, b) in enumerate(combinations(range(d), 2), 1 + d):
+        every = np.repeat(
+            rows[:1], n * n, axis=0
+        )  # every value of a with every one of b
+        every[:, a], every[:, b] = np.repeat(rows[:, a], n), np.tile(rows[:, b], n)
+        grid = model.contributions(every).values[:, column].reshape(n, n)
+        assert_allclose(weight @ grid, 0, atol=scale)
+        assert_allclose(grid @ weight, 0, atol=scale)
+        expected.append(np.sqrt(weight @ grid**2 @ weight))
+    found = model.importance()
+    assert found.names == model.contributions(rows).names[1:]
+    # the squares are differences of sums of the largest of them
+    assert_allclose(found.values, expected, rtol=1e-6, atol=np.sqrt(scale) * 1e-1)
+
+
+def test_importances_share_out_the_variance_of_independent_features():
+    X, y = product(12)
+    model = fit_xofm(X, y)
+    every = np.array(list(itertools.product(*X.T)))
+    variance = model.decision_function(every).var()
+    assert_allclose((model.importance().values ** 2).sum(), variance, rtol=1e-10)
+    base = model.contributions(X[:1]).values[0, 0]
+    assert_allclose(model.decision_function(every).mean(), base, rtol=1e-10)
+
+
+def test_a_feature_that_acts_through_pairs_alone_is_as_important_as_it_is():
+    """Its own weights are 0, but its pairs have a main effect, which is shown."""
+    X, y = product()
+    model = fit_xofm(X, y)
+    first = slice(model.first[0], model.first[1])
+    u = model.u.copy()
+    u[first] = 0
+    model = dataclasses.replace(model, u=u)
+    curve = model.score_functions()[0]
+    rest = np.array([[0.3, -0.2]]).repeat(curve.at.size, axis=0)
+    U = model.decision_function(np.column_stack([curve.at, rest]))
+    others = model.contributions(np.column_stack([curve.at, rest]))
+    pairs = others.values[:, [4, 5]].sum(axis=1)  # x1:x2 and x1:x3
+    assert_allclose(np.diff(curve.score), np.diff(U - pairs), atol=1e-12)
+    assert np.ptp(curve.score) > 0
+
+
+@given(xofm_cases())
+def test_a_monotone_feature_has_a_monotone_score_function(case):
+    model = fit(case, max_iter=20)
+    for curve, sign in zip(model.score_functions(), case.sign, strict=True):
+        steps = np.diff(curve.score) * sign
+        assert np.all(steps >= -1e-12 * (1 + np.abs(curve.score).max(initial=0)))
+
+
+@given(xofm_cases())
+def test_shares_of_rows_are_those_counted(case):
+    model = fit(case, max_iter=1)
+    rows, weight = trained(case)[0], case.weight[case.weight > 0]
+    for j, curve in enumerate(model.score_functions()):
+        x, missing = rows[:, j], np.isnan(rows[:, j])
+        if case.is_category[j]:
+            counted = [weight[x == label].sum() for label in curve.at]
+        elif curve.at.size == 1:
+            counted = [weight[~missing].sum()]
+        else:
+            ends = curve.at[0], curve.at[-1]
+            counted, edges = np.histogram(
+                x[~missing], curve.share.size, ends, weights=weight[~missing]
+            )
+            place = (x[~missing, None] - edges) / np.ptp(ends)
+            assume((np.abs(place[(x[~missing] != ends[1])][:, 1:-1]) > 1e-9).all())
+        assert_allclose(curve.share, np.array(counted) / weight.sum(), atol=1e-12)
+        absent = weight[missing].sum() / weight.sum()
+        assert_allclose(1 - curve.share.sum(), absent, atol=1e-12)
+
+
+def test_an_interaction_is_the_effect_at_every_two_values():
+    age, colour, size, y = frame_columns()
+    frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
+    model = fit_xofm(frame, y, categorical=["colour"])
+    found = model.interaction("age", "colour")
+    assert found.names == ("age", "colour")
+    assert_array_equal(found.at[0], model.breakpoints[0])
+    assert_array_equal(found.at[1], ["blue", "green", "red"])
+    assert found.values.shape == (5, 3)
+    ages, colours = [*found.at[0], np.nan], [*found.at[1], None]
+    rows = pd.DataFrame(
+        list(itertools.product(ages, colours)), columns=["age", "colour"]
+    )
+    parts = model.contributions(rows.assign(size=2))
+    grid = parts.values[:, parts.names.index("age:colour")].reshape(6, 4)
+    assert_allclose(found.values, grid[:-1, :-1], atol=1e-13)
+    assert_allclose(found.missing[0], grid[-1, :-1], atol=1e-13)
+    assert_allclose(found.missing[1], grid[:-1, -1], atol=1e-13)
+    assert_allclose(found.both_missing, grid[-1, -1], atol=1e-13)
+    assert np.abs(found.missing[0]).max() > 1e-3
+    assert_allclose(grid[:, -1], 0, atol=1e-13)  # no row lacks its colour
+
+
+def test_interactions_by_name_by_number_and_by_strength():
     X, y = product()
     model = fit_xofm(X, y, n_intervals=[2, 3, 4])
     pair = model.interaction("x3", 1)
     assert pair.names == ("x3", "x2")
     assert [len(at) for at in pair.at] == [5, 4]
-    a = slice(model.first[2], model.first[3] - 1)
-    b = slice(model.first[1], model.first[2] - 1)
-    assert_array_equal(pair.values, model.V[a] @ model.V[b].T)
-    # the strength is the range of the part of U on a grid of knots
-    grid = np.cumsum(np.cumsum(np.pad(pair.values, ((1, 0), (1, 0))), axis=0), axis=1)
-    assert_allclose(pair.strength, np.ptp(grid))
     other = model.interaction(1, 2)
-    assert_array_equal(other.values, pair.values.T)
+    assert_allclose(other.values, pair.values.T)
+    assert other.strength == pair.strength
     strengths = [found.strength for found in model.interactions()]
     assert strengths == sorted(strengths, reverse=True)
     assert len(strengths) == 3
-    curves = model.score_functions()
-    assert_allclose(model.importance().values, [np.ptp(c.score) for c in curves])
-    assert model.importance().names == tuple(
-        f"x{j + 1}" for j in range(model.n_features)
-    )
+    names, values = model.importance()
+    assert names == ("x1", "x2", "x3", "x1:x2", "x1:x3", "x2:x3")
+    assert_array_equal(np.sort(values[3:])[::-1], strengths)
     for bad in ((0, 0), ("x1", "x1"), ("x9", 0), (0, 3), (True, 0)):
         with pytest.raises(ValueError, match=r"^(a and b must|[ab] (names|must))"):
             model.interaction(*bad)
@@ -919,8 +1044,13 @@ LARGEST = np.finfo(np.float64).max
         ("u", lambda a: a.astype(str), "XofmModel.u must have dtype 'f8'"),
         ("u", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
         ("V", lambda a: np.full_like(a, 1e160), "make scores beyond double"),
-        ("centre", lambda a: a.astype(str), "XofmModel.centre must have dtype 'f8'"),
-        ("centre", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
+        ("node_mass", lambda a: a.astype(str), "XofmModel.node_mass must have dtype"),
+        ("node_mass", lambda a: 2 * a, "node_mass must sum to 1 for each feature"),
+        ("node_mass", lambda a: -a, "XofmModel.node_mass must be >= 0"),
+        ("node_between", lambda a: a + 1, "node_between must be at most node_mass"),
+        ("node_between", lambda a: a[:-1], "makes N"),
+        ("histogram.0", lambda a: a + 1, "histogram must hold shares"),
+        ("histogram.0", lambda a: a[:0], "histogram must hold shares"),
         ("scores", lambda a: a.astype(str), "XofmModel.scores must have dtype 'f8'"),
         ("scores", lambda a: a[::-1], "scores must not fall within a rank"),
         ("mass", lambda a: a.astype(str), "XofmModel.mass must have dtype 'f8'"),

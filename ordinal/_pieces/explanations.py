@@ -1,51 +1,91 @@
-"""What a score in pieces is made of: curves, interactions, contributions of a row."""
+"""What a score in pieces is made of: curves, interactions, contributions of a row.
+
+With e_j = (u_j, v_j) the value of feature j's curve at x, (F) of `ordinal/xofm.py` has
+
+    U = sum_j u_j + sum_{i<j} <v_i, v_j>,
+
+but the pairs of this sum hold main effects of their own: <v_i, v_j> is no 0 on the
+average over x_j. With the means c_j and m_j of u_j and v_j over the training rows, and
+m the sum of the m_j, the same U is
+
+    U = B + sum_j g_j + sum_{i<j} h_ij                                               (E)
+
+    B    = sum_j c_j + 1/2 (|m|^2 - sum_j |m_j|^2)
+    g_j  = u_j - c_j + <v_j - m_j, m - m_j>
+    h_ij = <v_i - m_i, v_j - m_j>.
+
+Every g_j has mean 0, and h_ij has mean 0 along both features, whatever the value of the
+other: (E) is the functional analysis of variance of U over the product of the features'
+marginals, where its terms are uncorrelated. So the square of the standard deviation of
+U, were the features independent, is the sum of those of the terms.
+
+G. Hooker, "Generalized functional ANOVA diagnostics for high-dimensional functions of
+dependent variables", Journal of Computational and Graphical Statistics 16:709-732,
+2007; B. Lengerich, S. Tan, C.-H. Chang, G. Hooker, R. Caruana, "Purifying interaction
+effects with the functional ANOVA", AISTATS 2020.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from .._input.sparse import frozen
 from .layout import Layout
+from .objective import Rows
+
+_BINS = 32  # of the range of a feature of numbers
 
 
 class ScoreFunction(NamedTuple):
-    """The main effect of one feature, centred: its mean over the training rows is 0.
+    """The main effect of one feature: g of (E), whose mean over the training rows is 0.
 
     Attributes
     ----------
     name : str
-    at : (g + 1,) array
+    at : (g,) array
         Breakpoints in the unit of the feature, with lines between; or the categories.
-    score : (g + 1,) array
+    score : (g,) array
         In the unit of U, of which `tau` is the margin.
     missing : float
         Of a missing value.
+    share : array
+        Shares of the training rows, by weight: in bins of equal width from the first of
+        `at` to the last, or of each category. What is left to 1 is missing.
     """
 
     name: str
     at: np.ndarray
     score: np.ndarray
     missing: float
+    share: np.ndarray
 
 
 class Interaction(NamedTuple):
-    """The effect of two features beside their score functions.
+    """The effect of two features beside their score functions: h of (E).
 
     Attributes
     ----------
     names : (str, str)
     at : (array, array)
         Breakpoints or categories of both.
-    values : array, a row a piece of the first, a column a piece of the second
-        <v_a, v_b>: what U gains where both values have passed their pieces.
+    values : array, a row a value of the first, a column a value of the second
+        In the unit of U; bilinear between breakpoints.
+    missing : (array, array)
+        Where the first feature is missing, for each value of the second; and where the
+        second is, for each value of the first.
+    both_missing : float
     strength : float
-        Range of <e_a, e_b>, the part of U that both have together, over all values.
+        Standard deviation over the product of the marginals, as in `importance`.
     """
 
     names: tuple[str, str]
     at: tuple[np.ndarray, np.ndarray]
     values: np.ndarray
+    missing: tuple[np.ndarray, np.ndarray]
+    both_missing: float
     strength: float
 
 
@@ -56,8 +96,55 @@ class Named(NamedTuple):
     values: np.ndarray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Marginals:
+    """How the training rows, by weight, lie along each feature.
+
+    Attributes
+    ----------
+    mass : (N,) array
+        Shares of the rows at the nodes; a row between two is shared by them. Those of a
+        feature sum to 1.
+    between : (N,) array
+        Sum of weight s (1 - s) over the rows that lie a share s of the way from a node
+        to the next, over the weight of all rows.
+    histogram : tuple of (d,) arrays
+        Shares of the rows in bins of equal width over the range of each feature of
+        numbers; empty for one of categories.
+    """
+
+    mass: np.ndarray
+    between: np.ndarray
+    histogram: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(
+        cls, layout: Layout, rows: Rows, X: np.ndarray, weight: np.ndarray
+    ) -> Marginals:
+        """Of rows, laid out, and of the same ones as X (n, d), in any order."""
+        total = rows.weight.sum()
+        share = weight / weight.sum()
+        histogram = tuple(
+            frozen(_histogram(x, share, knots) if kind else np.empty(0))
+            for x, knots, kind in zip(X.T, layout.knots, layout.kind, strict=True)
+        )
+        mass, between = rows.mass(layout)[:-1], rows.between(layout)[:-1]
+        return cls(frozen(mass / total), frozen(between / total), histogram)
+
+
+def _histogram(x: np.ndarray, share: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """Shares of the rows with a value, in bins from the first knot to the last."""
+    there = ~np.isnan(x)
+    x, share = x[there], share[there]
+    if knots.size < 2:
+        return np.array([share.sum()])
+    place = (np.clip(x, knots[0], knots[-1]) - knots[0]) / (knots[-1] - knots[0])
+    number = np.minimum((place * _BINS).astype(np.intp), _BINS - 1)
+    return np.bincount(number, share, _BINS)
+
+
 class Explained:
-    """The pieces of a fitted score, with the names of its features.
+    """The terms of (E) at the nodes of a fitted score, with the names of its features.
 
     Parameters
     ----------
@@ -68,8 +155,7 @@ class Explained:
     W : (P, m) array
         Main effects and factors of the pieces, as `packed` makes it.
     n_factors : int
-    centre : (d,) array
-        Weighted mean of each main effect over the training rows.
+    marginals : Marginals
     """
 
     def __init__(
@@ -79,52 +165,108 @@ class Explained:
         at: tuple[np.ndarray, ...],
         W: np.ndarray,
         n_factors: int,
-        centre: np.ndarray,
+        marginals: Marginals,
     ):
-        self.names, self.at, self.centre = names, at, centre
-        self._table = layout.table(W)[:, : 1 + n_factors]
-        # of each feature the main effect and the factors at its nodes, (nodes, 1 + k);
-        # the last node is that of missing values
-        self._curves = np.split(self._table[:-1], layout.node[1:-1])
-        factors = np.split(W[:, 1 : 1 + n_factors], layout.first[1:-1])
-        self._factors = [V[:-1] for V in factors]
+        self.names, self.at, self._marginals = names, at, marginals
+        table = layout.table(W)[:, : 1 + n_factors]
+        mean = layout.means(table, np.append(marginals.mass, 0.0))
+        of_others = mean[:, 1:].sum(axis=0) - mean[:, 1:]
+        # (F) of the means: a row of zeros stands for the base
+        self.base = float(mean[:, 0].sum() + 0.5 * (mean[:, 1:] * of_others).sum())
+        feature = np.repeat(np.arange(len(names)), np.diff(layout.node))
+        table[:-1] -= mean[feature]
+        table[:-1, 0] += (table[:-1, 1:] * of_others[feature]).sum(axis=1)
+        self._table = table  # g_j in column 0, v_j - m_j in the others
+        self._nodes = [
+            slice(a, b) for a, b in zip(layout.node[:-1], layout.node[1:], strict=True)
+        ]
+        self._curves = [table[nodes] for nodes in self._nodes]  # the last one: missing
 
     def score_functions(self) -> tuple[ScoreFunction, ...]:
-        each = zip(self.names, self.at, self._curves, self.centre, strict=True)
         return tuple(
-            ScoreFunction(name, at, E[:-1, 0] - c, float(E[-1, 0] - c))
-            for name, at, E, c in each
+            ScoreFunction(name, at, E[:-1, 0], float(E[-1, 0]), self._share(j))
+            for j, (name, at, E) in enumerate(
+                zip(self.names, self.at, self._curves, strict=True)
+            )
         )
 
     def importance(self) -> Named:
-        ranges = [np.ptp(E[:-1, 0]) if len(E) > 1 else 0 for E in self._curves]
-        return Named(self.names, np.array(ranges))
+        """Standard deviations of the terms of (E)."""
+        scale, second = self._moments(slice(0, 1))
+        of_curves = scale * np.sqrt(np.maximum(second[:, 0, 0], 0))
+        of_pairs = self._strengths()[np.triu_indices(len(self.names), 1)]
+        return Named((*self.names, *self._pair_names()), np.append(of_curves, of_pairs))
 
     def interaction(self, i: int, j: int) -> Interaction:
-        together = self._curves[i][:-1, 1:] @ self._curves[j][:-1, 1:].T
-        return Interaction(
-            (self.names[i], self.names[j]),
-            (self.at[i], self.at[j]),
-            self._factors[i] @ self._factors[j].T,
-            float(np.ptp(together)) if together.size else 0.0,
-        )
+        return self._interaction(i, j, self._strengths()[i, j])
 
     def interactions(self, top: int | None) -> tuple[Interaction, ...]:
-        d = len(self.names)
-        found = [self.interaction(i, j) for j in range(d) for i in range(j)]
-        return tuple(sorted(found, key=lambda pair: -pair.strength)[:top])
+        strengths = self._strengths()
+        first, second = np.triu_indices(len(self.names), 1)
+        order = np.argsort(-strengths[first, second], kind="stable")[:top]
+        return tuple(
+            self._interaction(i, j, strengths[i, j])
+            for i, j in zip(first[order], second[order], strict=True)
+        )
 
     def contributions(self, node: np.ndarray, share: np.ndarray) -> Named:
         """Of rows where `Layout.locate` found them."""
         low, high = self._table[node], self._table[node + 1]
         E = low + share[:, :, None] * (high - low)
-        a, b = np.triu_indices(len(self.names), 1)
         pairs = [
-            (E[:, i, 1:] * E[:, j, 1:]).sum(axis=1) for i, j in zip(a, b, strict=True)
+            (E[:, i, 1:] * E[:, j, 1:]).sum(axis=1)
+            for i, j in zip(*np.triu_indices(len(self.names), 1), strict=True)
         ]
-        base = np.full(len(E), self.centre.sum())
-        names = [f"{self.names[i]}:{self.names[j]}" for i, j in zip(a, b, strict=True)]
+        base = np.full(len(E), self.base)
         return Named(
-            ("base", *self.names, *names),
-            np.column_stack([base, E[:, :, 0] - self.centre, *pairs]),
+            ("base", *self.names, *self._pair_names()),
+            np.column_stack([base, E[:, :, 0], *pairs]),
+        )
+
+    def _share(self, j: int) -> np.ndarray:
+        """Of the rows, in the bins or the categories of feature j."""
+        found = self._marginals.histogram[j]
+        return found if found.size else self._marginals.mass[self._nodes[j]][:-1]
+
+    def _strengths(self) -> np.ndarray:
+        """Standard deviations of all h_ij, (d, d): the mean of <v_i, v_j>^2 over the
+        product of the marginals is the inner product of the two second moments."""
+        scale, second = self._moments(slice(1, None))
+        flat = second.reshape(len(second), -1)
+        together = np.sqrt(np.maximum(flat @ flat.T, 0))
+        return np.asarray(np.outer(scale, scale) * together)
+
+    def _moments(self, columns: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Second moments over the rows of some columns of each feature's curve, (d, k,
+        k), in the unit `scale` (d,) of its largest value, whose square may overflow.
+
+        Of a line from a to b the value at the share s has the square (1 - s) a^2 + s
+        b^2 - s (1 - s) (b - a)^2.
+        """
+        scale, second = [], []
+        for nodes, curve in zip(self._nodes, self._curves, strict=True):
+            scale.append(np.abs(curve[:, columns]).max(initial=0.0) or 1.0)
+            E = curve[:, columns] / scale[-1]
+            D = np.diff(E, axis=0)
+            mass = self._marginals.mass[nodes, None]
+            between = self._marginals.between[nodes, None][:-1]
+            second.append(E.T @ (mass * E) - D.T @ (between * D))
+        return np.array(scale), np.array(second)
+
+    def _pair_names(self) -> list[str]:
+        first, second = np.triu_indices(len(self.names), 1)
+        return [
+            f"{self.names[i]}:{self.names[j]}"
+            for i, j in zip(first, second, strict=True)
+        ]
+
+    def _interaction(self, i: int, j: int, strength: float) -> Interaction:
+        together = self._curves[i][:, 1:] @ self._curves[j][:, 1:].T
+        return Interaction(
+            (self.names[i], self.names[j]),
+            (self.at[i], self.at[j]),
+            together[:-1, :-1],
+            (together[-1, :-1], together[:-1, -1]),
+            float(together[-1, -1]),
+            float(strength),
         )

@@ -47,6 +47,12 @@ class Rows:
             mass += np.bincount(self.node[:, j] + 1, far, mass.size)
         return mass
 
+    def between(self, layout: Layout) -> np.ndarray:
+        """Sum of weight s (1 - s) over rows a share s of the way from each node."""
+        spread = self.weight[:, None] * self.share * (1 - self.share)
+        size = int(layout.node[-1]) + 1
+        return np.bincount(self.node.ravel(), spread.ravel(), size)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import check_count, listed, shown
-from ..xofm import XofmModel
+from ..xofm import ScoreFunction, XofmModel
 from .style import PALETTE, Axes, axes_of, category_ticks, panels
+
+_FINE = 60  # cells of a heat-map along an axis of numbers
 
 
 def score_functions(
@@ -17,8 +19,10 @@ def score_functions(
 ) -> np.ndarray:
     """The main effect of every feature, on one scale, the most important first.
 
-    Lines are drawn between the breakpoints, bars for categories. A ring on the right is
-    the score of a missing value, unless that is 0, the mean, as it is if none was seen.
+    Lines are drawn between the breakpoints, bars for categories. Grey below them is the
+    share of the training rows: where there are few, a curve knows little. A ring on the
+    right is the score of a missing value, unless that is 0, the mean, as it is if none
+    was seen.
 
     Parameters
     ----------
@@ -52,7 +56,8 @@ def score_functions(
     'score'
     """
     _check_model(model)
-    order = np.argsort(-model.importance().values, kind="stable")
+    importance = model.importance().values[: model.n_features]
+    order = np.argsort(-importance, kind="stable")
     if top is not None:
         top = check_count("top", top)
         order = order[:top]
@@ -60,38 +65,60 @@ def score_functions(
     columns = 6 if k > 12 else 4
     axes = panels(axes, k, "features", columns, (2.6, 2.2), sharey=True)
     functions = model.score_functions()
+    ends = [v for j in order for v in (*functions[j].score, functions[j].missing)]
+    low, high = min(ends), max(ends)
+    margin = 0.08 * ((high - low) or 1.0)
     for ax, j in zip(axes, order, strict=True):
         _score_function(ax, functions[j], model.categories[j] is not None)
+        # the rows have the lowest fifth of the axes for themselves
+        ax.set_ylim(low - 0.25 * (high - low) - 2 * margin, high + margin)
         place = ax.get_subplotspec()
         if place is None or place.is_first_col():
             ax.set_ylabel("score")
     return np.array(axes)
 
 
-def _score_function(ax: Axes, f: Any, of_categories: bool) -> None:
+def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
     ax.axhline(0, color="0.8", lw=0.8, zorder=0)
+    height = 0.17 * f.share / (f.share.max(initial=0.0) or 1.0)
+    below: Any = {
+        "color": "0.8",
+        "transform": ax.get_xaxis_transform(),
+        "label": "rows",
+    }
     if of_categories:
-        ax.bar(range(len(f.at)), f.score, color=PALETTE[0], width=0.7)
+        ax.bar(range(len(f.at)), f.score, color=PALETTE[0], width=0.7, label="score")
+        ax.bar(range(len(f.at)), height, width=0.7, **below)
         category_ticks(ax, "x", f.at)
         end = len(f.at) - 0.5
     else:
         ax.plot(f.at, f.score, color=PALETTE[0], marker="o", ms=3, lw=1.5)
+        width = (f.at[-1] - f.at[0]) / f.share.size or 0.1
+        ax.bar(
+            f.at[0] + width * np.arange(f.share.size), height, width, align="edge",
+            **below,
+        )  # fmt: skip
         ax.locator_params(axis="x", nbins=4)
         end = f.at[-1] + 0.08 * ((f.at[-1] - f.at[0]) or 1.0)
     if abs(f.missing) > 1e-9 * np.abs(f.score).max(initial=1.0):
-        ax.plot(end, f.missing, "o", c=PALETTE[5], mfc="none", label="missing")
-        ax.legend(frameon=False, fontsize="small", handletextpad=0.1, loc="best")
+        (ring,) = ax.plot(end, f.missing, "o", c=PALETTE[5], mfc="none")
+        ring.set_label("missing")
+        ax.legend(
+            handles=[ring], frameon=False, fontsize="small", handletextpad=0.1,
+            loc="best",
+        )  # fmt: skip
     ax.set_xlabel(f.name)
-    ax.margins(x=0.05, y=0.1)
+    ax.margins(x=0.05)
 
 
 def interaction(
     model: XofmModel, a: str | int, b: str | int, ax: Axes | None = None
 ) -> Axes:
-    """Heat-map of how two features act together: <v_a, v_b> over their pieces.
+    """Heat-map of how two features act together, beside their score functions.
 
-    What the score gains where both values have passed their pieces; for the colour 0 is
-    white, whatever the range.
+    What the score gains, or loses, at every two values; white is 0, whatever the range.
+    A strip at the side is for rows in which one of the two is missing, unless it has no
+    effect.
 
     Parameters
     ----------
@@ -108,7 +135,7 @@ def interaction(
     ImportError
         Without matplotlib.
     TypeError, ValueError
-        If there is no such column, it is the same twice, or one has no pieces.
+        If there is no such column, it is the same twice, or one has no values.
 
     References
     ----------
@@ -124,27 +151,69 @@ def interaction(
     _check_model(model)
     found = model.interaction(a, b)
     if found.values.size == 0:
-        raise ValueError(f"a and b must have pieces, got {listed(found.names)}")
+        raise ValueError(f"a and b must have values, got {listed(found.names)}")
     ax = axes_of(ax, 5.2, 4.2)
-    # a piece of a number reaches from one breakpoint to the next
-    edges = [
-        np.arange(size + 1) - 0.5 if len(at) == size else at
-        for at, size in zip(found.at, found.values.shape, strict=True)
-    ]
-    most = float(np.abs(found.values).max()) or 1.0
+    # the effect at all values; the last row and column are where one is missing
+    grid = np.block(
+        [
+            [found.values, found.missing[1][:, None]],
+            [found.missing[0][None], np.array([[found.both_missing]])],
+        ]
+    )
+    names = [f.name for f in model.score_functions()]
+    labels = [model.categories[names.index(name)] for name in found.names]
+    least = 1e-9 * np.abs(grid).max()
+    matter = np.abs(grid[-1]).max() > least, np.abs(grid[:, -1]).max() > least
+    (x, of_x), (y, of_y) = map(_cells, found.at, labels, matter)
+    values = of_x @ grid @ of_y.T
+    most = float(np.nanmax(np.abs(values))) or 1.0
     mesh = ax.pcolormesh(
-        *edges, found.values.T, cmap="PuOr_r", vmin=-most, vmax=most,
-        edgecolors="white", linewidth=0.5,
-    )  # fmt: skip
+        x, y, values.T, cmap="PuOr_r", vmin=-most, vmax=most, rasterized=True
+    )
     ax.locator_params(nbins=6)
-    for name, at, size in zip("xy", found.at, found.values.shape, strict=True):
-        if len(at) == size:
-            category_ticks(ax, name, at)
+    for axis, edges, known in zip("xy", (x, y), labels, strict=True):
+        if known is not None:
+            category_ticks(ax, axis, known)
+        if matter["xy".index(axis)]:
+            _name_strip(ax, axis, (edges[-2] + edges[-1]) / 2)
     bar = ax.figure.colorbar(mesh, ax=ax)
-    bar.set_label("interaction")
+    bar.set_label("effect on the score")
     bar.outline.set_visible(False)
     ax.set(xlabel=found.names[0], ylabel=found.names[1])
     return ax
+
+
+def _name_strip(ax: Axes, axis: str, place: float) -> None:
+    """Say "missing" above the strip of the one axis, or beside that of the other."""
+    size: Any = {"fontsize": "small"}
+    if axis == "x":
+        beside = ax.get_xaxis_transform()
+        ax.text(place, 1.01, "missing", transform=beside, ha="center", **size)
+    else:
+        beside = ax.get_yaxis_transform()
+        ax.text(1.01, place, "missing", transform=beside, va="center", **size)
+
+
+def _cells(
+    at: np.ndarray, labels: np.ndarray | None, missing: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Edges of cells along an axis, and what each takes of the values at the nodes: a
+    category one cell, numbers as many as look smooth, and a strip for missing values
+    after a gap, whose cell is NaN."""
+    n = len(at)
+    if labels is not None or n == 1:
+        start = 0.0 if labels is not None else at[0]
+        edges, shares = start + np.arange(n + 1) - 0.5, np.eye(n)
+    else:
+        edges = np.linspace(at[0], at[-1], _FINE + 1)
+        middle = (edges[1:] + edges[:-1]) / 2
+        shares = np.stack([np.interp(middle, at, node) for node in np.eye(n)], axis=1)
+    shares = np.pad(shares, ((0, 2 * missing), (0, 1)))
+    if missing:
+        shares[-2], shares[-1, -1] = np.nan, 1.0
+        beyond = np.array([0.03, 0.1]) * (edges[-1] - edges[0])
+        edges = np.append(edges, edges[-1] + beyond)
+    return edges, shares
 
 
 def contributions(
