@@ -291,6 +291,7 @@ def fit_gpor(
     n_threads: int | None = None,
     rng: Rng = 0,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> GporModel:
     """Fit GPOR: a Gaussian process, its kernel, noise and thresholds by evidence.
 
@@ -365,6 +366,9 @@ def fit_gpor(
         Draws the starts of `n_restarts`.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
 
     Returns
     -------
@@ -405,18 +409,23 @@ def fit_gpor(
     entry = enter(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
+        verbose=verbose,
         missing=takes_missing(kernel),
     )  # fmt: skip
     rows = None if basis is None else read_basis(basis, entry.problem.n_samples)
-    evidence = Evidence(
-        entry.problem, kernel, inference, objective, prior, start, rows,
-        entry.n_threads, partial(entry.monitor.late, _GRACE),
-    )  # fmt: skip
-    found, n_iter = None, 1
-    if optimize:
-        starts = evidence.hyper.starts(n_restarts, entry.rng)
-        found, n_iter = maximize(evidence, starts, tol, max_iter, entry.monitor)
-    model = _model(evidence, found, n_iter, entry)
+    with entry.monitor as monitor:
+        evidence = Evidence(
+            entry.problem, kernel, inference, objective, prior, start, rows,
+            entry.n_threads, partial(monitor.late, _GRACE),
+        )  # fmt: skip
+        found, n_iter = None, 1
+        if optimize:
+            found, n_iter = maximize(
+                evidence, n_restarts, entry.rng, tol, max_iter, monitor
+            )
+        with monitor.stage("the model"):
+            model = _model(evidence, found, n_iter, entry)
+        monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_gpor")
     return model
 

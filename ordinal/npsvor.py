@@ -37,9 +37,9 @@ from typing import Annotated, Any, Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from ._dual.admm import solve_admm
-from ._dual.driver import Solution, least_rows, solve
+from ._dual.driver import least_rows, solve
 from ._dual.factors import Factor, LowRankFactor, NoFactor, exact_factor
-from ._dual.feasible import project, restore_sums
+from ._dual.feasible import ahead, project, restore_sums
 from ._dual.gram import gram_in_time
 from ._dual.pivoting import Pivoting
 from ._dual.program import Program
@@ -75,7 +75,7 @@ from ._model.convergence import Convergence, Status
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from ._model.links import SoftmaxLink, require_link
-from ._model.monitor import Monitor, OutOfTime, ended_by
+from ._model.monitor import Monitor, OutOfTime
 from ._model.registry import register
 from ._model.rules import predicted
 from ._model.support import (
@@ -277,6 +277,7 @@ def fit_npsvor(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> NpsvorModel:
     """Fit NPSVOR; the module's docstring states (P), (D) and (GAP).
 
@@ -352,6 +353,9 @@ def fit_npsvor(
         factor: a fit that is late before it has these ends where it begins.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
 
     Returns
     -------
@@ -388,7 +392,7 @@ def fit_npsvor(
         classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )[0][0]  # fmt: skip
 
 
@@ -418,6 +422,7 @@ def fit_npsvor_path(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> list[NpsvorModel]:
     """Fit NPSVOR at several values of C1, C2 and epsilon, sharing what can be shared.
 
@@ -458,7 +463,7 @@ def fit_npsvor_path(
         tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )[0]  # fmt: skip
 
 
@@ -526,13 +531,15 @@ def _fit(
                 "basis must have rows in two folds of probability=True: those named "
                 "are left out together, so name more"
             )
-    models, used = job.fit(problem, products)
-    f = decisions(models, used, problem.X, X_test)
+    with monitor:
+        models, used = job.fit(problem, products)
+        f = decisions(models, used, problem.X, X_test)
 
-    def of_fold(part: Problem, rows: np.ndarray) -> list[NpsvorModel]:
-        return job.among(rows).fit(part)[0]
+        def of_fold(part: Problem, rows: np.ndarray) -> list[NpsvorModel]:
+            return job.among(rows).fit(part)[0]
 
-    models = calibrate(models, problem, share, of_fold, monitor)
+        models = calibrate(models, problem, share, of_fold, monitor)
+        monitor.conclude(models[-1].convergence)
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
@@ -644,7 +651,7 @@ class _Job:
     ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
         threads, least = self.n_threads, least_rows(1)
         gram = gram_in_time(
-            self.monitor.late, self.kernel, problem.X, self.cache_mb, threads, least,
+            self.monitor, self.kernel, problem.X, self.cache_mb, threads, least,
             products,
         )  # fmt: skip
         g, s = np.zeros_like(programs[0].lo), None
@@ -655,12 +662,13 @@ class _Job:
             if starts is not None:
                 g = starts[i]
             elif s is not None:
-                g = _ahead(s, programs[i - 1], program)
+                g = ahead(s.g, s.f, programs[i - 1], program)
                 g = restore_sums(g, program.lo, program.hi)
-            s = solve(
-                gram, program, g, tol=self.tol, max_iter=max_iter,
-                n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
-            )  # fmt: skip
+            with self.monitor.numbered("point", i, len(programs)):
+                s = solve(
+                    gram, program, g, tol=self.tol, max_iter=max_iter,
+                    n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
+                )  # fmt: skip
             rows = np.flatnonzero(s.g.any(axis=(0, 1)))
             used.append(rows)
             models.append(
@@ -682,7 +690,7 @@ class _Job:
         allowed = 1e-4 * rho * min(filter(None, (e_abs, e_rel)), default=0.0)
         threads = self.n_threads
         try:
-            with ended_by(self.monitor.late):
+            with self.monitor.stage("factor of K"), self.monitor.limited():
                 if basis is None:
                     factor = exact_factor(
                         self.kernel, X, rho, allowed, threads, products
@@ -705,7 +713,8 @@ class _Job:
         if polish:
             del factor  # its memory is as large as that of the rows of K
             job = replace(self, monitor=self.monitor.to_tol(self.tol))
-            return job._smo(problem, programs, _MAX_ITER["smo"], inside, products)
+            with job.monitor.stage("polish"):
+                return job._smo(problem, programs, _MAX_ITER["smo"], inside, products)
 
         G = factor.product(out.g)
         G_inside = factor.product(np.concatenate(inside)[:, 0])
@@ -766,19 +775,6 @@ class _Job:
 def _dual(program: Program, g: np.ndarray, f: np.ndarray) -> np.ndarray:
     """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
     return np.asarray(-0.5 * np.einsum("pn,pn->p", g[:, 0], f) - program.phi(g))
-
-
-def _ahead(s: Solution, old: Program, new: Program) -> np.ndarray:
-    """Where to start the next point of a path from the solution of the last.
-
-    (D) along the ray through a rank's solution is a parabola: to its top, or for each
-    variable as far as its box grew.
-    """
-    curve = np.einsum("pn,pn->p", s.g[:, 0], s.f)
-    top = -new.phi(s.g) / np.where(curve > 0, curve, np.inf)
-    before, after = old.hi - old.lo, new.hi - new.lo
-    growth = np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
-    return s.g * np.minimum(growth, np.maximum(top, 1.0)[:, None, None])
 
 
 register(

@@ -147,6 +147,7 @@ def fit_svorim(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> SvorModel:
     """Fit SVORIM: every row has a margin at every threshold.
 
@@ -203,6 +204,9 @@ def fit_svorim(
         that is late before it has these ends where it begins.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
 
     Returns
     -------
@@ -238,7 +242,7 @@ def fit_svorim(
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )[0][0]  # fmt: skip
 
 
@@ -262,6 +266,7 @@ def fit_svorex(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> SvorModel:
     """Fit SVOREX: margins at the neighbouring thresholds, whose order is imposed.
 
@@ -302,7 +307,7 @@ def fit_svorex(
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )[0][0]  # fmt: skip
 
 
@@ -326,6 +331,7 @@ def fit_shashua_levin(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> SvorModel:
     """Fit the sum-of-margins formulation of Shashua and Levin.
 
@@ -365,7 +371,7 @@ def fit_shashua_levin(
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )[0][0]  # fmt: skip
 
 
@@ -389,6 +395,7 @@ def fit_redsvm(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> SvorModel:
     """Fit REDSVM: SVORIM with the thresholds regularised as well.
 
@@ -428,7 +435,7 @@ def fit_redsvm(
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )[0][0]  # fmt: skip
 
 
@@ -491,13 +498,15 @@ def _fit(
         entry.monitor,
     )  # fmt: skip
     share = entry.folds()
-    models, used = job.fit(problem, costs, start, products)
-    f = decisions(models, used, problem.X, X_test)
+    with entry.monitor as monitor:
+        models, used = job.fit(problem, costs, start, products)
+        f = decisions(models, used, problem.X, X_test)
 
-    def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:
-        return [job.fit(part, [whole.C], whole)[0][0] for whole in models]
+        def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:
+            return [job.fit(part, [whole.C], whole)[0][0] for whole in models]
 
-    models = calibrate(models, problem, share, of_fold, entry.monitor)
+        models = calibrate(models, problem, share, of_fold, monitor)
+        monitor.conclude(models[-1].convergence)
     for model in models:
         warn_of(model, entry.monitor.method)
     return models, f
@@ -531,7 +540,7 @@ class _Job:
         unit = self._program(problem)
         threads, least = self.n_threads, least_rows(unit.lo.shape[1])
         gram = gram_in_time(
-            self.monitor.late, self.kernel, problem.X, self.cache_mb, threads, least,
+            self.monitor, self.kernel, problem.X, self.cache_mb, threads, least,
             products,
         )  # fmt: skip
         pivoting = [Pivoting(gram, unit.curvature)]
@@ -551,12 +560,12 @@ class _Job:
                 g = _start(start, problem, program, C)
             else:
                 g = np.zeros_like(program.lo)
-            found.append(
-                solve(
+            with self.monitor.numbered("point", i, len(costs)):
+                solution = solve(
                     gram, program, g, tol=self.monitor.tol, max_iter=self.max_iter,
                     n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
-                )
-            )  # fmt: skip
+                )  # fmt: skip
+            found.append(solution)
         unit = _weighed(unit, problem.weight)
         return self._models(problem, unit, costs, found)
 

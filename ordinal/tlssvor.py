@@ -135,6 +135,7 @@ def fit_tlssvor(
     max_iter: int = 500,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> TlsSvorModel:
     """Fit TLS-SVOR: squared slacks, none of which counts for more than u^2.
 
@@ -199,6 +200,9 @@ def fit_tlssvor(
         Seconds, looked at after every step and within it, once K is there.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
 
     Returns
     -------
@@ -238,7 +242,7 @@ def fit_tlssvor(
         "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback,
+        callback=callback, verbose=verbose,
     )  # fmt: skip
     problem = entry.problem
     rows = _basis_rows(basis, problem, entry.rng)
@@ -252,7 +256,9 @@ def fit_tlssvor(
         return [job.fit(part, np.flatnonzero(np.isin(train, rows)))]
 
     model: TlsSvorModel
-    (model,) = calibrate([job.fit(problem, rows)], problem, share, fit, entry.monitor)
+    with entry.monitor as monitor:
+        (model,) = calibrate([job.fit(problem, rows)], problem, share, fit, monitor)
+        monitor.conclude(model.convergence)
     warn_of(model, entry.monitor.method)
     return model
 
@@ -294,7 +300,8 @@ class _Job:
         columns = isinstance(self.kernel, Precomputed)
         basis = rows if columns else take(problem.X, rows)
         K = np.empty((problem.n_samples, rows.size))
-        Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
+        with self.monitor.stage("kernel matrix"):
+            Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
         of_row = problem.sample_weight[rows] if self.every_row else np.ones(rows.size)
         psi = TruncatedObjective(
             problem, K, self.C, self.eta, 1 / of_row, self.n_threads

@@ -511,6 +511,7 @@ def fit_xofm(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
 ) -> XofmModel:
     """Fit an explainable ordinal factorization model.
 
@@ -585,6 +586,9 @@ def fit_xofm(
     callback : callable, optional
         Called with an `ordinal.State` once a step, or several times a second; a true
         value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
 
     Returns
     -------
@@ -629,23 +633,22 @@ def fit_xofm(
     entry = enter(
         "fit_xofm", X, y, tol=options.pop("tol"), classes=classes,
         sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
-        callback=callback, missing=True, categories=categories, watch=HeldOutMonitor,
+        callback=callback, verbose=verbose, missing=True, categories=categories,
+        watch=HeldOutMonitor,
     )  # fmt: skip
-    monitor = cast(HeldOutMonitor, entry.monitor)
     sign = _signs(monotone, entry.problem, categories)
     layout, rows = _laid_out(entry.problem, categories, sign, n_intervals, breakpoints)
-    train = rows
-    if early_stopping is not None:
-        train, held = _hold_out(rows, early_stopping, entry.rng)
-        monitor.watch(layout, PairLoss(held, tau, entry.n_threads))
+    train = _trained_on(rows, layout, tau, early_stopping, entry)
     loss, bounds = PairLoss(train, tau, entry.n_threads), Bounds.of(layout, sign)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     objective = Objective(layout, loss, bounds, penalty)
     W = initial_pieces(objective, n_factors, init_scale, entry.rng)
     stochastic = partial(stochastic_descent, rng=entry.rng)
     solve: Callable[..., Solution] = stochastic if solver == "sgd" else quasi_newton
-    found = solve(objective, W, monitor, **options)
-    model = _model(entry, categories, sign, rows, objective, n_factors, found)
+    with entry.monitor as monitor:
+        found = solve(objective, W, monitor, **options)
+        model = _model(entry, categories, sign, rows, objective, n_factors, found)
+        monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_xofm")
     return model
 
@@ -702,6 +705,18 @@ def _model(
 
 
 # What the arguments say
+
+
+def _trained_on(
+    rows: Rows, layout: Layout, tau: float, early_stopping: Any, entry: Entry
+) -> Rows:
+    """The rows to train on; the monitor judges by those that are held out."""
+    if early_stopping is None:
+        return rows
+    train, held = _hold_out(rows, early_stopping, entry.rng)
+    monitor = cast(HeldOutMonitor, entry.monitor)
+    monitor.watch(layout, PairLoss(held, tau, entry.n_threads))
+    return train
 
 
 def _hold_out(

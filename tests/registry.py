@@ -22,7 +22,7 @@ from ordinal import ConvergenceWarning, DisorderedThresholdsWarning
 
 REQUIRED = {
     "classes", "sample_weight", "rng", "n_threads", "tol", "max_iter", "max_time",
-    "callback",
+    "callback", "verbose",
 }  # fmt: skip
 OPTIONAL = {
     "basis", "cache_mb", "class_weight", "cost", "kernel", "probability",

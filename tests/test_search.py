@@ -34,6 +34,7 @@ import ordinal
 from ordinal import metrics
 from ordinal._kernel_matrix.tiles import Products, on_itself
 from ordinal._model import registry
+from ordinal._model.progress import Line
 from ordinal._model.registry import path_of
 from ordinal.kernels import RBF
 from ordinal.model_selection import (
@@ -46,7 +47,7 @@ from ordinal.model_selection import (
     stratified_holdout,
     stratified_kfold,
 )
-from ordinal.model_selection.progress import Progress, duration
+from ordinal.model_selection.progress import Progress
 from ordinal.model_selection.workers import Ended
 from ordinal.preprocessing import StandardizedModel, Standardizer
 
@@ -1161,31 +1162,40 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_the_line_on_a_terminal_and_nowhere_else(monkeypatch):
-    monkeypatch.setattr(Progress, "EVERY", 0.0)
-    for stream in (Terminal(), io.StringIO()):
-        monkeypatch.setattr(sys, "stderr", stream)
-        select(ordinal.fit_svorim, X, y, search=GRID, progress=True, n_threads=1)
-        text = stream.getvalue()
-        if not stream.isatty():
-            assert text == ""
-            continue
-        lines = text.split("\r")
-        assert lines[0] == ""
-        assert lines[1].startswith("3/30 fits")
-        assert "left" in lines[2]
-        assert "best mae" in lines[-1]
-        assert lines[-1].startswith("30/30 fits")
-        assert text.endswith("\n")
-        assert text.count("\n") == 1
-        assert max(map(len, lines)) <= 80
+def told(stream, monkeypatch):
+    """What a search writes to stderr, if that is this stream."""
+    monkeypatch.setattr(Line, "EVERY", 0.0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    select(ordinal.fit_svorim, X, y, search=GRID, progress=True, n_threads=1)
+    return stream.getvalue()
+
+
+def test_a_search_tells_how_far_it_is_on_a_terminal(monkeypatch):
+    text = told(Terminal(), monkeypatch)
+    lines = text.split("\r")
+    assert lines[0] == ""
+    assert lines[1].startswith("3/30 fits")
+    assert "left" in lines[2]
+    assert "best mae" in lines[-1]
+    assert lines[-1].startswith("30/30 fits")
+    assert text.endswith("\n")
+    assert text.count("\n") == 1
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_search_tells_a_file_of_its_end(monkeypatch):
+    (line,) = told(io.StringIO(), monkeypatch).splitlines()
+    assert line.startswith("30/30 fits  best mae")
+    assert line.endswith("0 s in all")
 
 
 def test_the_line_on_a_real_terminal():
     primary, secondary = pty.openpty()
     with os.fdopen(secondary, "w") as stream:
-        line = Progress(True, stream)
-        line.EVERY, line.total = 0.0, 4
+        line = Line(stream)
+        line.EVERY = 0.0
+        line = Progress(line)
+        line.total = 4
         line.add(2, stored=True)
         line.add(1, stored=False)
         line.close()
@@ -1197,14 +1207,6 @@ def test_the_line_on_a_real_terminal():
     assert "3/4 fits" in text
     assert text.endswith("\r\n")
     assert text.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
-)
-def test_durations(seconds, text):
-    assert duration(seconds) == text
 
 
 # Splits of one's own

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .program import Program
+
 
 def snap_to_bounds(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """g in its box, with what is at an end of it up to rounding at just that end.
@@ -55,3 +57,16 @@ def project(
     all_room = room.sum(axis=-1, keepdims=True)
     part = np.where(all_room > 0, excess / np.where(all_room > 0, all_room, 1), 0)
     return np.asarray(np.clip(g - part * room, lo, hi))
+
+
+def ahead(g: np.ndarray, f: np.ndarray, old: Program, new: Program) -> np.ndarray:
+    """Where to start the next point of a path from the solution g of the last, f = K g.
+
+    (Q) along the ray through the solution of a problem, of one group, is a parabola: to
+    its top, or for each variable as far as its box grew.
+    """
+    curve = np.einsum("pn,pn->p", g[:, 0], f)
+    top = -new.phi(g) / np.where(curve > 0, curve, np.inf)
+    before, after = old.hi - old.lo, new.hi - new.lo
+    growth = np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)
+    return np.asarray(g * np.minimum(growth, np.maximum(top, 1.0)[:, None, None]))

@@ -5,7 +5,6 @@ Solvers step on the float32 rows; `product` gives what tolerances look at, in do
 and from the kernel itself.
 """
 
-from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from .. import kernels
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
-from .._model.monitor import OutOfTime, ended_by, turn
+from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.rows import strips, take
 from .._solvers import _kernel_values
 
@@ -162,7 +161,7 @@ class Gram:
 
 
 def gram_in_time(
-    late: Callable[[], bool],
+    monitor: Monitor,
     kernel: Kernel,
     X: Any,
     cache_mb: float,
@@ -173,7 +172,7 @@ def gram_in_time(
     """A Gram, which holds no rows of K as yet if it is late before it has all of them:
     enough to judge the point that a fit begins with."""
     try:
-        with ended_by(late):
+        with monitor.stage("kernel matrix"), monitor.limited():
             return Gram(kernel, X, cache_mb, n_threads, least, products)
     except OutOfTime:
         return Gram(kernel, X, 0.0, n_threads, least)

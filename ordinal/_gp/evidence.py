@@ -2,7 +2,7 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -254,23 +254,26 @@ def _check_memory(n: int, m: int) -> None:
 
 def maximize(
     evidence: Evidence,
-    starts: Iterable[np.ndarray],
+    n_restarts: int,
+    rng: np.random.Generator,
     tol: float,
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[Minimum, int]:
-    """(the best end of a search from each start, evaluations of all)."""
+    """(the best end of the searches, evaluations of all): from where one begins, and
+    from `n_restarts` random points."""
     best: Minimum | None = None
     n_eval = 0
-    for theta in starts:
+    for i, theta in enumerate(evidence.hyper.starts(n_restarts, rng)):
         if best is not None and monitor.stop(n_eval, best.violation):
             break
         evidence.state = None
         try:
-            found = minimize(
-                evidence.minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
-                max_step=MAX_STEP,
-            )  # fmt: skip
+            with monitor.numbered("search", i, 1 + n_restarts):
+                found = minimize(
+                    evidence.minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
+                    max_step=MAX_STEP,
+                )  # fmt: skip
         except NotFiniteError:
             raise ValueError(
                 "the evidence is beyond the range of double where the search begins: "

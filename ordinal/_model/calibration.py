@@ -9,7 +9,7 @@ import numpy as np
 from .._input.problem import Problem
 from .._numerics.rows import take
 from .convergence import worse
-from .folds import out_of_fold
+from .folds import N_FOLDS, out_of_fold
 from .monitor import Monitor
 
 
@@ -42,10 +42,11 @@ def calibrate(
     rows, weight = [single], [problem.weight[single]]
     convergence = [model.convergence for model in models]
     kernel = getattr(models[0], "kernel", None)
-    for part in out_of_fold(problem, kernel, share):
-        for i, of_fold in enumerate(fit(part.problem, part.train)):
-            values[i].append(of_fold.link_input(part.X_test, models[i]))
-            convergence[i] = worse(convergence[i], of_fold.convergence)
+    for k, part in enumerate(out_of_fold(problem, kernel, share)):
+        with monitor.numbered("fold", k, N_FOLDS):
+            for i, of_fold in enumerate(fit(part.problem, part.train)):
+                values[i].append(of_fold.link_input(part.X_test, models[i]))
+                convergence[i] = worse(convergence[i], of_fold.convergence)
         rows.append(part.test)
         weight.append(part.weight)
     told = problem.rank[np.concatenate(rows)], np.concatenate(weight)

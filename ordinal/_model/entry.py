@@ -26,6 +26,7 @@ from .._numerics.threads import resolve_n_threads
 from ..kernels import Precomputed
 from .folds import fold_shares
 from .monitor import Monitor, State
+from .progress import Line
 
 Callback = Callable[[State], object]
 
@@ -41,6 +42,7 @@ class Common(TypedDict, total=False):
     n_threads: int | None
     max_time: float | None
     callback: Callback | None
+    verbose: bool
 
 
 class KernelCommon(Common, total=False):
@@ -98,6 +100,7 @@ def enter(
     n_threads: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
+    verbose: bool = False,
     missing: bool = False,
     categories: Categories | None = None,
     watch: type[Monitor] = Monitor,
@@ -121,7 +124,8 @@ def enter(
     tol = check_positive("tol", tol)
     threads = resolve_n_threads(n_threads)
     generator = resolve_rng(rng)
-    monitor = watch(name, tol, callback, max_time)
+    line = Line() if check_flag("verbose", verbose) else None
+    monitor = watch(name, tol, callback, max_time, line)
     problem = Problem.from_arrays(
         X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         missing=missing, categories=categories,

@@ -1,14 +1,17 @@
-"""How a fit is watched: clock, callback, time limit."""
+"""How a fit is watched: clock, callback, time limit, and the line of `verbose`."""
 
 import copy
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
 from .._input.checks import check_positive, shown
 from .convergence import Convergence, Status
+from .progress import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,10 @@ def never() -> bool:
     return False
 
 
+def _nothing() -> None:
+    """What is told by a fit that is silent."""
+
+
 _watch = threading.local()
 
 
@@ -47,12 +54,14 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 
 def turn() -> None:
     """What computations that may take seconds call between their blocks."""
+    getattr(_watch, "tell", _nothing)()
     if getattr(_watch, "over", never)():
         raise OutOfTime
 
 
 class Monitor:
-    """Clock, callback and time limit of one fit; drivers call `stop` between slices.
+    """Clock, callback, time limit and line of one fit; drivers call `stop` between
+    slices. As a context it closes the line, whatever ends the fit.
 
     Ctrl-C needs nothing from here: kernels return at least every `SLICE` seconds, and
     the interpreter then raises KeyboardInterrupt.
@@ -66,6 +75,7 @@ class Monitor:
         tol: float,
         callback: Callable[[State], object] | None = None,
         max_time: float | None = None,
+        line: Line | None = None,
     ):
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {shown(callback)}")
@@ -74,7 +84,21 @@ class Monitor:
         self.method, self.tol = method, tol
         self.callback, self.max_time = callback, max_time
         self._start = time.perf_counter()
-        self._ended: list[Status] = []  # shared with the parts
+        # shared with the parts
+        self._ended: list[Status] = []
+        self._line, self._stages = line, list[str]()
+        self._end: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._around = getattr(_watch, "tell", _nothing)  # a fit whose callback fits
+        _watch.tell = _nothing if self._line is None else self._tell
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        _watch.tell = self._around
+        if self._line is not None:
+            ended = ", ".join(self._end) if kind is None else kind.__name__
+            self._line.close(f"{self._begun()}: {ended}")
 
     def to_tol(self, tol: float) -> "Monitor":
         """The same watch for a part of the fit that ends at another tolerance."""
@@ -107,6 +131,8 @@ class Monitor:
         Once a fit is to end, so are all its later parts: the other points of a path,
         or the polish after ADMM.
         """
+        if self._line is not None and self._line.due():
+            self._tell(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if not self._ended and (status := self._ask(n_iter, violation)) is not None:
             self._ended.append(status)
         return self._ended[0] if self._ended else None
@@ -114,6 +140,38 @@ class Monitor:
     def late(self, by: float = 0.0) -> bool:
         """Whether `max_time` is over by so many seconds: for loops within a step."""
         return self.max_time is not None and self.seconds >= self.max_time + by
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Name a part of the fit on its line, which `turn` rewrites, too."""
+        self._stages.append(name)
+        try:
+            yield
+        finally:
+            self._stages.pop()
+
+    def numbered(self, kind: str, i: int, n: int) -> AbstractContextManager[None]:
+        """The stage i of n, counted from 0, that are of a kind; no stage where it is
+        the only one."""
+        return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
+
+    def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
+        """Within, `turn` raises OutOfTime once `max_time` is over by so many
+        seconds."""
+        return ended_by(partial(self.late, by))
+
+    def conclude(self, convergence: Convergence) -> None:
+        """What the line tells of the end of the fit."""
+        self._end[:] = [str(convergence)]
+
+    def _tell(self, *progress: str) -> None:
+        if self._line is not None and self._line.due():
+            told = self._begun(), ", ".join(self._stages), *progress
+            self._line.show(": ".join(part for part in told if part))
+
+    def _begun(self) -> str:
+        """First, for a narrow terminal cuts off the rest."""
+        return f"{self.method}, {self.seconds:.1f} s"
 
     def _ask(self, n_iter: int, violation: float) -> Status | None:
         seconds = self.seconds

@@ -26,11 +26,13 @@ def minimize(
     saddle, so that psi never ends above that of np-SVOR's solution.
     """
     descent, tol = Descent(psi, max_iter, monitor), monitor.tol
-    descent.run(psi.at(np.zeros(psi.price.size), np.inf), tol)
+    with monitor.stage("u = inf"):
+        descent.run(psi.at(np.zeros(psi.price.size), np.inf), tol)
     if math.isfinite(u):
         start = descent.point
         for higher in _path(u, psi.largest_slack(start) + psi.eta):
-            descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
+            with monitor.stage(f"u = {higher:.3g}"):
+                descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
         begin = psi.at(start.x, u), psi.at(descent.point.x, u)
         below: Point | None = min(begin, key=lambda point: point.value)
         while below is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime, ended_by
+from .._model.monitor import Monitor, OutOfTime
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
 from .objective import Point, TruncatedObjective
@@ -58,7 +58,7 @@ class Descent:
             if self.n_iter >= self.max_iter:
                 stop = Status.MAX_ITER
             try:
-                with ended_by(self.monitor.late):
+                with self.monitor.limited():
                     there = self._step() if stop is None else None
             except OutOfTime:
                 continue  # the monitor says why
@@ -73,7 +73,7 @@ class Descent:
         minimum, whose Hessian is positive definite."""
         self._shift = 0.0
         try:
-            with ended_by(self.monitor.late):
+            with self.monitor.limited():
                 factor = self._factor()
         except OutOfTime:
             self.status = Status.MAX_TIME

@@ -15,6 +15,7 @@ from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
+from .._model.progress import Line
 from .points import Point, columns_of
 from .progress import Progress
 from .scheduler import run
@@ -163,7 +164,7 @@ def nested(
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     holdouts = splits_of(outer, "outer", np.arange(len(work.y)), work, drawn)
     folds = partial(drawn_folds, rng=rng)
-    line = Progress(progress)
+    line = Progress(Line() if progress else None)
     jobs = []
     for train, test in holdouts:
         splits = splits_of(cv, "cv", train, work, folds)

@@ -21,6 +21,7 @@ from .._input.sparse import frozen
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
+from .._model.progress import Line
 from .points import Point, columns_of, described
 from .progress import Progress
 from .scheduler import run
@@ -262,8 +263,9 @@ def select(
         `kernel` is a function of one's own, which two threads may not be fit to call.
         With an executor, the threads of each fit (default 1).
     progress : bool, default False
-        Show one line on stderr, if that is a terminal: fits done and in all, the best
-        so far, the time left.
+        Tell on stderr how many fits are done and in all, the best so far and the time
+        left: one line rewritten in place on a terminal, a bar in a notebook (by tqdm,
+        if it can be imported), elsewhere a line every ten seconds.
     refit : bool or "one_se", default True
         Fit all rows at the best point, or at `one_se`; False fits none.
     store : path of a folder, optional
@@ -311,7 +313,7 @@ def select(
     rows = np.arange(len(work.y))
     folds = partial(drawn_folds, rng=resolve_rng(rng))
     splits = splits_of(cv, "cv", rows, work, folds)
-    line = Progress(progress)
+    line = Progress(Line() if progress else None)
     job = Search(work, search, rows, splits, line)
     (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
     found = replace(selection_of(trials, splits), damaged=damaged)

@@ -1,0 +1,95 @@
+"""One line that tells how far something is: rewritten in place on a terminal, beside a
+bar of tqdm in a notebook, and now and then where neither is, as in a file."""
+
+import shutil
+import sys
+import time
+from typing import Any, TextIO
+
+
+class Line:
+    """What is told goes to `stream`, by default to what is sys.stderr by then.
+
+    A text that comes too soon after another one is dropped, but for the one that
+    `close` shows. Nothing is looked up or written before the first text.
+    """
+
+    EVERY = 0.1  # seconds between two texts in one place
+    SELDOM = 10.0  # seconds between two lines of a file
+
+    def __init__(self, stream: TextIO | None = None):
+        self._stream = sys.stderr if stream is None else stream
+        self._begun = self._last = time.perf_counter()
+        self._bar: Any = None
+        self._in_place = False
+        self._opened = False
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._begun
+
+    def due(self) -> bool:
+        """Whether a text would be shown now, and need be made."""
+        if not self._opened:
+            self._open()
+        wait = self.EVERY if self._in_place else self.SELDOM
+        return time.perf_counter() - self._last >= wait
+
+    def show(self, text: str, done: int = 0, total: int | None = None) -> None:
+        """Show a text if one is due; a bar is drawn for `done` of `total`."""
+        if self.due():
+            self._write(text, done, total)
+
+    def close(self, text: str, done: int = 0, total: int | None = None) -> None:
+        """Show the last text, which stays."""
+        if not self._opened:
+            self._open()
+        self._write(text, done, total)
+        if self._bar is not None:
+            self._bar.close()
+        elif self._in_place and self._stream is not None:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def _open(self) -> None:
+        self._opened = True
+        notebook = in_notebook()
+        terminal = self._stream is not None and self._stream.isatty()
+        self._in_place = notebook or terminal
+        if notebook:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                return
+            self._bar = tqdm(bar_format="{bar}{desc}", leave=True)
+
+    def _write(self, text: str, done: int, total: int | None) -> None:
+        self._last = time.perf_counter()
+        if self._bar is not None:
+            if total != self._bar.total:
+                self._bar.reset(total)
+            self._bar.n = done
+            self._bar.set_description_str(text)
+        elif self._stream is not None:  # as it is in a process without a console
+            if self._in_place:
+                width = shutil.get_terminal_size().columns - 1
+                text = f"\r{text[:width]:<{width}}"
+            else:
+                text += "\n"
+            self._stream.write(text)
+            self._stream.flush()
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook, found out as `tqdm.auto` does."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return "IPKernelApp" in getattr(shell, "config", ())
+
+
+def duration(seconds: float) -> str:
+    """At most two units: 7 s, 3 min 20 s, 2 h 5 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,216 @@
+"""The line that tells how far a fit or a search is, and `verbose`."""
+
+import io
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from registry import every_method
+from strategies import sample
+
+from ordinal._model.monitor import Monitor, OutOfTime, turn
+from ordinal._model.progress import Line, duration
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every text is due."""
+    monkeypatch.setattr(Line, "EVERY", 0.0)
+    monkeypatch.setattr(Line, "SELDOM", 0.0)
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """This process looks like the kernel of a notebook without tqdm."""
+    shell = SimpleNamespace(config={"IPKernelApp": {}})
+    ipython = SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+
+
+class Bar:
+    """What is asked of a bar of tqdm."""
+
+    made: list["Bar"]
+
+    def __init__(self, **options):
+        self.options, self.total, self.n = options, None, 0
+        self.drawn, self.closed = [], False
+        Bar.made.append(self)
+
+    def reset(self, total):
+        self.total, self.n = total, 0
+
+    def set_description_str(self, text):
+        self.drawn.append((text, self.n, self.total))
+
+    def close(self):
+        self.closed = True
+
+
+# Where it is written
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_terminal_has_one_line_that_is_rewritten():
+    stream = Terminal()
+    line = Line(stream)
+    line.show("a long text")
+    line.show("short")
+    line.close("x" * 500)
+    first, *texts = stream.getvalue().split("\r")
+    assert first == ""
+    assert [text.rstrip() for text in texts[:2]] == ["a long text", "short"]
+    assert len({len(text.rstrip("\n")) for text in texts}) == 1  # nothing stays behind
+    assert stream.getvalue().endswith("x\n")
+    assert stream.getvalue().count("\n") == 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_file_has_a_line_for_each_text():
+    stream = io.StringIO()
+    line = Line(stream)
+    line.show("one")
+    line.close("two" * 100)
+    assert stream.getvalue() == f"one\n{'two' * 100}\n"
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), 2), (io.StringIO(), 1)])
+def test_texts_that_come_too_soon_are_dropped_but_the_last(stream, shown):
+    line = Line(stream)
+    line.EVERY = 0.0
+    for text in ("one", "end"):
+        (line.close if text == "end" else line.show)(text)
+    assert sum(stream.getvalue().count(text) for text in ("one", "end")) == shown
+
+
+@pytest.mark.usefixtures("at_once", "notebook")
+def test_a_notebook_without_tqdm_has_the_line_of_a_terminal():
+    stream = io.StringIO()
+    line = Line(stream)
+    line.show("one")
+    line.close("two")
+    assert [text.strip() for text in stream.getvalue().split("\r")] == [
+        "",
+        "one",
+        "two",
+    ]
+
+
+@pytest.mark.usefixtures("at_once", "notebook")
+def test_a_notebook_has_a_bar(monkeypatch):
+    tqdm = ModuleType("tqdm.auto")
+    tqdm.tqdm = Bar
+    Bar.made = []
+    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm)
+    stream = io.StringIO()
+    line = Line(stream)
+    assert Bar.made == []
+    line.show("kernel matrix")
+    line.show("first", 1, 4)
+    line.show("second", 2, 4)
+    line.close("end", 5, 5)
+    (bar,) = Bar.made
+    assert bar.drawn == [
+        ("kernel matrix", 0, None), ("first", 1, 4), ("second", 2, 4), ("end", 5, 5)
+    ]  # fmt: skip
+    assert bar.closed
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.usefixtures("at_once", "notebook")
+def test_the_bar_is_one_that_tqdm_draws(monkeypatch):
+    tqdm = pytest.importorskip("tqdm")
+    stream = io.StringIO()
+    auto = ModuleType("tqdm.auto")
+    auto.tqdm = lambda **options: tqdm.tqdm(file=stream, ncols=60, **options)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", auto)
+    line = Line()
+    line.show("a part")
+    line.show("half", 2, 4)
+    line.close("end", 4, 4)
+    drawn = stream.getvalue()
+    assert drawn.index("a part") < drawn.index("half") < drawn.index("end")
+    assert drawn.endswith("\n")
+
+
+def test_a_process_without_a_console_is_told_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    line = Line()
+    line.show("one")
+    line.close("two")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+# What a fit tells
+
+
+@pytest.mark.usefixtures("at_once")
+def test_stages_are_named_while_they_last():
+    stream = io.StringIO()
+    monitor = Monitor("fit_it", 0.01, line=Line(stream))
+    with monitor, monitor.numbered("fold", 1, 5):
+        with monitor.stage("kernel matrix"):
+            turn()
+        with monitor.numbered("point", 0, 1):  # the only one
+            monitor.to_tol(0.5).stop(7, 0.25)
+    stages, steps, end = stream.getvalue().splitlines()
+    assert stages.endswith(" s: fold 2 of 5, kernel matrix")
+    assert steps.endswith(" s: fold 2 of 5: 7 steps, violation 2.5e-01, tol 0.5")
+    assert end.startswith("fit_it, 0.0 s: ")
+    turn()  # which tells nothing any more
+    assert stream.getvalue().count("\n") == 3
+
+
+def test_the_line_ends_with_what_broke_the_fit_off():
+    stream = Terminal()
+    with pytest.raises(KeyboardInterrupt):
+        with Monitor("fit_it", 0.01, line=Line(stream)):
+            raise KeyboardInterrupt
+    assert stream.getvalue().rstrip() == "\rfit_it, 0.0 s: KeyboardInterrupt"
+    assert stream.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize("line", [None, Line(io.StringIO())])
+def test_a_stage_leaves_the_limit_around_it(line):
+    monitor = Monitor("fit_it", 0.01, max_time=1e-9, line=line)
+    with monitor.limited(), monitor.stage("kernel matrix"), pytest.raises(OutOfTime):
+        turn()
+    with monitor.limited(1e9), monitor.stage("kernel matrix"):
+        turn()
+
+
+@pytest.mark.usefixtures("at_once")
+@every_method
+def test_verbose_tells_how_a_fit_goes_and_changes_no_bit(method, monkeypatch):
+    X, y = sample(80, 3)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    silent = method.cut_short(X, y)
+    assert sys.stderr.getvalue() == ""
+    model = method.cut_short(X, y, verbose=True)
+    *lines, last = sys.stderr.getvalue().splitlines()
+    name = method.fit.__name__
+    assert all(line.startswith(f"{name}, ") for line in lines)
+    assert any(" steps, violation " in line for line in lines)
+    assert last.startswith(f"{name}, ")
+    assert last.endswith(f" s: {model.convergence}")
+    np.testing.assert_array_equal(method.numbers(model, X), method.numbers(silent, X))
+
+
+def test_verbose_is_true_or_false():
+    method = every_method.args[1][0]
+    with pytest.raises(ValueError, match="verbose must be"):
+        method(*sample(20, 3), verbose="yes")
