@@ -16,6 +16,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
+from .grouping import group_numbers
 from .points import Point, columns_of
 from .progress import Progress
 from .scheduler import run
@@ -95,6 +96,7 @@ def nested(
     choose: Choice = "best",
     classes: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     standardize: bool = True,
     executor: Executor | None = None,
     n_threads: int | None = None,
@@ -125,6 +127,8 @@ def nested(
         The first decides the search; all are taken on the test rows.
     choose : {"best", "one_se"}, default "best"
         The point of each search that is tested.
+    groups : (n,) array-like, optional
+        As for `select`; no group is on both sides of a hold-out, nor of a fold.
     store : path of a folder, optional
         Where finished tasks are kept, a small file each, written whole or not at all.
         Several runs may share it.
@@ -162,12 +166,14 @@ def nested(
     )  # fmt: skip
     rng = resolve_rng(rng)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
-    holdouts = splits_of(outer, "outer", np.arange(len(work.y)), work, drawn)
+    rows = np.arange(len(work.y))
+    group = group_numbers(groups, rows.size)
+    holdouts = splits_of(outer, "outer", rows, work, group, drawn)
     folds = partial(drawn_folds, rng=rng)
     line = Progress(Line() if progress else None)
     jobs = []
     for train, test in holdouts:
-        splits = splits_of(cv, "cv", train, work, folds)
+        splits = splits_of(cv, "cv", train, work, group, folds)
         jobs.append(Holdout(Search(work, search, train, splits, line), test, choose))
         line.total += 1
     found, damaged = run(jobs, work, search, executor, n_threads, store, line)

@@ -225,16 +225,18 @@ def splits_of(
     name: str,
     rows: np.ndarray,
     work: Work,
-    drawn: Callable[[str, np.ndarray, int], Splits],
+    group: np.ndarray | None,
+    drawn: Callable[[str, np.ndarray, int, np.ndarray | None], Splits],
 ) -> Splits:
     """The splits of some rows, as row numbers of the whole table: `drawn`, where their
     number is given. A caller's splitter sees the features of the rows or, of a sparse
-    table, their numbers."""
+    table, their numbers. `group` numbers the groups of the whole table."""
     y = work.y[rows]
+    group = None if group is None else group[rows]
     if isinstance(given, int | np.integer):
-        splits = drawn(name, y, given)
+        splits = drawn(name, y, given, group)
     else:
         X = take(work.X, rows)
         seen = X if isinstance(X, np.ndarray) else rows[:, None]
-        splits = own_splits(given, name, seen, y)
+        splits = own_splits(given, name, seen, y, group)
     return [(rows[train], rows[test]) for train, test in splits]

@@ -22,6 +22,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
+from .grouping import group_numbers
 from .points import Point, columns_of, described
 from .progress import Progress
 from .scheduler import run
@@ -206,6 +207,7 @@ def select(
     greater_is_better: bool | None = None,
     classes: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     standardize: bool = True,
     executor: Executor | None = None,
     n_threads: int | None = None,
@@ -249,6 +251,11 @@ def select(
     sample_weight : (n,) array-like >= 0, optional
         Of the fits, the standardisation and the scores (unless `scoring` is a
         callable).
+    groups : (n,) array-like, optional
+        Labels of groups, such as patients or raters, whose rows stay together: folds
+        are drawn as by `stratified_kfold` with them, a splitter is given them as well,
+        and splits that have a group on both sides are an error. The folds within a fit
+        with `probability` do not know them.
     standardize : bool, default True
         False leaves the features as they are.
     executor : concurrent.futures.Executor or the like, optional
@@ -312,7 +319,7 @@ def select(
     )  # fmt: skip
     rows = np.arange(len(work.y))
     folds = partial(drawn_folds, rng=resolve_rng(rng))
-    splits = splits_of(cv, "cv", rows, work, folds)
+    splits = splits_of(cv, "cv", rows, work, group_numbers(groups, rows.size), folds)
     line = Progress(Line() if progress else None)
     job = Search(work, search, rows, splits, line)
     (trials,), damaged = run([job], work, search, executor, n_threads, store, line)

@@ -8,26 +8,19 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import (
-    as_array,
-    check_count,
-    check_entries,
-    listed,
-    resolve_rng,
-    shown,
-)
-from .._input.columns import as_objects
-from .._input.labels import is_missing
+from .._input.checks import as_array, check_count, resolve_rng, shown
 from .._model.folds import by_rank, held_out_size, hold_out
+from .grouping import distinct, group_folds, group_numbers, hold_out_groups
 
 _MOST_SPLITS = 100_000  # hold-outs; more would be a slip
 Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 
 
 class Splitter(Protocol):
-    """An object that splits rows as those of scikit-learn do."""
+    """An object that splits rows as those of scikit-learn do; `groups` are passed only
+    if there are some."""
 
-    def split(self, X: Any, y: Any) -> Iterable[Any]: ...
+    def split(self, X: Any, y: Any, groups: Any = ...) -> Iterable[Any]: ...
 
 
 SplitsLike: TypeAlias = int | Sequence[tuple[ArrayLike, ArrayLike]] | Splitter
@@ -38,13 +31,15 @@ def stratified_holdout(
     n_splits: int = 30,
     *,
     test_size: float | int = 0.25,
+    groups: ArrayLike | None = None,
     rng: int | np.random.Generator = 0,
 ) -> Splits:
     """Repeated random hold-outs with every rank in its share on both sides.
 
     Each split takes exactly `n_test` test rows, apportioned to the ranks by largest
     remainder (ties drawn anew for each split). No rank loses its last training row,
-    so a rank with a single row is always trained on and never tested.
+    so a rank with a single row is always trained on and never tested. With `groups`,
+    whole groups are drawn, and the shares of the ranks are as near as they come to.
 
     Parameters
     ----------
@@ -54,7 +49,11 @@ def stratified_holdout(
         Number of hold-outs, as usual for the benchmark sets of ordinal regression.
     test_size : float or int, default 0.25
         A fraction of the rows, rounded up as the published partitions do, or their
-        number.
+        number. With `groups` it is met as nearly as whole groups allow.
+    groups : (n,) array_like, optional
+        Labels of groups, such as patients or raters: no group is on both sides of a
+        split. At least one is held out, and no rank loses its last group: the only
+        group of a rank is always trained on.
     rng : int or numpy.random.Generator, default 0
         The same seed gives the same splits.
 
@@ -66,8 +65,8 @@ def stratified_holdout(
     Raises
     ------
     ValueError
-        If `test_size` leaves no test row or fewer training rows than ranks, or `y`
-        is not a finite vector.
+        If `test_size` leaves no test row or fewer training rows than ranks, `y` is not
+        a finite vector, or no group can be held out.
 
     Examples
     --------
@@ -75,11 +74,17 @@ def stratified_holdout(
     >>> train_idx.size, test_idx.size
     (6, 3)
     """
-    return drawn_holdouts("n_splits", y, n_splits, test_size, rng)
+    rank = distinct(y, "y")[1]
+    group = group_numbers(groups, rank.size)
+    return drawn_holdouts("n_splits", y, n_splits, group, test_size=test_size, rng=rng)
 
 
 def stratified_kfold(
-    y: ArrayLike, n_splits: int = 5, *, rng: int | np.random.Generator = 0
+    y: ArrayLike,
+    n_splits: int = 5,
+    *,
+    groups: ArrayLike | None = None,
+    rng: int | np.random.Generator = 0,
 ) -> Splits:
     """Folds with every rank in its share: each row is tested once.
 
@@ -88,12 +93,20 @@ def stratified_kfold(
     rank with fewer rows than folds is absent from some test sets, one with a single
     row from the training rows of its fold, where no model can predict it.
 
+    With `groups` whole groups are dealt out, so that folds are no more even than these
+    allow. What is made small is the sum over folds and ranks of (rows - share)^2 / rows
+    of the rank; no exchange of two groups, or of one for none, would lower it further.
+    A rank of which one group has all rows is absent from the training rows of its fold.
+
     Parameters
     ----------
     y : (n,) array_like
         Labels of any kind that numpy can sort; their order does not matter here.
     n_splits : int, default 5
-        Number of folds, 2 to n; 5 is what the papers of ordinal regression take.
+        Number of folds, 2 to n; 5 is what the papers of ordinal regression take. With
+        `groups` no more than there are groups.
+    groups : (n,) array_like, optional
+        Labels of groups, such as patients or raters: no group is in two folds.
     rng : int or numpy.random.Generator, default 0
         The same seed gives the same folds.
 
@@ -105,7 +118,7 @@ def stratified_kfold(
     Raises
     ------
     ValueError
-        If there are more folds than rows, or `y` is not a finite vector.
+        If there are more folds than rows or groups, or `y` is not a finite vector.
 
     Examples
     --------
@@ -113,46 +126,71 @@ def stratified_kfold(
     >>> [test_idx.size for _, test_idx in folds]
     [2, 2, 2]
     """
-    return drawn_folds("n_splits", y, n_splits, rng)
+    rank = distinct(y, "y")[1]
+    return drawn_folds(
+        "n_splits", y, n_splits, group_numbers(groups, rank.size), rng=rng
+    )
 
 
 def drawn_holdouts(
     name: str,
     y: ArrayLike,
     n_splits: int,
+    group: np.ndarray | None,
+    *,
     test_size: float | int,
     rng: int | np.random.Generator,
 ) -> Splits:
-    """Those of `stratified_holdout`; errors give their number this name."""
-    rank, count = _ranks(y)
+    """Those of `stratified_holdout`, by the numbers of the groups; errors give their
+    number this name."""
+    _, rank, count = distinct(y, "y")
     n_splits = check_count(name, n_splits)
     if n_splits > _MOST_SPLITS:
         raise ValueError(f"{name} must be at most {_MOST_SPLITS}, got {n_splits}")
     rng = resolve_rng(rng)
     n_test = held_out_size(test_size, rank.size, count.size)
-    return [_split(hold_out(rank, n_test, rng)) for _ in range(n_splits)]
+    if group is None:
+        return [_split(hold_out(rank, n_test, rng)) for _ in range(n_splits)]
+    return [_split(hold_out_groups(rank, group, n_test, rng)) for _ in range(n_splits)]
 
 
 def drawn_folds(
-    name: str, y: ArrayLike, n_splits: int, rng: int | np.random.Generator
+    name: str,
+    y: ArrayLike,
+    n_splits: int,
+    group: np.ndarray | None,
+    *,
+    rng: int | np.random.Generator,
 ) -> Splits:
-    """Those of `stratified_kfold`; errors give their number this name."""
-    rank, _ = _ranks(y)
+    """Those of `stratified_kfold`, by the numbers of the groups; errors give their
+    number this name."""
+    rank = distinct(y, "y")[1]
     n_splits = check_count(name, n_splits)
-    if not 2 <= n_splits <= rank.size:
+    if group is not None:
+        group = np.unique(group, return_inverse=True)[1]  # some may have no row here
+    most = rank.size if group is None else int(group.max()) + 1
+    if not 2 <= n_splits <= most:
+        of = "rows" if group is None else "groups"
         raise ValueError(
-            f"{name} must be 2 to the number of rows, {rank.size}, got {n_splits}"
+            f"{name} must be 2 to the number of {of}, {most}, got {n_splits}"
         )
-    fold = np.empty(rank.size, dtype=np.int64)
-    fold[by_rank(rank, resolve_rng(rng))] = np.arange(rank.size) % n_splits
+    rng = resolve_rng(rng)
+    if group is not None:
+        fold = group_folds(rank, group, n_splits, rng)
+    else:
+        fold = np.empty(rank.size, dtype=np.int64)
+        fold[by_rank(rank, rng)] = np.arange(rank.size) % n_splits
     return [_split(fold == k) for k in range(n_splits)]
 
 
-def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
+def own_splits(
+    given: Any, name: str, X: Any, y: np.ndarray, group: np.ndarray | None
+) -> Splits:
     """Splits of the rows of X and y that the caller gives in place of a number: a
-    sequence, or what makes one. ValueError or TypeError names the argument."""
+    sequence, or what makes one. ValueError or TypeError names the argument; a group on
+    both sides of a split is a ValueError."""
     if hasattr(given, "split") and not isinstance(given, str):
-        given = given.split(X, y)
+        given = given.split(X, y) if group is None else given.split(X, y, group)
     elif not isinstance(given, Iterable) or isinstance(given, str):
         raise TypeError(
             f"{name} must be a number, splits (train_idx, test_idx), or an object with "
@@ -161,7 +199,21 @@ def own_splits(given: Any, name: str, X: Any, y: np.ndarray) -> Splits:
     out = [_checked(split, len(y), f"{name}[{k}]") for k, split in enumerate(given)]
     if not out:
         raise ValueError(f"{name} must hold at least one split")
+    if group is not None:
+        _check_groups(out, name, group)
     return out
+
+
+def _check_groups(splits: Splits, name: str, group: np.ndarray) -> None:
+    for k, (train, test) in enumerate(splits):
+        shared = np.isin(group[test], group[train])
+        if shared.any():
+            row = test[np.argmax(shared)]
+            other = train[np.argmax(group[train] == group[row])]
+            raise ValueError(
+                f"{name}[{k}] has a group on both sides: it trains on row {other} and "
+                f"tests on row {row}"
+            )
 
 
 def _checked(split: Any, n: int, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -177,24 +229,6 @@ def _checked(split: Any, n: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     if shared.size:
         raise ValueError(f"{name} trains on row {shared[0]} and tests on it")
     return train.astype(np.int64), test.astype(np.int64)
-
-
-def _ranks(y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The number of every row's label, (n,), and how many rows each label has."""
-    y = as_objects(y, "y")
-    if y.ndim != 1 or y.size == 0:
-        raise ValueError(f"y must be 1-dimensional and non-empty, got shape {y.shape}")
-    if y.dtype.kind == "f":
-        check_entries("y", y, np.isfinite(y), "be finite")
-    if y.dtype.kind == "O":
-        missing = [row for row, label in enumerate(y) if is_missing(label)]
-        if missing:
-            raise ValueError(f"y has no label in row {missing[0]}")
-    try:
-        _, rank, count = np.unique(y, return_inverse=True, return_counts=True)
-    except TypeError:  # of a comparison
-        raise TypeError(f"y must hold labels that sort, got {listed(y)}") from None
-    return rank, count
 
 
 def _split(is_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -122,6 +122,7 @@ OPTIONS = {
     "eta": ["0.01", "1.0"],
     "gamma": ["'scale'", "'auto'", "0.3", "10.0"],
     "greater_is_better": ["False", "None"],
+    "groups": ["ranks()", "np.arange(24) // 3", "list('abcdefgh') * 3"],
     "inference": ["'ep'", "'laplace'"],
     "init_scale": ["0.01", "1.0"],
     "kernel": [

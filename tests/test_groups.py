@@ -1,0 +1,224 @@
+"""Splits that keep the rows of a group together, alone and through searches."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.model_selection import GroupKFold, KFold
+from strategies import sample
+
+import ordinal
+from ordinal.model_selection import (
+    Grid,
+    nested,
+    select,
+    stratified_holdout,
+    stratified_kfold,
+)
+
+
+@st.composite
+def grouped_labels(draw):
+    """Labels and groups of which each has one row or more, in random order."""
+    n_ranks = draw(st.integers(1, 5))
+    sizes = draw(st.lists(st.integers(1, 6), min_size=2, max_size=12))
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    rank = draw(st.lists(st.integers(0, n_ranks - 1), min_size=len(group),
+                         max_size=len(group)))  # fmt: skip
+    order = draw(st.permutations(range(len(group))))
+    return np.array(rank)[order], group[order]
+
+
+def imbalance(y, group, fold):
+    """(B) of grouping.py, from the rows themselves."""
+    labels, folds = np.unique(y), np.unique(fold)
+    return sum(
+        (np.sum((y == k) & (fold == f)) - np.mean(y == k) * y.size / folds.size) ** 2
+        / np.sum(y == k)
+        for k, f in itertools.product(labels, folds)
+    )
+
+
+def fold_of_rows(splits, n):
+    fold = np.full(n, -1)
+    for k, (train_idx, test_idx) in enumerate(splits):
+        assert_array_equal(np.sort(np.concatenate([train_idx, test_idx])), np.arange(n))
+        assert (fold[test_idx] == -1).all()
+        fold[test_idx] = k
+    assert (fold >= 0).all()
+    return fold
+
+
+@given(grouped_labels(), st.integers(2, 4), st.integers(0, 9))
+def test_folds_keep_groups_whole_and_no_exchange_evens_them_out(case, k, seed):
+    y, group = case
+    k = min(k, np.unique(group).size)
+    fold = fold_of_rows(stratified_kfold(y, k, groups=group, rng=seed), y.size)
+    assert np.unique(fold).size == k
+    of = {g: set(fold[group == g]) for g in np.unique(group)}
+    assert all(len(folds) == 1 for folds in of.values())
+
+    value = imbalance(y, group, fold)
+    for g in of:
+        for f in range(k):  # one group to another fold
+            moved = np.where(group == g, f, fold)
+            if np.unique(moved).size == k:
+                assert imbalance(y, group, moved) >= value - 1e-9
+    for g, q in itertools.combinations(of, 2):
+        swapped = fold.copy()
+        swapped[group == g], swapped[group == q] = min(of[q]), min(of[g])
+        assert imbalance(y, group, swapped) >= value - 1e-9
+
+
+def test_two_folds_of_few_groups_mostly_are_the_best_there_are():
+    """By brute force over all ways to deal out eight groups."""
+    rng, found = np.random.default_rng(0), 0
+    sides = [s for n in range(1, 5) for s in itertools.combinations(range(8), n)]
+    for seed in range(50):
+        group = rng.choice(8, 60)
+        y = (group + rng.integers(0, 5, 60)) // 4
+        fold = fold_of_rows(stratified_kfold(y, 2, groups=group, rng=seed), y.size)
+        best = min(imbalance(y, group, np.isin(group, side)) for side in sides)
+        found += imbalance(y, group, fold) <= best + 1e-9
+
+    assert found >= 40
+
+
+def test_folds_are_exact_where_groups_allow():
+    """Every group of three rows has one of each rank: 12 groups make 4 equal folds."""
+    y, group = np.tile([1, 2, 3], 12), np.repeat(np.arange(12), 3)
+    for train_idx, test_idx in stratified_kfold(y, 4, groups=group):
+        assert_array_equal(np.unique(y[test_idx], return_counts=True)[1], [3, 3, 3])
+        assert not set(group[train_idx]) & set(group[test_idx])
+
+
+@given(st.lists(st.integers(0, 3), min_size=4, max_size=60), st.integers(2, 4))
+def test_groups_of_one_row_make_folds_as_even_as_those_without(labels, k):
+    y = np.array(labels)
+    folds = stratified_kfold(y, k, groups=np.arange(y.size))
+    sizes = [test_idx.size for _, test_idx in folds]
+    assert max(sizes) - min(sizes) <= 1
+    for rank in set(labels):
+        tested = [np.sum(y[test_idx] == rank) for _, test_idx in folds]
+        assert max(tested) - min(tested) <= 1
+
+
+@given(grouped_labels(), st.floats(0.05, 0.9), st.integers(0, 9))
+def test_holdouts_keep_groups_whole_and_every_rank_in_training(case, share, seed):
+    y, group = case
+    n_test = min(max(1, round(share * y.size)), y.size - np.unique(y).size)
+    of_rank = {k: set(group[y == k]) for k in np.unique(y)}
+    sole = set().union(*(g for g in of_rank.values() if len(g) == 1))
+    if n_test < 1:
+        return
+    options = {"test_size": n_test, "groups": group, "rng": seed}
+    if sole == set(group):
+        with pytest.raises(ValueError, match=r"^groups must leave one that can be"):
+            stratified_holdout(y, 2, **options)
+        return
+    for train_idx, test_idx in stratified_holdout(y, 2, **options):
+        assert test_idx.size
+        assert_array_equal(
+            np.sort(np.concatenate([train_idx, test_idx])), np.arange(y.size)
+        )
+        assert not set(group[train_idx]) & set(group[test_idx])
+        assert set(y[train_idx]) == set(y)
+
+
+def clinic():
+    """240 visits of 60 patients, each with a level of its own."""
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=60)
+    patient = np.repeat(np.arange(60), 4)
+    z = level[patient] + 0.3 * rng.normal(size=240)
+    return np.digitize(z, [-0.8, 0.2, 1.0]), np.array([f"p{k}" for k in patient])
+
+
+def test_holdouts_are_near_their_share_and_every_group_has_its_turn():
+    y, patient = clinic()
+    splits = stratified_holdout(y, 200, groups=patient)
+    shares = [
+        np.bincount(y[test_idx], minlength=4) / np.bincount(y) for _, test_idx in splits
+    ]
+    # a draw of whole patients that does not look at ranks deviates by 0.10
+    assert np.abs(np.array(shares) - 0.25).mean() < 0.04
+    assert len({test_idx.tobytes() for _, test_idx in splits}) == 200
+    turns = Counter(p for _, test_idx in splits for p in set(patient[test_idx]))
+    assert len(turns) == 60
+    assert min(turns.values()) >= 10
+
+
+def test_a_seed_fixes_the_splits_and_only_the_partition_matters():
+    y, patient = clinic()
+    number = np.unique(patient, return_inverse=True)[1]
+    for make in (stratified_kfold, stratified_holdout):
+        a, b, c = (
+            np.concatenate([test for _, test in make(y, 5, groups=g, rng=seed)])
+            for g, seed in ((patient, 3), (pd.Series(number), 3), (patient, 4))
+        )
+        assert_array_equal(a, b)
+        assert a.size != c.size or (a != c).any()
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "message"),
+    [
+        ([1, 1, 2], {}, r"^groups has shape \(3,\), expected \(6,\) as y"),
+        ([[1], [2]], {}, "^groups must be 1-dimensional"),
+        ([1, 2, None, 2, 1, 1], {}, "^groups has no label in row 2"),
+        ([1, 2, np.nan, 2, 1, 1], {}, "^groups must be finite, got nan in row 2"),
+        (["a"] * 6, {}, "^groups must name 2 groups or more, got only 'a'"),
+        ([1, 1, 1, 1, 2, 2], {}, "^n_splits must be 2 to the number of groups, 2, got"),
+    ],
+)
+def test_bad_groups(groups, options, message):
+    y = [1, 2, 3, 1, 2, 3]
+    with pytest.raises(ValueError, match=message):
+        stratified_kfold(y, 3, groups=groups, **options)
+
+
+GRID = Grid(C=[0.1, 10.0], gamma=[0.3])
+
+
+def test_searches_keep_groups_together():
+    X, y = sample(48, 3)
+    group = np.arange(48) // 4
+    found = select(ordinal.fit_svorim, X, y, search=GRID, groups=group, cv=3)
+    expected = stratified_kfold(y, 3, groups=group)
+    for (_, test_idx), (_, of_search) in zip(expected, found.splits, strict=True):
+        assert_array_equal(test_idx, of_search)
+    tested = nested(ordinal.fit_svorim, X, y, search=GRID, groups=group, outer=2, cv=2)
+    for (train, test), inner in zip(tested.splits, tested.selections, strict=True):
+        assert not set(group[train]) & set(group[test])
+        for train_idx, test_idx in inner.splits:
+            assert not set(group[train_idx]) & set(group[test_idx])
+            assert set(train_idx) | set(test_idx) == set(train)
+
+
+def test_splitters_are_given_the_groups():
+    X, y = sample(48, 3)
+    group = np.array(list("abcdefgh")).repeat(6)
+    found = select(
+        ordinal.fit_svorim, X, y, search=GRID, groups=group, cv=GroupKFold(4),
+        refit=False,
+    )  # fmt: skip
+    expected = GroupKFold(4).split(X, y, group)
+    for (_, test_idx), (_, of_search) in zip(expected, found.splits, strict=True):
+        assert_array_equal(test_idx, of_search)
+
+
+def test_splits_with_a_group_on_both_sides_are_refused():
+    X, y = sample(12, 3)
+    group = np.arange(12) % 3
+    options = {"search": GRID, "groups": group}
+    message = r"^cv\[0\] has a group on both sides: it trains on row 6 and tests on row"
+    with pytest.raises(ValueError, match=message):
+        select(ordinal.fit_svorim, X, y, cv=list(KFold(3).split(X)), **options)
+    outer = [(np.flatnonzero(group != 0), [0, 3]), ([0, 1, 2, 4], [8, 3])]
+    with pytest.raises(ValueError, match=r"^outer\[1\] has a group on both sides"):
+        nested(ordinal.fit_svorim, X, y, outer=outer, cv=2, **options)
