@@ -1,3 +1,4 @@
+import io
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -402,6 +404,56 @@ def test_predict_gives_probabilities(run, tmp_path, text_data, rows):
     assert_array_equal(model.predict(rows[0], rule="mode"), by_mode)
 
 
+@pytest.mark.parametrize(
+    ("name", "separator", "decimal", "options"),
+    [
+        ("t.csv", ";", ",", ["--decimal", ","]),
+        ("t.csv", "|", ".", ["--separator", "|"]),
+        ("t.csv", "\t", ",", ["--separator", "tab", "--decimal", ","]),
+        ("t.tsv", "\t", ".", []),
+    ],
+)
+def test_fit_and_predict_tables_of_other_layouts(
+    run, tmp_path, data, name, separator, decimal, options
+):
+    text = Path(data).read_text().replace(",", separator).replace(".", decimal)
+    (tmp_path / name).write_text(text)
+    fit = ["--method", "npsvor", "--out", tmp_path / "m.npz"]
+    run("fit", data, *fit)
+    expected = run("predict", tmp_path / "m.npz", data)
+    run("fit", tmp_path / name, *fit, *options)
+    assert run("predict", tmp_path / "m.npz", tmp_path / name, *options) == expected
+
+
+def test_a_table_of_standard_input(run, monkeypatch, tmp_path, data):
+    content = Path(data).read_bytes()
+    fit = ["--method", "npsvor", "--out", tmp_path / "m.npz"]
+    run("fit", data, *fit)
+    expected = run("predict", tmp_path / "m.npz", data)
+    for argv in (["fit", "-", *fit], ["predict", tmp_path / "m.npz", "-"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        out = run(*argv)
+    assert out == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    out = run("compare", "-", "--methods", "npsvor", "--splits", 1)
+    assert out.startswith("standard input: 60 rows")
+
+
+def test_a_parquet_table(run, tmp_path, data):
+    pandas.read_csv(data).to_parquet(tmp_path / "t.parquet")
+    compare = ["--methods", "npsvor", "--splits", 2]
+    assert scores(run("compare", tmp_path / "t.parquet", *compare)) == scores(
+        run("compare", data, *compare)
+    )
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"ordinal {ordinal.__version__}\n"
+
+
 def test_config(run):
     lines = dict(line.split(maxsplit=1) for line in run("config").splitlines())
     assert lines == {k: str(v) for k, v in ordinal.show_config().items()}
@@ -426,7 +478,7 @@ def test_config(run):
         (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C1"),
         (["compare", "--set", "npsvor-admm.solver=smo"], "means solver='admm'"),
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
-        (["compare", "--set", "npsvor.C1=-1"], "C1 must be"),
+        (["compare", "--methods", "npsvor", "--set", "npsvor.C1=-1"], "C1 must be"),
         (["compare", "nowhere.csv"], "nowhere.csv: No such file"),
         (["compare", "DATA", "--target", "x"], "no column 'x'"),
         (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),
@@ -476,7 +528,8 @@ def test_a_slip_among_the_ranks_is_found(run, tmp_path):
 
 def test_a_single_column_is_no_table(run, tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1;2\n")
-    assert "cells are separated by commas" in run("compare", tmp_path / "t.csv", code=2)
+    error = run("compare", tmp_path / "t.csv", code=2)
+    assert "cells are separated by ',', or by what --separator says" in error
 
 
 def test_ctrl_c_is_quiet(monkeypatch, capsys, data):

@@ -1,22 +1,41 @@
 import gzip
+import io
 import re
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordinal._input import readers
+from ordinal._input.cells import Layout
 from ordinal._input.table import read_table
+
+READERS = [None, *readers.CSV_READERS]
+
+
+@pytest.fixture(params=READERS, ids=lambda name: name or "own")
+def reader(request, monkeypatch):
+    """Tables are read by our own reader, or by that of a library however small they
+    are."""
+    use(request.param, monkeypatch)
+
+
+def use(name, monkeypatch):
+    monkeypatch.setattr(readers, "WORTH", 0)
+    only = {key: read for key, read in readers.CSV_READERS.items() if key == name}
+    monkeypatch.setattr(readers, "CSV_READERS", only)
 
 
 @pytest.fixture
-def table(tmp_path):
+def table(tmp_path, reader):
     """Writes a file and reads it."""
 
-    def read(content, name="data.csv"):
+    def read(content, name="data.csv", **layout):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_table(str(path))
+        return read_table(str(path), **layout)
 
     return read
 
@@ -33,7 +52,7 @@ def test_without_a_header_names_go_by_position(table):
     t = table("30,1.5,2\n40,2.5,1\n")
     assert t.names == ("x1", "x2", "y")
     assert not t.has_header
-    assert len(t.rows) == 2
+    assert len(t) == 2
 
 
 @pytest.mark.parametrize(
@@ -60,7 +79,7 @@ def test_gzip_bom_quotes_blank_lines_and_line_ends(table):
     for t in (table(content), table(gzip.compress(content, mtime=0), "data.csv.gz")):
         assert t.names == ("a", "b, c")
         np.testing.assert_array_equal(t.numbers(t.names), [[1, 2], [3, 4]])
-        assert t.lines == [3, 4]
+        assert [t.source.place(row) for row in (0, 1)] == ["line 3", "line 4"]
 
 
 @pytest.mark.parametrize(
@@ -140,5 +159,176 @@ def test_unknown_column(table):
 def test_numbers_are_read_exactly(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("table") / "data.csv"
     path.write_text("".join(",".join(map(repr, row)) + "\n" for row in rows))
-    t = read_table(str(path))
-    np.testing.assert_array_equal(t.numbers(t.names), rows)
+    for name in READERS:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            use(name, monkeypatch)
+            t = read_table(str(path))
+            np.testing.assert_array_equal(t.numbers(t.names), rows)
+
+
+CELLS = st.one_of(
+    st.text("0123456789+-.,;eE_ xnaifNA٣\u00a0", max_size=6),
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.sampled_from(["NA", "n/a", "?", "", "None", "low", "TRUE", '"a"', '"1"', '"x']),
+)
+
+
+@given(
+    st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5),
+    st.sampled_from([",.", ";.", ";,", "\t,"]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_libraries_read_what_our_own_reader_does(tmp_path_factory, rows, layout, end):
+    """The same columns, or the same error."""
+    path = tmp_path_factory.mktemp("table") / "data.csv"
+    separator, decimal = layout
+    path.write_text("".join(separator.join(row) + end for row in rows), newline="")
+    found = []
+    for name in READERS:
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            use(name, monkeypatch)
+            try:
+                t = read_table(str(path), separator=separator, decimal=decimal)
+            except ValueError as error:
+                found.append(str(error))
+                continue
+            texts = [t.words(column) for column in t.names]
+            found.append((t.names, t.has_header, texts, list(map(as_list, t.columns))))
+    assert found[1:] == found[:1] * 3
+
+
+def as_list(column):
+    """A column that can be compared: nan is not itself."""
+    return column if isinstance(column, list) else list(map(repr, column.tolist()))
+
+
+@pytest.mark.parametrize("name", readers.CSV_READERS)
+@pytest.mark.parametrize(
+    ("text", "regular"),
+    [
+        ("1,2\n3,4\n", True),
+        ('1,"a,b"\r\n3,4', True),
+        ("1\n2\n", False),  # where a blank line and a gap are the same
+        ("1,2\n", False),
+        ("1,2\n\n3,4\n", False),
+        ("1,2\n3\n", False),
+        ("1,2\n3,4,5\n", False),
+        ("1,2\r3,4\r", False),
+        ('1,"2\n3",4\n', False),
+        ('1,a"b"\n3,4\n', False),
+        ('1,"a""b"\n3,4\n', False),
+    ],
+)
+def test_libraries_are_given_regular_text_alone(monkeypatch, name, text, regular):
+    use(name, monkeypatch)
+    data = text.encode()
+    read = readers.csv_reader(data, Layout())
+    assert (read is not None) == regular
+    if read is not None:
+        assert len(read(data, Layout())) == 2
+        monkeypatch.setattr(readers, "WORTH", len(data) + 1)
+        assert readers.csv_reader(data, Layout()) is None
+
+
+@pytest.mark.parametrize(
+    ("separator", "decimal", "text"),
+    [
+        (";", ".", "a;b\n1.5;2\n"),
+        (None, ",", "a;b\n1,5;2\n"),
+        ("|", ",", 'a|b\n1,5|"2"\n'),
+    ],
+)
+def test_other_layouts(table, separator, decimal, text):
+    t = table(text, separator=separator, decimal=decimal)
+    np.testing.assert_array_equal(t.numbers(["a", "b"]), [[1.5, 2]])
+
+
+def test_tabs_separate_the_cells_of_a_tsv(table):
+    np.testing.assert_array_equal(table("a\tb\n1\t2\n", "t.tsv").numbers(["b"]), [[2]])
+
+
+def test_a_point_is_no_decimal_comma(table):
+    """As in 1.234,5 it stands between thousands."""
+    with pytest.raises(ValueError, match=r"line 3, column 'a': '1\.5' is not"):
+        table("a;b\n1,5;2\n1.5;3\n", decimal=",").numbers(["a"])
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({"separator": "ab"}, "must be one ASCII character"),
+        ({"separator": ""}, "must be one ASCII character"),
+        ({"separator": '"'}, "must be one ASCII character"),
+        ({"separator": "§"}, "must be one ASCII character"),
+        ({"separator": ",", "decimal": ","}, "no quote, line end or decimal mark"),
+        ({"decimal": ";"}, "decimal must be one of"),
+    ],
+)
+def test_bad_layouts(table, layout, message):
+    with pytest.raises(ValueError, match=message):
+        table("a,b\n1,2\n", **layout)
+
+
+def test_standard_input(monkeypatch, reader):
+    content = gzip.compress(b"a,b\n1,2\n3,x\n", mtime=0)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    t = read_table("-")
+    np.testing.assert_array_equal(t.numbers(["a"]), [[1], [3]])
+    with pytest.raises(ValueError, match="standard input, line 2, column 'b': '2' is"):
+        raise t.error(0, "b", "is bad")
+
+
+# Parquet
+
+
+@pytest.fixture(params=readers.PARQUET_READERS)
+def parquet(request, monkeypatch, tmp_path):
+    """Writes a data frame and reads it by one of the libraries."""
+    only = {request.param: readers.PARQUET_READERS[request.param]}
+    monkeypatch.setattr(readers, "PARQUET_READERS", only)
+
+    def read(columns):
+        frame = pandas.DataFrame(columns)
+        path = tmp_path / "t.parquet"
+        frame.to_parquet(path)
+        return read_table(str(path))
+
+    return read
+
+
+def test_parquet_columns_are_numbers_or_words(parquet):
+    t = parquet(
+        {
+            "size": [1.5, None, 3.0],
+            "whole": pandas.array([1, None, 3], dtype="Int64"),
+            "truth": [True, False, True],
+            "word": ["a ", None, "b"],
+            "kind": pandas.Categorical(["low", "high", None]),
+            "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
+        }
+    )
+    assert (len(t), t.has_header) == (3, True)
+    expected = [[1.5, 1, 1], [np.nan, np.nan, 0], [3, 3, 1]]
+    X = t.numbers(["size", "whole", "truth"], missing=True)
+    np.testing.assert_array_equal(X, expected)
+    assert t.column("word") == ["a", "", "b"]
+    assert t.column("kind") == ["low", "high", ""]
+    assert [day[:10] for day in t.column("day")] == ["2020-01-01", "2020-01-02", ""]
+    with pytest.raises(
+        ValueError, match=r"t\.parquet, row 1, column 'size': is missing"
+    ):
+        t.numbers(["size"])
+
+
+def test_parquet_needs_a_library(parquet, monkeypatch):
+    monkeypatch.setattr(readers, "PARQUET_READERS", {"no_such_library": None})
+    with pytest.raises(ValueError, match="one of no_such_library must be installed"):
+        parquet({"a": [1.0]})
+
+
+def test_a_broken_parquet_file_is_refused(tmp_path, parquet):
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1" + bytes(100))
+    with pytest.raises(ValueError, match="not a readable table"):
+        read_table(str(path))

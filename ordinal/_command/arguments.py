@@ -5,11 +5,14 @@ from typing import Any, NoReturn
 
 import ordinal
 
+from .._input.table import SEPARATORS
 from .compare import compare
 from .data import BINNINGS
 from .fit import fit
 from .methods import METHODS
 from .predict import predict
+
+_DATA = "CSV or Parquet, plain or gzipped; - is standard input"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -20,14 +23,33 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands; `run` of what it returns is the function to call."""
     parser = _Parser(prog="ordinal", description="Ordinal regression on tables.")
+    version = f"ordinal {ordinal.__version__}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    layout = _layout_options()
     table = _table_options()
-    _add_compare(commands, table)
-    _add_fit(commands, table)
-    _add_predict(commands)
+    _add_compare(commands, [layout, table])
+    _add_fit(commands, [layout, table])
+    _add_predict(commands, [layout])
     config = commands.add_parser("config", help="show what was built and is used")
     config.set_defaults(run=_config)
     return parser
+
+
+def _layout_options() -> argparse.ArgumentParser:
+    """How a table of text is written."""
+    layout = _Parser(add_help=False)
+    layout.add_argument(
+        "--separator",
+        type=_separator,
+        metavar="CHAR",
+        help="between cells, or `tab` (default: a comma, a semicolon with --decimal , "
+        "and a tab in files called .tsv)",
+    )
+    layout.add_argument(
+        "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
+    )
+    return layout
 
 
 def _table_options() -> argparse.ArgumentParser:
@@ -49,16 +71,16 @@ def _table_options() -> argparse.ArgumentParser:
     return table
 
 
-def _add_compare(commands: Any, table: argparse.ArgumentParser) -> None:
+def _add_compare(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "compare",
-        parents=[table],
+        parents=parents,
         help="test error of methods over repeated hold-outs",
         description="Test error of methods over repeated stratified hold-outs, with "
         "features standardized by the training rows of each. Without DATA: on the "
         "embedded artificial sets.",
     )
-    command.add_argument("data", nargs="?", metavar="DATA", help="CSV or CSV.gz")
+    command.add_argument("data", nargs="?", metavar="DATA", help=_DATA)
     command.add_argument(
         "--methods",
         nargs="+",
@@ -88,21 +110,23 @@ def _add_compare(commands: Any, table: argparse.ArgumentParser) -> None:
     command.set_defaults(run=compare)
 
 
-def _add_fit(commands: Any, table: argparse.ArgumentParser) -> None:
+def _add_fit(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
-        "fit", parents=[table], help="fit a method to a table and save the model"
+        "fit", parents=parents, help="fit a method to a table and save the model"
     )
-    command.add_argument("data", metavar="DATA", help="CSV or CSV.gz")
+    command.add_argument("data", metavar="DATA", help=_DATA)
     command.add_argument("--method", choices=METHODS, required=True)
     command.add_argument("--out", required=True, metavar="MODEL.npz")
     _add_settings(command, "ARG=VALUE", "argument of the method, such as C1=10")
     command.set_defaults(run=fit)
 
 
-def _add_predict(commands: Any) -> None:
-    command = commands.add_parser("predict", help="predict with a saved model")
+def _add_predict(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "predict", parents=parents, help="predict with a saved model"
+    )
     command.add_argument("model", metavar="MODEL.npz")
-    command.add_argument("data", metavar="NEW", help="CSV or CSV.gz")
+    command.add_argument("data", metavar="NEW", help=_DATA)
     command.add_argument(
         "--proba",
         action="store_true",
@@ -117,6 +141,10 @@ def _add_settings(command: argparse.ArgumentParser, form: str, help: str) -> Non
     command.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar=form, help=help
     )
+
+
+def _separator(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
 
 
 def _size(text: str) -> int | float:

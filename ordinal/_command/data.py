@@ -39,14 +39,14 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         raise ValueError("--binning needs --bins")
     if args.bins is not None and args.classes is not None:
         raise ValueError("--bins makes ranks of its own; --classes cannot name them")
-    table = read_table(args.data)
+    table = read_table(args.data, separator=args.separator, decimal=args.decimal)
     target = table.names[-1] if args.target is None else args.target
     table.column(target)  # so that a misspelt target is not taken for a feature
     features = tuple(name for name in table.names if name != target)
     if not features:
         raise ValueError(
-            f"{args.data} has only the column {shown(target)}; cells are separated by "
-            "commas"
+            f"{table.path} has only the column {shown(target)}; cells are separated by "
+            f"{shown(table.layout.separator)}, or by what --separator says"
         )
     X = table.numbers(features)
     params: dict[str, Any] = {}
@@ -62,8 +62,13 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         y, classes = _ranked_labels(table, target, args.classes)
         if args.classes is not None:
             params["classes"] = classes
-    name = Path(args.data).name.removesuffix(".gz").removesuffix(".csv")
-    return Data(name, X, y, classes, params, features, binning)
+    return Data(_name_of(table.path), X, y, classes, params, features, binning)
+
+
+def _name_of(path: str) -> str:
+    """What to call the table of a file: its name without what tells its kind."""
+    name = Path(path).name.removesuffix(".gz")
+    return name.removesuffix(".csv").removesuffix(".tsv").removesuffix(".parquet")
 
 
 def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:

@@ -16,7 +16,7 @@ _WIDTH = 255  # characters of a word in a message: the longest name of a file
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit code: 0, 2 after an error, 130 after Ctrl-C."""
     try:
-        args = parser().parse_args(argv)
+        args = parser().parse_args(argv)  # which exits after --help and --version
         args.run(args)
         sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ def predict(args: argparse.Namespace) -> None:
     model = ordinal.load(args.model)
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, not a model")
-    table = read_table(args.data)
+    table = read_table(args.data, separator=args.separator, decimal=args.decimal)
     features = getattr(model, "feature_names", None)
     # Without a header, a table as wide as the features has nothing else in it. A
     # wider one is taken for another of the training kind, with its target.

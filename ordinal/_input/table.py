@@ -1,23 +1,46 @@
-"""Read a table of comma-separated values, and say where it is wrong."""
+"""Read a table of a file or of standard input, and say where it is wrong."""
 
+import codecs
 import csv
 import gzip
-import io
+import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
-from .checks import listed, shown
+from .cells import Cells, Column, Layout, as_numbers, column_of, is_gap, parse
+from .checks import as_array, check_choice, listed, shown
+from .columns import default_names, numbers_of
+from .labels import is_missing
+from .readers import csv_reader, read_parquet
 
-_MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
+STDIN = "-"
+
+SEPARATORS = {".": ",", ",": ";"}  # by the decimal mark, as R and spreadsheets have it
+
+_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # at the start, whatever the file is called
+
+
+class Source(Protocol):
+    """Where a table came from, to be asked for what its numbers do not tell."""
+
+    def words(self, column: int) -> list[str]:
+        """The cells of a column without surrounding blanks."""
+
+    def place(self, row: int) -> str:
+        """Where a row is, such as "line 4"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The cells of a file as text, numbers only where they are asked for.
+    """The columns of a file, each as numbers with NaN for what is missing, or as words.
 
     A file without a header has the names x1..xd and, for its last column, y.
     """
@@ -25,61 +48,120 @@ class Table:
     path: str
     names: tuple[str, ...]
     has_header: bool
-    rows: list[list[str]]  # (n, len(names)) cells without surrounding blanks
-    lines: list[int]  # (n,) line of the file on which each row ends
+    columns: tuple[Column, ...]
+    layout: Layout
+    source: "Source"
 
-    def column(self, name: str) -> list[str]:
-        """The cells of one column; ValueError if there is none of that name."""
-        if name not in self.names:
-            raise ValueError(
-                f"{self.path} has no column {shown(name)}; it has {listed(self.names)}"
-            )
-        j = self.names.index(name)
-        return [row[j] for row in self.rows]
+    def __len__(self) -> int:
+        return len(self.columns[0])
 
-    def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """(n, len(names)) float64, all finite; ValueError names the first bad cell."""
-        X = np.empty((len(self.rows), len(names)))
+    def column(self, name: str) -> Column:
+        """One column; ValueError if there is none of that name."""
+        return self.columns[self._number(name)]
+
+    def words(self, name: str) -> list[str]:
+        """The cells of a column as they stand in the file."""
+        column = self.column(name)
+        if isinstance(column, list):
+            return column
+        return self.source.words(self._number(name))
+
+    def numbers(self, names: Sequence[str], missing: bool = False) -> np.ndarray:
+        """(n, len(names)) float64, all finite or, where `missing` may be, NaN;
+        ValueError names the first bad cell."""
+        X = np.empty((len(self), len(names)))
         for k, name in enumerate(names):
-            cells = self.column(name)
-            values = _floats(cells)
-            if values is None:
-                bad = next(i for i, cell in enumerate(cells) if _floats([cell]) is None)
-                raise self.error(bad, name, "is not a finite number")
-            X[:, k] = values
+            column = self.column(name)
+            if isinstance(column, list):
+                values = (as_numbers([cell], self.layout) for cell in column)
+                column = np.array([np.inf if v is None else v[0] for v in values])
+            bad = np.isinf(column) if missing else ~np.isfinite(column)
+            if bad.any():
+                raise self.error(int(bad.argmax()), name, "is not a finite number")
+            X[:, k] = column
         return X
 
     def labels(self, name: str) -> np.ndarray:
         """(n,) int64 if all cells are whole numbers, else float64, else str."""
-        cells = self.column(name)
-        values = _floats(cells)
-        if values is None:
-            for i, cell in enumerate(cells):
-                if cell.lower() in _MISSING:
-                    raise self.error(i, name, "is no label")
-            return np.array(cells)
+        column = self.column(name)
+        if isinstance(column, list):
+            for row, cell in enumerate(column):
+                if is_gap(cell):
+                    raise self.error(row, name, "is no label")
+            return np.array(column)
+        values = self.numbers([name])[:, 0]
         # Beyond 2**53 doubles skip integers, so such labels stay as they were read.
         whole = np.all((values == np.rint(values)) & (np.abs(values) < 2**53))
         return values.astype(np.int64) if whole else values
 
     def error(self, row: int, name: str, problem: str) -> ValueError:
         """A complaint about one cell, for the caller to raise."""
-        cell = self.rows[row][self.names.index(name)]
-        if cell.lower() in _MISSING:
+        cell = self.words(name)[row]
+        if is_gap(cell):
             problem = "is missing" if cell == "" else "stands for a missing value"
         what = f"{shown(cell)} " if cell else ""
-        return ValueError(
-            f"{self.path}, line {self.lines[row]}, column {shown(name)}: "
-            f"{what}{problem}"
-        )
+        place = f"{self.path}, {self.source.place(row)}"
+        return ValueError(f"{place}, column {shown(name)}: {what}{problem}")
+
+    def _number(self, name: str) -> int:
+        if name not in self.names:
+            raise ValueError(
+                f"{self.path} has no column {shown(name)}; it has {listed(self.names)}"
+            )
+        return self.names.index(name)
 
 
-def read_table(path: str) -> Table:
-    """Read `path`, gzipped or not, in UTF-8.
+class _Text:
+    """A table that is text, whose cells are read when they are asked for."""
 
-    The first line is data if all its cells are numbers (or missing), or if some are,
-    in just the columns where the last line has numbers (features before a text
-    label); otherwise it is the header. Blank lines are skipped.
+    def __init__(self, path: str, data: bytes, layout: Layout):
+        self.path, self.data, self.layout = path, data, layout
+        self.has_header = False
+
+    @cached_property
+    def cells(self) -> Cells:
+        with _unreadable(self.path):
+            return parse(self.data.decode("utf-8"), self.layout)
+
+    def words(self, column: int) -> list[str]:
+        return [row[column] for row in self.cells.rows[self.has_header :]]
+
+    def place(self, row: int) -> str:
+        return f"line {self.cells.lines[row + self.has_header]}"
+
+
+class _Frame:
+    """A table of a Parquet file; its rows have numbers and no lines."""
+
+    def __init__(self, columns: Sequence[Any]):
+        self.columns = columns
+
+    def words(self, column: int) -> list[str]:
+        values = as_array(self.columns[column], "a column")
+        if values.dtype.kind in "mM":  # dates, of which tolist makes whole numbers
+            values = np.where(np.isnat(values), "", values.astype(str))
+        return ["" if is_missing(v) else str(v).strip() for v in values.tolist()]
+
+    def place(self, row: int) -> str:
+        return f"row {row}"
+
+
+def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -> Table:
+    """Read a table: text in UTF-8, gzipped or not, or Parquet.
+
+    The first line of text is data if all its cells are numbers (or missing), or if some
+    are, in just the columns where the last line has numbers (features before a text
+    label); otherwise it is the header. Blank lines are skipped. A column whose cells
+    are all numbers or missing is one of numbers, any other one of words.
+
+    Parameters
+    ----------
+    path : str
+        "-" is standard input.
+    separator : str, optional
+        One character between cells; by default a tab in files called .tsv, else a comma
+        or, where that is the decimal mark, a semicolon.
+    decimal : {".", ","}, default "."
 
     Raises
     ------
@@ -88,27 +170,101 @@ def read_table(path: str) -> Table:
     ValueError
         If it is not such a table: the message has the line.
     """
+    layout = _layout(path, separator, decimal)
+    name, data = _content(path)
+    if data.startswith(_PARQUET):
+        return _of_parquet(name, data, layout)
+    text = _Text(name, data, layout)
+    with _unreadable(name):
+        data.decode("utf-8")
+    read = csv_reader(data, layout)
+    if read is None:
+        ends = text.cells.rows
+        _check_width(name, text.cells)
+    else:
+        first, last = (
+            data.partition(b"\n")[0],
+            data.rstrip(b"\r\n").rpartition(b"\n")[2],
+        )
+        ends = parse((first + b"\n" + last).decode("utf-8"), layout).rows
+    text.has_header = _starts_with_header(ends, layout)
+    names = _header(name, ends) if text.has_header else _default_names(len(ends[0]))
+    if read is None:
+        rows = text.cells.rows[text.has_header :]
+        columns = [column_of(list(cells), layout) for cells in zip(*rows, strict=True)]
+    else:
+        columns = read(data[(len(first) + 1) * text.has_header :], layout)
+    return Table(name, names, text.has_header, tuple(columns), layout, text)
+
+
+def _layout(path: str, separator: str | None, decimal: str) -> Layout:
+    check_choice("decimal", decimal, SEPARATORS)
+    if separator is None:
+        is_tsv = path.removesuffix(".gz").endswith(".tsv")
+        separator = "\t" if is_tsv else SEPARATORS[decimal]
+    if len(separator) != 1 or not separator.isascii() or separator in f'"\r\n{decimal}':
+        raise ValueError(
+            "separator must be one ASCII character that is no quote, line end or "
+            f"decimal mark, got {shown(separator)}"
+        )
+    return Layout(separator, decimal)
+
+
+def _content(path: str) -> tuple[str, bytes]:
+    """What to call the table in messages, and its bytes, no longer compressed."""
+    name = "standard input" if path == STDIN else path
+    data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    if data.startswith(_GZIP):
+        with _unreadable(name):
+            data = gzip.decompress(data)
+    return name, data.removeprefix(codecs.BOM_UTF8)
+
+
+@contextmanager
+def _unreadable(path: str) -> Iterator[None]:
     try:
-        reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-        read = [(row, reader.line_num) for row in reader if row]
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeError, csv.Error) as error:
         raise ValueError(f"{path} is not a readable table: {error}") from error
-    if not read:
-        raise ValueError(f"{path} is empty")
-    rows = [[cell.strip() for cell in row] for row, _ in read]
-    lines = [line for _, line in read]
 
-    width = len(rows[0])
+
+def _of_parquet(path: str, data: bytes, layout: Layout) -> Table:
+    frame = read_parquet(path, data)
+    if not frame or not len(next(iter(frame.values()))):
+        raise ValueError(f"{path} is empty")
+    source = _Frame(list(frame.values()))
+    columns = tuple(
+        numbers_of(column, name) if _holds_numbers(column) else source.words(j)
+        for j, (name, column) in enumerate(frame.items())
+    )
+    return Table(path, tuple(frame), True, columns, layout, source)
+
+
+def _holds_numbers(column: Any) -> bool:
+    a = as_array(column, "a column")
+    return a.dtype.kind in "biuf" or (
+        a.dtype.kind == "O"
+        and all(is_missing(v) or isinstance(v, Real | np.bool_) for v in a.tolist())
+    )
+
+
+def _check_width(path: str, cells: Cells) -> None:
+    rows, lines = cells
+    if not rows:
+        raise ValueError(f"{path} is empty")
     for row, line in zip(rows, lines, strict=True):
-        if len(row) != width:
+        if len(row) != len(rows[0]):
             raise ValueError(
                 f"{path}, line {line}: {len(row)} cells, but line {lines[0]} has "
-                f"{width}"
+                f"{len(rows[0])}"
             )
-    if not _starts_with_header(rows):
-        names = (*(f"x{j}" for j in range(1, width)), "y")
-        return Table(path, names, False, rows, lines)
 
+
+def _default_names(width: int) -> tuple[str, ...]:
+    return (*default_names(width - 1), "y")
+
+
+def _header(path: str, rows: list[list[str]]) -> tuple[str, ...]:
     names = tuple(rows[0])
     for j, name in enumerate(names):
         if not name:
@@ -117,43 +273,23 @@ def read_table(path: str) -> Table:
             raise ValueError(f"{path}: the header names {shown(name)} twice")
     if len(rows) == 1:
         raise ValueError(f"{path} holds a header but no rows")
-    return Table(path, names, True, rows[1:], lines[1:])
+    return names
 
 
-def _text(path: str) -> str:
-    data = Path(path).read_bytes()
-    if data[:2] == b"\x1f\x8b":  # gzip, whatever the file is called
-        data = gzip.decompress(data)
-    return data.decode("utf-8-sig")
-
-
-def _starts_with_header(rows: list[list[str]]) -> bool:
-    first, last = ([_reads_as_float(c) for c in row] for row in (rows[0], rows[-1]))
+def _starts_with_header(rows: list[list[str]], layout: Layout) -> bool:
+    first, last = ([_reads_as_float(c, layout) for c in rows[i]] for i in (0, -1))
     if not any(first):
         return True
     # A gap in a line of numbers is a gap, to be reported, and not a name.
     numbers = all(
-        number or cell.lower() in _MISSING
-        for number, cell in zip(first, rows[0], strict=True)
+        number or is_gap(cell) for number, cell in zip(first, rows[0], strict=True)
     )
     return not numbers and first != last
 
 
-def _reads_as_float(cell: str) -> bool:
+def _reads_as_float(cell: str, layout: Layout) -> bool:
     try:
-        float(cell)
+        float(cell.replace(layout.decimal, "."))
     except ValueError:
         return False
     return True
-
-
-def _floats(cells: list[str]) -> np.ndarray | None:
-    """The cells as finite numbers, or None if one of them is not."""
-    try:
-        values = np.fromiter(map(float, cells), np.float64, len(cells))
-    except ValueError:
-        return None
-    # float() takes 1_000 for a number; in a table it is a code or a slip
-    if not np.isfinite(values).all() or any("_" in cell for cell in cells):
-        return None
-    return values

@@ -1,0 +1,212 @@
+"""Tables by the libraries that read them fast, none of which is needed.
+
+A reader of CSV is given text that is regular, so that all of them read
+the same cells in it, and what it gives is what `cells` would give: a column is numbers
+if every cell is one or a gap. Whatever is doubtful is left as words, of which `cells`
+decides; whatever is irregular is not read here at all.
+"""
+
+import inspect
+import io
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, BinaryIO, TypeAlias
+
+import numpy as np
+
+from .cells import MISSING, Column, Layout, column_of, parse
+from .columns import feature_names, frame_columns
+
+_Reader: TypeAlias = Callable[..., Any]
+
+WORTH = 1_000_000  # bytes of a table; below, a library is not worth its import
+
+_QUOTE, _NEWLINE = ord('"'), ord("\n")
+
+
+def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | None:
+    """A function of (rows, layout) for rows of this UTF-8 text, which gives their
+    columns; None if no library is there or the text is not regular."""
+    read = _installed(CSV_READERS)
+    if read is None or len(data) < WORTH or not _is_regular(data, layout):
+        return None
+
+    def columns(rows: bytes, layout: Layout) -> list[Column]:
+        return [
+            column if isinstance(column, np.ndarray) else column_of(column, layout)
+            for column in read(rows, layout)
+        ]
+
+    return columns
+
+
+def read_parquet(path: str, data: bytes) -> dict[str, Any]:
+    """The columns of a Parquet file by name, each of the library's own kind."""
+    read = _installed(PARQUET_READERS)
+    if read is None:
+        raise ValueError(
+            f"{path} is a Parquet file, to read which one of "
+            f"{', '.join(PARQUET_READERS)} must be installed"
+        )
+    try:
+        frame = read(io.BytesIO(data))
+    except Exception as error:  # each library has classes of its own
+        raise ValueError(f"{path} is not a readable table: {error}") from error
+    return dict(zip(feature_names(frame) or (), frame_columns(frame), strict=True))
+
+
+def _installed(readers: dict[str, _Reader]) -> _Reader | None:
+    """That of the first library that there is."""
+    return next((read for name, read in readers.items() if find_spec(name)), None)
+
+
+def _is_regular(data: bytes, layout: Layout) -> bool:
+    """Whether there are two rows or more of two cells or more, all of the same number,
+    every quote is around a whole cell of one line, and no line is empty."""
+    if data.count(b"\r") != data.count(b"\r\n") or b"\0" in data:
+        return False
+    data = data.replace(b"\r\n", b"\n").removesuffix(b"\n") + b"\n"
+    text = np.frombuffer(data, np.uint8)
+    mark = (text == ord(layout.separator)) | (text == _NEWLINE)
+    if b'"' in data:
+        quote = text == _QUOTE
+        at = np.flatnonzero(quote)
+        before = np.concatenate([[True], mark[:-1]])
+        after = np.concatenate([mark[1:], [True]])
+        inside = np.logical_xor.accumulate(quote)
+        if (
+            at.size % 2
+            or not (before[at[::2]].all() and after[at[1::2]].all())
+            or (inside & (text == _NEWLINE)).any()
+        ):
+            return False
+        mark &= ~inside
+    marks = text[mark]
+    width = int(np.argmax(marks == _NEWLINE)) + 1
+    if width < 2 or marks.size < 2 * width or marks.size % width:
+        return False
+    line = np.full(width, ord(layout.separator), np.uint8)
+    line[-1] = _NEWLINE
+    return bool((marks.reshape(-1, width) == line).all())
+
+
+def _stripped(cells: list[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
+
+
+def _with_polars(data: bytes, layout: Layout) -> list[Column]:
+    pl: Any = import_module("polars")
+    text = pl.read_csv(
+        data, has_header=False, separator=layout.separator, infer_schema=False
+    ).fill_null("")
+    bare = pl.all().str.strip_chars()
+    gap = bare.str.to_lowercase().is_in(MISSING)
+    if layout.decimal != ".":
+        # a point within is no number then, and no text that could be one
+        bare = bare.str.replace_all(".", "_", literal=True)
+        bare = bare.str.replace_all(layout.decimal, ".", literal=True)
+    number = bare.cast(pl.Float64, strict=False)
+    numbers = text.with_columns(pl.when(~gap).then(number))
+    known = text.select(number.is_finite().fill_null(False) | gap)
+    good = known.select(pl.all().all()).row(0)
+    return [
+        numbers[name].fill_null(np.nan).to_numpy()
+        if is_number
+        else _stripped(text[name].to_list())
+        for name, is_number in zip(text.columns, good, strict=True)
+    ]
+
+
+def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
+    pa: Any = import_module("pyarrow")
+    csv: Any = import_module("pyarrow.csv")
+    pc: Any = import_module("pyarrow.compute")
+    first = data.partition(b"\n")[0].decode()
+    names = [str(j) for j in range(len(parse(first, layout).rows[0]))]
+    text = csv.read_csv(
+        io.BytesIO(data),
+        read_options=csv.ReadOptions(column_names=names),
+        parse_options=csv.ParseOptions(delimiter=layout.separator),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string())
+        ),
+    )
+
+    def column(cells: Any) -> Column:
+        bare = pc.utf8_trim_whitespace(cells)
+        gap = pc.is_in(pc.utf8_lower(bare), pa.array(MISSING))
+        if layout.decimal != ".":
+            bare = pc.replace_substring(bare, ".", "_")
+            bare = pc.replace_substring(bare, layout.decimal, ".")
+        known = pc.if_else(gap, None, bare)
+        try:
+            values = pc.cast(known, pa.float64())
+        except pa.ArrowInvalid:  # of a word
+            return _stripped(cells.to_pylist())
+        if not pc.all(pc.is_finite(values), min_count=0).as_py():
+            return _stripped(cells.to_pylist())
+        numbers: np.ndarray = values.fill_null(np.nan).to_numpy()
+        return numbers
+
+    return [column(text[name]) for name in names]
+
+
+def _with_pandas(data: bytes, layout: Layout) -> list[Column]:
+    pd: Any = import_module("pandas")
+    options: dict[str, Any] = {"header": None, "sep": layout.separator}
+    # exact digits, which are the default in later versions and deprecated there
+    if "float_precision" in inspect.signature(pd.read_csv).parameters:
+        options["float_precision"] = "round_trip"
+    if layout.decimal == "." or b"." not in data:  # else 1.5 could be read as a number
+        options["decimal"] = layout.decimal
+    else:
+        options["dtype"] = str
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = pd.read_csv(io.BytesIO(data), na_filter=False, **options)
+        words = [
+            name
+            for name, column in frame.items()
+            if not (column.dtype.kind in "iuf" and np.isfinite(column).all())
+        ]
+        if words:  # again, as numbers and truth values among them are no text now
+            options["dtype"] = str
+            text = pd.read_csv(
+                io.BytesIO(data), na_filter=False, usecols=words, **options
+            )
+    return [
+        _stripped(text[name].tolist()) if name in words else column.to_numpy(np.float64)
+        for name, column in frame.items()
+    ]
+
+
+def _parquet_with_polars(file: BinaryIO) -> Any:
+    return import_module("polars").read_parquet(file)
+
+
+def _parquet_with_pyarrow(file: BinaryIO) -> Any:
+    table = import_module("pyarrow.parquet").read_table(file)
+    for j, field in enumerate(table.schema):
+        if hasattr(field.type, "index_type"):  # numpy takes its gaps for a category
+            plain = table[j].cast(field.type.value_type)
+            table = table.set_column(j, field.name, plain)
+    return table
+
+
+def _parquet_with_pandas(file: BinaryIO) -> Any:
+    return import_module("pandas").read_parquet(file)
+
+
+# In the order in which they are tried: the fastest first.
+CSV_READERS: dict[str, _Reader] = {
+    "polars": _with_polars,
+    "pyarrow": _with_pyarrow,
+    "pandas": _with_pandas,
+}
+PARQUET_READERS: dict[str, _Reader] = {
+    "polars": _parquet_with_polars,
+    "pyarrow": _parquet_with_pyarrow,
+    "pandas": _parquet_with_pandas,
+}
