@@ -166,6 +166,36 @@ class GporModel(ThresholdModel):
         var = np.maximum(prior - finite_scores(known), 1e-15 * prior)
         return finite_scores(mean), var
 
+    def latent_covariance(self, X: MatrixLike) -> np.ndarray:
+        """Covariance of f between rows, without the noise.
+
+        Its diagonal is the variance of `predict_latent`; off it stands how errors at
+        two rows go together, which the error of a mean or a difference depends on.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `predict_latent`, which says what is raised.
+
+        Returns
+        -------
+        (n, n) array
+
+        Raises
+        ------
+        ValueError
+            Also if the kernel is precomputed: k between these rows is not known.
+        """
+        if isinstance(self.kernel, Precomputed):
+            raise ValueError("a precomputed kernel does not know k between rows of X")
+        X = read_for(self, X, missing=takes_missing(self.kernel))
+        prior, K = np.empty((len(X), len(X))), np.empty((len(X), len(self.support)))
+        Evaluator(self.kernel, X, X).tile(slice(None), slice(None), prior)
+        Evaluator(self.kernel, X, self.support).tile(slice(None), slice(None), K)
+        with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+            explained = times(K, self.root.T)
+            return finite_scores(prior - times(explained, explained.T))
+
     def _prior_variance(self, X: Matrix, diagonal: ArrayLike | None) -> np.ndarray:
         if not isinstance(self.kernel, Precomputed):
             if diagonal is not None:

@@ -291,7 +291,7 @@ def test_interaction_is_a_map_with_white_at_zero(b):
     cells = mesh.get_array()
     if b == "x3":
         names = [text.get_text() for text in ax.get_yticklabels()]
-        assert names == ["0.0", "1.0", "2.0", "3.0"]
+        assert names == ["0", "1", "2", "3"]
         edges = mesh.get_coordinates()[0, :, 0]
         middles = (edges[1:] + edges[:-1]) / 2
         for row, values in zip(cells, found.values.T, strict=True):

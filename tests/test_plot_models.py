@@ -3,15 +3,18 @@
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+from scipy.stats import multivariate_normal, norm
 
 import ordinal
 from ordinal import datasets, metrics, plot
 from ordinal.model_selection import Grid, select
-from ordinal.plot import predictions, style
+from ordinal.plot import dependence, predictions, style
 
 matplotlib.use("Agg")
 
@@ -272,3 +275,239 @@ def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
         # no run would be closer to its places in two parts
         for cut in range(1, run.size):
             assert moved[run[:cut]].mean() <= 1e-9
+
+
+# Along one feature
+
+
+TABLE = pd.DataFrame(
+    {
+        "size": X[:, 0],
+        "colour": np.array(["red", "blue", "green"])[np.arange(300) % 3],
+        "weight": np.where(np.arange(300) % 7, X[:, 1], np.nan),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def xofm():
+    return ordinal.fit_xofm(TABLE, Y, categorical=["colour"], n_factors=2, max_time=60)
+
+
+def boundaries(ax):
+    """(m, r) of the upper ends of the bands on top of each other."""
+    return np.column_stack([line.get_ydata() for line in ax.lines])
+
+
+def test_bands_are_means_of_the_probabilities_of_rows_with_the_value_set(svorim):
+    at = [10.0, 12.5, 20.0]
+    ax = plot.partial_dependence(svorim, X, 1, at=at)
+    for place, value in enumerate(at):
+        Z = X.copy()
+        Z[:, 1] = value
+        P = svorim.predict_proba(Z).mean(axis=0)
+        assert_allclose(boundaries(ax)[place], np.cumsum(P), atol=1e-12)
+    assert_allclose(ax.lines[0].get_xdata(), at)
+    assert ax.get_xlabel() == "x2"
+    names = [t.get_text() for t in ax.texts if t.get_text() != "\N{BLACK SQUARE}"]
+    assert names == ["1", "2", "3"]
+
+
+def test_the_score_goes_along_between_its_thresholds(svorim):
+    ax = plot.partial_dependence(svorim, X, "x1", of="score", at=[12.0, 15.0])
+    Z = X.copy()
+    Z[:, 0] = 15.0
+    curve = ax.lines[-1]
+    assert curve.get_ydata()[1] == pytest.approx(svorim.decision_function(Z).mean())
+    flat = [line.get_ydata()[0] for line in ax.lines[:-1]]
+    assert_allclose(flat, svorim.thresholds)
+    assert [t.get_text() for t in ax.texts] == ["1|2", "2|3"]
+
+
+def test_a_model_without_probabilities_is_drawn_by_its_score():
+    model = ordinal.fit_svorim(X[::3], Y[::3])
+    assert plot.partial_dependence(model, X, 0, at=3).get_ylabel() == "score"
+
+
+@pytest.mark.parametrize("column", ["size", "weight", "colour"])
+def test_columns_of_a_frame_are_set_whatever_they_hold(xofm, column):
+    at = ["green", "red"] if column == "colour" else [11.0, 14.0]
+    ax = plot.partial_dependence(xofm, TABLE, column, at=at, of="probability")
+    P = xofm.predict_proba(TABLE.assign(**{column: at[1]})).mean(axis=0)
+    if column == "colour":
+        bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 2)
+        assert_allclose(bars[:, 1], P, atol=1e-12)
+        assert [t.get_text() for t in ax.get_xticklabels()] == at
+    else:
+        assert_allclose(boundaries(ax)[1], np.cumsum(P), atol=1e-12)
+    assert ax.get_xlabel() == column
+
+
+def test_words_are_all_that_occur_and_numbers_between_percentiles(xofm):
+    ax = plot.partial_dependence(xofm, TABLE, "colour")
+    words = [t.get_text() for t in ax.get_xticklabels()]
+    assert words == ["blue", "green", "red"]
+    ax = plot.partial_dependence(xofm, TABLE, "weight", at=7)
+    known = TABLE["weight"].dropna()
+    expected = np.linspace(*known.quantile([0.01, 0.99]), 7)
+    assert_allclose(ax.lines[0].get_xdata(), expected)
+    few = TABLE.assign(size=np.round(TABLE["size"] / 5))
+    ax = plot.partial_dependence(xofm, few, "size")
+    assert_allclose(ax.lines[0].get_xdata(), np.unique(few["size"]))
+
+
+def test_a_column_of_one_value_is_one_bar(svorim):
+    ax = plot.partial_dependence(svorim, X[:1], 0)
+    heights = [bar.get_height() for bar in ax.patches]
+    assert_allclose(heights, svorim.predict_proba(X[:1])[0], atol=1e-12)
+    assert [t.get_text() for t in ax.get_xticklabels()] == [f"{X[0, 0]:.4g}"]
+
+
+def test_hills_below_are_the_rows_own_values(svorim):
+    weight = np.linspace(1, 2, 300)
+    ax = plot.partial_dependence(svorim, X, 0, at=5, sample_weight=weight)
+    heights = np.array([bar.get_height() for bar in ax.patches])
+    low, high = np.quantile(X[:, 0], [0.01, 0.99])
+    counts = np.histogram(X[:, 0], 40, (low, high), weights=weight)[0]
+    assert_allclose(heights / heights.max(), counts / counts.max())
+
+
+def test_of_many_rows_evenly_spaced_ones_are_taken(svorim):
+    a, b = plt.subplots(1, 2)[1]
+    plot.partial_dependence(svorim, X, 0, a, at=[10.0, 20.0], max_rows=100)
+    plot.partial_dependence(svorim, X[::3], 0, b, at=[10.0, 20.0])
+    assert_allclose(boundaries(a), boundaries(b))
+
+
+def test_weights_are_those_of_the_rows_in_the_mean(svorim):
+    weight = np.arange(300) % 3
+    twice = np.repeat(np.arange(300), weight)
+    a, b = plt.subplots(1, 2)[1]
+    plot.partial_dependence(svorim, X, 0, a, at=[10.0, 20.0], sample_weight=weight)
+    plot.partial_dependence(svorim, X[twice], 0, b, at=[10.0, 20.0])
+    assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
+
+
+def test_covariances_of_a_linear_function_are_those_of_its_sums():
+    model = ordinal.fit_gpor(X[::6], Y[::6], kernel="linear", inference="laplace")
+    a, b = X[:4], X[4:8]
+    cov = model.latent_covariance(np.vstack([a, b]))
+    assert_allclose(cov.diagonal(), model.predict_latent(np.vstack([a, b]))[1])
+    both = (model.predict_latent(a + b)[1] - model.predict_latent(a - b)[1]) / 4
+    assert_allclose(cov[range(4), range(4, 8)], both, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("basis", [None, 12])
+def test_covariances_between_rows_are_a_covariance(basis):
+    model = ordinal.fit_gpor(X[::6], Y[::6], basis=basis, tol=0.5)
+    cov = model.latent_covariance(X[:40])
+    assert_allclose(cov, cov.T, atol=1e-12)
+    assert_allclose(cov.diagonal(), model.predict_latent(X[:40])[1], atol=1e-10)
+    assert np.linalg.eigvalsh(cov).min() > -1e-10
+    same = model.latent_covariance(X[[3, 3]])
+    assert_allclose(same, same[0, 0])
+    known = ordinal.fit_gpor(np.eye(3), [1, 2, 3], kernel="precomputed", optimize=False)
+    with pytest.raises(ValueError, match=r"^a precomputed kernel does not know k"):
+        known.latent_covariance(np.eye(3))
+
+
+def test_the_deviation_of_a_mean_of_probabilities_is_that_of_the_normal_integral():
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(3, 3))
+    cov, mean, weight = root @ root.T, rng.normal(size=3), np.array([0.2, 0.5, 0.3])
+    b, noise = np.array([-0.7, 0.4, np.inf]), 0.6
+    found = dependence.deviation_of_mean(mean, cov, b, noise, weight)
+    noisy = cov + noise**2 * np.eye(3)
+    for j in range(2):
+        z = b[j] - mean
+        variance = 0.0
+        for i in range(3):
+            for k in range(3):
+                pair = np.array([[noisy[i, i], cov[i, k]], [cov[i, k], noisy[k, k]]])
+                together = multivariate_normal.cdf(z[[i, k]], [0, 0], pair)
+                alone = norm.cdf(z[[i, k]] / np.sqrt(noisy[[i, k], [i, k]]))
+                variance += weight[i] * weight[k] * (together - alone.prod())
+        assert found[j] == pytest.approx(np.sqrt(variance), rel=1e-4)
+    assert found[2] == 0
+
+
+@pytest.mark.parametrize("of", ["probability", "score"])
+def test_bands_of_a_gaussian_process_are_its_posterior_deviations(gpor, of):
+    at = [9.0, 16.0]
+    ax = plot.partial_dependence(gpor, X[:50], 0, at=at, of=of)
+    band = [c for c in ax.collections if c.get_alpha()]
+    Z = np.column_stack([np.full(50, 16.0), X[:50, 1]])
+    mean, cov = gpor.predict_latent(Z)[0], gpor.latent_covariance(Z)
+    # by draws of f at all the rows together
+    f = np.random.default_rng(0).multivariate_normal(mean, cov, 20_000).T
+    if of == "score":
+        draws = [f.mean(axis=0)]
+    else:
+        b = gpor.thresholds
+        draws = [norm.cdf((t - f) / gpor.noise).mean(axis=0) for t in b]
+    for drawn, area in zip(draws, band, strict=True):
+        ends = area.get_paths()[0].vertices
+        low, high = np.sort(ends[ends[:, 0] == 16.0][:, 1])[[0, -1]]
+        middle, deviation = drawn.mean(), drawn.std()
+        expected = np.array([middle - 1.645 * deviation, middle + 1.645 * deviation])
+        expected = expected if of == "score" else np.clip(expected, 0, 1)
+        assert_allclose([low, high], expected, atol=0.05 * deviation)
+
+
+def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
+    with pytest.raises(ValueError, match=r"^feature names 'x9', which is not among"):
+        plot.partial_dependence(svorim, X, "x9")
+    with pytest.raises(TypeError, match=r"^X is sparse"):
+        plot.partial_dependence(svorim, csr_array(X), 0)
+    with pytest.raises(ValueError, match=r"^of must be one of None, 'probability', 's"):
+        plot.partial_dependence(svorim, X, 0, of="rank")
+    with pytest.raises(ValueError, match=r"^at must be an integer >= 2, got 1"):
+        plot.partial_dependence(svorim, X, 0, at=1)
+    with pytest.raises(ValueError, match=r"^at must be a number or values, got \[\]"):
+        plot.partial_dependence(svorim, X, 0, at=[])
+    frame = pd.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]})
+    model = ordinal.fit_xofm(frame.fillna(0), [1, 2], max_time=60)
+    with pytest.raises(ValueError, match=r"^column 'a' of X has no values"):
+        plot.partial_dependence(model, frame, "a")
+    K = X[::30] @ X[::30].T
+    known = ordinal.fit_svorim(K, Y[::30], kernel="precomputed")
+    with pytest.raises(ValueError, match=r"^model has a precomputed kernel"):
+        plot.partial_dependence(known, K, 0)
+
+
+# Relevance
+
+
+def test_relevance_is_that_of_the_kernel_the_largest_first():
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(90, 4)), columns=[*"abcd"]
+    )
+    y = np.searchsorted([-0.5, 0.5], frame["c"] + 0.4 * frame["a"])
+    model = ordinal.fit_gpor(frame, y, kernel="ard", inference="laplace", max_time=60)
+    ax = plot.relevance(model)
+    dots = ax.lines[0]
+    gamma = dict(zip("abcd", model.relevance(), strict=True))
+    names = [t.get_text() for t in ax.get_yticklabels()]
+    assert names[:2] == ["c", "a"]
+    assert_allclose(dots.get_xdata(), [gamma[name] for name in names])
+    assert np.all(np.diff(dots.get_xdata()) <= 0)
+    assert ax.get_xscale() == "log"
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first is at the top
+    assert len(plot.relevance(model, top=2).get_yticks()) == 2
+    found = select(
+        ordinal.fit_gpor, frame, y, search=Grid(kernel=["ard"]), cv=2,
+        inference="laplace", max_time=60,
+    )  # fmt: skip
+    ax = plot.relevance(found)
+    assert sorted(t.get_text() for t in ax.get_yticklabels()) == [*"abcd"]
+    ax = plot.partial_dependence(found, frame, "c", at=[0.5, 0.7], of="score")
+    Z = found.standardizer.transform(frame.assign(c=0.7))
+    mean, _ = found.model.model.predict_latent(Z)
+    assert ax.lines[-1].get_ydata()[1] == pytest.approx(mean.mean())
+
+
+def test_relevance_is_asked_of_a_model_that_has_it(svorim, gpor):
+    with pytest.raises(TypeError, match=r"^model must be a GporModel, got a SvorModel"):
+        plot.relevance(svorim)
+    with pytest.raises(ValueError, match=r"has no relevance a feature"):
+        plot.relevance(gpor)

@@ -57,15 +57,17 @@ def range_quantile(p: float, k: int) -> float:
     """
     z = np.linspace(-9, 9, 400)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
-    below = _normal_cdf(z)
+    below = normal_cdf(z)
     lo, hi = 0.0, 100.0
     while lo < (q := (lo + hi) / 2) < hi:
-        if k * density @ (below - _normal_cdf(z - q)) ** (k - 1) < p:
+        if k * density @ (below - normal_cdf(z - q)) ** (k - 1) < p:
             lo = q
         else:
             hi = q
     return q
 
 
-def _normal_cdf(x: np.ndarray) -> np.ndarray:
-    return np.array([math.erfc(-t) / 2 for t in (x / math.sqrt(2)).tolist()])
+def normal_cdf(x: np.ndarray) -> np.ndarray:
+    """Phi of every entry of an array of any shape."""
+    values = [math.erfc(-t) / 2 for t in (x / math.sqrt(2)).ravel().tolist()]
+    return np.array(values).reshape(x.shape)

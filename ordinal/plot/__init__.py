@@ -2,6 +2,7 @@
 
     methods compared    critical_difference, boxplots_by_size
     predictions         scores, confusion_matrix, reliability
+    features            partial_dependence, relevance
     XOFM explained      score_functions, interaction, contributions
 
 Every function takes the Axes to draw on, by default those of a new figure of fitting
@@ -9,6 +10,7 @@ size, and returns them.
 """
 
 from .comparison import boxplots_by_size, critical_difference
+from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, reliability, scores
 from .xofm import contributions, interaction, score_functions
 
@@ -18,6 +20,8 @@ __all__ = [
     "contributions",
     "critical_difference",
     "interaction",
+    "partial_dependence",
+    "relevance",
     "reliability",
     "score_functions",
     "scores",

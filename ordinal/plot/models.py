@@ -8,6 +8,7 @@ from .._input.checks import shown
 from .._input.labels import ranks_of, read_labels
 from .._input.weights import sample_weights
 from .._model.model import Model
+from ..gpor import GporModel
 from ..model_selection import Selection
 
 
@@ -30,11 +31,21 @@ def inner(model: Model) -> Any:
     return getattr(model, "model", model)
 
 
+def latent(model: Model, X: Any) -> tuple[Any, Any] | None:
+    """The Gaussian process within and the rows as it takes them; None without one."""
+    of = inner(model)
+    if not isinstance(of, GporModel):
+        return None
+    return of, X if of is model else model.standardizer.transform(X)  # type: ignore[attr-defined]
+
+
 def score_of(model: Model, X: Any) -> np.ndarray:
     """(n,) what rises with the rank: a latent score, or the mean of the latent
     function; TypeError for a model without."""
-    if hasattr(inner(model), "predict_latent"):
-        return np.asarray(model.predict_latent(X)[0])  # type: ignore[attr-defined]
+    found = latent(model, X)
+    if found is not None:
+        gp, Z = found
+        return np.asarray(gp.predict_latent(Z)[0])
     score = np.asarray(model.decision_function(X))  # type: ignore[attr-defined]
     if score.ndim != 1:
         raise TypeError(

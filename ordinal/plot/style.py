@@ -54,7 +54,10 @@ def fill(method: int) -> dict[str, str]:
 
 def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
     """Every category by name on axis "x" or "y"; of many, every second, third ..."""
-    texts = [str(label) for label in np.asarray(labels).tolist()]
+    texts = [
+        f"{label:.4g}" if isinstance(label, float) else str(label)
+        for label in np.asarray(labels).tolist()
+    ]
     step = 1 + (len(texts) - 1) // 8
     shown = texts[::step]
     slanted = name == "x" and sum(map(len, shown)) > 16
@@ -70,7 +73,7 @@ def rank_colours(r: int) -> np.ndarray:
     """(r, 4) colours of ranks, from dark to light, in an order that is seen as one."""
     from matplotlib import colormaps
 
-    return np.asarray(colormaps["viridis"](np.linspace(0.05, 0.95, r)))
+    return np.asarray(colormaps["viridis"](np.linspace(0.05, 0.88, r)))
 
 
 def spread(at: ArrayLike, gap: float) -> np.ndarray:
@@ -115,3 +118,46 @@ def panels(
     if len(axes) != k:
         raise ValueError(f"axes must be one for each of {k} {what}, got {len(axes)}")
     return [check_axes("axes", ax) for ax in axes]
+
+
+def mark_density(
+    ax: Axes, values: np.ndarray, weight: np.ndarray, ends: tuple[float, float]
+) -> None:
+    """A grey histogram of values along the lower edge, which says where rows are: a bar
+    for each value, if those are few."""
+    bins = 40
+    inside = (values >= ends[0]) & (values <= ends[1])
+    values, weight = values[inside], weight[inside]
+    centres = np.unique(values)
+    if centres.size <= bins // 2:
+        heights = np.array([weight[values == centre].sum() for centre in centres])
+        width = (ends[1] - ends[0]) / bins
+    else:
+        heights, edges = np.histogram(values, bins, ends, weights=weight)
+        centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
+    ax.bar(
+        centres, 0.08 * heights / (heights.max(initial=0) or 1.0), width, color="0.7",
+        transform=ax.get_xaxis_transform(), zorder=0, clip_on=False,
+    )  # fmt: skip
+
+
+def label_right(
+    ax: Axes,
+    at: Sequence[float] | np.ndarray,
+    texts: Sequence[str],
+    colours: Any = None,
+) -> None:
+    """Names at increasing heights beside the right edge, apart from one another; a
+    square in the colour of each before it, if colours are given."""
+    low, high = ax.get_ylim()
+    line = 11 * ax.figure.dpi / 72 / ax.get_window_extent().height * (high - low)
+    places = np.maximum(spread(at, line), low + line * np.arange(len(texts)))
+    marks = [] if colours is None else [("\N{BLACK SQUARE}", 5, c) for c in colours]
+    for k, (place, text) in enumerate(zip(places, texts, strict=True)):
+        words = [(text, 17 if marks else 5, "black")]
+        for word, shift, colour in marks[k : k + 1] + words:
+            ax.annotate(
+                word, (1, place), xycoords=("axes fraction", "data"), color=colour,
+                xytext=(shift, 0), textcoords="offset points", va="center",
+                fontsize="small", annotation_clip=False,
+            )  # fmt: skip

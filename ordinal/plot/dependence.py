@@ -1,0 +1,403 @@
+"""Figures of what a prediction depends on: one feature, and all by their relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._input.checks import as_array, as_real_array, check_choice, check_count, shown
+from .._input.columns import (
+    as_objects,
+    check_shape,
+    column_number,
+    default_names,
+    feature_names,
+    frame_columns,
+    is_frame,
+)
+from .._input.labels import is_missing
+from .._input.sparse import is_sparse
+from .._input.types import ArrayLike
+from .._input.weights import sample_weights
+from .._model.model import Model
+from ..kernels import Precomputed
+from ..model_selection import Selection
+from .models import finite_thresholds, fitted, inner, latent, score_of
+from .style import (
+    PALETTE,
+    Axes,
+    axes_of,
+    category_ticks,
+    label_right,
+    mark_density,
+    rank_colours,
+)
+
+_Z90 = 1.644854  # of a normal distribution, two-sided
+_LARGEST, _FAR = 1e300, 38.0  # beyond that many deviations the density is 0
+_MOST_TERMS = 300
+
+
+class Columns:
+    """A table by columns, which a model reads as a data frame."""
+
+    def __init__(self, names: Sequence[str], columns: Sequence[np.ndarray]):
+        self.columns = tuple(names)
+        self._columns = dict(zip(names, columns, strict=True))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+
+class Rows:
+    """Rows of a table, of which a column can be set to a value.
+
+    Attributes
+    ----------
+    names : tuple of (d,) str
+    columns : list of (d,) arrays
+    weight : (n,) array
+    """
+
+    def __init__(self, model: Model, X: Any, sample_weight: Any, most: int):
+        if is_sparse(X):
+            raise TypeError("X is sparse: pass an array, of which a column can be set")
+        self._named = is_frame(X)
+        if self._named:
+            self.names = feature_names(X) or ()
+            self.columns = [as_array(c, "a column of X") for c in frame_columns(X)]
+        else:
+            a = as_objects(X)
+            check_shape(a.shape, model.n_features)
+            self.names = model.feature_names or default_names(a.shape[1])
+            self.columns = list(a.T)
+        n = len(self.columns[0])
+        weight = sample_weights(sample_weight, n)
+        few = np.arange(n) if n <= most else np.arange(most) * n // most
+        self.columns = [column[few] for column in self.columns]
+        self.weight = weight[few]
+
+    def with_value(self, j: int, value: Any) -> Any:
+        """The rows with this value in column j, as a table that models take."""
+        columns = list(self.columns)
+        columns[j] = np.full(len(self.weight), value)
+        if self._named:
+            return Columns(self.names, columns)
+        kinds = {column.dtype.kind for column in columns}
+        if kinds <= set("biuf"):
+            return np.column_stack(columns)
+        return np.column_stack([column.astype(object) for column in columns])
+
+
+class Dependence(NamedTuple):
+    """What the mean over rows is at each value of a feature.
+
+    `mean`, `low` and `high` are (m,) of the score, or (m, r - 1) of the probabilities
+    that the label is at most the j-th; the last two are None without uncertainty.
+    """
+
+    at: np.ndarray
+    is_category: bool
+    mean: np.ndarray
+    low: np.ndarray | None
+    high: np.ndarray | None
+
+
+def dependence_of(
+    model: Model, rows: Rows, j: int, at: np.ndarray, is_category: bool, of: str
+) -> Dependence:
+    """The partial dependence on column j at some values, by a prediction for all rows
+    at each."""
+    weight = rows.weight / rows.weight.sum()
+    means, deviations = [], []
+    for value in at.tolist():
+        X = rows.with_value(j, value)
+        if of == "score":
+            means.append(weight @ score_of(model, X))
+        else:
+            means.append(weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1])
+        found = latent(model, X)
+        if found is not None:
+            gp, Z = found
+            mean, cov = gp.predict_latent(Z)[0], gp.latent_covariance(Z)
+            deviations.append(
+                np.sqrt(max(weight @ cov @ weight, 0.0))
+                if of == "score"
+                else deviation_of_mean(mean, cov, gp.thresholds, gp.noise, weight)
+            )
+    mean = np.array(means)
+    if not deviations:
+        return Dependence(at, is_category, mean, None, None)
+    half = _Z90 * np.array(deviations)
+    low, high = mean - half, mean + half
+    if of == "probability":
+        low, high = np.maximum(low, 0), np.minimum(high, 1)
+    return Dependence(at, is_category, mean, low, high)
+
+
+def deviation_of_mean(
+    mean: np.ndarray,
+    cov: np.ndarray,
+    thresholds: np.ndarray,
+    noise: float,
+    weight: np.ndarray,
+) -> np.ndarray:
+    """Posterior deviation of sum_i w_i Phi((b_j - f_i) / sigma) for each b_j, (r - 1,),
+    with f of this mean and covariance.
+
+    With t_i^2 = sigma^2 + cov_ii, h_i = (b_j - mean_i) / t_i and the correlations
+    rho_ik = cov_ik / (t_i t_k), the covariance of two terms is the tetrachoric series
+
+        phi(h_i) phi(h_k) sum_m He_{m-1}(h_i) He_{m-1}(h_k) rho_ik^m / m!
+
+    of Hermite polynomials, which is summed until a term is 1e-9 of the sum.
+    """
+    t = np.sqrt(noise**2 + cov.diagonal())
+    rho = cov / np.multiply.outer(t, t)
+    b = np.clip(thresholds, -_LARGEST, _LARGEST)  # at infinity the probability is known
+    h = np.clip((b - mean[:, None]) / t[:, None], -_FAR, _FAR)
+    now = weight[:, None] * np.exp(-(h**2) / 2) / np.sqrt(2 * np.pi)
+    before, power = np.zeros_like(now), np.ones_like(rho)
+    total = np.zeros(b.size)
+    for m in range(1, _MOST_TERMS + 1):
+        power *= rho
+        term = np.einsum("ij,ij->j", now, power @ now) / m
+        total += term
+        if np.all(np.abs(term) <= 1e-9 * total):
+            break
+        # He_m / sqrt(m!) from the two before it
+        now, before = (h * now - np.sqrt(m - 1) * before) / np.sqrt(m), now
+    return np.sqrt(np.maximum(total, 0.0))
+
+
+def values_along(
+    model: Model, rows: Rows, j: int, at: int | ArrayLike
+) -> tuple[np.ndarray, bool]:
+    """At which values of a column to look, and whether they are categories."""
+    column = rows.columns[j]
+    known = getattr(model, "categories", None)
+    labels = None if known is None else known[j]
+    present = [value for value in column.tolist() if not is_missing(value)]
+    of_words = any(isinstance(value, str | bool) for value in present)
+    if not isinstance(at, int | np.integer):
+        given = as_array(at, "at")
+        if given.ndim != 1 or given.size == 0:
+            raise ValueError(f"at must be a number or values, got {shown(at)}")
+        categories = labels is not None or of_words
+        return (given if categories else as_real_array(given, "at")), categories
+    at = check_count("at", at, 2)
+    if not present:
+        raise ValueError(f"column {shown(rows.names[j])} of X has no values")
+    if labels is not None:
+        return np.asarray(labels), True
+    if of_words:
+        return np.array(sorted(set(present))), True
+    distinct = np.unique(np.array(present, dtype=float))
+    if distinct.size <= at:
+        return distinct, distinct.size == 1  # a bar: there is no way along it
+    low, high = np.quantile(np.array(present, dtype=float), [0.01, 0.99])
+    return np.linspace(low, high, at), False
+
+
+def partial_dependence(
+    model: Model | Selection,
+    X: Any,
+    feature: str | int,
+    ax: Axes | None = None,
+    *,
+    of: Literal["probability", "score"] | None = None,
+    at: int | ArrayLike = 50,
+    max_rows: int = 500,
+    sample_weight: ArrayLike | None = None,
+) -> Axes:
+    """How predictions change along one feature, on average over rows.
+
+    For each value, all rows are given it and the mean of what the model then says is
+    drawn: the probabilities of the ranks on top of each other, the lowest rank at the
+    bottom, or the score with the thresholds. The grey hills below are the rows' own
+    values: where there are none, the model is asked for what it has not seen.
+
+    Bands belong to Gaussian processes alone: 1.64 posterior deviations of what is drawn
+    to either side, 90 % of a normal distribution, by the covariance of f between the
+    rows. The curve may lie anywhere in them; rows scatter about it as well.
+
+    Parameters
+    ----------
+    model : model with probabilities or one score a row, or Selection
+    X : (n, n_features) array-like or data frame
+        The rows to average over, such as the training rows.
+    feature : name or number of a column of X
+    ax : matplotlib Axes, optional
+    of : {"probability", "score"}, optional
+        Default the probabilities, if the model has them.
+    at : int or (m,) array-like, default 50
+        How many values between the 1st and the 99th percentile of the column (its own
+        values, if those are fewer), or the values. Of words, all that occur.
+    max_rows : int, default 500
+        Of more rows, so many evenly spaced ones are taken.
+    sample_weight : (n,) array-like >= 0, optional
+        Of the rows in the mean.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If there is no such column, X is sparse, the model has not what is asked for or
+        a precomputed kernel, or an argument is not so.
+
+    References
+    ----------
+    J. H. Friedman, "Greedy function approximation: a gradient boosting machine", The
+    Annals of Statistics 29(5):1189-1232, 2001, section 8.2.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svorim(X, y, probability=True)
+    >>> ax = ordinal.plot.partial_dependence(model, X, "x1", at=10)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x1', 'probability')
+    """
+    model = fitted(model)
+    check_choice("of", of, (None, "probability", "score"))
+    if isinstance(getattr(inner(model), "kernel", None), Precomputed):
+        raise ValueError("model has a precomputed kernel, and no features to vary")
+    rows = Rows(model, X, sample_weight, check_count("max_rows", max_rows))
+    j = column_number(feature, rows.names, "feature")
+    values, is_category = values_along(model, rows, j, at)
+    if of is None:
+        of = "probability" if _has_proba(model) else "score"
+    found = dependence_of(model, rows, j, values, is_category, of)
+    ax = axes_of(ax, 5.6, 3.6)
+    (_draw_score if of == "score" else _draw_probabilities)(ax, model, found)
+    if is_category:
+        category_ticks(ax, "x", values)
+    else:
+        own = np.array(rows.columns[j], dtype=float)
+        mark_density(ax, own, rows.weight, (values[0], values[-1]))
+        ax.set_xlim(values[0], values[-1])
+    ax.set_xlabel(rows.names[j])
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _draw_probabilities(ax: Axes, model: Model, found: Dependence) -> None:
+    """Bands on top of each other, or bars, the lowest rank at the bottom."""
+    m, r = len(found.mean), model.classes.size
+    edges = np.column_stack([np.zeros(m), found.mean, np.ones(m)])
+    colours = rank_colours(r)
+    x = np.arange(m) if found.is_category else found.at
+    for k in range(r):
+        low, high = edges[:, k], edges[:, k + 1]
+        if found.is_category:
+            ax.bar(x, high - low, 0.8, low, color=colours[k], edgecolor="white")
+        else:
+            ax.fill_between(x, low, high, color=colours[k], lw=0)
+            ax.plot(x, high, color="white", lw=1)
+    if found.low is not None and found.high is not None:
+        for low, high in zip(found.low.T, found.high.T, strict=True):
+            if found.is_category:
+                ax.vlines(x, low, high, color="white", lw=3, alpha=0.7)
+            else:
+                ax.fill_between(x, low, high, color="white", alpha=0.4, lw=0)
+    ax.set(ylim=(0 if found.is_category else -0.1, 1), ylabel="probability")
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+    ax.spines["left"].set_bounds(0, 1)
+    middle = (edges[-1, 1:] + edges[-1, :-1]) / 2
+    label_right(ax, middle, [str(c) for c in model.classes.tolist()], colours)
+
+
+def _draw_score(ax: Axes, model: Model, found: Dependence) -> None:
+    """A line between thresholds, or points, with a band or bars about it."""
+    x = np.arange(len(found.at)) if found.is_category else found.at
+    thresholds, names = finite_thresholds(model)
+    for b in thresholds:
+        ax.axhline(b, color="0.2", lw=0.8, ls=(0, (4, 2)), zorder=0)
+    if found.low is not None and found.high is not None:
+        if found.is_category:
+            ax.vlines(x, found.low, found.high, color=PALETTE[4], lw=3)
+        else:
+            ax.fill_between(x, found.low, found.high, color=PALETTE[4], alpha=0.4, lw=0)
+    ax.plot(x, found.mean, "o" if found.is_category else "-", color=PALETTE[0], lw=1.8)
+    low, high = ax.get_ylim()
+    ax.set(ylim=(low - 0.1 * (high - low), high), ylabel="score")
+    order = np.argsort(thresholds)
+    places = [thresholds[k] for k in order]
+    label_right(ax, places, [names[k] for k in order])
+
+
+def _has_proba(model: Model) -> bool:
+    return getattr(inner(model), "link", True) is not None
+
+
+def relevance(
+    model: Model | Selection, ax: Axes | None = None, *, top: int | None = None
+) -> Axes:
+    """How much each feature matters to a Gaussian process, the most relevant first.
+
+    The weight gamma of every feature in an ARD kernel, on a logarithmic scale: the
+    larger, the faster the latent function changes along the feature. On standardised
+    features they can be compared; a feature some powers of ten below the others has
+    been found irrelevant.
+
+    Parameters
+    ----------
+    model : GporModel with kernel="ard" or "ard_linear", or Selection
+    ax : matplotlib Axes, optional
+    top : int, optional
+        Features to show; default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If the model has no relevance a feature, or `top` is not a positive integer.
+
+    References
+    ----------
+    W. Chu, Z. Ghahramani, JMLR 6:1019-1041, 2005, (19) and section 5.3.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_gpor(X[::5], y[::5], kernel="ard", max_iter=20)
+    >>> ordinal.plot.relevance(model).get_xlabel()
+    'relevance (gamma of the kernel)'
+    """
+    model = fitted(model)
+    of = inner(model)
+    if not hasattr(of, "relevance"):
+        raise TypeError(f"model must be a GporModel, got a {type(of).__name__}")
+    gamma = of.relevance()
+    names = of.feature_names or default_names(gamma.size)
+    if of.feature_names is None and gamma.size == len(model.feature_names or ()):
+        names = model.feature_names or names
+    order = np.argsort(-gamma, kind="stable")
+    if top is not None:
+        order = order[: check_count("top", top)]
+    ax = axes_of(ax, 5.6, 0.9 + 0.28 * order.size)
+    place = np.arange(order.size)
+    ax.set_xscale("log")
+    ax.plot(gamma[order], place, "o", color=PALETTE[0], ms=6)
+    low, high = ax.get_xlim()
+    ax.hlines(place, low, high, color="0.88", lw=1, zorder=0)
+    ax.set(xlim=(low, high), ylim=(order.size - 0.4, -0.6))
+    ax.set_yticks(place, [names[j] for j in order])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel("relevance (gamma of the kernel)")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
