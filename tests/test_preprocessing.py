@@ -15,7 +15,7 @@ from ordinal import datasets, preprocessing
 from ordinal._numerics.imputation import low_rank
 from ordinal.preprocessing import (
     Binning,
-    StandardizedModel,
+    PreprocessedModel,
     Standardizer,
     impute_low_rank,
 )
@@ -159,7 +159,7 @@ def test_a_file_cannot_hold_a_broken_standardizer(tmp_path, mean, scale):
         Standardizer(np.array(mean), np.array(scale)).save(tmp_path / "s.npz")
 
 
-# StandardizedModel
+# PreprocessedModel
 
 
 @pytest.fixture(scope="module")
@@ -169,12 +169,12 @@ def gaussians():
     s = Standardizer.fit(X)
     model = ordinal.fit_npsvor(s.transform(X), y)
     named = replace(s, feature_names=("east", "north"))
-    return X, y, StandardizedModel(named, model)
+    return X, y, PreprocessedModel(named, model)
 
 
 def test_standardized_model_takes_raw_features(gaussians, tmp_path):
     X, y, both = gaussians
-    Z = both.standardizer.transform(X)
+    Z = both.preprocessor.transform(X)
     assert np.mean(both.predict(X) == y) > 0.8
     assert_array_equal(both.predict(X), both.model.predict(Z))
     assert_array_equal(both.decision_function(X), both.model.decision_function(Z))
@@ -190,9 +190,9 @@ def test_standardized_model_takes_raw_features(gaussians, tmp_path):
 def test_a_file_cannot_hold_a_contradictory_model(gaussians, tmp_path):
     _, _, both = gaussians
     with pytest.raises(ValueError, match="Standardizer does not predict"):
-        StandardizedModel(both.standardizer, both.standardizer).save(tmp_path / "m")
+        PreprocessedModel(both.preprocessor, both.preprocessor).save(tmp_path / "m")
     with pytest.raises(ValueError, match="feature_names"):
-        replace(both.standardizer, feature_names=("one",)).save(tmp_path / "m")
+        replace(both.preprocessor, feature_names=("one",)).save(tmp_path / "m")
 
 
 def test_a_standardizer_finds_columns_by_name():

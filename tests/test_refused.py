@@ -76,12 +76,12 @@ def test_pictures_of_no_result(found):
         plot.boxplots_by_size([X, X], 10, ["a", "b", "c"])
 
 
-def test_a_standardized_model_of_what_is_none(svorim):
+def test_a_preprocessed_model_of_what_is_none(svorim):
     scaling = preprocessing.Standardizer.fit(X)
-    with pytest.raises(TypeError, match="standardizer must be a Standardizer, got 3"):
-        preprocessing.StandardizedModel(3, svorim)
+    with pytest.raises(TypeError, match=r"^preprocessor must be .*Coding, got 3$"):
+        preprocessing.PreprocessedModel(3, svorim)
     with pytest.raises(ValueError, match="a int does not predict"):
-        preprocessing.StandardizedModel(scaling, 3)
+        preprocessing.PreprocessedModel(scaling, 3)
 
 
 def test_link_input_for_another_model(svorim):

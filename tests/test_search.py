@@ -49,7 +49,7 @@ from ordinal.model_selection import (
 )
 from ordinal.model_selection.progress import Progress
 from ordinal.model_selection.workers import Ended
-from ordinal.preprocessing import StandardizedModel, Standardizer
+from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 X, y = sample(90, r=4, seed=3)
 X = X * [1.0, 20.0, 0.1] + 5.0
@@ -213,8 +213,8 @@ def test_refit_is_the_fit_of_all_rows_on_raw_features():
     found = select(ordinal.fit_svorim, X, y, search=GRID)
     s = Standardizer.fit(X)
     alone = ordinal.fit_svorim(s.transform(X), y, **found.params)
-    assert isinstance(found.model, StandardizedModel)
-    assert found.standardizer.mean.tobytes() == s.mean.tobytes()
+    assert isinstance(found.model, PreprocessedModel)
+    assert found.preprocessor.mean.tobytes() == s.mean.tobytes()
     assert found.model.model.coef.tobytes() == alone.coef.tobytes()
     assert np.array_equal(found.predict(X), alone.predict(s.transform(X)))
     assert np.array_equal(found.decision_function(X), found.model.decision_function(X))
@@ -236,7 +236,7 @@ def test_unstandardised_and_sparse():
     sparse = select(
         ordinal.fit_svorim, csr_matrix(Z), y, search=GRID, standardize=False
     )
-    assert sparse.standardizer is None
+    assert sparse.preprocessor is None
     assert np.sum(dense.scores != sparse.scores) <= 1
     with pytest.raises(TypeError, match="standardize=False"):
         select(ordinal.fit_svorim, csr_matrix(Z), y, search=GRID)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .._model.convergence import filter_held
 from .._model.writing import check_target, descriptor_of
-from ..preprocessing import StandardizedModel, Standardizer
+from ..preprocessing import PreprocessedModel, Standardizer
 from .data import read_data
 from .methods import method_of
 
@@ -27,7 +27,7 @@ def fit(args: argparse.Namespace) -> None:
         )
     for warning in caught:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)
-    StandardizedModel(standardizer, model).save(args.out)
+    PreprocessedModel(standardizer, model).save(args.out)
 
     # The report does not go where the model has gone.
     report = sys.stderr if descriptor_of(args.out) == _STDOUT else sys.stdout

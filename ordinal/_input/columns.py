@@ -5,17 +5,20 @@ polars and pyarrow do, none of which is imported. An array of objects is read in
 same way, its columns by number.
 """
 
+import datetime
 import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .checks import NO_NUMBERS, as_array, listed, shown, to_double
+from .checks import NO_NUMBERS, as_array, check_entries, listed, shown, to_double
+from .frame import Column, Frame, Kind
 from .labels import is_missing, read_labels
 from .sparse import frozen, is_sparse
 
 Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
+_TIMES = (datetime.date, datetime.time, datetime.timedelta)
 
 
 def is_frame(X: Any) -> bool:
@@ -29,6 +32,8 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 
     Raises ValueError if there are no columns, or two of one name.
     """
+    if isinstance(X, Frame):
+        return X.names
     if not is_frame(X):
         return None
     names = tuple(map(str, _keys(X)))
@@ -75,6 +80,8 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
 
     Raises ValueError that names the columns that it lacks; others it may have.
     """
+    if isinstance(X, Frame) and X.names is None:
+        return list(X)
     keys = dict(zip(feature_names(X) or (), _keys(X), strict=True))
     names = list(keys) if wanted is None else wanted
     absent = [name for name in names if name not in keys]
@@ -113,26 +120,81 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     ValueError, TypeError
         For a column that there is not, or labels that are neither numbers nor strings.
     """
+    categorical = check_categorical(categorical)
+    names, columns = _named_columns(X)
+    chosen = {column_number(c, names, "categorical") for c in categorical}
+    categories: list[np.ndarray | None] = []
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        declared = _declared(column)
+        is_category = j in chosen or declared is not None or _holds_words(column)
+        categories.append(_categories(column, declared, name) if is_category else None)
+    return tuple(categories)
+
+
+def check_categorical(categorical: Any) -> tuple[str | int, ...]:
+    """The columns that a caller says hold categories; ValueError for no sequence."""
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
         raise ValueError(
             "categorical must be a sequence of columns by name or number, got "
             f"{shown(categorical)}"
         )
+    return tuple(categorical)
+
+
+def read_frame(X: Any, wanted: Sequence[str] | None = None) -> Frame:
+    """A table as a record, of those columns that are `wanted`, or of all.
+
+    Words, and what is of a categorical type, are categories; ordered ones keep all
+    their labels, as others may come.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a table that is sparse or empty, or lacks a column; for a column that holds
+        dates, words among numbers, or what is infinite.
+    """
+    if isinstance(X, Frame) and (wanted is None or wanted == X.names):
+        return X
+    names, columns = _named_columns(X, wanted)
+    check_shape((len(columns[0]), len(columns)))
+    read = [_read(column, name) for name, column in zip(names, columns, strict=True)]
+    values, labels, kinds = zip(*read, strict=True)
+    own = None if feature_names(X) is None else names
+    return Frame(np.column_stack(values), own, labels, kinds)
+
+
+def _named_columns(
+    X: Any, wanted: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], list[Any]]:
+    """The columns of a table, and the names by which they are shown."""
     if is_sparse(X):
         raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
-    if (names := feature_names(X)) is not None:
-        columns = frame_columns(X)
-    else:
-        a = as_objects(X)
-        check_shape(a.shape)
-        names, columns = default_names(a.shape[1]), list(a.T)
-    chosen = {column_number(c, names, "categorical") for c in categorical}
-    categories: list[np.ndarray | None] = []
-    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        declared = getattr(getattr(column, "dtype", None), "categories", None)
-        is_category = j in chosen or declared is not None
-        categories.append(_categories(column, declared, name) if is_category else None)
-    return tuple(categories)
+    if is_frame(X):
+        columns = frame_columns(X, wanted)
+        names = wanted or feature_names(X) or default_names(len(columns))
+        return tuple(names), columns
+    a = as_objects(X)
+    check_shape(a.shape)
+    return default_names(a.shape[1]), list(a.T)
+
+
+def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
+    """Values, labels and kind of a column, as a `Frame` has them."""
+    if isinstance(column, Column):
+        return column.values, column.labels, column.kind
+    declared = _declared(column)
+    if declared is None and not _holds_words(column):
+        values = numbers_of(column, f"column {shown(name)} of X")
+        finite = ~np.isinf(values)
+        check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")
+        kinds: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole"}
+        return values, None, kinds.get(as_array(column, name).dtype.kind, "number")
+    labels = _categories(column, declared, name)
+    dtype = getattr(column, "dtype", None)
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        labels = read_labels(declared, f"column {shown(name)}")
+        return _codes(column, labels), frozen(labels.copy()), "ordered"
+    return _codes(column, labels), labels, "category"
 
 
 def read_columns(
@@ -145,7 +207,7 @@ def read_columns(
     missing or a category that is not known. Raises TypeError that names the column."""
     labels = categories or (None,) * len(columns)
     read = [
-        numbers_of(column, f"column {shown(name)} of {X}")
+        numbers_of(column, f"column {shown(name)} of {X}", of_table=True)
         if known is None
         else _codes(column, known)
         for column, name, known in zip(columns, names, labels, strict=True)
@@ -163,6 +225,23 @@ def check_shape(
         raise ValueError(
             f"{X} has {shape[1]} features, the model was fitted on {n_features}"
         )
+
+
+def _declared(column: Any) -> Any:
+    """The categories of a column of a categorical type, None for others."""
+    return getattr(getattr(column, "dtype", None), "categories", None)
+
+
+def _holds_words(column: Any) -> bool:
+    """Whether a column holds strings, and nothing else but what is missing."""
+    if isinstance(column, Column):
+        return False  # whose dtype says so
+    a = as_array(column, "a column")
+    if a.dtype.kind not in "OT":
+        # of an array of text every column is text, those of numbers as well
+        return a.dtype.kind == "U" and not isinstance(column, np.ndarray)
+    known = [value for value in a.tolist() if not is_missing(value)]
+    return bool(known) and all(isinstance(value, str) for value in known)
 
 
 def _values(column: Any) -> list[Any]:
@@ -183,27 +262,38 @@ def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
 
 
 def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
+    if isinstance(column, Column):
+        return column.places(labels)
     code = {label: float(k) for k, label in enumerate(labels.tolist())}
     return np.array(
         [np.nan if is_missing(v) else code.get(v, np.nan) for v in _values(column)]
     )
 
 
-def numbers_of(column: Any, name: str) -> np.ndarray:
+def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
     """A vector of real numbers, (n,) float64, NaN for what is missing. Raises TypeError
-    that names the first other value."""
+    that names the first other value and, for a column of a table, what it needs."""
     a = as_array(column, name)
     if a.dtype.kind == "O":
         values = a.tolist()
         for row, value in enumerate(values):
             if not (is_missing(value) or isinstance(value, numbers.Real | np.bool_)):
-                raise _no_number(name, value, row)
+                raise _no_number(name, value, row, of_table and _holds_words(column))
         a = np.array([np.nan if is_missing(v) else to_double(v) for v in values])
     if a.dtype.kind not in "biuf" or a.ndim != 1:
-        raise _no_number(name, a.tolist()[0] if a.size else a, 0)
+        times = a.dtype.kind in "mM"
+        value = (a[0] if times else a.tolist()[0]) if a.size else a
+        raise _no_number(name, value, 0, of_table and _holds_words(column))
     with np.errstate(over="ignore"):  # of long doubles, refused with what is infinite
         return a.astype(np.float64)
 
 
-def _no_number(name: str, value: Any, row: int) -> TypeError:
-    return TypeError(f"{name} must hold real numbers, got {shown(value)} in row {row}")
+def _no_number(name: str, value: Any, row: int, words: bool) -> TypeError:
+    needs = ""
+    if words:
+        needs = "; words need ordinal.preprocessing.TablePreprocessor"
+    elif isinstance(value, (*_TIMES, np.datetime64, np.timedelta64)):
+        needs = "; make numbers of dates, such as the days since one, or the month"
+    return TypeError(
+        f"{name} must hold real numbers, got {shown(value)} in row {row}{needs}"
+    )

@@ -7,6 +7,7 @@ import numpy as np
 
 from . import columns as col
 from .checks import shortened, shown
+from .frame import Frame
 from .sparse import CSR, is_sparse
 
 
@@ -45,9 +46,11 @@ def read_features(
         col.check_shape(sparse.shape, n_features, name)
         return sparse
     names: Sequence[str | int] | None = None
-    if col.is_frame(X):
-        names = feature_names or col.feature_names(X) or ()
+    if isinstance(X, Frame) and _is_as_expected(X, feature_names, categories):
+        names, a = X.names, X.values
+    elif col.is_frame(X):
         columns = col.frame_columns(X, feature_names)
+        names = feature_names or col.feature_names(X) or range(len(columns))
         col.check_shape((1, len(columns)), n_features, name)
         a = col.read_columns(columns, names, categories, name)
     else:
@@ -66,8 +69,31 @@ def read_features(
     if bad.any():
         row, j = (int(k) for k in np.argwhere(bad)[0])
         column = j if names is None else names[j]
+        fill = "; ordinal.preprocessing.TablePreprocessor fills in what is missing"
         raise ValueError(
             f"{name} must be {'finite or NaN' if missing else 'finite'}; first bad row "
             f"is {row}, with {a[row, j]} in column {shown(column)}"
+            f"{fill if np.isnan(a[row, j]) else ''}"
         )
     return a
+
+
+def read_dense(
+    X: Any, n_features: int | None = None, name: str = "X", **options: Any
+) -> np.ndarray:
+    """The same where a sparse matrix will not do, as what is made of it is not sparse:
+    TypeError then."""
+    if is_sparse(X):
+        raise TypeError(f"{name} is sparse, and the result would not be: make it dense")
+    dense = read_features(X, n_features, name, **options)
+    assert isinstance(dense, np.ndarray)
+    return dense
+
+
+def _is_as_expected(
+    X: Frame, names: Sequence[str] | None, categories: col.Categories | None
+) -> bool:
+    """Whether the values of a record are already what a model or fit asks for."""
+    in_order = names is None or X.names is None or X.names == tuple(names)
+    numbers = all(labels is None for labels in categories or ())
+    return in_order and numbers and X.is_of_numbers

@@ -81,7 +81,7 @@ class Selection(Storable):
     scoring : str
     greater_is_better : bool
     splits : list of (train_idx, test_idx)
-    model : StandardizedModel, or what `fit` returned, or None
+    model : PreprocessedModel, or what `fit` returned, or None
         Fitted to all rows at the best point, or at that of `one_se`, as `refit` asked.
     damaged : int
         How many entries of the store were damaged or held something else, so that their
@@ -137,9 +137,9 @@ class Selection(Storable):
         return float(self.mean[self.best])
 
     @property
-    def standardizer(self) -> Any:
+    def preprocessor(self) -> Any:
         """That of the refitted model; None if there is none."""
-        return getattr(self.model, "standardizer", None)
+        return getattr(self.model, "preprocessor", None)
 
     @property
     def classes(self) -> np.ndarray:

@@ -28,7 +28,7 @@ from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import path_of, unwrapped
 from .._numerics.rows import take
-from ..preprocessing import StandardizedModel, Standardizer
+from ..preprocessing import PreprocessedModel, Standardizer
 from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
 
@@ -218,7 +218,7 @@ class Work:
         model = self.fit(rows.X, rows.y, **options)
         named: dict[str, Any] = {"feature_names": self.feature_names}
         if rows.standardizer is not None:
-            return StandardizedModel(replace(rows.standardizer, **named), model)
+            return PreprocessedModel(replace(rows.standardizer, **named), model)
         if isinstance(model, Model) and "feature_names" in model.__dataclass_fields__:
             return replace(model, **named)
         return model

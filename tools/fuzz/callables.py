@@ -16,6 +16,7 @@ import ordinal
 _GIVEN = (ordinal.Model, Exception, tuple)
 _GIVEN_NAMES = {
     "Convergence", "Failure", "Nested", "Selection", "State", "Status",
+    "TableCoding",
 }  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def public_callables() -> Iterator[Callable]:
 
 def _of_class(source: str, owner: type) -> Iterator[Callable]:
     made = not issubclass(owner, _GIVEN) and owner.__name__ not in _GIVEN_NAMES
-    if made or owner.__name__ == "StandardizedModel":
+    if made or owner.__name__ == "PreprocessedModel":
         yield _described(source, owner)
     for name, member in inspect.getmembers(owner, inspect.isroutine):
         if (name.startswith("_") and name != "__call__") or not _is_ours(member):

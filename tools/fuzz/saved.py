@@ -86,6 +86,11 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
         np.column_stack([rows(), ranks()]),
     ),
     "standardized": lambda: (standardized(), rows()),
+    "preprocessed": lambda: (preprocessed(), table()),
+    "coding": lambda: (
+        preprocessing.TablePreprocessor(order={2: ["low", "mid", "high"]}).fit(table()),
+        table(),
+    ),
     "standardizer": lambda: (preprocessing.Standardizer.fit(rows()), rows()),
     "binning": lambda: (
         preprocessing.Binning.equal_frequency(rows()[:, 0], 4), rows()[:, 0]
@@ -163,13 +168,21 @@ def forged(name: str, *changes: Change) -> str:
         warnings.simplefilter("ignore")
         np.savez(file, header=as_bytes, **arrays)
     model = _loaded(pathlib.Path("forged.npz").read_bytes())
+    X = subject(name)[1]
     for size in (1.0, 1e-200, 1e150, 1e305):
-        for key, values in judged(model, size * subject(name)[1]).items():
+        for key, values in judged(model, _times(size, X)).items():
             if values.dtype.kind == "f" and not _finite(model, key, values):
                 raise BrokenPromise(f"{key} of rows times {size:g} is not finite")
     repr(model)
     _loaded(_bytes_of(model))
     return "another"
+
+
+def _times(size: float, X: Any) -> Any:
+    """Rows whose numbers are so many times as large; of objects, those that are."""
+    if X.dtype != object:
+        return size * X
+    return np.vectorize(lambda v: v * size if isinstance(v, float) else v, "O")(X)
 
 
 def _finite(model: Any, key: str, values: np.ndarray) -> bool:

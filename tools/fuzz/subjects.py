@@ -94,7 +94,23 @@ def fit(name: str, **options: Any) -> Any:
 
 def standardized() -> Any:
     scaling = preprocessing.Standardizer.fit(rows())
-    return preprocessing.StandardizedModel(scaling, fit("svorex", probability=True))
+    return preprocessing.PreprocessedModel(scaling, fit("svorex", probability=True))
+
+
+def table() -> np.ndarray:
+    """(24, 3) objects: numbers with gaps, words with gaps, and words."""
+    cells = rows().astype(object)
+    cells[::5, 0] = None
+    cells[:, 1] = np.where(rows()[:, 1] > 0, "red", "blue")
+    cells[::7, 1] = None
+    cells[:, 2] = np.array(["low", "mid", "high"])[ranks() - 1]
+    return cells
+
+
+def preprocessed() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return preprocessing.PreprocessedModel.fit(ordinal.fit_xofm, table(), ranks())
 
 
 @functools.cache

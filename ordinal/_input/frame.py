@@ -1,0 +1,138 @@
+"""A table as one record: what a search keeps of a data frame, and sends to workers.
+
+Frames of pandas or polars are read once into a `Frame`. It is data alone, so that it
+can be sent to another process, told apart by its bytes and cut into rows, and it is
+asked for its columns as a data frame is, so that every fit and preprocessor reads it as
+they would have read the table of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .checks import shown
+from .types import Index
+
+Kind = Literal["number", "whole", "truth", "category", "ordered"]
+_DTYPES = {"whole": np.int64, "truth": np.bool_}
+_LARGEST_WHOLE = 2.0**53  # up to which a double holds every whole number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Columns of numbers and of categories, as numbers.
+
+    Attributes
+    ----------
+    values : (n, d) float64, C-contiguous
+        Numbers; of a column of categories their places among its labels. NaN is
+        missing.
+    names : tuple of (d,) str, or None
+        None for columns that go by position.
+    labels : tuple of (d,) arrays or None
+        Of a column of categories.
+    kinds : tuple of (d,) str
+        "number", "whole" and "truth" (booleans) for numbers; "category", and "ordered"
+        where the order of the labels is one of the categories.
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...] | None
+    labels: tuple[np.ndarray | None, ...]
+    kinds: tuple[Kind, ...]
+
+    @classmethod
+    def of_numbers(cls, values: np.ndarray, names: tuple[str, ...] | None) -> Frame:
+        """From a matrix."""
+        d = values.shape[1]
+        return cls(values, names, (None,) * d, ("number",) * d)
+
+    @property
+    def columns(self) -> tuple[str | int, ...]:
+        """By what `frame[name]` finds a column."""
+        return self.names or tuple(range(self.values.shape[1]))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether no column holds categories."""
+        return all(labels is None for labels in self.labels)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, name: str | int) -> Column:
+        j = self.columns.index(name)
+        return Column(self.values[:, j], self.labels[j], self.kinds[j])
+
+    def __iter__(self) -> Iterator[Column]:
+        return (self[name] for name in self.columns)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if not self.is_of_numbers:
+            columns = zip(self.columns, self.labels, strict=True)
+            name = next(name for name, labels in columns if labels is not None)
+            raise TypeError(f"column {shown(name)} holds categories, not numbers")
+        return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
+
+    def rows(self, index: Index) -> Frame:
+        """Some rows, by slice or indices."""
+        return replace(self, values=self.values[index])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of a `Frame`, and the dtype that it stands for."""
+
+    values: np.ndarray
+    labels: np.ndarray | None
+    kind: Kind
+
+    @property
+    def dtype(self) -> Any:
+        """With `categories` and `ordered` where the column is of categories."""
+        if self.labels is not None:
+            return Categorical(self.labels, self.kind == "ordered")
+        return np.asarray(self).dtype
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        missing = np.isnan(self.values)
+        if self.labels is not None:
+            made = np.full(len(self.values), None, dtype=object)
+            places = self.values[~missing].astype(np.intp)
+            made[~missing] = np.array(self.labels.tolist(), dtype=object)[places]
+        elif (missing | (np.abs(self.values) > _LARGEST_WHOLE)).any():
+            made = self.values
+        else:
+            made = self.values.astype(_DTYPES.get(self.kind, np.float64))
+        return made if dtype is None else made.astype(dtype)
+
+    def places(self, known: np.ndarray) -> np.ndarray:
+        """(n,) places of the values among these labels, NaN for what is missing or not
+        known. Equality is Python's own, as of labels elsewhere: 1 is 1.0, and not "1".
+        """
+        place = {label: float(k) for k, label in enumerate(known.tolist())}
+        if self.labels is not None:
+            values, code = self.labels, self.values
+        else:
+            values, code = np.unique(self.values, return_inverse=True)
+        of_value = np.array([place.get(v, np.nan) for v in values.tolist()] + [np.nan])
+        return of_value[np.where(np.isnan(code), -1, code).astype(np.intp)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Categorical:
+    """The dtype of a column of categories, as that of pandas."""
+
+    categories: np.ndarray
+    ordered: bool

@@ -1,0 +1,26 @@
+"""What happens to a table before a fit.
+
+tables      TablePreprocessor, TableCoding: gaps, categories and scale, by column
+numbers     Standardizer, impute_low_rank
+targets     Binning
+with a fit  PreprocessedModel, which takes the table as it was
+"""
+
+from .binning import Binning
+from .coding import TableCoding, TablePreprocessor
+from .imputing import impute_low_rank
+from .joined import PreprocessedModel
+from .scaling import Standardizer
+
+__all__ = [
+    "Binning",
+    "PreprocessedModel",
+    "Standardizer",
+    "TableCoding",
+    "TablePreprocessor",
+    "impute_low_rank",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,352 @@
+"""Tables with words and gaps become numbers, which any method can be fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from .._input.checks import check_choice, check_flag, listed, shown
+from .._input.columns import (
+    check_categorical,
+    check_shape,
+    column_number,
+    default_names,
+    numbers_of,
+    read_frame,
+)
+from .._input.frame import Frame
+from .._input.labels import read_labels
+from .._input.sparse import frozen
+from .._input.types import ArrayLike, MatrixLike
+from .._input.weights import sample_weights
+from .._model.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
+from .._model.files import Storable
+from .scaling import Standardizer
+
+Impute = Literal["median", "mean", "most_frequent"]
+Unseen = Literal["missing", "error"]
+_Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
+_NOT_INFINITE = Rule("not be infinite", lambda a: ~np.isinf(a))
+_HALF = 1e-12  # of the whole weight: what rounding moves its half by
+
+
+@dataclass(frozen=True, slots=True)
+class TablePreprocessor:
+    """How a table of numbers, words and gaps is to become one of numbers.
+
+    `fit` measures the training rows and returns the `TableCoding` that does it.
+
+    * Numbers stay numbers, and booleans are 0 and 1. Gaps are filled in; `indicator`
+      adds a column of 0 and 1 that says where they were.
+    * Columns of words, or of a categorical type, get a column of 0 and 1 a category. A
+      gap counts as the most frequent category.
+    * Categories with an order are numbered in it from 0, and are numbers from there on.
+      It is `order`'s, else that of an ordered categorical of pandas or an Enum of
+      polars.
+    * Numbers get mean 0 and deviation 1, gaps filled in; columns of 0 and 1 get mean 0
+      alone. Two rows of different categories are then at a squared distance of 2, as
+      two rows are by a number on average.
+
+    Parameters
+    ----------
+    impute : {"median", "mean", "most_frequent"}, default "median"
+        What fills the gaps of numbers: of the training rows that have one. The median
+        does not go astray by a few large values.
+    indicator : bool, default True
+        For columns of which some training rows lack the value, as it may say something
+        that it is lacking.
+    order : mapping of columns to sequences of categories, optional
+        By name or number of a column: its categories, from the least on.
+    categorical : names or numbers of columns, optional
+        Columns of numbers, such as codes of places, whose values are categories.
+    unseen : {"missing", "error"}, default "missing"
+        What a category that the training rows lack is in `transform`: a gap, as for
+        `fit_xofm`, or an error that names it.
+    standardize : bool, default True
+        False leaves numbers in their units, and columns of 0 and 1 as they are.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is none of these.
+
+    Examples
+    --------
+    >>> table = [[1.0, "red"], [2.0, "blue"], [None, "red"], [6.0, None]]
+    >>> coding = TablePreprocessor(standardize=False).fit(table)
+    >>> coding.feature_names_out
+    ('x1', 'x2=blue', 'x2=red', 'x1 is missing', 'x2 is missing')
+    >>> coding.transform([[None, "blue"], [5.0, "green"]])
+    array([[2., 1., 0., 1., 0.],
+           [5., 0., 1., 0., 1.]])
+    """
+
+    impute: Impute = "median"
+    indicator: bool = True
+    order: Mapping[str | int, Sequence[Any]] = field(default_factory=dict)
+    categorical: Sequence[str | int] = ()
+    unseen: Unseen = "missing"
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice("impute", self.impute, ("median", "mean", "most_frequent"))
+        check_choice("unseen", self.unseen, ("missing", "error"))
+        for name in ("indicator", "standardize"):
+            object.__setattr__(self, name, check_flag(name, getattr(self, name)))
+        object.__setattr__(self, "categorical", check_categorical(self.categorical))
+        if not isinstance(self.order, Mapping):
+            raise ValueError(
+                "order must be a mapping from columns to their categories, got "
+                f"{shown(self.order)}"
+            )
+        order = {
+            column: _order_labels(f"order[{shown(column)}]", labels)
+            for column, labels in self.order.items()
+        }
+        object.__setattr__(self, "order", order)
+
+    def fit(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> TableCoding:
+        """Measure the columns of a table, in O(n d).
+
+        Parameters
+        ----------
+        X : (n, d) data frame or array-like
+            Columns of numbers, booleans, words or categories, each with gaps or not.
+        sample_weight : (n,) array-like, optional
+            Weights >= 0, not all 0, of means, medians and frequencies. Weight 2 is the
+            row twice, weight 0 no row: nothing that it alone holds is known.
+
+        Returns
+        -------
+        TableCoding
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is sparse or empty; if a column, which is named, holds dates, words
+            among numbers, infinite numbers, or a category that its `order` lacks; if
+            `order` or `categorical` names no column, or a weight is bad.
+        """
+        frame = read_frame(X)
+        names = frame.names or default_names(frame.shape[1])
+        w = sample_weights(sample_weight, len(frame))
+        frame, w = frame.rows(w > 0), w[w > 0] / w.max()
+        order = {
+            column_number(column, names, "order"): np.asarray(labels)
+            for column, labels in self.order.items()
+        }
+        chosen = {column_number(c, names, "categorical") for c in self.categorical}
+        labels: list[np.ndarray | None] = []
+        one_hot, fill, indicator = [], [], []
+        for j in range(len(names)):
+            known, hot = _known(frame, j, order.get(j), j in chosen)
+            values = _numbers(frame, j, known, "error")
+            missing = np.isnan(values)
+            some = not missing.all()
+            labels.append(known if some else None)
+            one_hot.append(hot and some)
+            how: Impute = "most_frequent" if hot else self.impute
+            fill.append(_fill(values[~missing], w[~missing], how) if some else np.nan)
+            indicator.append(self.indicator and some and bool(missing.any()))
+        coding = TableCoding(
+            feature_names=frame.names,
+            categories=tuple(labels),
+            one_hot=frozen(np.array(one_hot)),
+            fill=frozen(np.array(fill)),
+            indicator=frozen(np.array(indicator)),
+            unseen=self.unseen,
+        )
+        coding._check()
+        return coding._standardized(frame, w) if self.standardize else coding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableCoding(Storable):
+    """The way from the columns of a table to numbers, as `TablePreprocessor.fit` found
+    it.
+
+    Attributes
+    ----------
+    feature_names : tuple of (d,) str, or None
+        Columns of the training data frame, which are then found by name.
+    categories : tuple of (d,) arrays or None
+        None for a column of numbers.
+    one_hot : (d,) bool
+        Which columns of categories get a column each; others are numbered.
+    fill : (d,) float64
+        What a gap is filled with: a number, or the number of a category. NaN where no
+        training row has a value: such a column is 0 in all rows.
+    indicator : (d,) bool
+        Which columns get one that says where they have gaps.
+    unseen : {"missing", "error"}
+    standardizer : Standardizer or None
+        Of what comes out.
+
+    Examples
+    --------
+    >>> coding = TablePreprocessor().fit([["low", 1], ["high", 3]])
+    >>> coding.transform([["high", 2]])
+    array([[ 0.5, -0.5,  0. ]])
+    """
+
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    categories: Annotated[tuple[_Labels | None, ...], Length("d")]
+    one_hot: Annotated[np.ndarray, Array("b1", "d")]
+    fill: Annotated[np.ndarray, Array("f8", "d"), _NOT_INFINITE]
+    indicator: Annotated[np.ndarray, Array("b1", "d")]
+    unseen: Unseen
+    standardizer: Standardizer | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the table, d."""
+        return len(self.categories)
+
+    @property
+    def feature_names_out(self) -> tuple[str, ...]:
+        """Columns of what comes out: "size" of a number, "colour=red" of a category,
+        and behind these "size is missing" of gaps."""
+        names = self.feature_names or default_names(self.n_features)
+        out: list[str] = []
+        for j, (name, labels) in enumerate(zip(names, self.categories, strict=True)):
+            hot = labels if self.one_hot[j] else None
+            out += [name] if hot is None else [f"{name}={label}" for label in hot]
+        return (*out, *(f"{names[j]} is missing" for j in self._marked))
+
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """(n, m) float64, C-contiguous: the rows of a table as numbers, whose columns
+        are named by `feature_names_out`.
+
+        Raises
+        ------
+        ValueError
+            If X lacks a column, has another width, or holds a number that is infinite
+            or too far from the mean; with unseen="error", if it holds a category that
+            the training rows lack. The message names the column.
+        TypeError
+            If a column of numbers holds anything else, or X is sparse.
+        """
+        frame = read_frame(X, self.feature_names)
+        check_shape(frame.shape, self.n_features)
+        Z = np.column_stack(list(self._coded(frame)))
+        return Z if self.standardizer is None else self.standardizer.transform(Z)
+
+    def _standardized(self, frame: Frame, weight: np.ndarray) -> TableCoding:
+        """The same, with a standardizer of these training rows."""
+        measured = Standardizer.fit(np.column_stack(list(self._coded(frame))), weight)
+        scale = np.where(self._is_binary, 1.0, measured.scale)
+        return replace(self, standardizer=Standardizer(measured.mean, scale))
+
+    def _coded(self, frame: Frame) -> Iterator[np.ndarray]:
+        """What comes out, not standardised, in the order of `feature_names_out`."""
+        gaps = []
+        for j, fill in enumerate(self.fill):
+            if np.isnan(fill):
+                yield np.zeros(len(frame))
+                continue
+            values = _numbers(frame, j, self.categories[j], self.unseen)
+            missing = np.isnan(values)
+            if self.indicator[j]:
+                gaps.append(missing.astype(np.float64))
+            values = np.where(missing, fill, values)
+            if self.one_hot[j]:
+                yield (values[:, None] == np.arange(self._width(j))).astype(np.float64)
+            else:
+                yield values
+        yield from gaps
+
+    def _width(self, j: int) -> int:
+        """How many columns come of one, its indicator aside."""
+        labels = self.categories[j]
+        return labels.size if labels is not None and self.one_hot[j] else 1
+
+    @property
+    def _is_binary(self) -> np.ndarray:
+        """Which columns that come out hold 0 and 1 by their making, (m,)."""
+        widths = [self._width(j) for j in range(self.n_features)]
+        return np.append(np.repeat(self.one_hot, widths), self.indicator[self._marked])
+
+    @property
+    def _marked(self) -> np.ndarray:
+        return np.flatnonzero(self.indicator)
+
+    def _check(self) -> None:
+        if not self.n_features:
+            raise ValueError("a table has columns")
+        for j, (labels, fill) in enumerate(
+            zip(self.categories, self.fill, strict=True)
+        ):
+            if self.one_hot[j] and (labels is None or fill not in range(labels.size)):
+                raise ValueError("fill must number a category of a one-hot column")
+        if (self.indicator & np.isnan(self.fill)).any():
+            raise ValueError("indicator is for columns with values")
+        names = self.feature_names_out
+        if len(set(names)) < len(names):
+            twice = next(name for j, name in enumerate(names) if name in names[:j])
+            raise ValueError(f"two columns would be called {shown(twice)}")
+        if self.standardizer and self.standardizer.n_features != len(names):
+            raise ValueError("standardizer must be of the columns that come out")
+
+
+def _known(
+    frame: Frame, j: int, order: np.ndarray | None, chosen: bool
+) -> tuple[np.ndarray | None, bool]:
+    """The categories of a column, if it has any, and whether they have no order."""
+    column = frame[frame.columns[j]]
+    if order is not None:
+        return order, False
+    if column.kind == "ordered":
+        return column.labels, False
+    present = np.unique(column.values[~np.isnan(column.values)])
+    if column.labels is not None:
+        return frozen(column.labels[present.astype(np.intp)]), True
+    if chosen:
+        return frozen(np.asarray(replace(column, values=present))), True
+    return None, False
+
+
+def _numbers(
+    frame: Frame, j: int, known: np.ndarray | None, unseen: Unseen
+) -> np.ndarray:
+    """A column as numbers, of categories their places; NaN for what is missing."""
+    name = frame.columns[j] if frame.names else default_names(frame.shape[1])[j]
+    column = frame[frame.columns[j]]
+    if known is None:
+        return numbers_of(column, f"column {shown(name)} of X")
+    places = column.places(known)
+    new = np.isnan(places) & ~np.isnan(column.values)
+    if unseen == "error" and new.any():
+        value = np.asarray(column).tolist()[new.argmax()]
+        raise ValueError(
+            f"column {shown(name)} of X holds {shown(value)} in row {new.argmax()}, "
+            f"which is not among its categories {listed(known)}"
+        )
+    return places
+
+
+def _fill(values: np.ndarray, weight: np.ndarray, impute: Impute) -> float:
+    """What stands for a missing value; of values as frequent the least."""
+    if impute == "mean":
+        return float(Standardizer.fit(values[:, None], weight).mean[0])
+    values, place = np.unique(values, return_inverse=True)
+    mass = np.bincount(place, weight)
+    if impute == "most_frequent":
+        return float(values[mass.argmax()])
+    below = np.cumsum(mass) / mass.sum()
+    low = np.flatnonzero(below >= 0.5 - _HALF)[0]
+    high = np.flatnonzero(below > 0.5 + _HALF)[0]  # differs where a half lies below
+    return float(values[low] / 2 + values[high] / 2)
+
+
+def _order_labels(name: str, labels: Any) -> np.ndarray:
+    if isinstance(labels, str):
+        raise ValueError(
+            f"{name} must be a sequence of categories, got {shown(labels)}"
+        )
+    order = read_labels(labels, name)
+    if not order.size or np.unique(order).size < order.size:
+        raise ValueError(f"{name} must hold distinct categories, got {shown(labels)}")
+    return frozen(order.copy())

@@ -1,0 +1,176 @@
+"""A model behind what its features went through before the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import ismethod, signature
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._input.checks import shown
+from .._input.frame import Frame
+from .._input.types import ArrayLike, Labels, MatrixLike
+from .._model.convergence import Convergence
+from .._model.model import Model
+from .._model.registry import method_of, unwrapped
+from .coding import TableCoding, TablePreprocessor
+from .scaling import Standardizer
+
+Preprocessor = Standardizer | TableCoding
+
+
+class Preprocess(Protocol):
+    """A `TablePreprocessor`, or the class `Standardizer`."""
+
+    def fit(self, X: Any, sample_weight: Any = None, /) -> Preprocessor: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PreprocessedModel(Model):
+    """A model together with what its features go through: takes raw tables.
+
+    What the model has beside the methods below is found here as well, such as
+    `predict_latent` of `fit_gpor` or `importance` of `fit_xofm`; methods of rows `X`
+    are given raw ones. Features of the model are those that the preprocessor makes, by
+    its `feature_names_out`.
+
+    Attributes
+    ----------
+    preprocessor : Standardizer or TableCoding
+    model : NpsvorModel or any other model
+        Fitted on `preprocessor.transform(X)`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> table = [[1.0, "a"], [2.0, "b"], [None, "b"], [4.0, "a"], [6.0, "b"]]
+    >>> y = [1, 1, 2, 2, 3]
+    >>> model = PreprocessedModel.fit(ordinal.fit_svorim, table, y, C=100.0)
+    >>> model.predict([[7.0, None], [0.0, "a"]])
+    array([3, 1])
+    """
+
+    preprocessor: Preprocessor
+    model: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.preprocessor, Preprocessor):
+            raise TypeError(
+                "preprocessor must be a Standardizer or a TableCoding, got "
+                f"{shown(self.preprocessor)}"
+            )
+        if not hasattr(self.model, "predict"):
+            raise ValueError(f"a {type(self.model).__name__} does not predict")
+        names = self.preprocessor.feature_names_out
+        d = self.preprocessor.n_features if names is None else len(names)
+        if isinstance(self.model, Model) and self.model.n_features != d:
+            raise ValueError(
+                "preprocessor and model differ in their number of features"
+            )
+
+    @classmethod
+    def fit(
+        cls,
+        fit: Callable[..., Any],
+        X: MatrixLike,
+        y: Labels,
+        *,
+        preprocess: Preprocess | None = None,
+        sample_weight: ArrayLike | None = None,
+        **options: Any,
+    ) -> PreprocessedModel:
+        """Fit a preprocessor to a table, and a model to what it makes of it.
+
+        Parameters
+        ----------
+        fit : callable
+            Any `fit_*` function.
+        X : (n, d) data frame or array-like
+        y : (n,) array-like
+        preprocess : TablePreprocessor, or Standardizer, default TablePreprocessor()
+        sample_weight : (n,) array-like >= 0, optional
+            Of both.
+        **options
+            Other arguments of `fit`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As the `fit` of the preprocessor, and as `fit`.
+        """
+        how = TablePreprocessor() if preprocess is None else preprocess
+        preprocessor = how.fit(X, sample_weight)
+        if sample_weight is not None:
+            options["sample_weight"] = sample_weight
+        Z = as_named(fit, preprocessor.transform(X), preprocessor.feature_names_out)
+        return cls(preprocessor, fit(Z, y, **options))
+
+    def __getattr__(self, name: str) -> Any:
+        # of what this class lacks; names with an underscore are the model's own
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = getattr(self.model, name)
+        if not (ismethod(value) and next(iter(signature(value).parameters), "") == "X"):
+            return value
+
+        @wraps(value)
+        def of_raw_rows(X: MatrixLike, *args: Any, **kwargs: Any) -> Any:
+            return value(self.preprocessor.transform(X), *args, **kwargs)
+
+        return of_raw_rows
+
+    def __dir__(self) -> list[str]:
+        inner = (name for name in dir(self.model) if not name.startswith("_"))
+        return sorted({*object.__dir__(self), *inner})
+
+    def _summary(self) -> dict[str, str]:
+        lines = {"model": type(self.model).__name__}
+        if isinstance(self.model, Model):
+            # With slots, dataclass makes a second class, which super() does not know.
+            own = super(PreprocessedModel, self)._summary()
+            lines |= self.model._summary() | own
+        return lines
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(r,) labels in rank order."""
+        return np.asarray(self.model.classes)
+
+    @property
+    def convergence(self) -> Convergence:
+        """The record of the fit."""
+        convergence: Convergence = self.model.convergence
+        return convergence
+
+    @property
+    def n_features(self) -> int:
+        """Columns of raw features."""
+        return self.preprocessor.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Columns in the order of the features, if they had names."""
+        return self.preprocessor.feature_names
+
+    def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
+        """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
+        given; errors as of the preprocessor and of the model."""
+        return np.asarray(self.model.predict(self.preprocessor.transform(X), **rule))
+
+    def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
+        """What `model.predict_proba` gives for the rows of raw `X`."""
+        Z = self.preprocessor.transform(X)
+        return np.asarray(self.model.predict_proba(Z, **how))
+
+
+def as_named(
+    fit: Callable[..., Any], X: np.ndarray, names: tuple[str, ...] | None
+) -> Any:
+    """Features as a fit is given them: columns with names for those of this package,
+    and a plain array for a function of the caller's."""
+    if names is None or method_of(unwrapped(fit)[0]) is None:
+        return X
+    return Frame.of_numbers(X, names)

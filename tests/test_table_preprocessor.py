@@ -1,0 +1,335 @@
+"""Tables with words and gaps as numbers, and models behind them."""
+
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from files import copies
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+import ordinal
+from ordinal._input.columns import read_frame
+from ordinal.preprocessing import (
+    PreprocessedModel,
+    Standardizer,
+    TableCoding,
+    TablePreprocessor,
+)
+
+nan = float("nan")
+RNG = np.random.default_rng(0)
+PLAIN = TablePreprocessor(standardize=False)
+
+
+def wines(n=60, seed=0):
+    """A frame of numbers with gaps, words with gaps, booleans and an ordered column."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "alcohol": rng.normal(10, 1, n),
+            "acid": rng.normal(3, 0.1, n),
+            "colour": rng.choice(["red", "white", "rose"], n),
+            "sweet": rng.random(n) < 0.4,
+            "size": pd.Categorical(
+                rng.choice(["S", "M", "L"], n), ["S", "M", "L"], ordered=True
+            ),
+        }
+    )
+    y = np.digitize(frame["alcohol"] + (frame["colour"] == "red"), [9.5, 10.5]) + 1
+    frame.loc[rng.random(n) < 0.1, "alcohol"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "colour"] = None
+    return frame, y
+
+
+# What comes out
+
+
+def test_every_kind_of_column_becomes_what_is_said():
+    frame = pd.DataFrame(
+        {
+            "x": [1.0, nan, 5.0, 2.0],
+            "flag": [True, False, True, True],
+            "word": ["b", "a", None, "b"],
+            "size": pd.Categorical(
+                ["S", "L", "S", None], ["S", "M", "L"], ordered=True
+            ),
+            "zip": [7, 9, 9, 7],
+            "grade": ["low", "high", "mid", "low"],
+        }
+    )
+    how = TablePreprocessor(
+        order={"grade": ["low", "mid", "high"]}, categorical=["zip"], standardize=False
+    )
+    coding = how.fit(frame)
+    assert coding.feature_names_out == (
+        "x", "flag", "word=a", "word=b", "size", "zip=7", "zip=9", "grade",
+        "x is missing", "word is missing", "size is missing",
+    )  # fmt: skip
+    assert_array_equal(
+        coding.transform(frame),
+        [
+            [1, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0],
+            [2, 0, 1, 0, 2, 0, 1, 2, 1, 0, 0],
+            [5, 1, 0, 1, 0, 0, 1, 1, 0, 1, 0],
+            [2, 1, 0, 1, 0, 1, 0, 0, 0, 0, 1],
+        ],
+    )
+
+
+def test_numbers_alone_are_standardised_as_by_the_standardizer():
+    X = RNG.normal(3, 2, (40, 4))
+    w = RNG.integers(0, 3, 40)
+    for names in (None, list("abcd")):
+        table = X if names is None else pd.DataFrame(X, columns=names)
+        coding = TablePreprocessor().fit(table, w)
+        s = Standardizer.fit(X, w)
+        assert coding.transform(table).tobytes() == s.transform(X).tobytes()
+        assert coding.feature_names == (names and tuple(names))
+
+
+def test_rows_of_other_categories_are_as_far_apart_as_rows_of_a_number():
+    frame, _ = wines(200)
+    coding = TablePreprocessor(indicator=False).fit(frame)
+    Z = coding.transform(frame)
+    assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
+    hot = [name.startswith("colour=") for name in coding.feature_names_out]
+    Z_hot = Z[:, hot]
+    square = ((Z_hot[:, None] - Z_hot) ** 2).sum(axis=2)
+    filled = frame["colour"].fillna(frame["colour"].mode()[0]).to_numpy()
+    assert_allclose(square, 2.0 * (filled[:, None] != filled), atol=1e-12)
+    # of a number the mean over pairs is twice its variance, which is 1
+    assert_allclose(Z[:, np.logical_not(hot)].var(axis=0), 1)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([nan, 0.0, 1.0, 2.0, 5.0, 1e308, -1e308]),
+            st.sampled_from([None, "a", "b", "c"]),
+            st.integers(0, 3),
+        ),
+        min_size=1,
+        max_size=9,
+    ).filter(lambda rows: any(w for *_, w in rows)),
+    st.sampled_from(["median", "mean", "most_frequent"]),
+)
+@example([(1e308, "a", 1), (-1e308, None, 1)], "median")
+def test_weight_is_a_repeat_count(rows, impute):
+    table = np.array([[x, word] for x, word, _ in rows], dtype=object)
+    w = [w for *_, w in rows]
+    how = TablePreprocessor(impute=impute)
+    a, b = how.fit(table, w), how.fit(np.repeat(table, w, axis=0))
+    assert a.feature_names_out == b.feature_names_out
+    assert_allclose(a.fill, b.fill, rtol=1e-12)
+    kept = table[np.array(w) > 0]
+    assert_allclose(a.transform(kept), b.transform(kept), rtol=1e-9, atol=1e-9)
+
+
+def test_gaps_are_filled_with_what_is_asked_for():
+    column = np.array([[nan], [1], [1], [2], [4], [nan]])
+    for impute, value in (("median", 1.5), ("mean", 2.0), ("most_frequent", 1.0)):
+        how = TablePreprocessor(impute=impute, indicator=False, standardize=False)
+        coding = how.fit(column)
+        assert coding.transform(column)[0, 0] == value
+        X = np.where(RNG.random((30, 3)) < 0.3, nan, RNG.normal(size=(30, 3)))
+        reference = {"median": np.nanmedian, "mean": np.nanmean}.get(impute)
+        if reference:
+            assert_allclose(how.fit(X).fill, reference(X, axis=0))
+
+
+def test_columns_without_a_value_or_with_one_are_zero():
+    frame = pd.DataFrame(
+        {"none": [None] * 3, "nan": [nan] * 3, "one": [7.0] * 3, "word": ["a"] * 3}
+    )
+    coding = TablePreprocessor().fit(frame)
+    assert coding.feature_names_out == ("none", "nan", "one", "word=a")
+    assert_array_equal(coding.transform(frame), np.zeros((3, 4)))
+    later = frame.assign(none=["x", "y", None], nan=[1.0, 2.0, 3.0])
+    assert_array_equal(coding.transform(later)[:, :2], 0)
+
+
+# Other rows than those that were measured
+
+
+def test_columns_are_found_by_name_and_in_any_dtype():
+    frame, _ = wines()
+    coding = TablePreprocessor().fit(frame)
+    Z = coding.transform(frame)
+    others = [
+        frame[frame.columns[::-1]].assign(more="words", then=pd.Timestamp(2020, 1, 1)),
+        frame.astype({"colour": "category", "size": object, "sweet": int}),
+        frame.astype({"alcohol": "Float64", "sweet": "boolean", "size": "category"}),
+        pl.DataFrame(frame.astype(object).where(frame.notna(), None).to_dict("list")),
+        read_frame(frame),
+        read_frame(frame).rows(slice(None)),
+        frame.astype(object).where(frame.notna(), None).to_numpy(),
+    ]
+    for other in others:
+        assert_array_equal(coding.transform(other), Z)
+    with pytest.raises(ValueError, match="X has no column 'acid'"):
+        coding.transform(frame.drop(columns="acid"))
+    with pytest.raises(ValueError, match="2 features, the model was fitted on 5"):
+        coding.transform(frame.to_numpy()[:, :2])
+
+
+def test_unseen_categories_are_gaps_or_an_error():
+    frame, _ = wines()
+    frame["sure"] = np.where(frame["sweet"], "yes", "no")
+    new = frame.assign(colour="orange", sure="perhaps")
+    gaps = frame.assign(colour=None, sure=None)
+    coding = TablePreprocessor().fit(frame)
+    assert_array_equal(coding.transform(new), coding.transform(gaps))
+    strict = TablePreprocessor(unseen="error").fit(frame)
+    assert_array_equal(strict.transform(gaps), coding.transform(gaps))
+    message = r"^column 'colour' of X holds 'orange' in row 2, .*\['red', 'rose', 'wh"
+    with pytest.raises(ValueError, match=message):
+        strict.transform(frame.assign(colour=["red", None, "orange"] * 20))
+
+
+def test_a_coding_of_some_rows_of_a_record_is_that_of_the_frame():
+    """What the folds of a search see."""
+    frame, _ = wines()
+    record, rows = read_frame(frame), np.arange(0, 60, 7)
+    a = TablePreprocessor().fit(frame.iloc[rows])
+    b = TablePreprocessor().fit(pickle.loads(pickle.dumps(record)).rows(rows))
+    assert a.feature_names_out == b.feature_names_out
+    assert_array_equal(a.transform(frame), b.transform(record))
+
+
+def test_a_coding_survives_files_and_pickles(tmp_path):
+    frame, _ = wines()
+    for how in (TablePreprocessor(), TablePreprocessor(unseen="error"), PLAIN):
+        coding = how.fit(frame)
+        for copy in copies(coding, tmp_path):
+            assert isinstance(copy, TableCoding)
+            assert_array_equal(copy.transform(frame), coding.transform(frame))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"impute": "zero"}, ValueError, "impute must be one of"),
+        ({"unseen": None}, ValueError, "unseen must be one of"),
+        ({"indicator": 1}, ValueError, "indicator must be True or False"),
+        ({"standardize": "no"}, ValueError, "standardize must be True or False"),
+        ({"categorical": "zip"}, ValueError, "categorical must be a sequence"),
+        ({"order": ["a"]}, ValueError, "order must be a mapping"),
+        ({"order": {"a": "low"}}, ValueError, r"order\['a'\] must be a sequence"),
+        ({"order": {"a": [1, "b"]}}, TypeError, r"order\['a'\] must hold integers or"),
+        ({"order": {"a": ["b", "b"]}}, ValueError, r"order\['a'\] must hold distinct"),
+        ({"order": {"a": []}}, ValueError, r"order\['a'\] must hold distinct"),
+    ],
+)
+def test_settings_that_are_none(arguments, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        TablePreprocessor(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "message"),
+    [
+        ([datetime.date(2020, 1, 1)], TypeError, "got datetime.*; make numbers of dat"),
+        (pd.to_datetime(["2020-01-01"]), TypeError, "got .*; make numbers of dates"),
+        (pd.to_timedelta([3], "D"), TypeError, "got .*; make numbers of dates"),
+        ([1, "tall"], TypeError, "got 'tall' in row 1$"),
+        ([[1, 2]], TypeError, r"got \[1, 2\] in row 0$"),
+        ([1.0, np.inf], ValueError, "be finite or NaN, got inf in row 1"),
+    ],
+    ids=["date", "datetime64", "timedelta64", "mixed", "lists", "infinite"],
+)
+def test_columns_that_are_neither_numbers_nor_categories(column, error, message):
+    frame = pd.DataFrame({"a": 1.0, "day": column})
+    with pytest.raises(error, match=f"^column 'day' of X must .*{message}"):
+        TablePreprocessor().fit(frame)
+
+
+def test_arguments_that_do_not_suit_the_table():
+    frame, _ = wines()
+    refused = [
+        ({"order": {"age": ["a"]}}, "order names 'age', which is not among"),
+        ({"categorical": [9]}, "categorical must name columns or number them 0 to 4"),
+        ({"order": {"colour": ["red"]}}, "column 'colour' of X holds .* in row"),
+    ]
+    for arguments, message in refused:
+        with pytest.raises(ValueError, match=message):
+            TablePreprocessor(**arguments).fit(frame)
+    with pytest.raises(ValueError, match="two columns would be called 'a=b'"):
+        TablePreprocessor().fit(pd.DataFrame({"a": ["b"], "a=b": [1.0]}))
+    with pytest.raises(TypeError, match="X is sparse"):
+        TablePreprocessor().fit(csr_array(np.eye(3)))
+    coding = TablePreprocessor().fit(frame)
+    with pytest.raises(TypeError, match="column 'acid' of X must hold real numbers"):
+        coding.transform(frame.assign(acid="sour"))
+
+
+def test_a_fit_says_what_a_column_needs():
+    frame, y = wines()
+    for name in ("svorim", "npsvor", "gpor", "tlssvor"):
+        fit = getattr(ordinal, f"fit_{name}")
+        with pytest.raises(ValueError, match=r"'alcohol'; .*Preprocessor fills"):
+            fit(frame[["alcohol"]], y)
+        with pytest.raises(TypeError, match=r"'colour'.*words need .*TablePreproc"):
+            fit(frame[["acid", "colour"]], y)
+
+
+# Models behind a preprocessor
+
+
+def fitted(fit=ordinal.fit_svorim, **options):
+    frame, y = wines()
+    return frame, y, PreprocessedModel.fit(fit, frame, y, **options)
+
+
+@pytest.mark.parametrize("method", ["svorim", "npsvor", "gpor", "tlssvor", "xofm"])
+def test_any_method_takes_any_table(method, tmp_path):
+    frame, y, model = fitted(getattr(ordinal, f"fit_{method}"))
+    Z = model.preprocessor.transform(frame)
+    assert_array_equal(model.predict(frame), model.model.predict(Z))
+    assert model.feature_names == tuple(frame.columns)
+    assert model.model.feature_names == model.preprocessor.feature_names_out
+    assert np.mean(model.predict(frame) == y) > 0.6
+    shuffled = frame[frame.columns[::-1]].assign(more=1)
+    for copy in copies(model, tmp_path):
+        assert_array_equal(copy.predict(shuffled), model.predict(frame))
+        with pytest.raises(ValueError, match="no column 'acid'"):
+            copy.predict(frame.drop(columns="acid"))
+
+
+def test_methods_of_the_model_within_are_reached():
+    frame, _, model = fitted(ordinal.fit_gpor)
+    Z = model.preprocessor.transform(frame)
+    pairs = zip(model.predict_latent(frame), model.model.predict_latent(Z), strict=True)
+    for mine, inner in pairs:
+        assert_array_equal(mine, inner)
+    assert_array_equal(model.predict_proba(frame), model.model.predict_proba(Z))
+    assert model.log_evidence == model.model.log_evidence
+    assert "predict_latent" in dir(model)
+
+    frame, _, model = fitted(ordinal.fit_xofm, monotone={"alcohol": 1})
+    assert model.model.monotone.tolist() == [1] + [0] * 8
+    U = model.contributions(X=frame).values.sum(axis=1)
+    assert_allclose(U, model.decision_function(frame))
+    assert "colour=red" in model.importance().names
+    assert not hasattr(model, "predict_latent")
+    with pytest.raises(AttributeError):
+        _ = model.nothing_of_the_kind
+
+
+def test_weights_are_those_of_the_preprocessor_too():
+    frame, y = wines()
+    w = np.where(np.arange(60) < 40, 1.0, 0.0)
+    model = PreprocessedModel.fit(ordinal.fit_svorim, frame, y, sample_weight=w, C=2.0)
+    alone = PreprocessedModel.fit(ordinal.fit_svorim, frame[:40], y[:40], C=2.0)
+    assert_array_equal(model.predict(frame), alone.predict(frame))
+    assert_allclose(
+        model.decision_function(frame), alone.decision_function(frame), atol=5e-3
+    )
