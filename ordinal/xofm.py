@@ -37,9 +37,9 @@ The paper calls (P) convex, and its Proposition 1, L <= R, holds for rows in ord
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -50,16 +50,16 @@ from ._input.checks import (
     check_count,
     check_factor,
     check_factor_or_zero,
-    check_positive,
-    check_real,
+    check_flag,
     shown,
 )
 from ._input.columns import Categories, column_categories, column_number, default_names
 from ._input.problem import Problem
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, Labels, MatrixLike, Rng
+from ._model.calibration import calibrate
 from ._model.convergence import Convergence
-from ._model.entry import Callback, Entry, enter
+from ._model.entry import Callback, enter
 from ._model.fields import (
     DISTINCT,
     FINITE,
@@ -68,14 +68,16 @@ from ._model.fields import (
     NONNEGATIVE,
     POSITIVE,
     RISING,
+    SHARED,
     Array,
     Length,
     Rule,
 )
-from ._model.folds import held_out_size, hold_out
+from ._model.folds import fold_shares
+from ._model.links import CumulativeLink, require_link
 from ._model.model import Model, read_for
 from ._model.registry import register
-from ._model.rules import cost_of_rule, decide
+from ._model.rules import predicted
 from ._model.support import finite_scores
 from ._numerics.threads import resolve_n_threads
 from ._pieces.explanations import (
@@ -85,8 +87,8 @@ from ._pieces.explanations import (
     Named,
     ScoreFunction,
 )
-from ._pieces.held_out import HeldOutMonitor
-from ._pieces.layout import Layout, make_knots
+from ._pieces.held_out import HeldOutMonitor, hold_out_rows
+from ._pieces.layout import Layout, make_knots, pieces_of
 from ._pieces.objective import (
     Bounds,
     Objective,
@@ -97,7 +99,13 @@ from ._pieces.objective import (
     packed,
     scores,
 )
-from ._pieces.solvers import Solution, quasi_newton, stochastic_descent
+from ._pieces.solvers import (
+    Solution,
+    quasi_newton,
+    solver_options,
+    stochastic_descent,
+)
+from ._pieces.training_scores import TrainingScores
 
 __all__ = ["Interaction", "Named", "ScoreFunction", "XofmModel", "fit_xofm"]
 
@@ -107,18 +115,6 @@ def __dir__() -> list[str]:
 
 
 _LARGEST_SCALE = 1e20  # at the start: slopes go with its third power
-_SOLVER_DEFAULTS: dict[str, dict[str, Any]] = {
-    "lbfgs": {"tol": 1e-3, "max_iter": 1000},
-    "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
-}
-_OPTION_CHECKS: dict[str, Callable[[str, Any], float]] = {
-    "tol": check_positive,
-    "max_iter": check_count,
-    "learning_rate": check_factor,
-    "n_epochs": check_positive,
-    "batch_size": check_count,
-}
-
 _Knots: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, INCREASING]
 _Categories: TypeAlias = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
 _Shares: TypeAlias = Annotated[np.ndarray, Array("f8", "_"), FINITE, NONNEGATIVE]
@@ -162,6 +158,8 @@ class XofmModel(Model):
         numbers; empty for one of categories.
     classes : (r,) array
         Labels in rank order.
+    link : CumulativeLink or None
+        From scores to probabilities, if fitted with `probability`.
     convergence : Convergence
         `primal` is the value of (P), `violation` its largest slope (see `tol`).
     """
@@ -181,7 +179,9 @@ class XofmModel(Model):
     node_between: Annotated[np.ndarray, Array("f8", "N"), FINITE, NONNEGATIVE]
     histogram: Annotated[tuple[_Shares, ...], Length("d")]
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
+    link: Annotated[CumulativeLink, SHARED] | None
     convergence: Convergence
+    link_type = CumulativeLink
 
     @property
     def n_features(self) -> int:
@@ -196,14 +196,21 @@ class XofmModel(Model):
         return Layout.of(self.breakpoints, self.categories, self.monotone < 0)
 
     @property
+    def _marginals(self) -> Marginals:
+        return Marginals(self.node_mass, self.node_between, self.histogram)
+
+    @property
+    def _training_scores(self) -> TrainingScores:
+        return TrainingScores(self.scores, self.mass, self.start)
+
+    @property
     def _explained(self) -> Explained:
         at = [
             points if labels is None else labels
             for points, labels in zip(self.breakpoints, self.categories, strict=True)
         ]
         W, k = packed(self.u, self.V), self.V.shape[1]
-        marginals = Marginals(self.node_mass, self.node_between, self.histogram)
-        return Explained(self._layout, self._names, tuple(at), W, k, marginals)
+        return Explained(self._layout, self._names, tuple(at), W, k, self._marginals)
 
     def _rows(self, X: MatrixLike) -> tuple[np.ndarray, np.ndarray]:
         Z = read_for(self, X, missing=True, categories=self.categories)
@@ -229,9 +236,27 @@ class XofmModel(Model):
             If X lacks columns, or holds anything but finite numbers, NaN and, in
             columns of categories, labels.
         """
-        node, share = self._rows(X)
+        return self._scores(*self._rows(X))
+
+    def _scores(self, node: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """U of rows where `Layout.locate` found them."""
         table = self._layout.table(packed(self.u, self.V))
         return finite_scores(scores(node, share, table, resolve_n_threads(None))[0])
+
+    def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
+        """Scores for the link of another model, of rows as a `Problem` has them, with
+        categories by their place.
+
+        (P) knows no origin of U, and a fit that stops early a smaller unit: scores are
+        moved and scaled so that the ranks' mean scores of the training rows are nearest
+        to those of that model.
+        """
+        if not isinstance(like, XofmModel) or like.classes.size != self.classes.size:
+            raise TypeError(
+                f"like must be such a model, of as many ranks, got {shown(like)}"
+            )
+        U = self._scores(*self._layout.locate(X))
+        return self._training_scores.in_unit_of(like._training_scores, U)
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:
         """The labels [L, R] between which each row lies, by Definition 4.
@@ -250,44 +275,57 @@ class XofmModel(Model):
         -------
         (n, 2) array of labels, of the type of `classes`
         """
-        return np.asarray(self.classes[self._interval(self.decision_function(X))])
+        U = self.decision_function(X)
+        return np.asarray(self.classes[self._training_scores.interval(U)])
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Shares of the ranks in the interval, by Definition 5.
+    def predict_proba(
+        self, X: MatrixLike, *, proba: Literal["link", "paper"] = "link"
+    ) -> np.ndarray:
+        """Probabilities of the ranks, or the paper's shares of them.
 
-        kappa_h is the share of the training rows of other ranks that rank h agrees
-        with: lower ones that score more than tau less, and higher ones that score more
-        than tau more. Over the interval it is normalised to 1. Where all are 0, for no
-        training row is that far away, tau is taken as 0, and the ranks are alike if
-        that does not help. Ranks outside have 0, and so have those without training
-        rows.
+        By the link P(y <= j) falls as the score rises, and passes 1/2 at the score
+        offsets[j] / slope of the `link`, a logistic regression on scores of rows that
+        their model was not fitted to.
+
+        By Definition 5 of the paper kappa_h is the share of the training rows of other
+        ranks that rank h agrees with: lower ones that score more than tau less, and
+        higher ones that score more than tau more. Over the interval of
+        `predict_interval` it is normalised to 1. Where all are 0, for no training row
+        is that far away, tau is taken as 0, and the ranks are alike if that does not
+        help. Ranks outside have 0, and so have those without training rows: the true
+        rank may be among them, so that a log loss is infinite.
 
         Parameters
         ----------
         X : (n, d) array-like or data frame
-            As for `decision_function`, which says what is raised.
+            As for `decision_function`, which says what else is raised.
+        proba : {"link", "paper"}, default "link"
 
         Returns
         -------
         (n, r) array
             Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If the link is asked of a model that was fitted without `probability`.
         """
+        check_choice("proba", proba, ("link", "paper"))
         U = self.decision_function(X)
-        ends, rank = self._interval(U), np.arange(self.classes.size)
-        inside = (
-            (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (np.diff(self.start) > 0)
-        )
-        P = np.where(inside, self._kappa(U, self.tau), 0.0)
-        for far_enough in (lambda U: self._kappa(U, 0.0), lambda U: 1.0):
-            none = ~P.any(axis=1)
-            P[none] = np.where(inside[none], far_enough(U[none]), 0.0)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        if proba == "link":
+            return self._proba(U)
+        return self._training_scores.shares(U, self.tau)
+
+    def _proba(self, U: np.ndarray) -> np.ndarray:
+        """Probabilities of rows with the scores U, by the link."""
+        return np.asarray(require_link(self.link)(U))
 
     def predict(
         self,
         X: MatrixLike,
         *,
-        rule: Literal["mode", "median", "cost"] = "mode",
+        rule: Literal["paper", "mode", "median", "cost"] = "paper",
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Labels by a rule.
@@ -296,10 +334,11 @@ class XofmModel(Model):
         ----------
         X : (n, d) array-like or data frame
             As for `decision_function`.
-        rule : {"mode", "median", "cost"}, default "mode"
-            "mode" is the paper's: the rank of the interval with the largest kappa, the
-            lower one of two alike. Else the median of `predict_proba`, or the rank of
-            least expected cost by it.
+        rule : {"paper", "mode", "median", "cost"}, default "paper"
+            "paper" takes the rank with the largest share by Definition 5, the lower one
+            of two alike. The others use the probabilities by the link: the most
+            probable rank, the median, or the rank of least expected cost. Median and
+            mode never fall as the score rises.
         cost : (r, r) array-like, optional, for rule="cost" only
             cost[j, k] of predicting k for a row of rank j; default |j - k|.
 
@@ -310,40 +349,15 @@ class XofmModel(Model):
         Raises
         ------
         ValueError, TypeError
-            As `decision_function`, and for a rule or cost that is not as above.
+            As `decision_function`, for a rule or cost that is not as above, and for a
+            rule on probabilities of a model that was fitted without `probability`.
         """
-        rules = "mode", "median", "cost"
-        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
-        return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
+        return predicted(self, X, rule, "paper", cost)
 
-    def _interval(self, U: np.ndarray) -> np.ndarray:
-        """Ranks of the ends of the interval of each score, (n, 2)."""
-        held = np.flatnonzero(np.diff(self.start))
-        least = self.scores[self.start[held]]
-        most = self.scores[self.start[held + 1] - 1]
-        L = np.where(U[:, None] >= least, held, held[0]).max(axis=1)
-        R = np.where(U[:, None] <= most, held, held[-1]).min(axis=1)
-        return np.column_stack([np.minimum(L, R), np.maximum(L, R)])
-
-    def _kappa(self, U: np.ndarray, tau: float) -> np.ndarray:
-        """kappa of all ranks, (n, r)."""
-        n, r = U.size, self.classes.size
-        below, above, total = np.zeros((n, r)), np.zeros((n, r)), np.zeros(r)
-        for h, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
-            mass = np.append(0.0, self.mass[a:b])
-            total[h] = mass[-1]
-            with np.errstate(over="ignore"):  # infinity has its place among scores
-                low, high = U - tau, U + tau
-            below[:, h] = mass[np.searchsorted(self.scores[a:b], low)]
-            far = np.searchsorted(self.scores[a:b], high, side="right")
-            above[:, h] = total[h] - mass[far]
-        lower = np.cumsum(below, axis=1) - below
-        higher = np.cumsum(above[:, ::-1], axis=1)[:, ::-1] - above
-        # as sums of what is meant: where one rank outweighs the others, a difference
-        # of sums that hold its weight could be 0
-        sums = np.cumsum(total), np.cumsum(total[::-1])
-        others = np.append(0.0, sums[0][:-1]) + np.append(0.0, sums[1][:-1])[::-1]
-        return np.asarray((lower + higher) / others)
+    def _labels(self, U: np.ndarray) -> np.ndarray:
+        """`predict` of rows with the scores U, by the paper's rule."""
+        shares = self._training_scores.shares(U, self.tau)
+        return np.asarray(self.classes[shares.argmax(axis=1)])
 
     # Explanations
 
@@ -467,22 +481,10 @@ class XofmModel(Model):
             largest = most[0] + np.square(most[1:]).sum()
             if not np.isfinite(16 * largest):  # above all parts that a score can have
                 raise ValueError("u and V make scores beyond double")
-        self._check_marginals(layout)
+        self._marginals.check(layout)
         # each row weighs at most 1, which keeps all sums finite
         if (self.mass > 1 + np.arange(m) - np.repeat(start[:-1], np.diff(start))).any():
             raise ValueError("mass must be at most the number of rows")
-
-    def _check_marginals(self, layout: Layout) -> None:
-        if self.node_mass.size != layout.node[-1]:
-            raise ValueError("node_mass must have an entry a node")
-        total = np.add.reduceat(self.node_mass, layout.node[:-1])
-        if np.abs(total - 1).max() > 1e-6:
-            raise ValueError("node_mass must sum to 1 for each feature")
-        if (self.node_between > self.node_mass).any():
-            raise ValueError("node_between must be at most node_mass")
-        for shares, labels in zip(self.histogram, self.categories, strict=True):
-            if (shares.size > 0) is not (labels is None) or shares.sum() > 1 + 1e-6:
-                raise ValueError("histogram must hold shares of features of numbers")
 
 
 def fit_xofm(
@@ -505,6 +507,7 @@ def fit_xofm(
     init_scale: float = 0.1,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
     tol: float | None = None,
@@ -570,8 +573,11 @@ def fit_xofm(
         most 1e15.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows.
     rng : int or numpy.random.Generator, default 0
-        Draws V, the rows held out and the order of pairs.
+        Draws V, the folds of `probability`, the rows held out and the order of pairs.
     n_threads : int, optional
         Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
         bit of the result depends on it; last bits do depend on the number of threads
@@ -625,7 +631,8 @@ def fit_xofm(
     lambda_main = check_factor_or_zero("lambda_main", lambda_main)
     lambda_pair = check_factor_or_zero("lambda_pair", lambda_pair)
     n_factors = check_count("n_factors", n_factors, 0)
-    options = _solver_options(
+    probability = check_flag("probability", probability)
+    options = solver_options(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
         n_epochs=n_epochs, batch_size=batch_size,
     )  # fmt: skip
@@ -636,130 +643,118 @@ def fit_xofm(
         callback=callback, verbose=verbose, missing=True, categories=categories,
         watch=HeldOutMonitor,
     )  # fmt: skip
-    sign = _signs(monotone, entry.problem, categories)
-    layout, rows = _laid_out(entry.problem, categories, sign, n_intervals, breakpoints)
-    train = _trained_on(rows, layout, tau, early_stopping, entry)
-    loss, bounds = PairLoss(train, tau, entry.n_threads), Bounds.of(layout, sign)
+    problem = entry.problem
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
-    objective = Objective(layout, loss, bounds, penalty)
-    W = initial_pieces(objective, n_factors, init_scale, entry.rng)
-    stochastic = partial(stochastic_descent, rng=entry.rng)
-    solve: Callable[..., Solution] = stochastic if solver == "sgd" else quasi_newton
+    job = _Job(
+        categories, _signs(monotone, problem, categories),
+        pieces_of(n_intervals, problem.n_features), breakpoints, n_factors, tau,
+        penalty, early_stopping, init_scale, solver, options, entry.n_threads,
+        cast(HeldOutMonitor, entry.monitor),
+    )  # fmt: skip
     with entry.monitor as monitor:
-        found = solve(objective, W, monitor, **options)
-        model = _model(entry, categories, sign, rows, objective, n_factors, found)
+        model = job.fit(problem, entry.rng, probability)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_xofm")
     return model
 
 
-def _laid_out(
-    problem: Problem, categories: Categories, sign: np.ndarray, n_intervals: Any,
-    breakpoints: str,
-) -> tuple[Layout, Rows]:  # fmt: skip
-    """The pieces, and the rows of positive weight by rank."""
-    intervals = _intervals(n_intervals, problem.n_features)
-    order = np.argsort(problem.rank, kind="stable")
-    order = order[problem.weight[order] > 0]
-    X, weight = np.asarray(problem.X)[order], problem.weight[order]
-    weight = weight / weight.max()  # products then neither overflow nor vanish together
-    is_number = [labels is None for labels in categories]
-    knots = make_knots(X, weight, is_number, intervals, breakpoints)
-    layout = Layout.of(knots, categories, sign < 0)
-    return layout, Rows(*layout.locate(X), problem.rank[order], weight)
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Checked options, the same for the fit of all rows and those of the folds."""
 
+    categories: Categories
+    sign: np.ndarray
+    n_intervals: list[int]
+    breakpoints: str
+    n_factors: int
+    tau: float
+    penalty: np.ndarray
+    early_stopping: float | None
+    init_scale: float
+    solver: str
+    options: dict[str, Any]
+    n_threads: int
+    monitor: HeldOutMonitor
 
-def _model(
-    entry: Entry, categories: Categories, sign: np.ndarray, rows: Rows,
-    objective: Objective, n_factors: int, found: Solution,
-) -> XofmModel:  # fmt: skip
-    """The model of the pieces found, with the scores of all rows."""
-    problem, layout, loss = entry.problem, objective.layout, objective.loss
-    fill_unseen(layout, loss.rows, found.W)
-    table = layout.table(found.W)
-    U, _ = scores(rows.node, rows.share, table, loss.n_threads)
-    order = np.lexsort((U, rows.rank))
-    start = np.searchsorted(rows.rank, np.arange(problem.n_classes + 1))
-    mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
-    marginals = Marginals.of(layout, rows, np.asarray(problem.X), problem.weight)
-    return XofmModel(
-        u=frozen(found.W[:, 0].copy()),
-        V=frozen(found.W[:, 1 : 1 + n_factors].copy()),
-        first=frozen(layout.first),
-        breakpoints=layout.knots,
-        categories=categories,
-        feature_names=problem.feature_names,
-        monotone=frozen(sign),
-        tau=float(loss.tau),
-        scores=frozen(U[order]),
-        mass=frozen(np.concatenate(mass)),
-        start=frozen(start.astype(np.int64)),
-        node_mass=marginals.mass,
-        node_between=marginals.between,
-        histogram=marginals.histogram,
-        classes=problem.classes,
-        convergence=entry.monitor.record(
-            found.status, found.n_iter, found.violation, found.value
-        ),
-    )
+    def fit(
+        self, problem: Problem, rng: np.random.Generator, probability: bool
+    ) -> XofmModel:
+        """The model, with a link if asked for. The start of the fits, of the folds as
+        well, is drawn as it is without a link."""
+        drawn = copy.deepcopy(rng)
+        share = fold_shares(problem, copy.deepcopy(rng)) if probability else None
+
+        def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
+            return [self._whole(part, copy.deepcopy(drawn))]
+
+        model: XofmModel
+        whole = self._whole(problem, rng)
+        (model,) = calibrate([whole], problem, share, of_fold, self.monitor)
+        return model
+
+    def _whole(self, problem: Problem, rng: np.random.Generator) -> XofmModel:
+        monitor = copy.copy(self.monitor)  # which watches held-out rows of its own
+        layout, rows = self._laid_out(problem)
+        train = rows
+        if self.early_stopping is not None:
+            train, held = hold_out_rows(rows, self.early_stopping, rng)
+            monitor.watch(layout, PairLoss(held, self.tau, self.n_threads))
+        loss = PairLoss(train, self.tau, self.n_threads)
+        bounds = Bounds.of(layout, self.sign)
+        objective = Objective(layout, loss, bounds, self.penalty)
+        W = initial_pieces(objective, self.n_factors, self.init_scale, rng)
+        if self.solver == "sgd":
+            found = stochastic_descent(objective, W, monitor, rng=rng, **self.options)
+        else:
+            found = quasi_newton(objective, W, monitor, **self.options)
+        return self._model(problem, layout, rows, found)
+
+    def _laid_out(self, problem: Problem) -> tuple[Layout, Rows]:
+        """The pieces, and the rows of positive weight by rank."""
+        order = np.argsort(problem.rank, kind="stable")
+        order = order[problem.weight[order] > 0]
+        X, weight = np.asarray(problem.X)[order], problem.weight[order]
+        # products of weights then neither overflow nor vanish together
+        weight = weight / weight.max()
+        is_number = [labels is None for labels in self.categories]
+        knots = make_knots(X, weight, is_number, self.n_intervals, self.breakpoints)
+        layout = Layout.of(knots, self.categories, self.sign < 0)
+        return layout, Rows(*layout.locate(X), problem.rank[order], weight)
+
+    def _model(
+        self, problem: Problem, layout: Layout, rows: Rows, found: Solution
+    ) -> XofmModel:
+        """The model of the pieces found, with the scores of all rows."""
+        fill_unseen(layout, rows, found.W)
+        U, _ = scores(rows.node, rows.share, layout.table(found.W), self.n_threads)
+        order = np.lexsort((U, rows.rank))
+        start = np.searchsorted(rows.rank, np.arange(problem.n_classes + 1))
+        mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
+        marginals = Marginals.of(layout, rows, np.asarray(problem.X), problem.weight)
+        return XofmModel(
+            u=frozen(found.W[:, 0].copy()),
+            V=frozen(found.W[:, 1 : 1 + self.n_factors].copy()),
+            first=frozen(layout.first),
+            breakpoints=layout.knots,
+            categories=self.categories,
+            feature_names=problem.feature_names,
+            monotone=frozen(self.sign),
+            tau=float(self.tau),
+            scores=frozen(U[order]),
+            mass=frozen(np.concatenate(mass)),
+            start=frozen(start.astype(np.int64)),
+            node_mass=marginals.mass,
+            node_between=marginals.between,
+            histogram=marginals.histogram,
+            classes=problem.classes,
+            link=None,
+            convergence=self.monitor.record(
+                found.status, found.n_iter, found.violation, found.value
+            ),
+        )
 
 
 # What the arguments say
-
-
-def _trained_on(
-    rows: Rows, layout: Layout, tau: float, early_stopping: Any, entry: Entry
-) -> Rows:
-    """The rows to train on; the monitor judges by those that are held out."""
-    if early_stopping is None:
-        return rows
-    train, held = _hold_out(rows, early_stopping, entry.rng)
-    monitor = cast(HeldOutMonitor, entry.monitor)
-    monitor.watch(layout, PairLoss(held, tau, entry.n_threads))
-    return train
-
-
-def _hold_out(
-    rows: Rows, early_stopping: Any, rng: np.random.Generator
-) -> tuple[Rows, Rows]:
-    """Rows to train on, and a share of each rank that is held out."""
-    rule = "a share between 0 and 1, or None"
-    share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)
-    rank = np.unique(rows.rank, return_inverse=True)[1]
-    held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
-    train, test = np.flatnonzero(~held), np.flatnonzero(held)
-    if np.unique(rows.rank[test]).size < 2:
-        raise ValueError(
-            f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
-        )
-    return rows.take(train), rows.take(test)
-
-
-def _solver_options(solver: str, **given: Any) -> dict[str, Any]:
-    """The options of a solver, checked; what only the other one takes is refused."""
-    check_choice("solver", solver, ("lbfgs", "sgd"))
-    options = dict(_SOLVER_DEFAULTS[solver])
-    for name, value in given.items():
-        if value is None:
-            continue
-        if name not in options:
-            other = "sgd" if solver == "lbfgs" else "lbfgs"
-            raise ValueError(
-                f"{name} is for solver={shown(other)} only, got {shown(value)}"
-            )
-        options[name] = _OPTION_CHECKS[name](name, value)
-    return options
-
-
-def _intervals(n_intervals: Any, d: int) -> list[int]:
-    several = isinstance(n_intervals, Sequence | np.ndarray)
-    values = list(n_intervals) if several else [n_intervals] * d
-    if len(values) != d:
-        raise ValueError(f"n_intervals has {len(values)} entries, X has {d} features")
-    return [
-        check_count(f"n_intervals[{j}]" if several else "n_intervals", value)
-        for j, value in enumerate(values)
-    ]
 
 
 def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarray:

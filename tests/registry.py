@@ -156,8 +156,8 @@ def xofm(name: str, **fields: Any) -> Method:
         name,
         ordinal.fit_xofm,
         ordinal.XofmModel,
-        takes=frozenset(),
-        rules=("mode", "median", "cost"),
+        takes=frozenset({"probability"}),
+        rules=("paper", "mode", "median", "cost"),
         missing="always",
         **fields,
     )
@@ -240,6 +240,7 @@ METHODS = [
             (5000, {}),
             (5000, {"early_stopping": 0.2}),
             (5000, {"monotone": [1, 0, -1]}),
+            (2500, {"probability": True}),
         ),
     ),
     xofm(

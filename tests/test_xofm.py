@@ -27,8 +27,10 @@ from strategies import XofmCase, sample, xofm_cases
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_xofm
+from ordinal._model.links import CumulativeLink
 from ordinal._pieces.layout import Layout, quantile_knots
 from ordinal._pieces.objective import Bounds, Objective, PairLoss, Rows, packed
+from ordinal._pieces.training_scores import TrainingScores
 from ordinal._solvers import _factorization
 
 SOLVERS = ["lbfgs", "sgd"]
@@ -446,7 +448,8 @@ def test_intervals_and_shares_are_those_of_the_definitions(case, shift):
     weight = case.weight[case.weight > 0]
     X = np.where(case.is_category, case.X, case.X + shift)
     scores, U = model.decision_function(rows), model.decision_function(X)
-    interval, P = model.predict_interval(X), model.predict_proba(X)
+    interval = model.predict_interval(X)
+    P = model.predict_proba(X, proba="paper")
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     labels = model.predict(X)
     for i, value in enumerate(U):
@@ -483,8 +486,8 @@ def test_a_shift_of_all_scores_changes_no_prediction():
     rank = np.searchsorted(model.start, np.arange(60), side="right") - 1
     scores = np.rint(model.scores * 64) / 64
     for shift in (0.0, 3.0, -17.5):
-        moved = dataclasses.replace(model, scores=scores + shift)
-        found = moved._interval(U + shift), moved._kappa(U + shift, 1.0)
+        moved = TrainingScores(scores + shift, model.mass, model.start)
+        found = moved.interval(U + shift), moved.kappa(U + shift, 1.0)
         if shift == 0.0:
             expected = found
         assert_array_equal(found[0], expected[0])
@@ -494,20 +497,74 @@ def test_a_shift_of_all_scores_changes_no_prediction():
 
 def test_rules_use_the_probabilities():
     X, y = sample(150, 5, noise=2.0)
-    model = fit_xofm(X, y)
-    P = model.predict_proba(X)
-    assert_array_equal(model.predict(X), P.argmax(axis=1))
-    median = (np.cumsum(P, axis=1) < 0.5).sum(axis=1)
-    assert_array_equal(model.predict(X, rule="median"), median)
-    cost = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-    assert_array_equal(model.predict(X, rule="cost"), (P @ cost).argmin(axis=1))
-    steep = cost**2
-    chosen = model.predict(X, rule="cost", cost=steep)
-    assert_array_equal(chosen, (P @ steep).argmin(axis=1))
-    with pytest.raises(ValueError, match="for rule='cost' only"):
-        model.predict(X, cost=cost)
+    model = fit_xofm(X, y, probability=True)
+    P, shares = model.predict_proba(X), model.predict_proba(X, proba="paper")
+    assert_array_equal(P, model.predict_proba(X, proba="link"))
+    assert_array_equal(P, model.link(model.decision_function(X)))
+    assert P.min() > 0
+    assert (shares == 0).any()
+    assert_array_equal(model.predict(X), shares.argmax(axis=1))
+    assert_array_equal(model.predict(X, rule="paper"), shares.argmax(axis=1))
+    assert_array_equal(model.predict(X, rule="mode"), P.argmax(axis=1))
     with pytest.raises(ValueError, match="rule must be one of"):
-        model.predict(X, rule="interval")
+        model.predict(X, rule="threshold")
+    with pytest.raises(ValueError, match="proba must be one of"):
+        model.predict_proba(X, proba="mode")
+
+
+def test_the_link_is_fitted_to_scores_of_rows_left_out():
+    """Held-out rows are less sure than training rows, and the link knows: on new rows
+    its log loss is near the best that any link of these scores could have."""
+    X, y = sample(400, 4, noise=1.0)
+    new, ranks = sample(4000, 4, noise=1.0, seed=1)
+    model = fit_xofm(X, y, probability=True, n_intervals=8)
+    U, weight = model.decision_function(new), np.ones(4000)
+    best = CumulativeLink.fit(U, ranks, weight, 4)
+    own = CumulativeLink.fit(model.decision_function(X), y, np.ones(400), 4)
+
+    def log_loss(link):
+        return -np.log(link(U)[np.arange(4000), ranks]).mean()
+
+    assert log_loss(model.link) < log_loss(best) + 0.05
+    assert log_loss(model.link) < log_loss(own)
+
+
+def test_scores_of_two_models_are_put_in_one_unit():
+    """A shift of the training scores of a model is a shift of what they mean, and so is
+    their unit."""
+    X, y = sample(80, 4)
+    model = fit_xofm(X, y)
+    U = model.decision_function(X)
+    assert_allclose(model.link_input(X, model), U)
+    moved = dataclasses.replace(model, scores=3 * model.scores + 2.5)
+    assert_allclose(model.link_input(X, moved), 3 * U + 2.5)
+    heavier = dataclasses.replace(model, mass=0.25 * model.mass)
+    assert_allclose(model.link_input(X, heavier), U, atol=1e-12)
+    fewer = fit_xofm(X, np.minimum(y, 2), classes=range(4))  # a rank without rows
+    assert np.isfinite(model.link_input(X, fewer)).all()
+    with pytest.raises(TypeError, match="like must be such a model"):
+        model.link_input(X, fit_xofm(X, np.minimum(y, 2)))
+
+
+def test_scores_that_order_no_ranks_keep_their_unit():
+    start = np.array([0, 2, 4])
+    rising = TrainingScores(np.array([0.0, 1, 4, 5]), np.array([1.0, 2, 1, 2]), start)
+    flat = TrainingScores(np.array([1.0, 3, 0, 4]), rising.mass, start)
+    falling = TrainingScores(np.array([6.0, 8, 0, 2]), rising.mass, start)
+    U = np.array([0.0, 1.0, 7.0])
+    assert_allclose(rising.in_unit_of(flat, U), U - 2.5 + 2)
+    assert_allclose(flat.in_unit_of(rising, U), U - 2 + 2.5)
+    assert_allclose(falling.in_unit_of(rising, U), U - 4 + 2.5)
+
+
+def test_words_and_gaps_have_probabilities():
+    age, colour, size, y = frame_columns()
+    frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
+    options = {"categorical": ["colour"], "monotone": {"size": 1}}
+    model = fit_xofm(frame, y, probability=True, early_stopping=0.2, **options)
+    P = model.predict_proba(frame)
+    assert (P.argmax(axis=1) == y).mean() > 0.9
+    assert model.link.slope > 0
 
 
 def test_ranks_without_rows_are_never_predicted():
@@ -515,7 +572,12 @@ def test_ranks_without_rows_are_never_predicted():
     y = np.array([1, 3, 4])[y]
     model = fit_xofm(X, y, classes=range(6), sample_weight=np.where(y == 4, 0, 1.0))
     assert set(model.predict(X)) <= {1, 3}
+    assert not model.predict_proba(X, proba="paper")[:, [0, 2, 4, 5]].any()
+    rules = {"probability": True, "classes": range(6)}
+    weight = np.where(y == 4, 0, 1.0)
+    model = fit_xofm(X, y, sample_weight=weight, **rules)
     assert not model.predict_proba(X)[:, [0, 2, 4, 5]].any()
+    assert set(model.predict(X, rule="median")) <= {1, 3}
     assert np.isin(model.predict_interval(X), [1, 3]).all()
 
 
@@ -885,9 +947,12 @@ def test_a_rate_that_is_too_large_is_reported():
 def test_a_model_survives_files_and_pickles(tmp_path):
     age, colour, size, y = frame_columns()
     frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
-    model = fit_xofm(frame, y, categorical=["colour"], monotone={"size": 1})
+    options = {"categorical": ["colour"], "monotone": {"size": 1}}
+    model = fit_xofm(frame, y, probability=True, **options)
     model.save(tmp_path / "m")
     for copy in (ordinal.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
+        shares = copy.predict_proba(frame, proba="paper")
+        assert_array_equal(shares, model.predict_proba(frame, proba="paper"))
         assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
         assert copy.feature_names == model.feature_names
         assert copy.convergence.primal == model.convergence.primal
@@ -1030,7 +1095,7 @@ def test_probabilities_are_finite_where_one_rank_outweighs_the_others():
     weight = np.where(y == y.min(), 1.0, 0.0)
     weight[np.flatnonzero(weight == 0)[:2]] = 1e-15
     model = fit_xofm(X, y, sample_weight=weight, max_iter=3000)
-    P = model.predict_proba(np.concatenate([X, 10 * X, -10 * X]))
+    P = model.predict_proba(np.concatenate([X, 10 * X, -10 * X]), proba="paper")
     assert np.isfinite(P).all()
     assert_allclose(P.sum(axis=1), 1)
 

@@ -37,6 +37,7 @@ from .layout import Layout
 from .objective import Rows
 
 _BINS = 32  # of the range of a feature of numbers
+_ROUNDING = 1e-6  # of sums of shares
 
 
 class ScoreFunction(NamedTuple):
@@ -130,6 +131,22 @@ class Marginals:
         )
         mass, between = rows.mass(layout)[:-1], rows.between(layout)[:-1]
         return cls(frozen(mass / total), frozen(between / total), histogram)
+
+    def check(self, layout: Layout) -> None:
+        """Raise ValueError unless they can be those of rows with this layout."""
+        if self.mass.size != layout.node[-1]:
+            raise ValueError("node_mass must have an entry a node")
+        total = np.add.reduceat(self.mass, layout.node[:-1])
+        if np.abs(total - 1).max() > _ROUNDING:
+            raise ValueError("node_mass must sum to 1 for each feature")
+        if (self.between > self.mass).any():
+            raise ValueError("node_between must be at most node_mass")
+        missing = self.mass[layout.node[1:] - 1]
+        for j, shares in enumerate(self.histogram):
+            bins = (_BINS if layout.knots[j].size > 1 else 1) if layout.kind[j] else 0
+            total = shares.sum() + missing[j]
+            if shares.size != bins or (bins and not abs(total - 1) <= _ROUNDING):
+                raise ValueError("histogram must hold shares of features of numbers")
 
 
 def _histogram(x: np.ndarray, share: np.ndarray, knots: np.ndarray) -> np.ndarray:

@@ -1,11 +1,17 @@
 """Early stopping by held-out rows."""
 
+from __future__ import annotations  # numpy.random is slow to import
+
+from typing import Any
+
 import numpy as np
 
+from .._input.checks import check_real
 from .._model.convergence import Status
+from .._model.folds import held_out_size, hold_out
 from .._model.monitor import Monitor
 from .layout import Layout
-from .objective import PairLoss
+from .objective import PairLoss, Rows
 
 _PATIENCE = 10  # evaluations on the held-out rows without a better one
 
@@ -42,7 +48,24 @@ class HeldOutMonitor(Monitor):
         self.latest = None
         return self._since >= _PATIENCE
 
-    def _ask(self, n_iter: int, violation: float) -> Status | None:
-        return super()._ask(n_iter, violation) or (
+    def stop(self, n_iter: int, violation: float) -> Status | None:
+        # of this part alone: the fits of folds have held-out rows of their own
+        return super().stop(n_iter, violation) or (
             Status.HELD_OUT if self.judge() else None
         )
+
+
+def hold_out_rows(
+    rows: Rows, early_stopping: Any, rng: np.random.Generator
+) -> tuple[Rows, Rows]:
+    """Rows to train on, and a share of each rank that is held out."""
+    rule = "a share between 0 and 1, or None"
+    share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)
+    rank = np.unique(rows.rank, return_inverse=True)[1]
+    held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
+    train, test = np.flatnonzero(~held), np.flatnonzero(held)
+    if np.unique(rows.rank[test]).size < 2:
+        raise ValueError(
+            f"early_stopping={share} holds out {test.size} rows of one class: no pairs"
+        )
+    return rows.take(train), rows.take(test)

@@ -8,10 +8,11 @@ the categories, and one for missing values.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from .._input.checks import check_count
 from .._input.sparse import frozen
 from .._solvers import _factorization
 
@@ -114,6 +115,19 @@ class Layout:
         sums = np.add.reduceat((mass[:, None] * table)[:-1], self.node[:-1])
         weight = np.add.reduceat(mass[:-1], self.node[:-1])
         return np.asarray(sums / weight[:, None])
+
+
+def pieces_of(n_intervals: Any, d: int) -> list[int]:
+    """How many pieces each of d features is to have; ValueError for what is no such
+    number, or not as many."""
+    several = isinstance(n_intervals, Sequence | np.ndarray)
+    values = list(n_intervals) if several else [n_intervals] * d
+    if len(values) != d:
+        raise ValueError(f"n_intervals has {len(values)} entries, X has {d} features")
+    return [
+        check_count(f"n_intervals[{j}]" if several else "n_intervals", value)
+        for j, value in enumerate(values)
+    ]
 
 
 def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:

@@ -7,10 +7,18 @@ the paper has it, the iterates stay at a distance from any minimum.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._input.checks import (
+    check_choice,
+    check_count,
+    check_factor,
+    check_positive,
+    shown,
+)
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import minimize
@@ -22,6 +30,18 @@ _EVALUATIONS = 50  # of the whole objective in a stochastic run
 _MOST_PAIRS = 2.0**62  # that a run can count, in centuries
 _DEFAULT_PAIRS = 2_000_000  # seen by default, or at least one pass over all
 
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "lbfgs": {"tol": 1e-3, "max_iter": 1000},
+    "sgd": {"tol": 1e-2, "learning_rate": None, "n_epochs": None, "batch_size": 64},
+}
+_CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "tol": check_positive,
+    "max_iter": check_count,
+    "learning_rate": check_factor,
+    "n_epochs": check_positive,
+    "batch_size": check_count,
+}
+
 
 class Solution(NamedTuple):
     """The pieces a solver ends with; value and violation are those of (P) there."""
@@ -31,6 +51,22 @@ class Solution(NamedTuple):
     violation: float
     n_iter: int
     status: Status
+
+
+def solver_options(solver: str, **given: Any) -> dict[str, Any]:
+    """The options of a solver, checked; what only the other one takes is refused."""
+    check_choice("solver", solver, ("lbfgs", "sgd"))
+    options = dict(_DEFAULTS[solver])
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in options:
+            other = "sgd" if solver == "lbfgs" else "lbfgs"
+            raise ValueError(
+                f"{name} is for solver={shown(other)} only, got {shown(value)}"
+            )
+        options[name] = _CHECKS[name](name, value)
+    return options
 
 
 def quasi_newton(

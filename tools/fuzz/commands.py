@@ -30,7 +30,7 @@ def table(n: int = 24, header: str = "a,b,c,grade", labels: str = "1,2,3") -> by
 def model(name: str = "svorim") -> bytes:
     """A file of a model of the plain rows."""
     path = Path(tempfile.mkdtemp(dir=".")) / "model.npz"
-    options = {} if name in ("gpor", "xofm") else {"probability": True}
+    options = {} if name == "gpor" else {"probability": True}
     fit(name, **options).save(path)
     return path.read_bytes()
 

@@ -19,7 +19,7 @@ INSTANCES = {
         "fit('redsvm', kernel='linear', probability=True)",
     ],
     "TlsSvorModel": ["fit('tlssvor', probability=True)"],
-    "XofmModel": ["fit('xofm')", "fit('xofm', solver='sgd')"],
+    "XofmModel": ["fit('xofm', probability=True)", "fit('xofm', solver='sgd')"],
     "Standardizer": ["preprocessing.Standardizer.fit(rows())"],
     "PreprocessedModel": ["standardized()", "preprocessed()"],
     "TablePreprocessor": [

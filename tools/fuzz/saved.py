@@ -80,7 +80,10 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
                 max_iter=5),
         rows(),
     ),
-    "xofm": lambda: (_fitted("xofm", _with_gaps(), monotone=[1, 0, 0]), _with_gaps()),
+    "xofm": lambda: (
+        _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
+        _with_gaps(),
+    ),
     "xofm words": lambda: (
         _fitted("xofm", np.column_stack([rows(), ranks()]), categorical=[3]),
         np.column_stack([rows(), ranks()]),
