@@ -76,7 +76,7 @@ from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from ._model.links import SoftmaxLink, require_link
 from ._model.monitor import Monitor, OutOfTime
-from ._model.registry import register
+from ._model.registry import COSTS, GAMMAS, register
 from ._model.rules import predicted
 from ._model.support import (
     KernelModel,
@@ -783,6 +783,7 @@ register(
     estimator="NPSVOR",
     accepts={"sparse"},
     variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
+    grid={"C1": COSTS, "gamma": GAMMAS},
     varying=_POINT,
     fit_path=_fit_path,
 )

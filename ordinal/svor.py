@@ -70,7 +70,7 @@ from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE, Array
 from ._model.monitor import Monitor
-from ._model.registry import register
+from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions, support_rows
 from ._model.threshold_model import ScoreModel, warn_of
 from .kernels import Precomputed
@@ -768,6 +768,7 @@ for _method, _function in _FITS.items():
         name=_method,
         estimator=_ESTIMATORS[_method],
         accepts={"sparse"},
+        grid={"C": COSTS, "gamma": GAMMAS},
         varying=("C",),
         fit_path=partial(_fit_path, _method),
     )

@@ -70,7 +70,7 @@ from ._model.calibration import calibrate
 from ._model.entry import Callback, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE
 from ._model.monitor import Monitor
-from ._model.registry import register
+from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import support_rows
 from ._model.threshold_model import ScoreModel, warn_of
 from ._numerics.rows import take
@@ -326,4 +326,10 @@ class _Job:
         )
 
 
-register(fit_tlssvor, name="tlssvor", estimator="TLSSVOR", accepts={"sparse"})
+register(
+    fit_tlssvor,
+    name="tlssvor",
+    estimator="TLSSVOR",
+    accepts={"sparse"},
+    grid={"C": COSTS, "gamma": GAMMAS},
+)

@@ -76,7 +76,7 @@ from ._model.fields import (
 from ._model.folds import fold_shares
 from ._model.links import CumulativeLink, require_link
 from ._model.model import Model, read_for
-from ._model.registry import register
+from ._model.registry import PENALTIES, register
 from ._model.rules import predicted
 from ._model.support import finite_scores
 from ._numerics.threads import resolve_n_threads
@@ -792,4 +792,5 @@ register(
     estimator="XOFM",
     accepts={"missing", "categories"},
     scale_free=True,
+    grid={"lambda_main": PENALTIES, "lambda_pair": PENALTIES},
 )

@@ -1,11 +1,16 @@
+import csv
+import inspect
 import io
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +21,11 @@ from numpy.testing import assert_array_equal
 import ordinal
 from ordinal._command.main import main
 from ordinal._command.methods import METHODS
+from ordinal._model.progress import Line
+from ordinal._model.registry import COSTS, GAMMAS, methods
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import mae, mze
-from ordinal.model_selection import stratified_holdout
+from ordinal.model_selection import Grid, select, stratified_holdout
 from ordinal.preprocessing import Binning, Standardizer
 
 NAMES = {1: "low", 2: "mid", 3: "high"}
@@ -74,6 +81,11 @@ def run(capsys):
         return err
 
     return run
+
+
+def replace_fit(monkeypatch, fit):
+    method, fixed = METHODS["npsvor"]
+    monkeypatch.setitem(METHODS, "npsvor", (replace(method, fit=fit), fixed))
 
 
 def scores(out):
@@ -188,6 +200,143 @@ def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
         "ordinal: warning: fit_shashua_levin: thresholds out of order"
     )
     assert ordinal.load(out).model.disorder
+
+
+# compare with a search, its reports and its picture
+
+
+def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
+    """As `select` does for these rows alone, with folds that follow from the seed."""
+    argv = ["compare", data, "--splits", 2, "--methods", "svorim", "xofm", "--tune"]
+    out = run(*argv, "--seed", 7, "--format", "json")
+    (found,) = json.loads(out)
+    svorim = found["methods"][0]
+    assert svorim["grid"] == {"C": list(COSTS), "gamma": list(GAMMAS)}
+    X, y = rows
+    for k, (train, test) in enumerate(stratified_holdout(y, 2, rng=7)):
+        chosen = select(
+            ordinal.fit_svorim,
+            X[train],
+            y[train],
+            search=Grid(C=COSTS, gamma=GAMMAS),
+            rng=np.random.default_rng([7, k]),
+        )
+        assert svorim["chosen"][k] == chosen.params
+        assert svorim["mae"][k] == mae(y[test], chosen.predict(X[test]))
+    assert out != run(*argv, "--seed", 8, "--format", "json")
+
+
+def test_a_search_leaves_what_is_set(run, data):
+    argv = ["compare", data, "--splits", 1, "--methods", "svorim", "gpor-laplace"]
+    out = run(*argv, "--tune", "--verbose", "--set", "svorim.gamma=0.5")
+    assert out.startswith("svorim searches C 0.1, 1, 10, 100, 1000: 5 points in 5 fo")
+    assert re.search(r"^svorim chose C=\d+(\.\d)? 1 x$", out, re.MULTILINE)
+    assert "gpor-laplace searches" not in out  # as it finds its own arguments
+
+
+def test_fit_tunes(run, tmp_path, data, rows):
+    fit = ["fit", data, "--method", "svorim", "--out", tmp_path / "m.npz"]
+    out = run(*fit, "--tune", "--seed", 3)
+    X, y = rows
+    space = Grid(C=COSTS, gamma=GAMMAS)
+    rng = np.random.default_rng(3)
+    found = select(ordinal.fit_svorim, X, y, search=space, rng=rng)
+    point = ", ".join(f"{name}={value:g}" for name, value in found.params.items())
+    assert f"chosen of 25: {point}" in out
+    model = ordinal.load(tmp_path / "m.npz")
+    assert_array_equal(model.predict(X), found.predict(X))
+    assert "--seed needs --tune" in run(*fit, "--seed", 3, code=2)
+
+
+def test_every_grid_is_of_arguments_of_its_method(rows):
+    for method in methods():
+        parameters = inspect.signature(method.fit).parameters
+        for name, values in method.grid.items():
+            assert name in parameters
+            for value in (values[0], values[-1]):
+                method.fit(*rows, **{name: value})
+
+
+def test_the_page_lists_every_grid():
+    page = (Path(__file__).parent.parent / "docs/command.md").read_text()
+    for name, (method, _) in METHODS.items():
+        rows = [line for line in page.splitlines() if line.startswith("| `")]
+        (row,) = (row for row in rows if f"`{name}`" in row.split("|")[1])
+        for key, values in method.grid.items():
+            assert f"`{key}`" in row
+            assert ", ".join(f"{value:g}" for value in values) in page
+        assert bool(method.grid) != ("nothing" in row)
+
+
+def test_reports_hold_the_same_numbers(run, data):
+    argv = ["compare", data, "--splits", 3, "--methods", "svorim", "npsvor", "--tune"]
+    (found,) = json.loads(run(*argv, "--format", "json"))
+    assert [m["method"] for m in found["methods"]] == ["svorim", "npsvor"]
+    assert (found["rows"], found["features"], found["classes"]) == (60, 2, [1, 2, 3])
+    assert (found["training_rows"], found["test_rows"]) == (45, 15)
+    lines = list(csv.DictReader(io.StringIO(run(*argv, "--format", "csv"))))
+    markdown = run(*argv, "--format", "markdown").splitlines()
+    assert markdown[2:4] == [
+        "| method | MZE (sd) | MAE (sd) | fit (s) | converged |",
+        "|---|---|---|---|---|",
+    ]
+    for k, of in enumerate(found["methods"]):
+        own = [line for line in lines if line["method"] == of["method"]]
+        for name in ("mze", "mae"):
+            assert [float(line[name]) for line in own] == of[name]
+        assert [line["status"] for line in own] == of["status"] == ["converged"] * 3
+        point = ", ".join(f"{name}={v:g}" for name, v in of["chosen"][1].items())
+        assert own[1]["chosen"] == point
+        cells = markdown[4 + k].split(" | ")
+        assert cells[0] == f"| {of['method']}"
+        mean, sd = np.mean(of["mae"]), np.std(of["mae"], ddof=1)
+        assert cells[2] == f"{mean:.4f} ({sd:.4f})"
+        assert cells[4] == "3/3 |"
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_compare_draws_its_errors(run, tmp_path, data, suffix):
+    picture = tmp_path / f"errors.{suffix}"
+    argv = ["compare", data, "--splits", 2, "--methods", "svorim", "npsvor", "--plot"]
+    assert "svorim" in run(*argv, picture)
+    start = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[suffix]
+    assert picture.read_bytes().startswith(start)
+
+
+def test_a_picture_that_cannot_be_is_found_before_the_work(
+    run, monkeypatch, tmp_path, data
+):
+    def never(*_, **__):
+        raise AssertionError
+
+    replace_fit(monkeypatch, never)
+    argv = ["compare", data, "--methods", "npsvor", "svorim", "--plot"]
+    assert "must end with .pdf, .png, .svg" in run(*argv, tmp_path / "p.txt", code=2)
+    assert "no such folder" in run(*argv, tmp_path / "no" / "p.png", code=2)
+    alone = ["compare", data, "--methods", "npsvor", "--plot", tmp_path / "p.png"]
+    assert "two methods or more" in run(*alone, code=2)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "--plot needs matplotlib" in run(*argv, tmp_path / "p.png", code=2)
+
+
+def test_a_terminal_is_told_how_far_the_work_is(monkeypatch, capsys, data, tmp_path):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(Line, "EVERY", 0.0)
+    argv = [data, "--methods", "svorim", "--splits", "2", "--seed", "1"]
+    for more in ([], ["--tune"]):
+        monkeypatch.setattr("sys.stderr", told := Terminal())
+        assert main(["compare", *argv, *more]) == 0
+        assert "svorim: split 1 of 2" in told.getvalue()
+        assert " s left" in told.getvalue()
+        assert told.getvalue().endswith(" \r")  # wiped for what is printed
+        monkeypatch.setattr("sys.stderr", told := Terminal())
+        fit = ["fit", data, "--method", "svorim", "--out", str(tmp_path / "m.npz")]
+        assert main([*fit, *more]) == 0
+        assert ("125/125 fits" if more else "fit_svorim") in told.getvalue()
+    capsys.readouterr()
 
 
 # compare with a file of splits
@@ -366,7 +515,7 @@ def test_an_output_that_cannot_be_is_found_before_the_work(
 
     model = tmp_path / "m.npz"
     run("fit", data, "--method", "npsvor", "--out", model)
-    monkeypatch.setitem(METHODS, "npsvor", (never, {}))
+    replace_fit(monkeypatch, never)
     monkeypatch.setattr(ordinal, "load", never)
     fit = ["fit", data, "--method", "npsvor", "--out", tmp_path]
     assert "is a folder, not a file" in run(*fit, code=2)
@@ -533,10 +682,10 @@ def test_a_single_column_is_no_table(run, tmp_path):
 
 
 def test_ctrl_c_is_quiet(monkeypatch, capsys, data):
-    def interrupted(X, y):
+    def interrupted(X, y, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(METHODS, "npsvor", (interrupted, {}))
+    replace_fit(monkeypatch, interrupted)
     assert main(["compare", data, "--methods", "npsvor"]) == 130
     assert capsys.readouterr().err == ""
 

@@ -55,6 +55,39 @@ def test_draws_on_the_callers_axes(draw):
     assert len(plt.get_fignums()) == 1
 
 
+# Errors by method
+
+
+def test_errors_by_method_are_dots_with_their_mean_the_best_on_top():
+    scores = {"a": errors(9, 3), "b": errors(5, 3, seed=1)}
+    axes = plot.errors_by_method(scores, NAMES[:3], xlabel="MZE")
+    assert [ax.get_title() for ax in axes] == ["a", "b"]
+    for ax, table in zip(axes, scores.values(), strict=True):
+        order = np.argsort(table.mean(axis=0))
+        assert [t.get_text() for t in ax.get_yticklabels()] == [NAMES[j] for j in order]
+        *dots, bars = ax.lines
+        for place, (line, j) in enumerate(zip(dots, order, strict=True)):
+            assert_allclose(line.get_xdata(), table[:, j])
+            assert (abs(np.asarray(line.get_ydata()) - place) <= 0.125).all()
+        assert_allclose(bars.get_xdata(), table.mean(axis=0)[order])
+        texts = [text.get_text() for text in ax.texts]
+        assert texts == [f"{mean:.3f}" for mean in table.mean(axis=0)[order]]
+        assert ax.yaxis_inverted()
+        assert ax.get_xlabel().startswith("MZE")
+
+
+def test_errors_by_method_draws_on_the_callers_axes():
+    _, axes = plt.subplots(1, 2)
+    scores = {"a": errors(9, 3), "b": errors(1, 3)}
+    assert plot.errors_by_method(scores, NAMES[:3], list(axes)) == list(axes)
+    with pytest.raises(ValueError, match="one for each of 2 data sets, got 1"):
+        plot.errors_by_method(scores, NAMES[:3], [axes[0]])
+    with pytest.raises(TypeError, match="must be a mapping of tables"):
+        plot.errors_by_method([errors(9, 3)], NAMES[:3])
+    with pytest.raises(ValueError, match="a name for each of 3 methods"):
+        plot.errors_by_method(scores, NAMES[:2])
+
+
 # Critical difference
 
 

@@ -9,8 +9,9 @@ from .._input.table import SEPARATORS
 from .compare import compare
 from .data import BINNINGS
 from .fit import fit
-from .methods import METHODS
+from .methods import FOLDS, METHODS
 from .predict import predict
+from .reports import REPORTS
 
 _DATA = "CSV or Parquet, plain or gzipped; - is standard input"
 
@@ -103,8 +104,17 @@ def _add_compare(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
         help="fraction or number of rows (default: 0.25)",
     )
     command.add_argument(
-        "--seed", type=int, metavar="N", help="of the hold-outs (default: 0)"
+        "--format", choices=REPORTS, default="text", help="default: text"
     )
+    command.add_argument(
+        "--plot", metavar="FILE", help="a picture of the errors, .pdf, .png or .svg"
+    )
+    command.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print what --tune searches, and what it chooses for every split",
+    )
+    _add_tune(command, "hold-outs and folds")
     about = "argument of a method, such as npsvor.C1=10"
     _add_settings(command, "METHOD.ARG=VALUE", about)
     command.set_defaults(run=compare)
@@ -117,6 +127,7 @@ def _add_fit(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command.add_argument("data", metavar="DATA", help=_DATA)
     command.add_argument("--method", choices=METHODS, required=True)
     command.add_argument("--out", required=True, metavar="MODEL.npz")
+    _add_tune(command, "folds")
     _add_settings(command, "ARG=VALUE", "argument of the method, such as C1=10")
     command.set_defaults(run=fit)
 
@@ -135,6 +146,18 @@ def _add_predict(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     )
     command.add_argument("--out", metavar="FILE", help="default: standard output")
     command.set_defaults(run=predict)
+
+
+def _add_tune(command: Any, of: str) -> None:
+    command.add_argument(
+        "--tune",
+        action="store_true",
+        help=f"choose arguments by {FOLDS}-fold cross-validation in the training rows "
+        "of each fit; the page of the command lists what is tried",
+    )
+    command.add_argument(
+        "--seed", type=int, metavar="N", help=f"of the {of} (default: 0)"
+    )
 
 
 def _add_settings(command: argparse.ArgumentParser, form: str, help: str) -> None:

@@ -79,7 +79,7 @@ def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
     if not stored:
         data = read_data(args)
         return [(data, _holdouts(data.y, args))]
-    if args.test_size is not None or args.seed is not None:
+    if args.test_size is not None or (args.seed is not None and not args.tune):
         raise ValueError("--test-size and --seed do not go with a file of splits")
     splits, labels = _stored_splits(args.splits, args.bins)
     if labels is not None and args.binning is not None:

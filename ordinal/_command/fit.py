@@ -5,29 +5,33 @@ import sys
 import warnings
 from dataclasses import replace
 
+import numpy as np
+
 from .._model.convergence import filter_held
 from .._model.writing import check_target, descriptor_of
-from ..preprocessing import PreprocessedModel, Standardizer
 from .data import read_data
-from .methods import method_of
+from .methods import described, learner_of, on_terminal
 
 _STDOUT = 1  # the descriptor
 
 
 def fit(args: argparse.Namespace) -> None:
     """Save the model of a table, and print how its fit ended."""
-    function, params = method_of(args.method, args.set, args)
+    if args.seed is not None and not args.tune:
+        raise ValueError("--seed needs --tune; a method has --set rng=N")
+    learner = learner_of(args.method, args.set, args)
     check_target(args.out)  # better now than after the fit
     data = read_data(args)
-    standardizer = replace(Standardizer.fit(data.X), feature_names=data.features)
+    rng = np.random.default_rng(args.seed or 0)
     with warnings.catch_warnings(record=True) as caught:
         filter_held("always")  # as each becomes a line
-        model = function(
-            standardizer.transform(data.X), data.y, **data.params, **params
+        model, point = learner.learn(
+            data.X, data.y, rng, progress=on_terminal(), **data.params
         )
     for warning in caught:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)
-    PreprocessedModel(standardizer, model).save(args.out)
+    preprocessor = replace(model.preprocessor, feature_names=data.features)
+    replace(model, preprocessor=preprocessor).save(args.out)
 
     # The report does not go where the model has gone.
     report = sys.stderr if descriptor_of(args.out) == _STDOUT else sys.stdout
@@ -38,6 +42,8 @@ def fit(args: argparse.Namespace) -> None:
         f"saved as {args.out}",
         file=report,
     )
+    if point:
+        print(f"chosen of {learner.points}: {described(point)}", file=report)
     if data.binning is not None:
         edges = ", ".join(f"{edge:.6g}" for edge in data.binning.edges)
         print(

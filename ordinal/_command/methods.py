@@ -3,39 +3,101 @@
 import argparse
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .._input.checks import shortened, shown
-from .._model.registry import methods
+from .._model.registry import Method, methods
+from ..model_selection import Grid, select
+from ..preprocessing import PreprocessedModel, Standardizer
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
-# For each name on the command line the function, and what makes it this method.
-METHODS: dict[str, tuple[Fit, dict[str, Any]]] = {
-    name: (method.fit, dict(fixed))
+# For each name on the command line the method, and the arguments that the name means.
+METHODS: dict[str, tuple[Method, dict[str, Any]]] = {
+    name: (method, dict(fixed))
     for method in methods()
     for name, fixed in method.variants.items()
 }
 
+FOLDS = 5  # of the search of each training part, as in the papers
+
 # Arguments that the command line cannot hold, or has an option of its own for.
-_NOT_SETTABLE = {"X", "y", "classes", "sample_weight", "start", "callback"}
+_NOT_SETTABLE = {
+    "X", "y", "classes", "sample_weight", "start", "callback", "verbose",
+}  # fmt: skip
 
 
-def method_of(
-    name: str, settings: Sequence[str], args: argparse.Namespace
-) -> tuple[Fit, dict[str, Any]]:
-    """The method's function and arguments, with those of the command line."""
-    fit, fixed = METHODS[name]
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A method, the arguments that it is given, and what is tried of others.
+
+    Attributes
+    ----------
+    grid : mapping of str to sequence
+        Empty where nothing is searched.
+    n_threads : int or None
+    """
+
+    fit: Fit
+    params: dict[str, Any]
+    grid: Mapping[str, Sequence[Any]]
+    n_threads: int | None
+
+    @property
+    def points(self) -> int:
+        """How many are tried, at least the one that is not chosen among others."""
+        return int(np.prod([len(values) for values in self.grid.values()], dtype=int))
+
+    def learn(
+        self,
+        X: Any,
+        y: np.ndarray,
+        rng: np.random.Generator,
+        progress: bool = False,
+        **options: Any,
+    ) -> tuple[Any, dict[str, Any]]:
+        """A model of raw features, and the point that the search has chosen: by the
+        mean absolute error in folds of these rows alone."""
+        if self.grid:
+            found = select(
+                self.fit,
+                X,
+                y,
+                search=Grid(**self.grid),
+                cv=FOLDS,
+                rng=rng,
+                n_threads=self.n_threads,
+                progress=progress,
+                **self.params,
+                **options,
+            )
+            return found.model, found.params
+        options["verbose"] = progress
+        if self.n_threads is not None:
+            options["n_threads"] = self.n_threads
+        standardizer = Standardizer.fit(X)
+        model = self.fit(standardizer.transform(X), y, **self.params, **options)
+        return PreprocessedModel(standardizer, model), {}
+
+
+def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> Learner:
+    """The method with the arguments of the command line. With --tune it is searched for
+    all of its grid that these leave open."""
+    method, fixed = METHODS[name]
     given = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
             raise ValueError(f"--set {shortened(setting)}: expected ARG=VALUE")
         given[key] = _value(value)
-    if args.threads is not None:
-        given["n_threads"] = args.threads
-    known = [k for k in inspect.signature(fit).parameters if k not in _NOT_SETTABLE]
+    known = [
+        k for k in inspect.signature(method.fit).parameters if k not in _NOT_SETTABLE
+    ]
     for key in given:
         if key in fixed:
             raise ValueError(f"--set: {name} means {key}={shown(fixed[key])}")
@@ -43,7 +105,29 @@ def method_of(
             raise ValueError(
                 f"--set: {name} has no argument {shown(key)}; it has {', '.join(known)}"
             )
-    return fit, fixed | given
+    n_threads = given.pop("n_threads", args.threads)
+    grid = method.grid if args.tune else {}
+    left = {key: values for key, values in grid.items() if key not in given}
+    return Learner(method.fit, fixed | given, left, n_threads)
+
+
+def on_terminal() -> bool:
+    """Whether someone may look at how far the work is."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def described(point: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={_short(value)}" for key, value in point.items())
+
+
+def described_grid(grid: Mapping[str, Sequence[Any]]) -> str:
+    return "; ".join(
+        f"{key} {', '.join(map(_short, values))}" for key, values in grid.items()
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _value(text: str) -> Any:

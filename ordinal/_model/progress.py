@@ -40,6 +40,13 @@ class Line:
         if self.due():
             self._write(text, done, total)
 
+    def wipe(self) -> None:
+        """Leave the place on a terminal to what is written next."""
+        if self._in_place and self._bar is None and self._stream is not None:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r{'':<{width}}\r")
+            self._stream.flush()
+
     def close(self, text: str, done: int = 0, total: int | None = None) -> None:
         """Show the last text, which stays."""
         if not self._opened:

@@ -31,7 +31,7 @@ and `_proba(values)`, which are its `predict` and `predict_proba` of X_test.
 A function that has not registered can be searched as well, point by point.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -39,6 +39,13 @@ from typing import Any, Literal
 from .._kernel_matrix.choice import takes_missing
 
 Content = Literal["missing", "categories", "sparse"]
+Grid = Mapping[str, Sequence[Any]]
+
+# Of kernel methods on standardised features. These gammas bring the kernel down to 1/e
+# at distances from 10 to 1.
+COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
+PENALTIES = (1e-4, 1e-3, 1e-2)  # of a loss that is a mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,9 @@ class Method:
         there is no use in standardising them.
     variants : mapping of str to mapping
         By the names that the command has for it, the arguments which each name means.
+    grid : mapping of str to sequence
+        What the command tries with --tune: arguments and their values. Empty for a
+        method that finds its own.
     path : Path or None
     """
 
@@ -76,6 +86,7 @@ class Method:
     accepts: Set[Content]
     scale_free: bool
     variants: Mapping[str, Mapping[str, Any]]
+    grid: Grid
     path: Path | None
 
     def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
@@ -96,6 +107,7 @@ def register(
     accepts: Set[Content] = frozenset(),
     scale_free: bool = False,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
+    grid: Grid | None = None,
     varying: tuple[str, ...] = (),
     fit_path: Callable[..., tuple[Any, Any]] | None = None,
 ) -> None:
@@ -109,6 +121,7 @@ def register(
         frozenset(accepts),
         scale_free,
         {name.replace("_", "-"): {}} if variants is None else variants,
+        {} if grid is None else grid,
         path,
     )
 

@@ -1,6 +1,6 @@
 """Figures, on matplotlib: `pip install 'ordinal-regression[plot]'`.
 
-    methods compared    critical_difference, boxplots_by_size
+    methods compared    critical_difference, boxplots_by_size, errors_by_method
     predictions         scores, confusion_matrix, reliability
     features            partial_dependence, relevance
     XOFM explained      score_functions, interaction, contributions
@@ -9,7 +9,7 @@ Every function takes the Axes to draw on, by default those of a new figure of fi
 size, and returns them.
 """
 
-from .comparison import boxplots_by_size, critical_difference
+from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, reliability, scores
 from .xofm import contributions, interaction, score_functions
@@ -19,6 +19,7 @@ __all__ = [
     "confusion_matrix",
     "contributions",
     "critical_difference",
+    "errors_by_method",
     "interaction",
     "partial_dependence",
     "relevance",

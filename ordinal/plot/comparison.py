@@ -1,8 +1,8 @@
-"""Figures that compare methods: critical differences, box plots by size."""
+"""Figures that compare methods: critical differences, box plots by size, errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._input.checks import shown
 from .._input.scores import score_tables
 from ..comparison import Friedman
-from .style import PALETTE, Axes, axes_of, fill
+from .style import PALETTE, Axes, axes_of, fill, panels
 
 
 def critical_difference(
@@ -203,6 +203,86 @@ def boxplots_by_size(
     ax.grid(axis="x", which="minor", color="0.85")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return ax
+
+
+def errors_by_method(
+    scores: Mapping[str, ArrayLike],
+    names: Sequence[str],
+    axes: Sequence[Axes] | None = None,
+    *,
+    xlabel: str = "MAE",
+) -> list[Axes]:
+    """Errors of methods on the splits of each data set: a dot a split, and the mean.
+
+    Methods are in the order of their means, the best on top. Only dots of the same
+    split are comparable, as some splits are harder than others: a test of the
+    differences is `ordinal.comparison.wilcoxon`.
+
+    Parameters
+    ----------
+    scores : mapping of str to (n_splits, k) array_like
+        By the name of the data set; a column a method.
+    names : sequence of k str
+        Of the methods.
+    axes : sequence of matplotlib Axes, optional
+        One a data set.
+    xlabel : str, default "MAE"
+        What the scores are.
+
+    Returns
+    -------
+    list of matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        Scores that are no mapping, or not finite real numbers in tables with the same 2
+        columns or more; not a name a method, or an axes a data set.
+
+    Examples
+    --------
+    >>> from ordinal import plot
+    >>> scores = {"wine": [[0.6, 0.5], [0.7, 0.4]]}
+    >>> (ax,) = plot.errors_by_method(scores, ["npsvor", "svorim"])
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['svorim', 'npsvor']
+    """
+    if not isinstance(scores, Mapping):
+        raise TypeError(f"scores must be a mapping of tables, got {shown(scores)}")
+    tables = score_tables(scores.values())
+    k = tables[0].shape[1]
+    names = _names(names, k)
+    size = 5.2, 1.1 + 0.3 * k
+    axes = panels(axes, len(tables), "data sets", 2, size)
+    for ax, title, table in zip(axes, scores, tables, strict=True):
+        mean = table.mean(axis=0)
+        order = np.argsort(mean, kind="stable")
+        n = len(table)
+        # dots of equal scores side by side, in the order of the splits
+        shift = 0.25 * (np.arange(n) - (n - 1) / 2) / max(n - 1, 1)
+        for place, j in enumerate(order):
+            ax.plot(table[:, j], place + shift, ".", color=PALETTE[0], alpha=0.35, ms=5)
+        ax.plot(mean[order], range(k), "|", color="black", ms=14, mew=2)
+        for place, j in enumerate(order):
+            ax.annotate(
+                f"{mean[j]:.3f}",
+                (1.0, place),
+                (4, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                fontsize="small",
+            )
+        ax.set(title=title, ylim=(k - 0.5, -0.5))
+        ax.set_xlabel(f"{xlabel} (a dot a split, a bar their mean)")
+        ax.set_yticks(range(k), [names[j] for j in order])
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="y", color="0.92")
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+    return axes
 
 
 def _names(names: Sequence[str], k: int) -> list[str]:

@@ -85,6 +85,7 @@ SPECIAL = {
     ("centred_discrepancy", "points"): "proba(6, 2)",
     ("relevance", "model"): "fit('gpor', kernel='ard', max_iter=3)",
     ("boxplots_by_size", "scores"): "[rows(6, 3), rows(6, 3)]",
+    ("errors_by_method", "scores"): "{'a': rows(6, 3), 'b': rows(6, 3)}",
     ("PreprocessedModel", "model"): "fit('svorex', probability=True)",
     ("Standardizer", "mean"): "np.zeros(3)",
     ("Standardizer", "scale"): "np.ones(3)",
