@@ -15,6 +15,7 @@ import ordinal
 from ordinal import datasets, metrics, plot
 from ordinal.model_selection import Grid, select
 from ordinal.plot import dependence, predictions, style
+from ordinal.preprocessing import PreprocessedModel
 
 matplotlib.use("Agg")
 
@@ -247,14 +248,14 @@ def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
         draw(svorim, X, Y, sample_weight=[1, 2])
 
 
-def test_a_model_without_what_is_drawn_is_refused():
+def test_a_model_without_what_is_drawn_is_refused(svorim):
     model = ordinal.fit_npsvor(X[::3], Y[::3])
     with pytest.raises(TypeError, match=r"^model must have one score a row; NpsvorM"):
         plot.scores(model, X, Y)
     with pytest.raises(ValueError, match="probability"):
         plot.reliability(model, X, Y)
     with pytest.raises(ValueError, match=r"^n_bins must be a positive integer, got 0"):
-        plot.reliability(ordinal.fit_xofm(X, Y, max_time=60), X, Y, n_bins=0)
+        plot.reliability(svorim, X, Y, n_bins=0)
 
 
 # Places of labels
@@ -280,6 +281,7 @@ def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
 # Along one feature
 
 
+LINK = {ordinal.fit_svorim: {"probability": True}}
 TABLE = pd.DataFrame(
     {
         "size": X[:, 0],
@@ -291,7 +293,9 @@ TABLE = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def xofm():
-    return ordinal.fit_xofm(TABLE, Y, categorical=["colour"], n_factors=2, max_time=60)
+    return ordinal.fit_xofm(
+        TABLE, Y, categorical=["colour"], n_factors=2, probability=True, max_time=60
+    )
 
 
 def boundaries(ax):
@@ -341,6 +345,25 @@ def test_columns_of_a_frame_are_set_whatever_they_hold(xofm, column):
     else:
         assert_allclose(boundaries(ax)[1], np.cumsum(P), atol=1e-12)
     assert ax.get_xlabel() == column
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
+def test_a_model_behind_a_preprocessor_is_given_raw_columns(fit):
+    Z = TABLE.iloc[::4]
+    model = PreprocessedModel.fit(fit, Z, Y[::4], **LINK.get(fit, {}))
+    for column, value in {"colour": "red", "weight": 12.0}.items():
+        first = {"colour": "blue", "weight": 10.0}[column]
+        ax = plot.partial_dependence(model, Z, column, at=[first, value])
+        P = model.predict_proba(Z.assign(**{column: value})).mean(axis=0)
+        if column == "weight":
+            assert_allclose(boundaries(ax)[1], np.cumsum(P), atol=1e-12)
+        else:
+            bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 2)
+            assert_allclose(bars[:, 1], P, atol=1e-12)
+        # three areas or none, and the uncertainty of two boundaries
+        areas = 3 if column == "weight" else 0
+        assert len(ax.collections) == areas + 2 * (fit is ordinal.fit_gpor)
+    assert plot.scores(model, Z, Y[::4]).texts[-1].get_text() == "2|3"
 
 
 def test_words_are_all_that_occur_and_numbers_between_percentiles(xofm):
@@ -501,7 +524,7 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     ax = plot.relevance(found)
     assert sorted(t.get_text() for t in ax.get_yticklabels()) == [*"abcd"]
     ax = plot.partial_dependence(found, frame, "c", at=[0.5, 0.7], of="score")
-    Z = found.standardizer.transform(frame.assign(c=0.7))
+    Z = found.model.preprocessor.transform(frame.assign(c=0.7))
     mean, _ = found.model.model.predict_latent(Z)
     assert ax.lines[-1].get_ydata()[1] == pytest.approx(mean.mean())
 

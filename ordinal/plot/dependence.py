@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._input.checks import as_array, as_real_array, check_choice, check_count, shown
-from .._input.columns import (
-    as_objects,
-    check_shape,
-    column_number,
-    default_names,
-    feature_names,
-    frame_columns,
-    is_frame,
-)
-from .._input.labels import is_missing
-from .._input.sparse import is_sparse
+from .._input.columns import column_number, default_names, feature_names, read_frame
+from .._input.frame import Frame
 from .._input.types import ArrayLike
 from .._input.weights import sample_weights
 from .._model.model import Model
 from ..kernels import Precomputed
 from ..model_selection import Selection
-from .models import finite_thresholds, fitted, inner, latent, score_of
+from .models import finite_thresholds, fitted, inner, is_process, score_of
 from .style import (
     PALETTE,
     Axes,
@@ -40,55 +31,33 @@ _LARGEST, _FAR = 1e300, 38.0  # beyond that many deviations the density is 0
 _MOST_TERMS = 300
 
 
-class Columns:
-    """A table by columns, which a model reads as a data frame."""
-
-    def __init__(self, names: Sequence[str], columns: Sequence[np.ndarray]):
-        self.columns = tuple(names)
-        self._columns = dict(zip(names, columns, strict=True))
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._columns[name]
-
-
 class Rows:
     """Rows of a table, of which a column can be set to a value.
 
     Attributes
     ----------
+    frame : Frame
     names : tuple of (d,) str
-    columns : list of (d,) arrays
     weight : (n,) array
     """
 
     def __init__(self, model: Model, X: Any, sample_weight: Any, most: int):
-        if is_sparse(X):
-            raise TypeError("X is sparse: pass an array, of which a column can be set")
-        self._named = is_frame(X)
-        if self._named:
-            self.names = feature_names(X) or ()
-            self.columns = [as_array(c, "a column of X") for c in frame_columns(X)]
-        else:
-            a = as_objects(X)
-            check_shape(a.shape, model.n_features)
-            self.names = model.feature_names or default_names(a.shape[1])
-            self.columns = list(a.T)
-        n = len(self.columns[0])
+        named = feature_names(X) is not None
+        frame = read_frame(X, model.feature_names if named else None)
+        n, d = frame.shape
         weight = sample_weights(sample_weight, n)
         few = np.arange(n) if n <= most else np.arange(most) * n // most
-        self.columns = [column[few] for column in self.columns]
-        self.weight = weight[few]
+        self.frame, self.weight = frame.rows(few), weight[few]
+        self.names = frame.names or model.feature_names or default_names(d)
 
-    def with_value(self, j: int, value: Any) -> Any:
-        """The rows with this value in column j, as a table that models take."""
-        columns = list(self.columns)
-        columns[j] = np.full(len(self.weight), value)
-        if self._named:
-            return Columns(self.names, columns)
-        kinds = {column.dtype.kind for column in columns}
-        if kinds <= set("biuf"):
-            return np.column_stack(columns)
-        return np.column_stack([column.astype(object) for column in columns])
+    def with_value(self, j: int, value: Any) -> Frame:
+        """The rows with this value in column j."""
+        values, labels = self.frame.values.copy(), list(self.frame.labels)
+        if labels[j] is None:
+            values[:, j] = value
+        else:  # the one label that is left
+            values[:, j], labels[j] = 0, np.array([value])
+        return replace(self.frame, values=values, labels=tuple(labels))
 
 
 class Dependence(NamedTuple):
@@ -106,7 +75,7 @@ class Dependence(NamedTuple):
 
 
 def dependence_of(
-    model: Model, rows: Rows, j: int, at: np.ndarray, is_category: bool, of: str
+    model: Any, rows: Rows, j: int, at: np.ndarray, is_category: bool, of: str
 ) -> Dependence:
     """The partial dependence on column j at some values, by a prediction for all rows
     at each."""
@@ -118,14 +87,12 @@ def dependence_of(
             means.append(weight @ score_of(model, X))
         else:
             means.append(weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1])
-        found = latent(model, X)
-        if found is not None:
-            gp, Z = found
-            mean, cov = gp.predict_latent(Z)[0], gp.latent_covariance(Z)
+        if is_process(model):
+            mean, cov = model.predict_latent(X)[0], model.latent_covariance(X)
             deviations.append(
                 np.sqrt(max(weight @ cov @ weight, 0.0))
                 if of == "score"
-                else deviation_of_mean(mean, cov, gp.thresholds, gp.noise, weight)
+                else deviation_of_mean(mean, cov, model.thresholds, model.noise, weight)
             )
     mean = np.array(means)
     if not deviations:
@@ -176,28 +143,28 @@ def values_along(
     model: Model, rows: Rows, j: int, at: int | ArrayLike
 ) -> tuple[np.ndarray, bool]:
     """At which values of a column to look, and whether they are categories."""
-    column = rows.columns[j]
-    known = getattr(model, "categories", None)
-    labels = None if known is None else known[j]
-    present = [value for value in column.tolist() if not is_missing(value)]
-    of_words = any(isinstance(value, str | bool) for value in present)
+    column, labels = rows.frame.values[:, j], rows.frame.labels[j]
+    # XOFM may have been told that numbers are categories
+    known = getattr(model, "categories", None) if inner(model) is model else None
+    codes = None if known is None or labels is not None else known[j]
+    truths = rows.frame.kinds[j] == "truth"
+    is_category = labels is not None or codes is not None or truths
     if not isinstance(at, int | np.integer):
         given = as_array(at, "at")
         if given.ndim != 1 or given.size == 0:
             raise ValueError(f"at must be a number or values, got {shown(at)}")
-        categories = labels is not None or of_words
-        return (given if categories else as_real_array(given, "at")), categories
+        return (given if is_category else as_real_array(given, "at")), is_category
     at = check_count("at", at, 2)
-    if not present:
+    distinct = np.unique(column[~np.isnan(column)])
+    if not distinct.size:
         raise ValueError(f"column {shown(rows.names[j])} of X has no values")
     if labels is not None:
-        return np.asarray(labels), True
-    if of_words:
-        return np.array(sorted(set(present))), True
-    distinct = np.unique(np.array(present, dtype=float))
+        return labels[distinct.astype(np.intp)], True
+    if is_category:
+        return distinct.astype(bool) if truths else distinct, True
     if distinct.size <= at:
         return distinct, distinct.size == 1  # a bar: there is no way along it
-    low, high = np.quantile(np.array(present, dtype=float), [0.01, 0.99])
+    low, high = np.nanquantile(column, [0.01, 0.99])
     return np.linspace(low, high, at), False
 
 
@@ -281,7 +248,7 @@ def partial_dependence(
     if is_category:
         category_ticks(ax, "x", values)
     else:
-        own = np.array(rows.columns[j], dtype=float)
+        own = rows.frame.values[:, j]
         mark_density(ax, own, rows.weight, (values[0], values[-1]))
         ax.set_xlim(values[0], values[-1])
     ax.set_xlabel(rows.names[j])
@@ -380,7 +347,7 @@ def relevance(
     """
     model = fitted(model)
     of = inner(model)
-    if not hasattr(of, "relevance"):
+    if not is_process(model):
         raise TypeError(f"model must be a GporModel, got a {type(of).__name__}")
     gamma = of.relevance()
     names = of.feature_names or default_names(gamma.size)

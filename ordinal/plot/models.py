@@ -31,22 +31,17 @@ def inner(model: Model) -> Any:
     return getattr(model, "model", model)
 
 
-def latent(model: Model, X: Any) -> tuple[Any, Any] | None:
-    """The Gaussian process within and the rows as it takes them; None without one."""
-    of = inner(model)
-    if not isinstance(of, GporModel):
-        return None
-    return of, X if of is model else model.standardizer.transform(X)  # type: ignore[attr-defined]
+def is_process(model: Model) -> bool:
+    """Whether it is a Gaussian process, with a latent function of known uncertainty."""
+    return isinstance(inner(model), GporModel)
 
 
-def score_of(model: Model, X: Any) -> np.ndarray:
+def score_of(model: Any, X: Any) -> np.ndarray:
     """(n,) what rises with the rank: a latent score, or the mean of the latent
     function; TypeError for a model without."""
-    found = latent(model, X)
-    if found is not None:
-        gp, Z = found
-        return np.asarray(gp.predict_latent(Z)[0])
-    score = np.asarray(model.decision_function(X))  # type: ignore[attr-defined]
+    if is_process(model):
+        return np.asarray(model.predict_latent(X)[0])
+    score = np.asarray(model.decision_function(X))
     if score.ndim != 1:
         raise TypeError(
             f"model must have one score a row; {type(inner(model)).__name__} has a "

@@ -1,0 +1,334 @@
+"""Figures of searches: the surface of scores, and what hold-outs chose."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._input.checks import check_choice, shown
+from ..model_selection import Nested, Selection
+from ..model_selection.points import Point, columns_of, described, value_key
+from .style import PALETTE, Axes, axes_of, label_right
+
+_WIDE = 8  # a range of positive values with this ratio gets a logarithmic scale
+_CELLS = 300  # along each side of a map between points
+_FIRST = ("C", "C1", "gamma")  # what the axes show where there is a choice
+
+
+class Dimensions(NamedTuple):
+    """Arguments that differ between the points of a search: those on the axes, None
+    for an axis that there is no need of."""
+
+    x: str | None
+    y: str | None
+    numeric: tuple[str, ...]
+
+
+def dimensions_of(points: Sequence[Point], x: Any = None, y: Any = None) -> Dimensions:
+    """The caller's choice, checked; else the first two arguments that are numbers, or
+    one and an argument of another kind."""
+    columns = {
+        name: values.tolist()
+        for name, values in columns_of(points).items()
+        if len({value_key(value) for value in values.tolist()}) > 1
+    }
+    numeric = [name for name, values in columns.items() if all(map(_is_number, values))]
+    numeric.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    if x is not None:
+        check_choice("x", x, numeric)
+    if y is not None:
+        check_choice("y", y, [name for name in columns if name != x])
+    if x is None:
+        x = next((name for name in numeric if name != y), None)
+    if y is None and x is not None:
+        others = [name for name in numeric if name != x]
+        others += [name for name in columns if name not in numeric]
+        y = next(iter(others), None)
+    return Dimensions(x, y, tuple(numeric))
+
+
+def best_along(
+    points: Sequence[Point], loss: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+    """For each combination of values of these arguments the number of the point with
+    the least loss over all else; one without a score only where all are."""
+    first: dict[Any, int] = {}
+    for number in np.argsort(loss, kind="stable").tolist():  # nan comes last
+        point = points[number]
+        first.setdefault(tuple(value_key(point.get(name)) for name in names), number)
+    return np.array(sorted(first.values()))
+
+
+def search(
+    found: Selection | Nested,
+    ax: Axes | None = None,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+) -> Axes:
+    """The surface of a search: mean scores over two arguments; or what was chosen.
+
+    Of a Selection, two arguments that are numbers make a map, the darker the better,
+    with a dot for each point that was fitted; a number and an argument of another kind
+    make a line for each value of that, with the standard errors of the means. Whatever
+    else was searched is at its best. A ring is the best point, a diamond the simplest
+    within a standard error of it, and a cross a point that could not be fitted.
+
+    Of a Nested, the points that were chosen, with the number of hold-outs.
+
+    Parameters
+    ----------
+    found : Selection or Nested
+    ax : matplotlib Axes, optional
+    x, y : str, optional
+        Arguments to show, of those that were searched; default C and gamma, else the
+        first two that are numbers. `x` is one of numbers.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If `found` is no search, or an argument was not searched.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> from ordinal.model_selection import Grid, select
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> grid = Grid(C=[0.1, 1.0, 10.0], gamma=[0.05, 0.5])
+    >>> found = select(ordinal.fit_svorim, X, y, search=grid, cv=3)
+    >>> ax = ordinal.plot.search(found)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('C', 'gamma')
+    """
+    if isinstance(found, Nested):
+        points = [point for one in found.selections for point in one.points]
+        return _draw_chosen(found, dimensions_of(points, x, y), ax)
+    if not isinstance(found, Selection):
+        raise TypeError(f"found must be a Selection or a Nested, got {shown(found)}")
+    along = dimensions_of(found.points, x, y)
+    if along.x is None:
+        ax = _draw_list(found, ax)
+    elif along.y in along.numeric:
+        ax = _draw_surface(found, along, ax)
+    else:
+        ax = _draw_lines(found, along, ax)
+    error = found.standard_error[found.best]
+    best = f"{found.scoring} {found.score:.3g} ± {error:.1g}"
+    params = described(found.params)
+    ax.set_title(f"{best} at {params}", loc="left", fontsize="medium")
+    return ax
+
+
+def _draw_surface(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
+    """A map, of cells where the points are a full grid, else shaded between them."""
+    ax = axes_of(ax, 6.2, 4.4)
+    names = [str(along.x), str(along.y)]
+    numbers = best_along(found.points, _losses(found), names)
+    xy = _places(found.points, names)[numbers]
+    score = found.mean[numbers]
+    fitted = np.isfinite(score)
+    logs = [_set_scale(ax, axis, of) for axis, of in zip("xy", xy.T, strict=True)]
+    least, most, extend = _limits(score[fitted], found.greater_is_better)
+    colours: dict[str, Any] = {
+        "cmap": "Blues" if found.greater_is_better else "Blues_r",
+        "vmin": least, "vmax": most,
+    }  # fmt: skip
+    edges, cells = _cells(xy, score, logs)
+    drawn = ax.pcolormesh(
+        *edges, cells, edgecolors="white" if cells.size == len(xy) else "none",
+        linewidth=0.5 if cells.size == len(xy) else 0, **colours,
+    )  # fmt: skip
+    if cells.size != len(xy):
+        ax.plot(*xy[fitted].T, ".", color="0.4", ms=3)
+    bar = ax.figure.colorbar(drawn, ax=ax, extend=extend, label=found.scoring)
+    bar.outline.set_visible(False)
+    if not fitted.all():
+        ax.plot(*xy[~fitted].T, "x", color="0.4", ms=6, ls="", label="not fitted")
+    _mark(ax, found, _places(found.points, names))
+    ax.set_xlabel(names[0], loc="left")
+    ax.set_ylabel(names[1])
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def _cells(
+    xy: np.ndarray, score: np.ndarray, logs: Sequence[bool]
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Edges of cells along both axes and their scores: those of the points, if these
+    are a full grid, else of many cells between the points."""
+    from matplotlib.tri import LinearTriInterpolator, Triangulation
+
+    sides = [np.unique(values) for values in xy.T]
+    if len(xy) == sides[0].size * sides[1].size:  # in the order of x, then y
+        table = score[np.lexsort(xy.T[::-1])].reshape(sides[0].size, -1)
+        return [_edges(*of) for of in zip(sides, logs, strict=True)], table.T
+    fitted = np.isfinite(score)
+    at = [_scaled(*of) for of in zip(xy[fitted].T, logs, strict=True)]
+    ends = [np.linspace(values.min(), values.max(), _CELLS + 1) for values in at]
+    centres = np.meshgrid(*((end[1:] + end[:-1]) / 2 for end in ends))
+    cells = np.full((_CELLS, _CELLS), np.nan)
+    if np.linalg.matrix_rank(np.array(at).T - np.mean(at, axis=1)) == 2:
+        between = LinearTriInterpolator(Triangulation(*at), score[fitted])
+        cells = between(*centres).filled(np.nan)
+    return [
+        10.0**end if log else end for end, log in zip(ends, logs, strict=True)
+    ], cells
+
+
+def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
+    """Means with standard errors along one argument, a line a value of another."""
+    ax = axes_of(ax, 6.2, 3.8)
+    x = str(along.x)
+    names = [x] if along.y is None else [x, along.y]
+    numbers = best_along(found.points, _losses(found), names)
+    numbers = numbers[np.isfinite(found.mean[numbers])]
+    lines: dict[Any, list[int]] = {}
+    for i in sorted(numbers.tolist(), key=lambda i: float(found.points[i][x])):
+        lines.setdefault(value_key(found.points[i].get(str(along.y))), []).append(i)
+    along_x = _places(found.points, [x])[:, 0]
+    _set_scale(ax, "x", along_x[numbers])
+    ends = []
+    for k, line in enumerate(lines.values()):
+        ax.errorbar(
+            along_x[line], found.mean[line], found.standard_error[line], fmt="o-",
+            ms=4, lw=1.5, elinewidth=0.8, color=PALETTE[k % len(PALETTE)],
+        )  # fmt: skip
+        name = _text(found.points[line[0]].get(str(along.y)))
+        ends.append((found.mean[line[-1]], name, PALETTE[k % len(PALETTE)]))
+    if along.y is not None:
+        heights, texts, colours = zip(*sorted(ends), strict=True)
+        label_right(ax, heights, texts, colours)
+    _mark(ax, found, np.column_stack([along_x, found.mean]))
+    ax.set_xlabel(x, loc="left")
+    ax.set_ylabel(found.scoring)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _draw_list(found: Selection, ax: Axes | None) -> Axes:
+    """Means with standard errors of points that differ in no number, the best first."""
+    order = np.argsort(_losses(found), kind="stable")
+    order = order[np.isfinite(found.mean[order])]
+    ax = axes_of(ax, 6.2, 1.4 + 0.28 * order.size)
+    ax.errorbar(
+        found.mean[order], np.arange(order.size), xerr=found.standard_error[order],
+        fmt="o", ms=5, color=PALETTE[0], elinewidth=0.8,
+    )  # fmt: skip
+    ax.set_yticks(range(order.size), [described(found.points[i]) for i in order])
+    place = np.full(len(found.points), np.nan)
+    place[order] = np.arange(order.size)
+    _mark(ax, found, np.column_stack([found.mean, place]))
+    ax.set_ylim(order.size - 0.4, -0.6)
+    ax.set_xlabel(found.scoring, loc="left")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _draw_chosen(found: Nested, along: Dimensions, ax: Axes | None) -> Axes:
+    """Circles with the number of hold-outs that chose a point, on those tried."""
+    tried = [point for one in found.selections for point in one.points]
+    if along.x is None or (along.y is not None and along.y not in along.numeric):
+        raise ValueError("found must have searched one number, or give x and y of them")
+    names = [along.x] if along.y is None else [along.x, along.y]
+    ax = axes_of(ax, 5.6, 4.2 if along.y else 1.8)
+    places = _places(tried, names)
+    for axis, values in zip("xy", places.T, strict=False):
+        _set_scale(ax, axis, values)
+    if along.y is None:
+        places = np.column_stack([places, np.zeros(len(places))])
+        ax.set_yticks([])
+        ax.spines["left"].set_visible(False)
+    ax.plot(*np.unique(places, axis=0).T, ".", color="0.75", ms=3, zorder=0)
+    chosen = _places(found.params, names)
+    counts = Counter(tuple(place) for place in chosen.tolist())
+    most = max(counts.values())
+    for place, count in counts.items():
+        x, y = (*place, 0.0)[:2]
+        size = 90 + 420 * count / most
+        ax.scatter(x, y, size, color=PALETTE[0], alpha=0.85, lw=0)
+        ax.text(x, y, str(count), color="white", ha="center", va="center", size="small")
+    ax.margins(0.08)
+    ax.set(xlabel=names[0], ylabel=names[1] if along.y else "")
+    ax.set_title(
+        f"chosen in {len(found.params)} hold-outs", loc="left", fontsize="medium"
+    )
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _mark(ax: Axes, found: Selection, places: np.ndarray) -> None:
+    """A ring at the best point and a diamond at the simplest that is not clearly worse,
+    named below the axes; places (p, 2) are those of all points."""
+    simplest = "simplest within one standard error"
+    marks = [("best", "o", found.best), (simplest, "D", found.one_se)]
+    for name, marker, number in marks:
+        if name == "best" or found.one_se != found.best:
+            ax.plot(
+                *places[number], marker, ms=13 if marker == "o" else 10, mfc="none",
+                mec=PALETTE[5], mew=2, ls="", label=name, clip_on=False,
+            )  # fmt: skip
+    ax.legend(
+        loc="upper right", bbox_to_anchor=(1, 0), ncols=3, frameon=False,
+        fontsize="small", borderaxespad=2.2, handletextpad=0.4, columnspacing=1.2,
+        markerscale=0.6,
+    )  # fmt: skip
+
+
+def _losses(found: Selection) -> np.ndarray:
+    return -found.mean if found.greater_is_better else found.mean
+
+
+def _places(points: Sequence[Point], names: Sequence[str]) -> np.ndarray:
+    """(p, len(names)) values of arguments that are numbers."""
+    return np.array([[point[name] for name in names] for point in points], dtype=float)
+
+
+def _limits(score: np.ndarray, greater: bool) -> tuple[float, float, Any]:
+    """The scores between which the colour changes, and where it goes on: the worst
+    tenth is drawn as one, lest a few that are far off hide what the others show."""
+    least, most = float(score.min()), float(score.max())
+    worst = float(np.quantile(score, 0.1 if greater else 0.9))
+    if greater:
+        return worst, most, "min" if least < worst else "neither"
+    return least, worst, "max" if most > worst else "neither"
+
+
+def _set_scale(ax: Axes, axis: str, values: np.ndarray) -> bool:
+    """Whether the axis is to be logarithmic, which it then is."""
+    log = bool(values.min() > 0 and values.max() >= _WIDE * values.min())
+    if log:
+        (ax.set_xscale if axis == "x" else ax.set_yscale)("log")
+        ax.minorticks_off()
+    return log
+
+
+def _scaled(values: np.ndarray, log: bool) -> np.ndarray:
+    return np.log10(values) if log else values
+
+
+def _edges(centres: np.ndarray, log: bool) -> np.ndarray:
+    """Edges of cells around increasing centres, halfway between them as shown."""
+    at = _scaled(centres, log)
+    middle = (at[1:] + at[:-1]) / 2
+    ends = [2 * at[0] - middle[0]], [2 * at[-1] - middle[-1]]
+    edges = np.concatenate([ends[0], middle, ends[1]])
+    return 10.0**edges if log else edges
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)

@@ -1,0 +1,149 @@
+"""Figures of searches: every point where it was tried, in the colour of its score."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ordinal
+from ordinal import plot
+from ordinal.model_selection import Grid, UniformDesign, nested, select
+
+matplotlib.use("Agg")
+
+X, Y = ordinal.datasets.make_gaussians(rng=0)
+X, Y = X[::3], Y[::3]
+C, GAMMA = [0.01, 1.0, 100.0], [0.01, 0.1]
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def searched(space, fit=ordinal.fit_svorim, **options):
+    return select(fit, X, Y, search=space, cv=3, refit=False, **options)
+
+
+def marks(ax):
+    """Where the ring and the diamond are, by their names."""
+    return {
+        line.get_label(): np.ravel(line.get_data())
+        for line in ax.lines
+        if line.get_label() in ("best", "simplest within one standard error")
+    }
+
+
+def test_cells_of_a_grid_have_the_mean_scores_of_their_points():
+    found = searched(Grid(C=C, gamma=GAMMA))
+    ax = plot.search(found)
+    (mesh,) = ax.collections
+    expected = found.mean.reshape(3, 2).T  # C goes slowest
+    assert_allclose(mesh.get_array().reshape(2, 3), expected)
+    edges = mesh.get_coordinates()
+    inside = np.log10(edges[0, :, 0]), np.log10(edges[:, 0, 1])
+    assert_allclose(inside[0], [-3, -1, 1, 3])
+    assert_allclose(inside[1], [-2.5, -1.5, -0.5])
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("C", "gamma")
+    assert ax.get_title(loc="left").startswith(f"mae {found.score:.3g} ± ")
+    best = found.params
+    assert_allclose(marks(ax)["best"], [best["C"], best["gamma"]])
+
+
+def test_axes_can_be_chosen_and_the_rest_is_at_its_best():
+    found = searched(Grid(C=C, gamma=GAMMA, kernel=["rbf", "polynomial"]))
+    ax = plot.search(found, x="gamma", y="C")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("gamma", "C")
+    table = found.mean.reshape(3, 2, 2).min(axis=2)
+    assert_allclose(ax.collections[0].get_array().reshape(3, 2), table)
+
+
+def test_the_darkest_is_the_best_for_losses_and_for_gains():
+    for scoring, greater in (("mae", False), ("kappa", True)):
+        found = searched(Grid(C=C, gamma=GAMMA), scoring=scoring)
+        (mesh,) = plot.search(found).collections
+        shades = mesh.to_rgba(found.mean)[:, :3].sum(axis=1)
+        order = np.argsort(-found.mean if greater else found.mean)
+        assert np.all(np.diff(shades[order]) >= 0)
+
+
+def test_points_of_a_design_are_dots_on_a_map_between_them():
+    found = searched(UniformDesign(n_points=(7, 3)))
+    ax = plot.search(found)
+    dots = next(line for line in ax.lines if line.get_marker() == ".")
+    tried = {(p["C"], p["gamma"]) for p in found.points}
+    assert set(zip(*map(np.ndarray.tolist, dots.get_data()), strict=True)) == tried
+    cells = ax.collections[0].get_array()
+    known = cells[np.isfinite(cells)]
+    assert known.size > 0.3 * cells.size
+    assert found.mean.min() - 1e-12 <= known.min()
+    assert known.max() <= found.mean.max() + 1e-12
+
+
+def test_one_number_and_a_kind_are_a_line_each():
+    found = searched(Grid(C=C, kernel=["rbf", "linear"]))
+    ax = plot.search(found)
+    names = [t.get_text() for t in ax.texts if t.get_text() != "\N{BLACK SQUARE}"]
+    assert sorted(names) == ["linear", "rbf"]
+    rbf, linear = (container.lines[0] for container in ax.containers)
+    assert_allclose(rbf.get_data(), [C, found.mean[::2]])
+    assert_allclose(linear.get_data(), [C, found.mean[1::2]])
+    (bars,) = ax.containers[0].lines[2]
+    ends = np.array([path[:, 1] for path in bars.get_segments()])
+    assert_allclose(np.ptp(ends, axis=1), 2 * found.standard_error[::2])
+    assert ax.get_ylabel() == "mae"
+
+
+def test_one_number_alone_is_a_line_and_no_number_a_list():
+    found = searched(Grid(C=C))
+    ax = plot.search(found)
+    assert_allclose(ax.containers[0].lines[0].get_data(), [C, found.mean])
+    assert not ax.texts
+    found = searched(Grid(kernel=["rbf", "linear"]))
+    ax = plot.search(found)
+    order = np.argsort(found.mean, kind="stable")
+    assert_allclose(ax.containers[0].lines[0].get_xdata(), found.mean[order])
+    names = [t.get_text() for t in ax.get_yticklabels()]
+    assert names == [f"kernel='{['rbf', 'linear'][i]}'" for i in order]
+
+
+def noisy(X, y, C=1.0, gamma=1.0):
+    """A model that cannot be fitted at C = 1."""
+    if C == 1.0:
+        raise ValueError("not today")
+    return ordinal.fit_svorim(X, y, C=C, gamma=gamma)
+
+
+def test_points_that_failed_are_crosses():
+    found = searched(Grid(C=C, gamma=GAMMA), fit=noisy)
+    ax = plot.search(found)
+    crosses = next(line for line in ax.lines if line.get_label() == "not fitted")
+    assert_allclose(np.array(crosses.get_data()).T, [[1.0, 0.01], [1.0, 0.1]])
+    ax = plot.search(searched(Grid(C=C), fit=noisy))
+    assert_allclose(ax.containers[0].lines[0].get_xdata(), [0.01, 100.0])
+
+
+def test_what_hold_outs_chose_is_counted():
+    result = nested(
+        ordinal.fit_svorim, X, Y, search=Grid(C=C, gamma=GAMMA), outer=5, cv=2
+    )
+    ax = plot.search(result)
+    counts = {(*text.get_position(),): int(text.get_text()) for text in ax.texts}
+    chosen = [(p["C"], p["gamma"]) for p in result.params]
+    assert counts == {place: chosen.count(place) for place in chosen}
+    (tried,) = ax.lines
+    assert len(tried.get_xdata()) == 6
+    assert ax.get_title(loc="left") == "chosen in 5 hold-outs"
+
+
+def test_what_is_no_search_is_refused():
+    found = searched(Grid(C=C, kernel=["rbf", "linear"]))
+    with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
+        plot.search(ordinal.fit_svorim)
+    with pytest.raises(ValueError, match=r"^x must be one of 'C', got 'kernel'"):
+        plot.search(found, x="kernel")
+    with pytest.raises(ValueError, match=r"^y must be one of 'kernel', got 'C'"):
+        plot.search(found, x="C", y="C")
