@@ -24,6 +24,7 @@ from . import (
     metrics,
     model_selection,
     plot,
+    prediction_sets,
     preprocessing,
 )
 from ._input.errors import OrdinalError
@@ -38,6 +39,7 @@ from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
+from .prediction_sets import ConformalModel, conformal
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 from .tlssvor import TlsSvorModel, fit_tlssvor
 from .xofm import XofmModel, fit_xofm
@@ -45,6 +47,7 @@ from .xofm import XofmModel, fit_xofm
 __version__: str = _build_info.VERSION
 
 __all__ = [
+    "ConformalModel",
     "Convergence",
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
@@ -59,6 +62,7 @@ __all__ = [
     "XofmModel",
     "__version__",
     "comparison",
+    "conformal",
     "datasets",
     "fit_gpor",
     "fit_npsvor",
@@ -74,6 +78,7 @@ __all__ = [
     "metrics",
     "model_selection",
     "plot",
+    "prediction_sets",
     "preprocessing",
     "show_config",
 ]

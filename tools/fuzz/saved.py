@@ -19,6 +19,7 @@ _ASKED: list[tuple[str, dict[str, Any]]] = [
     ("decision_function", {}),
     ("predict_latent", {}),
     ("predict_interval", {}),
+    ("p_values", {}),
     ("contributions", {}),
     ("transform", {}),
 ]
@@ -100,6 +101,7 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     ),
     "selection": lambda: (selection(), rows()),
     "nested": lambda: (nesting(), rows()),
+    "conformal": lambda: (conformal_sets(), rows()),
 }  # fmt: skip
 
 

@@ -130,6 +130,11 @@ def nesting() -> Any:
 
 
 @functools.cache
+def conformal_sets() -> Any:
+    return ordinal.conformal(fit("svorim", probability=True), rows(), ranks(), 0.8)
+
+
+@functools.cache
 def stored() -> str:
     """The path of a file of a model."""
     folder = tempfile.mkdtemp(prefix="stored-", dir=".")

@@ -1,0 +1,548 @@
+"""Sets of neighbouring ranks that hold the true one as often as is asked for.
+
+Of a row x and a rank y, a nonconformity s(x, y) >= 0 says how far the model is from
+predicting y. With those of m rows that the model was not fitted to, s_i = s(x_i, y_i)
+of weight w_i, the p-value of a rank and the set of a new row are
+
+    p(x, y) = (1 + sum_i w_i [s_i >= s(x, y)]) / (1 + sum_i w_i),                    (P)
+    C(x) = {y : p(x, y) > 1 - coverage}.                                             (C)
+
+If these rows and the new one are exchangeable, as independent draws are, then
+
+    coverage <= P(y in C(x)) <= coverage + 1 / (m + 1),                              (G)
+
+the right side where no nonconformities are equal [1, 2]. Nothing is assumed of the
+model: a bad one has large sets. (G) is a mean over rows, easy and hard ones; with
+`by_class` the sum is over the rows of rank y, and (G) holds for each rank apart.
+
+Both nonconformities grow with the distance from one rank, so that C(x) has no gaps:
+
+    "rps"       sum_{k < r-1} (P(rank <= k | x) - [y <= k])^2,                       (R)
+    "distance"  how far the score f(x) is from the thresholds around y; for NPSVOR how
+                much farther the hyperplane of y, or one on the way there, is than
+                the nearest one.
+
+(R) is the ranked probability score [3]. It is least at the median, as from y to y + 1
+it changes by 2 P(rank <= y | x) - 1. The rank that the model predicts is always added,
+which fills what would be empty sets.
+
+`cross_conformal` needs no rows to spare. Models are fitted to all folds but one, s_i is
+by the model that has not seen row i, and s(x, y) in [s_i >= s(x, y)] is by that same
+model. The sets of one model have no gaps, those of several may have some, which are
+filled. P(y in C(x)) is then at least 2 coverage - 1 less a term of the order of 1 / m
+[4, theorem 4; 5], and in practice near `coverage`.
+
+With groups, a weight is divided by the weight of its group: the sums of (P) count
+groups, and (G) is for a row of a new group, any of its rows being as likely [6].
+
+[1] V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005.
+[2] J. Lei, M. G'Sell, A. Rinaldo, R. J. Tibshirani, L. Wasserman, "Distribution-free
+    predictive inference for regression", JASA 113:1094-1111, 2018, theorem 2.
+[3] L. Killmaier, A. Javanmardi, E. Hüllermeier, "Reliable conformal prediction for
+    ordinal classification using the ranked probability score", arXiv:2606.24959.
+[4] R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, "Predictive inference with
+    the jackknife+", Annals of Statistics 49:486-507, 2021.
+[5] Y. Romano, M. Sesia, E. J. Candès, "Classification with valid and adaptive
+    coverage", NeurIPS 2020.
+[6] Y. Lee, R. F. Barber, R. Willett, "Distribution-free inference with hierarchical
+    data", arXiv:2306.06342.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+
+from ._input.checks import as_real_array, check_choice, check_flag, check_share, shown
+from ._input.labels import ranks_of, read_labels
+from ._input.sparse import frozen
+from ._input.types import ArrayLike, Labels, MatrixLike
+from ._input.weights import check_spread, sample_weights
+from ._model.convergence import Convergence
+from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
+from ._model.model import Model
+from ._model.threshold_model import ScoreModel
+from .model_selection.grouping import group_numbers
+from .model_selection.selection import Selection
+from .npsvor import NpsvorModel
+from .xofm import XofmModel
+
+__all__ = ["ConformalModel", "conformal"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_Nonconformity: TypeAlias = Literal["rps", "distance"]
+_ROUNDING = 1e-9  # share by which sums of weights may miss what they stand for
+_IS_SHARE = Rule("be between 0 and 1", lambda a: (a > 0) & (a < 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ConformalModel(Model):
+    """A model with sets of neighbouring ranks, which `conformal` makes.
+
+    Attributes
+    ----------
+    model : any model
+        Its `predict` and `predict_proba` are found here as well.
+    fold_models : tuple of models
+        Those of the folds, of `cross_conformal`; empty for `conformal`.
+    nonconformity : {"rps", "distance"}
+    by_class : bool
+    coverage : float
+        By default; the sets of any other can be asked for as well.
+    scores : (m,) array
+        Nonconformities s_i, which may be infinite, of the calibration rows.
+    ranks, folds : (m,) int arrays
+        Of these rows: their ranks, and which of the `fold_models` has not seen them.
+    weights : (m,) array
+        Of these rows, as they count in (P).
+    """
+
+    model: Any
+    fold_models: tuple[Any, ...]
+    nonconformity: _Nonconformity
+    by_class: bool
+    coverage: Annotated[float, _IS_SHARE]
+    scores: Annotated[np.ndarray, Array("f8", "m"), NONNEGATIVE]
+    ranks: Annotated[np.ndarray, Array("i8", "m"), NONNEGATIVE]
+    folds: Annotated[np.ndarray, Array("i8", "m"), NONNEGATIVE]
+    weights: Annotated[np.ndarray, Array("f8", "m"), POSITIVE]
+
+    @property
+    def classes(self) -> np.ndarray:
+        """(r,) labels in rank order."""
+        return _classes_of(self.model)
+
+    @property
+    def convergence(self) -> Convergence:
+        """The record of the model's fit."""
+        convergence: Convergence = self.model.convergence
+        return convergence
+
+    @property
+    def n_features(self) -> int:
+        """Columns that `predict` expects."""
+        return int(self.model.n_features)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Their names, if the model was fitted on a data frame."""
+        names: tuple[str, ...] | None = getattr(self.model, "feature_names", None)
+        return names
+
+    def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
+        """(n,) labels by the model, which is given the `rule`."""
+        return np.asarray(self.model.predict(X, **rule))
+
+    def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
+        """(n, r) probabilities by the model, if it has them."""
+        return np.asarray(self.model.predict_proba(X, **how))
+
+    def p_values(self, X: MatrixLike) -> np.ndarray:
+        """The p-value (P) of every rank, before anything is added to a set.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, data frame or sparse matrix
+            Rows as the model takes them.
+
+        Returns
+        -------
+        (n, r) array
+            Of the true rank it is at most a with probability at most a; for
+            `cross_conformal` 2 a, nearly.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Those of the model.
+        """
+        r = self.classes.size
+        models = self.fold_models or (self.model,)
+        above = np.ones((0, r))
+        for k, model in enumerate(models):
+            found = _nonconformities(model, X, self.nonconformity)
+            above = above if k else np.ones(found.shape)
+            for y in range(r):
+                mine = self.folds == k
+                if self.by_class:
+                    mine &= self.ranks == y
+                above[:, y] += _weight_from(
+                    self.scores[mine], self.weights[mine], found[:, y]
+                )
+        total = np.full(r, self.weights.sum())
+        if self.by_class:
+            total = np.bincount(self.ranks, self.weights, minlength=r)
+        return np.asarray(above / (1 + total))
+
+    def predict_interval(
+        self, X: MatrixLike, *, coverage: float | None = None
+    ) -> np.ndarray:
+        """The lowest and the highest label of the set of every row.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, data frame or sparse matrix
+            Rows as the model takes them.
+        coverage : float in (0, 1), default that of this model
+            The share of rows whose set is to hold their label.
+
+        Returns
+        -------
+        (n, 2) array of labels, of the type of `classes`
+            All ranks in between are in the set, and so is that of `predict(X)`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `coverage` is not between 0 and 1; those of the model.
+        """
+        return np.asarray(self.classes[self._ends(X, coverage)])
+
+    def predict_set(
+        self, X: MatrixLike, *, coverage: float | None = None
+    ) -> np.ndarray:
+        """Which ranks are in the set of every row, (n, r) bool; as `predict_interval`,
+        which gives its ends."""
+        ends, rank = self._ends(X, coverage), np.arange(self.classes.size)
+        return np.asarray((ends[:, :1] <= rank) & (rank <= ends[:, 1:]))
+
+    def evaluate(
+        self, X: MatrixLike, y: Labels, *, coverage: float | None = None
+    ) -> dict[str, np.ndarray]:
+        """How often the sets of some rows hold their labels, and how large they are.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, data frame or sparse matrix
+        y : (n,) labels
+        coverage : float in (0, 1), default that of this model
+
+        Returns
+        -------
+        dict of str to (r + 1,) arrays, fit for a data frame
+            "label", "rows", "coverage", and "size", the mean number of ranks in a set;
+            of the rows of each rank, nan where there are none, and last, of the label
+            "all", of all rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `y` holds a label that is not among `classes`; as `predict_interval`.
+        """
+        member = self.predict_set(X, coverage=coverage)
+        rank = _ranks(y, self.classes, len(member))
+        held = member[np.arange(rank.size), rank]
+        size = member.sum(axis=1)
+        of = [rank == k for k in range(self.classes.size)] + [rank >= 0]
+        nan = np.full(1, np.nan)
+        return {
+            "label": np.array([*map(str, self.classes.tolist()), "all"]),
+            "rows": np.array([rows.sum() for rows in of]),
+            "coverage": np.array([(held[m] if m.any() else nan).mean() for m in of]),
+            "size": np.array([(size[m] if m.any() else nan).mean() for m in of]),
+        }
+
+    def _ends(self, X: MatrixLike, coverage: float | None) -> np.ndarray:
+        """Numbers of the first and the last rank of every set, (n, 2)."""
+        share = self.coverage if coverage is None else check_share("coverage", coverage)
+        member = self.p_values(X) > (1 - share) * (1 + _ROUNDING)
+        predicted = ranks_of(read_labels(self.predict(X), "labels"), self.classes)
+        member[np.arange(len(member)), predicted] = True
+        last = self.classes.size - 1 - member[:, ::-1].argmax(axis=1)
+        return np.column_stack([member.argmax(axis=1), last])
+
+    def _summary(self) -> dict[str, str]:
+        lines = {"model": type(self.model).__name__}
+        if isinstance(self.model, Model):
+            lines |= self.model._summary()
+        kind = f"{len(self.fold_models)} folds" if self.fold_models else "split"
+        apart = ", each class apart" if self.by_class else ""
+        lines["coverage"] = (
+            f"{self.coverage:g} by {self.nonconformity} of {self.scores.size} rows "
+            f"({kind}{apart})"
+        )
+        return lines
+
+    def _check(self) -> None:
+        r, k = self.classes.size, max(1, len(self.fold_models))
+        if not (self.scores.size and self.ranks.max() < r and self.folds.max() < k):
+            raise ValueError("there must be calibration rows, of known ranks and folds")
+        for model in (self.model, *self.fold_models):
+            if not hasattr(model, "predict"):
+                raise ValueError(f"a {type(model).__name__} does not predict")
+            if not np.array_equal(_classes_of(model), self.classes):
+                raise ValueError("the models of the folds must have the same classes")
+            _check_nonconformity(self.nonconformity, model)
+
+
+def conformal(
+    model: Any,
+    X: MatrixLike,
+    y: Labels,
+    coverage: float = 0.9,
+    *,
+    nonconformity: _Nonconformity | None = None,
+    by_class: bool = False,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> ConformalModel:
+    """Sets of neighbouring ranks that hold the true one in a share of the cases.
+
+    The model predicts rows that it has not seen, and how far it is off there tells how
+    large sets have to be (split conformal prediction). The share is guaranteed in the
+    mean over such rows and new ones; `prediction_sets` states (P), (C) and (G).
+
+    Parameters
+    ----------
+    model : any model, `Selection`, or estimator of `ordinal.sklearn`
+        Fitted to other rows. Or an object with `predict`, `predict_proba`, and
+        `classes` in rank order.
+    X : (m, d) array-like, data frame or sparse matrix
+        Calibration rows: of the kind that will be predicted, and not those of the fit,
+        nor of the search for its arguments. A few hundred make the share of new rows
+        sure to about 2 %: given the rows it has a beta distribution, of deviation
+        sqrt(coverage (1 - coverage) / (m + 2)).
+    y : (m,) array-like
+        Their labels.
+    coverage : float in (0, 1), default 0.9
+        The share. It takes coverage / (1 - coverage) rows, 9 for 0.9, or so many
+        groups.
+    nonconformity : {"rps", "distance"}, optional
+        By the probabilities or by the scores of the model. Default "rps" where the
+        model has probabilities; "distance" is for models with thresholds and for
+        NPSVOR. Without a link, those of `fit_xofm` are its paper's.
+    by_class : bool, default False
+        The share holds among the rows of each rank. A rank with fewer calibration rows
+        than the coverage takes is in every set, and with it what lies in between.
+    sample_weight : (m,) array-like >= 0, optional
+        Weight 2 is the row written twice. Where calibration rows are drawn otherwise
+        than new ones, how much rarer a row is here than there; (G) then holds for new
+        rows of weight up to 1.
+    groups : (m,) array-like, optional
+        Groups of rows, such as patients, of which the new rows are to come from others.
+        Each then counts once, however many rows it has.
+
+    Returns
+    -------
+    ConformalModel
+        `predict_interval` and `predict_set` give the sets, of any coverage; `evaluate`
+        counts how often they are right.
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows for the coverage, a label is not among the model's, or
+        an argument is bad.
+    TypeError
+        If the model has neither probabilities nor thresholds.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svorim(X[::2], y[::2], C=10.0)
+    >>> sets = ordinal.conformal(model, X[1::2], y[1::2], coverage=0.95)
+    >>> sets.predict_interval([[10.0, 10.0], [13.0, 13.0]])
+    array([[1, 1],
+           [1, 2]])
+    """
+    model = _fitted(model)
+    coverage = check_share("coverage", coverage)
+    by_class = check_flag("by_class", by_class)
+    nonconformity = _nonconformity_of(nonconformity, model)
+    classes = _classes_of(model)
+    found = _nonconformities(model, X, nonconformity)
+    rank = _ranks(y, classes, len(found))
+    weight = _counted(sample_weight, groups, rank, by_class)
+    used = np.flatnonzero(weight)
+    _check_enough(weight.sum(), coverage)
+    return ConformalModel(
+        model=model,
+        fold_models=(),
+        nonconformity=nonconformity,
+        by_class=by_class,
+        coverage=coverage,
+        scores=frozen(found[used, rank[used]]),
+        ranks=frozen(rank[used].astype(np.int64)),
+        folds=frozen(np.zeros(used.size, dtype=np.int64)),
+        weights=frozen(weight[used]),
+    )
+
+
+def _fitted(model: Any) -> Any:
+    """The model that a Selection or an estimator holds."""
+    if isinstance(model, Selection):
+        if model.model is None:
+            raise ValueError("there is no model: the search was run with refit=False")
+        return model.model
+    return getattr(model, "model_", model)
+
+
+# Nonconformities
+
+
+def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
+    """The one to use: that which is wanted, if the model has it."""
+    check_choice("nonconformity", wanted, (None, "rps", "distance"))
+    if wanted is None:
+        wanted = "rps" if _has_probabilities(model) else "distance"
+        if wanted == "distance" and not _has_scores(model):
+            raise TypeError(
+                "model must have probabilities or thresholds, got a "
+                f"{_name(_innermost(model))}"
+            )
+    _check_nonconformity(wanted, model)
+    return "rps" if wanted == "rps" else "distance"
+
+
+def _check_nonconformity(wanted: str, model: Any) -> None:
+    """Raise TypeError unless the model has it."""
+    inner = _innermost(model)
+    if wanted == "rps" and not _has_probabilities(model):
+        raise TypeError(
+            f"nonconformity='rps' is of probabilities, which this {_name(inner)} does "
+            "not have: fit it with probability=True, or take 'distance'"
+        )
+    if wanted == "distance" and not _has_scores(model):
+        raise TypeError(
+            "nonconformity='distance' is of models with thresholds and of NPSVOR, got "
+            f"a {_name(inner)}"
+        )
+
+
+def _innermost(model: Any) -> Any:
+    """The model itself, behind what prepares its features."""
+    while hasattr(model, "model"):
+        model = model.model
+    return model
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__
+
+
+def _has_scores(model: Any) -> bool:
+    return isinstance(_innermost(model), ScoreModel | NpsvorModel)
+
+
+def _has_probabilities(model: Any) -> bool:
+    if _has_scores(model):
+        return _innermost(model).link is not None
+    return hasattr(model, "predict_proba")
+
+
+def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
+    """s(x, y) of every row and rank, (n, r), which never falls to either side of its
+    least value."""
+    if kind == "rps":
+        return _rps(_probabilities(model, X))
+    inner = _innermost(model)
+    values = np.asarray(model.decision_function(X))
+    if isinstance(inner, ScoreModel):
+        return _beyond_thresholds(values, inner.thresholds)
+    return _beyond_nearest(np.abs(values))
+
+
+def _probabilities(model: Any, X: Any) -> np.ndarray:
+    inner = _innermost(model)
+    # XOFM without a link has the shares of its paper
+    shares = isinstance(inner, XofmModel) and inner.link is None
+    P = model.predict_proba(X, **({"proba": "paper"} if shares else {}))
+    P = as_real_array(P, "predict_proba of the model")
+    r = _classes_of(model).size
+    if P.ndim != 2 or P.shape[1] != r or not np.isfinite(P).all():
+        raise ValueError(
+            f"predict_proba of the model must give {r} finite numbers a row, got an "
+            f"array of shape {P.shape}"
+        )
+    return P
+
+
+def _rps(P: np.ndarray) -> np.ndarray:
+    """(R): (n, r) from (n, r) probabilities."""
+    F = np.cumsum(P, axis=1)[:, :-1]
+    edge = np.zeros((len(P), 1))
+    # of [y <= k]: the thresholds below y have F^2, the others (1 - F)^2
+    below = np.concatenate([edge, np.cumsum(F**2, axis=1)], axis=1)
+    above = np.cumsum(((1 - F) ** 2)[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(below + np.concatenate([above, edge], axis=1))
+
+
+def _beyond_thresholds(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """How far scores, (n,), are from the interval of every rank; 0 within."""
+    b = np.concatenate([[-np.inf], np.sort(thresholds), [np.inf]])
+    below, above = b[:-1] - f[:, None], f[:, None] - b[1:]
+    return np.asarray(np.maximum(np.maximum(below, above), 0.0))
+
+
+def _beyond_nearest(distance: np.ndarray) -> np.ndarray:
+    """How much farther than the nearest hyperplane that of a rank is, or one between
+    the two; of (n, r) distances."""
+    nearest = distance.argmin(axis=1)[:, None]
+    rank = np.arange(distance.shape[1])
+    up = np.maximum.accumulate(np.where(rank >= nearest, distance, 0.0), axis=1)
+    down = np.where(rank <= nearest, distance, 0.0)[:, ::-1]
+    down = np.maximum.accumulate(down, axis=1)[:, ::-1]
+    least = np.take_along_axis(distance, nearest, axis=1)
+    return np.asarray(np.maximum(up, down) - least)
+
+
+# Calibration rows
+
+
+def _classes_of(model: Any) -> np.ndarray:
+    """The labels in rank order."""
+    classes = getattr(model, "classes", None)
+    if classes is None:
+        raise TypeError(
+            f"model must be fitted and have `classes` in rank order, got {shown(model)}"
+        )
+    return read_labels(classes, "classes of the model")
+
+
+def _ranks(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
+    y = read_labels(y, "y")
+    if y.size != n:
+        raise ValueError(f"y has shape {y.shape}, expected ({n},) as X")
+    return ranks_of(y, classes, argument="the classes of the model")
+
+
+def _counted(
+    sample_weight: Any, groups: Any, rank: np.ndarray, by_class: bool
+) -> np.ndarray:
+    """The weight of every row in (P)."""
+    weight = sample_weights(sample_weight, rank.size)
+    check_spread("sample_weight", weight)
+    group = group_numbers(groups, rank.size)
+    if group is None:
+        return weight
+    if by_class:  # the sums are over the rows of one rank
+        group = group * (int(rank.max()) + 1) + rank
+    total = np.bincount(group, weight)[group]
+    shares = np.zeros(rank.size)
+    np.divide(weight, total, out=shares, where=total > 0)
+    return shares
+
+
+def _check_enough(total: float, coverage: float) -> None:
+    needed = coverage / (1 - coverage)
+    if total < needed * (1 - _ROUNDING):
+        raise ValueError(
+            f"coverage={coverage:g} takes {np.ceil(needed - _ROUNDING):.0f} rows or, "
+            f"where there are groups, so many of these, got {total:.6g}"
+        )
+
+
+def _weight_from(
+    scores: np.ndarray, weights: np.ndarray, least: np.ndarray
+) -> np.ndarray:
+    """The weight of the scores that are at least so large, (n,), of (n,) bounds."""
+    order = np.argsort(scores)
+    from_here = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+    return np.asarray(from_here[np.searchsorted(scores[order], least, side="left")])

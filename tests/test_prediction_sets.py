@@ -1,0 +1,352 @@
+"""Conformal prediction sets: what is guaranteed, proved where rows can be counted."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from files import copies
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from registry import every_method, which
+from strategies import sample
+
+import ordinal
+from ordinal import conformal
+from ordinal.model_selection import Grid, select
+from ordinal.preprocessing import PreprocessedModel, Standardizer
+
+
+class Oracle:
+    """A model whose rows are its probabilities."""
+
+    def __init__(self, r):
+        self.classes = np.arange(r)
+
+    def predict(self, X):
+        return np.asarray(X).argmax(axis=1)
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+@st.composite
+def judged_rows(draw, most=14, distinct=False):
+    """Rows of probabilities with labels; many are equal unless they are distinct."""
+    r, n = draw(st.integers(2, 5)), draw(st.integers(3, most))
+    seed = draw(st.integers(0, 10**6))
+    rng = np.random.default_rng(seed)
+    P = rng.random((n, r)) if distinct else rng.integers(0, 3, (n, r)) + 0.1
+    return P / P.sum(axis=1, keepdims=True), rng.integers(0, r, n)
+
+
+def of_true(p, y):
+    return p[np.arange(len(y)), y]
+
+
+def left_out(P, y, coverage, **options):
+    """Of every row the p-value of its label by the other ones."""
+    n, p = len(y), np.empty(len(y))
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        given_rest = {k: np.asarray(v)[rest] for k, v in options.items()}
+        sets = conformal(Oracle(P.shape[1]), P[rest], y[rest], coverage, **given_rest)
+        p[i] = of_true(sets.p_values(P[[i]]), y[[i]])[0]
+    return p
+
+
+@given(judged_rows(distinct=True))
+def test_p_values_of_rows_left_out_are_all_ranks(case):
+    """Which is (P) of exchangeable rows: of m + 1, each has one of 1/(m + 1) to 1."""
+    P, y = case
+    n = len(y)
+    p = left_out(P, y, 0.3)
+    assert_allclose(np.sort(p), np.arange(1, n + 1) / n, rtol=1e-12)
+
+
+@given(judged_rows(), st.sampled_from([0.3, 0.5, 0.6]))
+def test_no_more_rows_left_out_than_allowed_are_missed(case, coverage):
+    """The left side of (G), where many nonconformities are equal."""
+    P, y = case
+    missed = left_out(P, y, coverage) <= 1 - coverage
+    assert missed.sum() <= (1 - coverage) * len(y) + 1e-9
+
+
+@given(judged_rows(distinct=True))
+def test_by_class_the_same_holds_within_each_class(case):
+    P, y = case
+    r = P.shape[1]
+    p = np.empty(len(y))
+    for i in range(len(y)):
+        rest = np.delete(np.arange(len(y)), i)
+        sets = conformal(Oracle(r), P[rest], y[rest], 0.3, by_class=True)
+        p[i] = of_true(sets.p_values(P[[i]]), y[[i]])[0]
+    for k in np.unique(y):
+        n = np.sum(y == k)
+        assert_allclose(np.sort(p[y == k]), np.arange(1, n + 1) / n, rtol=1e-12)
+
+
+@given(judged_rows(most=20), st.integers(3, 6), st.sampled_from([0.3, 0.5, 0.6]))
+def test_of_groups_left_out_no_more_is_missed_than_allowed(case, n_groups, coverage):
+    """A mean over groups of the share of their rows, as of a row of a new group."""
+    P, y = case
+    P, y = np.tile(P, (n_groups, 1)), np.tile(y, n_groups)
+    group = np.random.default_rng(len(y)).integers(0, n_groups, len(y))
+    missed = []
+    for g in np.unique(group):
+        rest, own = group != g, group == g
+        if np.unique(group[rest]).size < max(2, coverage / (1 - coverage)):
+            return
+        sets = conformal(
+            Oracle(P.shape[1]), P[rest], y[rest], coverage, groups=group[rest]
+        )
+        p = of_true(sets.p_values(P[own]), y[own])
+        missed.append(np.mean(p <= 1 - coverage))
+    assert np.mean(missed) <= 1 - coverage + 1e-9
+
+
+@given(judged_rows(), st.booleans())
+def test_a_weight_is_a_row_written_that_often(case, by_class):
+    P, y = case
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    weight[0] = 2
+    oracle = Oracle(P.shape[1])
+    a = conformal(oracle, P, y, 0.3, sample_weight=weight, by_class=by_class)
+    rows = np.repeat(np.arange(len(y)), weight)
+    b = conformal(oracle, P[rows], y[rows], 0.3, by_class=by_class)
+    assert_allclose(a.p_values(P), b.p_values(P), rtol=1e-13)
+    assert a.weights.sum() == rows.size
+
+
+def test_groups_of_one_row_are_no_groups():
+    P, y = np.random.default_rng(0).dirichlet(np.ones(4), 30), np.arange(30) % 4
+    for by_class in (False, True):
+        a = conformal(Oracle(4), P, y, 0.7, by_class=by_class)
+        b = conformal(Oracle(4), P, y, 0.7, groups=np.arange(30), by_class=by_class)
+        assert_allclose(a.p_values(P), b.p_values(P), rtol=1e-13)
+
+
+# Nonconformities
+
+
+@given(judged_rows())
+def test_rps_is_the_ranked_probability_score(case):
+    P, _ = case
+    r = P.shape[1]
+    sets = conformal(Oracle(r), P, np.zeros(len(P), int), 0.3)
+    for y in range(r):
+        expected = [ordinal.metrics.rps([y], p[None], labels=range(r)) for p in P]
+        again = conformal(Oracle(r), P, np.full(len(P), y), 0.3)
+        assert_allclose(again.scores, expected, rtol=1e-12, atol=1e-15)
+    assert sets.nonconformity == "rps"
+
+
+@given(judged_rows(), st.floats(0.05, 0.7))
+def test_sets_are_what_p_values_say_and_the_prediction(case, coverage):
+    """They have no gaps to fill: the p-values rise to one rank and fall from there."""
+    P, y = case
+    sets = conformal(Oracle(P.shape[1]), P, y, 0.3)
+    p = sets.p_values(P)
+    member = p > (1 - coverage) * (1 + 1e-9)
+    edges = np.diff(np.pad(member.astype(int), ((0, 0), (1, 1))), axis=1)
+    assert ((edges == 1).sum(axis=1) <= 1).all()
+    chosen = sets.predict_set(P, coverage=coverage)
+    predicted = Oracle(3).predict(P)
+    assert chosen[np.arange(len(P)), predicted].all()
+    assert (chosen >= member).all()
+    # more than that only from the set to the prediction
+    low, high = sets.predict_interval(P, coverage=coverage).T
+    for i in range(len(P)):
+        ranks = {*np.flatnonzero(member[i]), predicted[i]}
+        assert (low[i], high[i]) == (min(ranks), max(ranks))
+        assert chosen[i].sum() == high[i] - low[i] + 1
+
+
+def test_distances_to_the_interval_of_a_rank():
+    X, y = sample(60, 3, noise=1.0)
+    model = ordinal.fit_svorim(X[:40], y[:40])
+    sets = conformal(model, X[40:], y[40:], 0.5)
+    f, b = model.decision_function(X[40:]), model.thresholds
+    edges = np.r_[-np.inf, b, np.inf]
+    rank = y[40:]
+    expected = [max(edges[k] - v, v - edges[k + 1], 0) for v, k in zip(f, rank)]  # noqa: B905
+    assert_allclose(sets.scores, expected, rtol=1e-13)
+    assert sets.nonconformity == "distance"
+    # a score at a distance d from a rank is as if it had moved by d
+    step = float(np.sort(sets.scores)[18])
+    low, high = sets.predict_interval(X[40:], coverage=18.5 / 21).T
+    assert_array_equal(low, model.classes[np.searchsorted(b, f - step, side="left")])
+    assert_array_equal(high, model.classes[np.searchsorted(b, f + step, side="right")])
+
+
+def test_distances_of_npsvor_are_to_the_farthest_hyperplane_on_the_way():
+    X, y = sample(80, 3, noise=1.0)
+    model = ordinal.fit_npsvor(X[:40], y[:40])
+    sets = conformal(model, X[40:], y[40:], 0.5)
+    D = np.abs(model.decision_function(X[40:]))
+    for s, d, k in zip(sets.scores, D, y[40:], strict=True):
+        nearest = int(d.argmin())
+        way = d[min(k, nearest) : max(k, nearest) + 1]
+        assert s == way.max() - d.min()
+
+
+# (G) on made data
+
+
+def test_coverage_lies_between_its_bounds():
+    """The mean over many calibrations, of scores that are continuous."""
+    X, y = sample(3000, 4, noise=1.5)
+    model = ordinal.fit_svorim(X[:300], y[:300])
+    X, y = X[300:], y[300:]
+    m, rng = 49, np.random.default_rng(0)
+    scores = conformal(model, X, y).scores
+    for coverage in (0.8, 0.9):
+        # the m-th part of the left side of (G): exact for continuous scores
+        k = math.ceil((m + 1) * coverage - 1e-9)
+        held = []
+        for _ in range(400):
+            rows = rng.permutation(len(y))
+            quantile = np.sort(scores[rows[:m]])[k - 1]
+            sets = conformal(model, X[rows[:m]], y[rows[:m]], coverage)
+            new = rows[m : m + 20]
+            inside = sets.evaluate(X[new], y[new])["coverage"][-1]
+            assert inside == np.mean(scores[new] <= quantile)
+            held.append(np.mean(scores[rows[m:]] <= quantile))
+        error = np.std(held) / np.sqrt(len(held))
+        assert coverage - 4 * error <= np.mean(held)
+        assert np.mean(held) <= coverage + 1 / (m + 1) + 4 * error
+
+
+# Every model
+
+
+def split_rows(n=120, seed=0):
+    X, y = sample(n, 3, noise=0.7, seed=seed)
+    return (X[: n // 2], y[: n // 2]), (X[n // 2 :], y[n // 2 :])
+
+
+def check_sets(model, X, y, tmp_path, **options):
+    sets = conformal(model, X, y, 0.8, **options)
+    low, high = sets.predict_interval(X).T
+    predicted = model.predict(X)
+    assert (low <= predicted).all()
+    assert (predicted <= high).all()
+    assert_array_equal(sets.predict(X), predicted)
+    # of the calibration rows themselves no fewer are held
+    assert sets.evaluate(X, y)["coverage"][-1] >= 0.8
+    # larger coverage, larger sets
+    wider = sets.predict_set(X, coverage=0.95)
+    assert (wider >= sets.predict_set(X)).all()
+    assert wider.sum() > len(X)
+    for same in copies(sets, tmp_path):
+        assert_array_equal(same.p_values(X), sets.p_values(X))
+        assert repr(same) == repr(sets)
+    return sets
+
+
+@every_method
+def test_every_model_has_sets(method, tmp_path):
+    (X, y), (X_new, y_new) = split_rows()
+    sets = check_sets(method.cut_short(X, y), X_new, y_new, tmp_path)
+    has_scores = "threshold" in method.rules or "nearest" in method.rules
+    assert sets.nonconformity == ("distance" if has_scores else "rps")
+
+
+@which(takes="probability")
+def test_those_with_a_link_take_its_probabilities(method, tmp_path):
+    (X, y), (X_new, y_new) = split_rows()
+    model = method.cut_short(X, y, probability=True)
+    by_rps = check_sets(model, X_new, y_new, tmp_path)
+    assert by_rps.nonconformity == "rps"
+    if method.rules[0] != "paper":
+        by_score = check_sets(model, X_new, y_new, tmp_path, nonconformity="distance")
+        assert by_score.nonconformity == "distance"
+    assert_array_equal(by_rps.predict_proba(X_new), model.predict_proba(X_new))
+
+
+def test_a_frame_with_words_and_a_search():
+    (X, y), (X_new, y_new) = split_rows()
+    words = np.array(["low", "mid", "high"])
+    frame = pd.DataFrame(X, columns=list("abcde"[: X.shape[1]]))
+    found = select(
+        ordinal.fit_svorim, frame, words[y], classes=words,
+        search=Grid(C=[1.0, 10.0], gamma=[0.1]),
+    )  # fmt: skip
+    new = pd.DataFrame(X_new, columns=frame.columns)
+    sets = conformal(found, new[new.columns[::-1]], words[y_new])
+    assert sets.feature_names == tuple(frame.columns)
+    assert_array_equal(sets.classes, words)
+    low, high = sets.predict_interval(new).T
+    expected = conformal(found.model, X_new, words[y_new])
+    assert_array_equal(low, expected.predict_interval(X_new)[:, 0])
+    assert set(low) | set(high) <= set(words)
+    table = sets.evaluate(new, words[y_new])
+    assert_array_equal(table["label"], ["low", "mid", "high", "all"])
+    assert table["rows"][-1] == len(y_new) == table["rows"][:-1].sum()
+    unfitted = select(ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), refit=False)
+    with pytest.raises(ValueError, match=r"^there is no model: the search was run"):
+        conformal(unfitted, X_new, y_new)
+
+
+def test_a_standardised_model_is_judged_by_its_own_thresholds():
+    (X, y), (X_new, y_new) = split_rows()
+    scaling = Standardizer.fit(X)
+    inner = ordinal.fit_svorim(scaling.transform(X), y)
+    model = PreprocessedModel(scaling, inner)
+    a = conformal(model, X_new, y_new)
+    b = conformal(inner, scaling.transform(X_new), y_new)
+    assert_array_equal(a.scores, b.scores)
+
+
+def test_a_rank_without_calibration_rows_is_in_every_set_by_class():
+    P = np.random.default_rng(0).dirichlet(np.ones(4), 60)
+    y = np.arange(60) % 3
+    by_class = conformal(Oracle(4), P, y, 0.8, by_class=True)
+    assert (by_class.predict_interval(P)[:, 1] == 3).all()
+    assert (by_class.p_values(P)[:, 3] == 1).all()
+    table = by_class.evaluate(P, y)
+    assert np.isnan(table["coverage"][3])
+    assert table["rows"].tolist() == [20, 20, 20, 0, 60]
+
+
+# Errors
+
+P30, Y30 = np.full((30, 3), 1 / 3), np.arange(30) % 3
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "error", "message"),
+    [
+        (Oracle(3), {"coverage": 1.0}, ValueError, "^coverage must be a number betw"),
+        (Oracle(3), {"coverage": 0.99}, ValueError,
+         "^coverage=0.99 takes 99 rows or, where there are groups, so many of these, "
+         "got 30$"),
+        (Oracle(3), {"groups": Y30}, ValueError, "takes 9 rows .* got 3$"),
+        (Oracle(3), {"groups": Y30[:9]}, ValueError, r"^groups has shape \(9,\)"),
+        (Oracle(3), {"y": Y30[:9]}, ValueError, r"^y has shape \(9,\), expected \(30,"),
+        (Oracle(3), {"y": Y30 + 1}, ValueError,
+         r"^y holds 3 in row 2, which is not among the classes of the model=\[0, 1, 2"),
+        (Oracle(4), {}, ValueError, "^predict_proba of the model must give 4 finite"),
+        (Oracle(3), {"by_class": 1}, ValueError, "^by_class must be True or False"),
+        (Oracle(3), {"sample_weight": -np.ones(30)}, ValueError, "^sample_weight mus"),
+        (Oracle(3), {"nonconformity": "mass"}, ValueError, "^nonconformity must be"),
+        (Oracle(3), {"nonconformity": "distance"}, TypeError,
+         "^nonconformity='distance' is of models with thresholds and of NPSVOR, got a "
+         "Oracle"),
+        (object(), {}, TypeError, "^model must have probabilities or thresholds"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(model, options, error, message):
+    with pytest.raises(error, match=message):
+        conformal(model, P30, **{"y": Y30, **options})
+
+
+def test_probabilities_that_a_model_lacks_are_refused():
+    X, y = sample(40, 3)
+    model = ordinal.fit_svorim(X, y)
+    with pytest.raises(TypeError, match="fit it with probability=True, or take 'dist"):
+        conformal(model, X, y, nonconformity="rps")
+    sets = conformal(model, X, y)
+    with pytest.raises(ValueError, match=r"^coverage must be a number between 0"):
+        sets.predict_interval(X, coverage=2)
