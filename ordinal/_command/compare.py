@@ -86,7 +86,7 @@ def _evaluate(
             elapsed = time.perf_counter() - start
         status.append(model.convergence.status.value)
         chosen.append(point)
-        disordered += bool(getattr(model.model, "disorder", ()))
+        disordered += bool(getattr(model, "disorder", ()))
         rows = data.y[test_idx], model.predict(data.X[test_idx])
         errors.append([m(*rows, labels=data.classes) for m in (mze, mae)] + [elapsed])
     zero_one, absolute, seconds = np.array(errors).T

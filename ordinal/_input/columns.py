@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .checks import NO_NUMBERS, as_array, check_entries, listed, shown, to_double
-from .frame import Column, Frame, Kind
+from .frame import Column, Frame, Kind, number_kind
 from .labels import is_missing, read_labels
 from .sparse import frozen, is_sparse
 
@@ -187,8 +187,7 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
         values = numbers_of(column, f"column {shown(name)} of X")
         finite = ~np.isinf(values)
         check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")
-        kinds: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole"}
-        return values, None, kinds.get(as_array(column, name).dtype.kind, "number")
+        return values, None, number_kind(as_array(column, name).dtype)
     labels = _categories(column, declared, name)
     dtype = getattr(column, "dtype", None)
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":

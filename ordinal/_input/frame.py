@@ -22,6 +22,12 @@ _DTYPES = {"whole": np.int64, "truth": np.bool_}
 _LARGEST_WHOLE = 2.0**53  # up to which a double holds every whole number
 
 
+def number_kind(dtype: np.dtype[Any]) -> Kind:
+    """What kind of numbers an array of this dtype holds."""
+    kinds: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole"}
+    return kinds.get(dtype.kind, "number")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """Columns of numbers and of categories, as numbers.
@@ -46,10 +52,12 @@ class Frame:
     kinds: tuple[Kind, ...]
 
     @classmethod
-    def of_numbers(cls, values: np.ndarray, names: tuple[str, ...] | None) -> Frame:
+    def of_numbers(
+        cls, values: np.ndarray, names: tuple[str, ...] | None, kind: Kind = "number"
+    ) -> Frame:
         """From a matrix."""
         d = values.shape[1]
-        return cls(values, names, (None,) * d, ("number",) * d)
+        return cls(values, names, (None,) * d, (kind,) * d)
 
     @property
     def columns(self) -> tuple[str | int, ...]:

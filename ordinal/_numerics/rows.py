@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.types import Index, Matrix
 from .._solvers import _kernel_values
@@ -18,9 +19,9 @@ _WIDE = 1_000_000  # columns from which on those without entries are left out
 _SPARSE = 0.2  # share of entries held from which on dense rows are multiplied faster
 
 
-def take(X: Matrix, rows: Index) -> Any:
-    """Rows of a dense or CSR matrix, by slice or indices."""
-    return X.rows(rows) if isinstance(X, CSR) else X[rows]
+def take(X: Matrix | Frame, rows: Index) -> Any:
+    """Rows of a dense or CSR matrix, or of a record of columns, by slice or indices."""
+    return X.rows(rows) if isinstance(X, CSR | Frame) else X[rows]
 
 
 def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:

@@ -16,6 +16,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
+from ..preprocessing import TablePreprocessor
 from .grouping import group_numbers
 from .points import Point, columns_of
 from .progress import Progress
@@ -97,7 +98,8 @@ def nested(
     classes: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    standardize: bool = True,
+    standardize: bool | None = None,
+    preprocess: TablePreprocessor | None = None,
     executor: Executor | None = None,
     n_threads: int | None = None,
     progress: bool = False,
@@ -157,12 +159,12 @@ def nested(
     (['mae', 'mze'], 2)
     """
     check_choice("choose", choose, ("best", "one_se"))
-    standardize = check_flag("standardize", standardize)
     progress = check_flag("progress", progress)
     _check_cv(cv)
     work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
-        greater_is_better=greater_is_better, standardize=standardize, options=options,
+        greater_is_better=greater_is_better, standardize=standardize,
+        preprocess=preprocess, options=options,
     )  # fmt: skip
     rng = resolve_rng(rng)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import shortened, shown
-from .._numerics.rows import take
+from .._input.frame import Frame
 from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
 from .scoring import Scorer
@@ -229,14 +229,15 @@ def splits_of(
     drawn: Callable[[str, np.ndarray, int, np.ndarray | None], Splits],
 ) -> Splits:
     """The splits of some rows, as row numbers of the whole table: `drawn`, where their
-    number is given. A caller's splitter sees the features of the rows or, of a sparse
-    table, their numbers. `group` numbers the groups of the whole table."""
+    number is given. A caller's splitter sees the features of the rows (categories by
+    their places) or, of a sparse table, their numbers. `group` numbers the groups of
+    the whole table."""
     y = work.y[rows]
     group = None if group is None else group[rows]
     if isinstance(given, int | np.integer):
         splits = drawn(name, y, given, group)
     else:
-        X = take(work.X, rows)
-        seen = X if isinstance(X, np.ndarray) else rows[:, None]
+        X = work.X.values if isinstance(work.X, Frame) else work.X
+        seen = X[rows] if isinstance(X, np.ndarray) else rows[:, None]
         splits = own_splits(given, name, seen, y, group)
     return [(rows[train], rows[test]) for train, test in splits]

@@ -22,6 +22,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
+from ..preprocessing import TablePreprocessor
 from .grouping import group_numbers
 from .points import Point, columns_of, described
 from .progress import Progress
@@ -157,9 +158,9 @@ class Selection(Storable):
         there is none."""
         return np.asarray(self._fitted().predict(X, **rule))
 
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """What the refitted model's `predict_proba` gives for the rows of raw `X`."""
-        return np.asarray(self._fitted().predict_proba(X))
+        return np.asarray(self._fitted().predict_proba(X, **how))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """What the refitted model's `decision_function` gives for raw `X`."""
@@ -208,7 +209,8 @@ def select(
     classes: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    standardize: bool = True,
+    standardize: bool | None = None,
+    preprocess: TablePreprocessor | None = None,
     executor: Executor | None = None,
     n_threads: int | None = None,
     progress: bool = False,
@@ -219,7 +221,8 @@ def select(
 ) -> Selection:
     """Choose arguments of a fit by cross-validation, and refit to all rows.
 
-    Features are standardised by the training rows of each fold. A fit that fails is
+    What comes before the fit, which standardises features by default, is fitted to the
+    training rows of each fold, and saved with the model. A fit that fails is
     recorded with its reason, and its point is not chosen. The result is the same for
     any executor, any number of threads and any order in which tasks end.
 
@@ -229,7 +232,9 @@ def select(
         Any `fit_*` function, a `functools.partial` of one, or a function of (X, y,
         **point) that returns something with `predict`.
     X : (n, d) array-like or data frame, or sparse matrix with standardize=False
-        Raw features. The model finds the columns of a data frame by their names.
+        Raw features. The model finds the columns of a data frame by their names. Words
+        and missing values are for methods that take them, such as `fit_xofm`, or for
+        `preprocess`; what else is needed an error says of which columns.
     y : (n,) array-like
         Labels as for the `fit_*` functions.
     search : Grid, CoarseToFine, UniformDesign, or an object with their `stages`
@@ -256,8 +261,13 @@ def select(
         are drawn as by `stratified_kfold` with them, a splitter is given them as well,
         and splits that have a group on both sides are an error. The folds within a fit
         with `probability` do not know them.
-    standardize : bool, default True
-        False leaves the features as they are.
+    standardize : bool, optional
+        Features of mean 0 and deviation 1. By default True but for methods to which
+        scale means nothing, such as `fit_xofm`, which speaks in the units of the table.
+    preprocess : TablePreprocessor, optional
+        Makes numbers of words and gaps, and standardises, in place of `standardize`.
+        Arguments of the fit that name columns, such as `monotone`, name those that it
+        makes: its `feature_names_out`.
     executor : concurrent.futures.Executor or the like, optional
         Anything with `submit` that returns futures of `concurrent.futures`: a thread or
         process pool, `client.get_executor()` of dask.distributed, mpi4py.futures. Tasks
@@ -311,11 +321,11 @@ def select(
     by_error = isinstance(refit, str) and refit == "one_se"
     if not (isinstance(refit, bool | np.bool_) or by_error):
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
-    standardize = check_flag("standardize", standardize)
     progress = check_flag("progress", progress)
     work = Work.of(
         fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
-        greater_is_better=greater_is_better, standardize=standardize, options=options,
+        greater_is_better=greater_is_better, standardize=standardize,
+        preprocess=preprocess, options=options,
     )  # fmt: skip
     rows = np.arange(len(work.y))
     folds = partial(drawn_folds, rng=resolve_rng(rng))

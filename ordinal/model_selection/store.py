@@ -28,7 +28,10 @@ _LARGEST = 1 << 24  # bytes of a file that is read
 _STATUSES = {"failed", "fitted", *(status.value for status in Status)}
 _PLAIN = (str, bytes, int, float, bool, type(None))
 # The fields of a work that outcomes depend on
-_DECIDING = ("fit", "options", "X", "y", "classes", "weight", "standardize", "scorers")
+_DECIDING = (
+    "fit", "options", "X", "feature_names", "y", "classes", "weight", "preprocess",
+    "scorers",
+)  # fmt: skip
 
 
 class Store:

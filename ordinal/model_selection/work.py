@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._input.checks import shown
+from .._input.frame import Frame
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike
@@ -28,9 +29,16 @@ from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import path_of, unwrapped
 from .._numerics.rows import take
-from ..preprocessing import PreprocessedModel, Standardizer
+from ..preprocessing import (
+    PreprocessedModel,
+    Standardizer,
+    TableCoding,
+    TablePreprocessor,
+)
+from ..preprocessing.joined import as_named
 from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
+from .tables import Preprocess, chosen_preprocess, read_table
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
 _REASON = 400  # characters that are kept of why a fit failed
@@ -81,14 +89,15 @@ class Work:
     fit : callable
     options : dict
         The arguments of every fit beside the points.
-    X : (n, d) array or CSR
+    X : (n, d) array, CSR or Frame
+        A Frame only if there are columns of categories.
     y : (n,) array of labels
     classes : (r,) array
     weight : (n,) array or None
-    standardize : bool
+    preprocess : TablePreprocessor, the class Standardizer, or None
+        What is fitted to the training rows first.
     scorers : tuple of Scorer
     feature_names : tuple of (d,) str, or None
-        For the model of all rows.
     stop : Stop or None
         Set when the fits in this process are to end.
 
@@ -106,11 +115,11 @@ class Work:
 
     fit: Callable[..., Any]
     options: dict[str, Any]
-    X: np.ndarray | CSR
+    X: np.ndarray | CSR | Frame
     y: np.ndarray
     classes: np.ndarray
     weight: np.ndarray | None
-    standardize: bool
+    preprocess: Preprocess | None
     scorers: tuple[Scorer, ...]
     feature_names: tuple[str, ...] | None = None
     stop: Stop | None = None
@@ -127,30 +136,30 @@ class Work:
         sample_weight: ArrayLike | None,
         scoring: Scoring | Sequence[Scoring],
         greater_is_better: bool | None,
-        standardize: bool,
+        standardize: bool | None,
+        preprocess: TablePreprocessor | None,
         options: dict[str, Any],
     ) -> Work:
         """From the arguments of `select` and `nested`. Raises ValueError or TypeError
         for data or an argument that is unusable."""
         if not callable(fit):
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
+        how = chosen_preprocess(fit, standardize, preprocess)
+        table, names = read_table(X, fit, {**unwrapped(fit)[1], **options}, how)
         problem = Problem.from_arrays(
-            X, y, classes=classes, sample_weight=sample_weight
-        )
-        if standardize and not isinstance(problem.X, np.ndarray):
-            raise TypeError(
-                "X is sparse, and standardising would fill it: standardize=False"
-            )
+            table.values if isinstance(table, Frame) else table,
+            y, classes=classes, sample_weight=sample_weight, missing=True,
+        )  # fmt: skip
         work = cls(
             fit=fit,
             options=options,
-            X=problem.X,
+            X=table,
             y=problem.classes[problem.rank],
             classes=problem.classes,
             weight=None if sample_weight is None else problem.sample_weight,
-            standardize=standardize,
+            preprocess=how,
             scorers=scorers_of(scoring, greater_is_better),
-            feature_names=problem.feature_names,
+            feature_names=names,
         )
         weighted = [] if sample_weight is None else ["sample_weight"]
         work.check_arguments([*options, *weighted])
@@ -212,13 +221,15 @@ class Work:
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
     def refitted(self, point: Point, n_threads: int | None) -> Any:
-        """The model of all rows, behind its standardizer."""
+        """The model of all rows, behind its preprocessor."""
         rows = self._rows(np.arange(len(self.y)))
         options = self._options(rows, n_threads) | point
-        model = self.fit(rows.X, rows.y, **options)
+        model = self.fit(rows.named, rows.y, **options)
         named: dict[str, Any] = {"feature_names": self.feature_names}
-        if rows.standardizer is not None:
-            return PreprocessedModel(replace(rows.standardizer, **named), model)
+        if isinstance(rows.preprocessor, Standardizer):
+            return PreprocessedModel(replace(rows.preprocessor, **named), model)
+        if rows.preprocessor is not None:
+            return PreprocessedModel(rows.preprocessor, model)
         if isinstance(model, Model) and "feature_names" in model.__dataclass_fields__:
             return replace(model, **named)
         return model
@@ -246,7 +257,7 @@ class Work:
         models: list[Any] = []
         for point in points:
             try:
-                models.append(self.fit(rows.X, rows.y, **options | point))
+                models.append(self.fit(rows.named, rows.y, **options | point))
             except Exception as error:
                 models.append(error)
         return [(model, None) for model in models]
@@ -268,7 +279,7 @@ class Work:
         own = [
             given | {k: v for k, v in p.items() if k in path.varying} for p in points
         ]
-        found = path.fit(rows.X, rows.y, own, rows.products, X_test, **shared)
+        found = path.fit(rows.named, rows.y, own, rows.products, X_test, **shared)
         return list(zip(*found, strict=True))
 
     def _outcome(
@@ -314,7 +325,7 @@ class Work:
         return {"probability": False} if leave_out else {}
 
     def _rows(self, train: np.ndarray) -> TrainingRows:
-        """The training rows, standardised; the last two sets are kept."""
+        """The training rows, preprocessed; the last two sets are kept."""
         key = train.tobytes()
         rows = self._kept.get(key)
         if rows is None:
@@ -334,24 +345,42 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:
-    """Training rows as the fits take them."""
+    """Training rows, after what came before the fit.
 
-    X: np.ndarray | CSR
+    Attributes
+    ----------
+    X : (n, m) array, CSR or Frame
+    named : the same as the fit is given it, with names if there are any
+    y : (n,) array of labels
+    weight : (n,) array or None
+    preprocessor : Standardizer, TableCoding or None
+    products : Products of X, or None
+    """
+
+    X: np.ndarray | CSR | Frame
+    named: Any
     y: np.ndarray
     weight: np.ndarray | None
-    standardizer: Standardizer | None
+    preprocessor: Standardizer | TableCoding | None
     products: Products | None
 
     @classmethod
     def of(cls, work: Work, train: np.ndarray) -> TrainingRows:
-        X = take(work.X, train)
+        X, names = take(work.X, train), work.feature_names
         weight = None if work.weight is None else work.weight[train]
-        standardizer = Standardizer.fit(X, weight) if work.standardize else None
-        if standardizer is not None:
-            X = standardizer.transform(X)
-        keep = 4e-6 * train.size**2 <= _PRODUCTS_MB
-        products = Products(X) if keep else None
-        return cls(X, work.y[train], weight, standardizer, products)
+        preprocessor = None
+        if work.preprocess is not None:
+            preprocessor = work.preprocess.fit(X, weight)
+            X = preprocessor.transform(X)
+            names = preprocessor.feature_names_out or names
+        named = as_named(work.fit, X, names) if isinstance(X, np.ndarray) else X
+        keep = work.varying and 4e-6 * train.size**2 <= _PRODUCTS_MB
+        products = Products(X) if keep and not _has_gaps(X) else None
+        return cls(X, named, work.y[train], weight, preprocessor, products)
 
     def transformed(self, X: Any) -> Any:
-        return X if self.standardizer is None else self.standardizer.transform(X)
+        return X if self.preprocessor is None else self.preprocessor.transform(X)
+
+
+def _has_gaps(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and bool(np.isnan(X).any())

@@ -1,0 +1,105 @@
+"""What a search keeps of the caller's table: a matrix where there are only numbers, a
+record of columns where there are words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import check_flag, listed, shown
+from .._input.columns import as_objects, default_names, is_frame, read_frame
+from .._input.features import read_features
+from .._input.frame import Frame, number_kind
+from .._input.sparse import CSR, is_sparse
+from .._model.registry import Content, method_of, unwrapped
+from ..preprocessing import Standardizer, TablePreprocessor
+
+Preprocess = TablePreprocessor | type[Standardizer]
+_ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
+
+
+def chosen_preprocess(
+    fit: Callable[..., Any], standardize: bool | None, preprocess: Any
+) -> Preprocess | None:
+    """What is fitted to the training rows before the fit, by the arguments of a search;
+    by default a Standardizer, unless the method says that it is free of scale."""
+    if standardize is not None:
+        standardize = check_flag("standardize", standardize)
+    if preprocess is not None:
+        if not isinstance(preprocess, TablePreprocessor):
+            raise TypeError(
+                f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"
+            )
+        if standardize is not None:
+            raise ValueError(
+                "standardize is an argument of the TablePreprocessor where there is one"
+            )
+        return preprocess
+    method = method_of(unwrapped(fit)[0])
+    if standardize is None:
+        standardize = method is None or not method.scale_free
+    return Standardizer if standardize else None
+
+
+def read_table(
+    X: Any,
+    fit: Callable[..., Any],
+    given: Mapping[str, Any],
+    preprocess: Preprocess | None,
+) -> tuple[np.ndarray | CSR | Frame, tuple[str, ...] | None]:
+    """The table of a search, and its names. NaN is what is missing.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it cannot be read, or holds what the fit, or what comes before it, does not
+        take; the message names the columns.
+    """
+    if is_sparse(X):
+        if preprocess is not None:
+            raise TypeError(
+                "X is sparse, and standardising would fill it: standardize=False"
+            )
+        return read_features(X), None
+    table = _as_frame(X)
+    method = method_of(unwrapped(fit)[0])
+    accepts, taker = _ANYTHING, ""
+    if preprocess is Standardizer:
+        accepts, taker = frozenset(), "standardising"
+    elif preprocess is None and method is not None:
+        accepts, taker = method.accepts_with(given), f"fit_{method.name}"
+    _check_content(table, accepts, taker)
+    # a function of the caller's is given a plain array wherever that will do
+    has_use = "categories" in accepts and (preprocess is not None or method is not None)
+    return (table if has_use or not table.is_of_numbers else table.values), table.names
+
+
+def _as_frame(X: Any) -> Frame:
+    if is_frame(X) or (a := as_objects(X)).dtype.kind == "O":
+        return read_frame(X)
+    values = read_features(X, missing=True)
+    assert isinstance(values, np.ndarray)
+    return Frame.of_numbers(values, None, number_kind(a.dtype))
+
+
+def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:
+    """Raise ValueError that names the columns of words and of gaps, if any are refused,
+    and says what helps."""
+    names = table.names or default_names(table.shape[1])
+    content: dict[Content, list[bool]] = {
+        "categories": [labels is not None for labels in table.labels],
+        "missing": np.isnan(table.values).any(axis=0).tolist(),
+    }
+    found = [
+        f"{what.replace('missing', 'missing values')} in {listed(where)[1:-1]}"
+        for what, held in content.items()
+        if (where := list(compress(names, held))) and what not in accepts
+    ]
+    if found:
+        raise ValueError(
+            f"X holds {' and '.join(found)}, and {taker} takes finite numbers alone: "
+            "pass preprocess=ordinal.preprocessing.TablePreprocessor()"
+        )

@@ -1,0 +1,264 @@
+"""Searches over tables with words, categories and gaps."""
+
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from test_table_preprocessor import wines
+
+import ordinal
+from ordinal import kernels, metrics
+from ordinal.model_selection import Grid, nested, select
+from ordinal.preprocessing import (
+    PreprocessedModel,
+    Standardizer,
+    TableCoding,
+    TablePreprocessor,
+)
+
+FRAME, Y = wines(80)
+TAU = Grid(tau=[0.5, 1.0])
+RISING = {"alcohol": 1}
+XOFM = {"search": TAU, "cv": 3, "monotone": RISING, "max_iter": 30}
+
+
+# fits that end after a few steps say so, and do here
+pytestmark = pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+
+
+def as_polars(frame):
+    columns = frame.astype(object).where(frame.notna(), None).to_dict("list")
+    sizes = pl.Enum(frame["size"].cat.categories.tolist())
+    return pl.DataFrame(columns, schema_overrides={"size": sizes})
+
+
+def by_hand(fit_rows, scoring, splits):
+    """Scores of folds by fits to the caller's own table."""
+    scores = []
+    for train, test in splits:
+        model = fit_rows(FRAME.iloc[train], Y[train])
+        scores.append(scoring(Y[test], model.predict(FRAME.iloc[test])))
+    return scores
+
+
+@pytest.fixture(scope="module")
+def found():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        return select(ordinal.fit_xofm, FRAME, Y, **XOFM)
+
+
+def test_fits_see_the_table_as_it_is(found):
+    """Names, categories and gaps: the scores are those of fits to pandas' own rows."""
+    for point, scores in zip(found.points, found.scores, strict=True):
+
+        def fit(X, y, point=point):
+            return ordinal.fit_xofm(X, y, monotone=RISING, max_iter=30, **point)
+
+        assert_array_equal(by_hand(fit, metrics.mae, found.splits), scores)
+    alone = ordinal.fit_xofm(FRAME, Y, monotone=RISING, max_iter=30, **found.params)
+    assert isinstance(found.model, ordinal.XofmModel)  # in its own units
+    assert found.model.feature_names == tuple(FRAME.columns)
+    assert found.model.monotone.tolist() == [1, 0, 0, 0, 0]
+    assert_array_equal(found.model.categories[2], ["red", "rose", "white"])
+    assert_array_equal(found.model.categories[4], ["S", "M", "L"])
+    assert found.model.u.tobytes() == alone.u.tobytes()
+    assert 9 < found.model.breakpoints[0].mean() < 11
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        as_polars(FRAME),
+        FRAME.astype({"colour": "category", "sweet": "boolean", "alcohol": "Float64"}),
+        FRAME.astype({"acid": object}),
+    ],
+    ids=["polars", "categories", "objects"],
+)
+def test_tables_of_any_kind_are_one(found, table):
+    again = select(ordinal.fit_xofm, table, Y, **XOFM)
+    assert_array_equal(again.scores, found.scores)
+    assert_array_equal(again.predict(FRAME), found.predict(FRAME))
+
+
+def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
+    with ProcessPoolExecutor(1) as pool:
+        there = select(ordinal.fit_xofm, FRAME, Y, executor=pool, **XOFM)
+    assert_array_equal(there.scores, found.scores)
+
+    kept = {**XOFM, "store": tmp_path, "refit": False}
+    select(ordinal.fit_xofm, FRAME, Y, **kept)
+    files = set(tmp_path.iterdir())
+    again = select(ordinal.fit_xofm, as_polars(FRAME), Y, **kept)
+    assert_array_equal(again.scores, found.scores)
+    assert set(tmp_path.iterdir()) == files
+    other = FRAME.assign(colour=FRAME["colour"].replace("red", "blue"))
+    select(ordinal.fit_xofm, other, Y, **kept)
+    assert len(set(tmp_path.iterdir())) == 2 * len(files)
+
+
+@pytest.mark.parametrize("method", ["svorim", "npsvor", "tlssvor", "gpor"])
+def test_any_method_is_searched_behind_a_preprocessor(method):
+    fit = getattr(ordinal, f"fit_{method}")
+    grid = Grid(max_iter=[5]) if method == "gpor" else Grid(C=[1.0, 10.0])
+    preprocess = TablePreprocessor(impute="mean")
+    found = select(fit, FRAME, Y, search=grid, cv=3, preprocess=preprocess, rng=1)
+
+    def at(point):
+        return lambda X, y: PreprocessedModel.fit(
+            fit, X, y, preprocess=preprocess, classes=[1, 2, 3], **point
+        )
+
+    for point, scores in zip(found.points, found.scores, strict=True):
+        here = by_hand(at(point), metrics.mae, found.splits)
+        # fits along a path agree to their tolerance
+        assert np.abs(scores - here).max() <= 1 / 26
+    assert isinstance(found.preprocessor, TableCoding)
+    assert_array_equal(found.predict(FRAME), at(found.params)(FRAME, Y).predict(FRAME))
+
+
+def test_weights_reach_the_preprocessor():
+    w = np.where(np.arange(80) % 2, 1.0, 0.0)
+    found = select(
+        ordinal.fit_svorim, FRAME, Y, search=Grid(C=[1.0]), sample_weight=w,
+        preprocess=TablePreprocessor(),
+    )  # fmt: skip
+    alone = TablePreprocessor().fit(FRAME[w > 0])
+    assert_array_equal(found.preprocessor.fill, alone.fill)
+    assert_array_equal(found.preprocessor.transform(FRAME), alone.transform(FRAME))
+
+
+def test_a_selection_finds_columns_by_name_from_a_file(found, tmp_path):
+    grid = Grid(C=[1.0])
+    behind = select(
+        ordinal.fit_svorim, FRAME, Y, search=grid, preprocess=TablePreprocessor()
+    )
+    moved = FRAME[FRAME.columns[::-1]].assign(more="words")
+    for selection in (found, behind):
+        selection.save(tmp_path / "found.npz")
+        loaded = ordinal.load(tmp_path / "found.npz")
+        assert loaded.feature_names == tuple(FRAME.columns)
+        assert_array_equal(loaded.predict(moved), selection.predict(FRAME))
+        assert_array_equal(
+            loaded.predict(FRAME.assign(colour="orange")),
+            selection.predict(FRAME.assign(colour=None)),
+        )
+        with pytest.raises(ValueError, match="X has no column 'colour'"):
+            loaded.predict(FRAME.drop(columns="colour"))
+
+
+def test_hold_outs_are_searched_as_well():
+    options = {"search": TAU, "cv": 2, "outer": 2, "rng": 3, "max_iter": 30}
+    tested = nested(ordinal.fit_xofm, FRAME, Y, **options)
+    for (train, test), point, mae in zip(
+        tested.splits, tested.params, tested.scores["mae"], strict=True
+    ):
+        model = ordinal.fit_xofm(FRAME.iloc[train], Y[train], max_iter=30, **point)
+        assert metrics.mae(Y[test], model.predict(FRAME.iloc[test])) == mae
+    behind = nested(
+        ordinal.fit_svorim, FRAME, Y, search=Grid(C=[1.0]), cv=2, outer=2,
+        preprocess=TablePreprocessor(),
+    )  # fmt: skip
+    assert not behind.failures
+
+
+# What is standardised
+
+
+def test_what_means_nothing_to_a_method_is_left_out():
+    numbers = FRAME[["acid", "sweet"]]
+    raw = select(ordinal.fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5)
+    assert raw.preprocessor is None
+    assert 2 < raw.model.breakpoints[0].mean() < 4
+    asked = select(
+        ordinal.fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5, standardize=True
+    )
+    assert isinstance(asked.preprocessor, Standardizer)
+    assert abs(asked.model.model.breakpoints[0].mean()) < 1
+    assert asked.model.model.feature_names == ("acid", "sweet")
+    svorim = select(ordinal.fit_svorim, numbers, Y, search=Grid(C=[1.0]))
+    assert isinstance(svorim.preprocessor, Standardizer)
+    plain = select(ordinal.fit_svorim, numbers.to_numpy(float), Y, search=Grid(C=[1.0]))
+    assert svorim.scores.tobytes() == plain.scores.tobytes()
+
+
+def test_numbers_that_are_categories_keep_their_labels():
+    frame = FRAME[["acid"]].assign(zip=np.arange(80) % 3)
+    options = {"search": TAU, "cv": 2, "max_iter": 5, "categorical": ["zip"]}
+    model = select(ordinal.fit_xofm, frame, Y, **options).model
+    assert model.categories[1].dtype == np.int64
+    options["categorical"] = [1]
+    codes = (np.arange(160).reshape(80, 2) % 7).astype(int)
+    model = select(ordinal.fit_xofm, codes, Y, **options).model
+    assert (
+        model.categories[1].tolist()
+        == [0, 1, 2, 3, 4, 5, 6][: len(model.categories[1])]
+    )
+    assert model.categories[1].dtype == np.int64
+
+
+def test_gaps_reach_the_kernel_that_takes_them():
+    X = np.random.default_rng(0).normal(size=(80, 6))
+    X[::9, 2] = np.nan
+    options = {"search": Grid(C=[1.0, 10.0]), "standardize": False, "cv": 3}
+    found = select(ordinal.fit_svorim, X, Y, kernel=kernels.Pearson(), **options)
+    assert not found.failures
+    with pytest.raises(ValueError, match="missing values in 'x3', and fit_svorim"):
+        select(ordinal.fit_svorim, X, Y, **options)
+
+
+# Functions of the caller's, and what is refused
+
+
+def words_or_numbers(X, y, tau):
+    assert isinstance(X, np.ndarray) != hasattr(X, "columns")
+    return ordinal.fit_xofm(X, y, tau=tau, max_iter=5)
+
+
+def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
+    options = {"search": TAU, "cv": 2, "standardize": False}
+    found = select(words_or_numbers, FRAME, Y, **options)
+    assert found.model.feature_names == tuple(FRAME.columns)
+    found = select(words_or_numbers, FRAME[["acid", "alcohol"]], Y, **options)
+    assert found.model.feature_names == ("acid", "alcohol")
+
+
+@pytest.mark.parametrize(
+    ("fit", "options", "error", "message"),
+    [
+        (
+            ordinal.fit_svorim, {}, ValueError,
+            "X holds categories in 'colour', 'size' and missing values in 'alcohol', "
+            "'colour', and standardising takes finite numbers alone: pass preprocess=",
+        ),
+        (
+            ordinal.fit_gpor, {"standardize": False}, ValueError,
+            "X holds categories in .*, and fit_gpor takes finite numbers alone",
+        ),
+        (
+            ordinal.fit_xofm, {"standardize": True}, ValueError,
+            "X holds .*, and standardising takes",
+        ),
+        (ordinal.fit_xofm, {"standardize": 1}, ValueError, "standardize must be True"),
+        (ordinal.fit_svorim, {"preprocess": True}, TypeError, "preprocess must be a T"),
+        (
+            ordinal.fit_svorim,
+            {"preprocess": TablePreprocessor(), "standardize": True}, ValueError,
+            "standardize is an argument of the TablePreprocessor",
+        ),
+    ],
+)  # fmt: skip
+def test_an_error_says_which_column_needs_what(fit, options, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        select(fit, FRAME, Y, search=TAU, **options)
+
+
+def test_columns_that_nothing_takes_are_named():
+    dated = FRAME.assign(day=pd.Timestamp(2020, 1, 1))
+    for options in ({}, {"preprocess": TablePreprocessor()}):
+        with pytest.raises(TypeError, match=r"^column 'day' of X must .*numbers of d"):
+            select(ordinal.fit_xofm, dated, Y, search=TAU, **options)
