@@ -26,7 +26,7 @@ from ordinal._model.registry import COSTS, GAMMAS, methods
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import mae, mze
 from ordinal.model_selection import Grid, select, stratified_holdout
-from ordinal.preprocessing import Binning, Standardizer
+from ordinal.preprocessing import Binning, PreprocessedModel, Standardizer
 
 NAMES = {1: "low", 2: "mid", 3: "high"}
 
@@ -551,6 +551,136 @@ def test_predict_gives_probabilities(run, tmp_path, text_data, rows):
     assert_array_equal(P, model.predict_proba(rows[0]))
     by_mode = np.array(list(NAMES.values()))[P.argmax(axis=1)]
     assert_array_equal(model.predict(rows[0], rule="mode"), by_mode)
+
+
+# Tables with words and gaps
+
+
+WINES = ["--classes", "poor,fair,good"]
+
+
+@pytest.fixture
+def wines(tmp_path):
+    """A table with words, gaps and codes, and the frame that it was written from."""
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pandas.DataFrame(
+        {
+            "alcohol": rng.normal(10.0, 1.0, n).round(2),
+            "colour": rng.choice(["red", "white", "rose"], n),
+            "region": rng.choice([1, 2, 10], n),
+            "sugar": rng.choice(["dry", "medium", "sweet"], n),
+        }
+    )
+    u = frame["alcohol"] + (frame["colour"] == "red") + rng.normal(0, 0.3, n)
+    frame["stars"] = np.array(["poor", "fair", "good"])[np.digitize(u, [10, 11])]
+    frame.loc[::7, "alcohol"] = None
+    frame.loc[3::9, "colour"] = None
+    path = tmp_path / "wines.csv"
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_words_and_gaps_go_to_any_method(run, tmp_path, wines, method):
+    path, frame = wines
+    out = run("fit", path, "--method", method, "--out", tmp_path / "m.npz", *WINES)
+    assert "60 rows, 4 features (2 of words, 2 with gaps), 3 ranks" in out
+    model = ordinal.load(tmp_path / "m.npz")
+    X, y = frame.drop(columns="stars"), frame["stars"]
+    options = {"classes": ["poor", "fair", "good"], **METHODS[method][1]}
+    fit = METHODS[method][0].fit
+    if method == "xofm":
+        expected = fit(X, y, **options)
+    else:
+        expected = PreprocessedModel.fit(fit, X, y, **options)
+    assert_array_equal(model.predict(X), expected.predict(X))
+    predicted = run("predict", tmp_path / "m.npz", path).split()[1:]
+    assert predicted == model.predict(X).tolist()
+    assert mae(y, predicted, labels=options["classes"]) < 0.5
+
+
+def test_compare_learns_from_the_training_rows_what_becomes_of_words(run, wines):
+    path, frame = wines
+    argv = ["compare", path, "--methods", "svorim", "--splits", 2, *WINES]
+    out = run(*argv, "--format", "json")
+    X, y = frame.drop(columns="stars"), frame["stars"].to_numpy()
+    classes = ["poor", "fair", "good"]
+    errors = []
+    for train, test in stratified_holdout(y, 2, rng=0):
+        model = PreprocessedModel.fit(
+            ordinal.fit_svorim, X.iloc[train], y[train], classes=classes
+        )
+        errors.append(mae(y[test], model.predict(X.iloc[test]), labels=classes))
+    assert json.loads(out)[0]["methods"][0]["mae"] == errors
+
+
+@pytest.mark.parametrize("method", ["svorim", "xofm"])
+def test_another_table_gives_the_same_labels_or_an_error(run, tmp_path, wines, method):
+    path, frame = wines
+    model, other = tmp_path / "m.npz", tmp_path / "other.csv"
+    run("fit", path, "--method", method, "--out", model, *WINES)
+    expected = run("predict", model, path)
+
+    def predict(table, code=0, **options):
+        table.to_csv(other, index=False, **options)
+        return run("predict", model, other, code=code)
+
+    assert predict(frame[frame.columns[::-1]]) == expected
+    assert predict(frame.drop(columns="stars").assign(extra="x")) == expected
+    numbers = frame.assign(region=frame["region"].astype(float))
+    assert predict(numbers) == expected
+    assert "no column 'sugar'" in predict(frame.drop(columns="sugar"), 2)
+    words = frame.assign(alcohol=["x", *frame["alcohol"][1:]])
+    assert "line 2, column 'alcohol': 'x' is not a finite" in predict(words, 2)
+    # what no training row had is a gap
+    new = predict(frame.assign(colour=["orange"] * 60))
+    assert new == predict(frame.assign(colour=[None] * 60))
+    bare = frame.drop(columns="stars").iloc[1:]
+    assert predict(bare, header=False).split() == [
+        "prediction", *expected.split()[2:]
+    ]  # fmt: skip
+
+
+def test_numbers_may_be_categories_and_words_may_be_ordered(run, tmp_path, wines):
+    path, frame = wines
+    fit = ["fit", path, "--method", "svorim", "--out", tmp_path / "m.npz", *WINES]
+    order = ["--order", "sugar=dry, medium,sweet"]
+    run(*fit, "--categorical", "region", "--drop", "colour", *order)
+    model = ordinal.load(tmp_path / "m.npz")
+    assert model.feature_names == ("alcohol", "region", "sugar")
+    assert model.preprocessor.feature_names_out == (
+        "alcohol", "region=1", "region=10", "region=2", "sugar", "alcohol is missing"
+    )  # fmt: skip
+    predicted = run("predict", tmp_path / "m.npz", path).split()[1:]
+    words = frame.assign(region=frame["region"].astype(str))
+    assert predicted == model.predict(words).tolist()
+    assert "expected NAME=LOW,...,HIGH" in run(*fit, "--order", "sugar", code=2)
+    assert "'sweet'" in run(*fit, "--order", "sugar=dry,medium", code=2)
+    assert "no column 'x'" in run(*fit, "--drop", "x", code=2)
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1", "2", "3", "4", "5x", "6"], "line 6, column 'a': '5x' is not a finite"),
+        (["1", "2", "inf", "4", "5", "6"], "line 4, column 'a': 'inf' is not a finite"),
+        ([f"name {k}" for k in range(60)], "60 different words in 60 rows"),
+        ([f"2020-01-{k:02}" for k in range(1, 31)], "leave it out by --drop a, or"),
+    ],
+)
+def test_a_column_of_neither_numbers_nor_categories_is_named(
+    run, tmp_path, cells, message
+):
+    rows = [f"{cell},{k},{k % 2}\n" for k, cell in enumerate(cells)]
+    path, model = tmp_path / "t.csv", tmp_path / "m.npz"
+    path.write_text("".join(["a,b,y\n", *rows]))
+    fit = ["fit", path, "--method", "npsvor", "--out", model]
+    error = run(*fit, code=2)
+    assert message in error
+    assert "--categorical a" in error
+    run(*fit, "--drop", "a")
+    run(*fit, "--categorical", "a")
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,18 @@ def _table_options() -> argparse.ArgumentParser:
         "--classes", metavar="LOW,...,HIGH", help="the target's labels in rank order"
     )
     table.add_argument(
+        "--drop", nargs="+", action="extend", default=[], metavar="NAME",
+        help="columns to leave out",
+    )  # fmt: skip
+    table.add_argument(
+        "--categorical", nargs="+", action="extend", default=[], metavar="NAME",
+        help="columns of categories, though they hold numbers; words always are",
+    )  # fmt: skip
+    table.add_argument(
+        "--order", nargs="+", action="extend", default=[],
+        metavar="NAME=LOW,...,HIGH", help="the categories of a column in their order",
+    )  # fmt: skip
+    table.add_argument(
         "--threads", type=int, metavar="N", help="default: all that may be used"
     )
     return table
@@ -77,9 +89,9 @@ def _add_compare(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
         "compare",
         parents=parents,
         help="test error of methods over repeated hold-outs",
-        description="Test error of methods over repeated stratified hold-outs, with "
-        "features standardized by the training rows of each. Without DATA: on the "
-        "embedded artificial sets.",
+        description="Test error of methods over repeated stratified hold-outs. What "
+        "becomes of words and gaps, and the scale of numbers, is learned of the "
+        "training rows of each. Without DATA: on the embedded artificial sets.",
     )
     command.add_argument("data", nargs="?", metavar="DATA", help=_DATA)
     command.add_argument(

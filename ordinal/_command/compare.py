@@ -81,13 +81,13 @@ def _evaluate(
             filter_held("ignore")  # as they are counted
             start = time.perf_counter()
             model, point = learner.learn(
-                data.X[train_idx], data.y[train_idx], rng, **data.params
+                data.X.rows(train_idx), data.y[train_idx], rng, **data.params
             )
             elapsed = time.perf_counter() - start
         status.append(model.convergence.status.value)
         chosen.append(point)
         disordered += bool(getattr(model, "disorder", ()))
-        rows = data.y[test_idx], model.predict(data.X[test_idx])
+        rows = data.y[test_idx], model.predict(data.X.rows(test_idx))
         errors.append([m(*rows, labels=data.classes) for m in (mze, mae)] + [elapsed])
     zero_one, absolute, seconds = np.array(errors).T
     return Scores(zero_one, absolute, seconds, status, chosen, disordered)

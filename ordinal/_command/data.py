@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._input.cells import as_numbers, is_gap
 from .._input.checks import shortened, shown
+from .._input.frame import Frame
 from .._input.table import Table, read_table
 from ..datasets import make_gaussians, make_tlssvor
 from ..model_selection import stratified_holdout
@@ -22,15 +24,27 @@ BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length
 # An integer target with more values than this is a quantity, not a rank.
 _MAX_RANKS = 50
 
+# A column with more words than this, and than half of the rows, names the rows.
+_MAX_WORDS = 20
+
 
 class Data(NamedTuple):
     name: str
-    X: np.ndarray  # (n, d)
+    X: Frame  # (n, d)
     y: np.ndarray  # (n,) labels
     classes: np.ndarray  # (r,) labels in rank order
     params: dict[str, Any]  # what a fit must be told of the labels
-    features: tuple[str, ...] | None = None
     binning: Binning | None = None
+
+    def described(self) -> str:
+        """Of rows, features, and what these hold beside numbers, and ranks how many."""
+        X = self.X
+        words = sum(labels is not None for labels in X.labels)
+        gaps = int(np.isnan(X.values).any(axis=0).sum())
+        of = [f"{words} of words"] * (words > 0) + [f"{gaps} with gaps"] * (gaps > 0)
+        kinds = f" ({', '.join(of)})" if of else ""
+        n, d = X.shape
+        return f"{n} rows, {d} features{kinds}, {self.classes.size} ranks"
 
 
 def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Data:
@@ -41,14 +55,17 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         raise ValueError("--bins makes ranks of its own; --classes cannot name them")
     table = read_table(args.data, separator=args.separator, decimal=args.decimal)
     target = table.names[-1] if args.target is None else args.target
-    table.column(target)  # so that a misspelt target is not taken for a feature
-    features = tuple(name for name in table.names if name != target)
+    for name in (target, *args.drop, *args.categorical):
+        table.column(name)  # so that a misspelt target is not taken for a feature
+    features = tuple(
+        name for name in table.names if name != target and name not in args.drop
+    )
     if not features:
         raise ValueError(
             f"{table.path} has only the column {shown(target)}; cells are separated by "
             f"{shown(table.layout.separator)}, or by what --separator says"
         )
-    X = table.numbers(features)
+    X = table.frame(features, words_of(table, features, args.categorical))
     params: dict[str, Any] = {}
     binning = None
     if labels is not None:
@@ -62,7 +79,39 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         y, classes = _ranked_labels(table, target, args.classes)
         if args.classes is not None:
             params["classes"] = classes
-    return Data(_name_of(table.path), X, y, classes, params, features, binning)
+    return Data(_name_of(table.path), X, y, classes, params, binning)
+
+
+def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> set[str]:
+    """The columns of categories: those that were `chosen`, and those of words.
+
+    Raises ValueError for a column of numbers with a slip among them, and for one that
+    tells the rows apart, such as names or dates.
+    """
+    words = set(chosen)
+    for name in features:
+        cells = table.column(name)
+        if name in words or not isinstance(cells, list):
+            continue
+        known = [cell for cell in cells if not is_gap(cell)]
+        distinct = set(known)
+        slips = {c for c in distinct if as_numbers([c], table.layout) is None}
+        if 2 * len(slips) < len(distinct):
+            row = next(row for row, cell in enumerate(cells) if cell in slips)
+            raise table.error(
+                row,
+                name,
+                f"is not a finite number as others are; for categories: --categorical "
+                f"{name}",
+            )
+        if len(distinct) > max(_MAX_WORDS, len(known) / 2):
+            raise ValueError(
+                f"{table.path}, column {shown(name)}: {len(distinct)} different words "
+                f"in {len(known)} rows, such as {shown(known[0])}; leave it out by "
+                f"--drop {name}, or keep it by --categorical {name}"
+            )
+        words.add(name)
+    return words
 
 
 def _name_of(path: str) -> str:
@@ -91,13 +140,16 @@ def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
 
 def _embedded(args: argparse.Namespace, stored: bool) -> list[tuple[Data, Splits]]:
     """The artificial sets that come with the package."""
-    for option in ("target", "bins", "binning", "classes"):
-        if getattr(args, option) is not None:
+    for option in ("target", "bins", "binning", "classes", "drop", "categorical"):
+        if getattr(args, option):
             raise ValueError(f"--{option} needs DATA")
     if stored:
         raise ValueError("a file of splits needs DATA")
     embedded = {"gaussians": make_gaussians(), "tlssvor": make_tlssvor()}
-    data = [Data(name, X, y, np.unique(y), {}) for name, (X, y) in embedded.items()]
+    data = [
+        Data(name, Frame.of_numbers(X, None), y, np.unique(y), {})
+        for name, (X, y) in embedded.items()
+    ]
     return [(d, _holdouts(d.y, args)) for d in data]
 
 

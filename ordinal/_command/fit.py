@@ -3,7 +3,6 @@
 import argparse
 import sys
 import warnings
-from dataclasses import replace
 
 import numpy as np
 
@@ -30,14 +29,12 @@ def fit(args: argparse.Namespace) -> None:
         )
     for warning in caught:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)
-    preprocessor = replace(model.preprocessor, feature_names=data.features)
-    replace(model, preprocessor=preprocessor).save(args.out)
+    model.save(args.out)
 
     # The report does not go where the model has gone.
     report = sys.stderr if descriptor_of(args.out) == _STDOUT else sys.stdout
-    n, d = data.X.shape
     print(
-        f"{args.method} on {n} rows, {d} features, {data.classes.size} ranks: "
+        f"{args.method} on {data.described()}: "
         f"{model.convergence.status.value} in {model.convergence.seconds:.3g} s, "
         f"saved as {args.out}",
         file=report,

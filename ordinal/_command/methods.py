@@ -13,7 +13,7 @@ import numpy as np
 from .._input.checks import shortened, shown
 from .._model.registry import Method, methods
 from ..model_selection import Grid, select
-from ..preprocessing import PreprocessedModel, Standardizer
+from ..preprocessing import PreprocessedModel, TablePreprocessor
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
@@ -40,12 +40,15 @@ class Learner:
     ----------
     grid : mapping of str to sequence
         Empty where nothing is searched.
+    preprocess : TablePreprocessor or None
+        None for a method that takes tables with words and gaps as they are.
     n_threads : int or None
     """
 
     fit: Fit
     params: dict[str, Any]
     grid: Mapping[str, Sequence[Any]]
+    preprocess: TablePreprocessor | None
     n_threads: int | None
 
     @property
@@ -71,18 +74,20 @@ class Learner:
                 search=Grid(**self.grid),
                 cv=FOLDS,
                 rng=rng,
+                preprocess=self.preprocess,
                 n_threads=self.n_threads,
                 progress=progress,
                 **self.params,
                 **options,
             )
             return found.model, found.params
-        options["verbose"] = progress
+        options |= self.params | {"verbose": progress}
         if self.n_threads is not None:
             options["n_threads"] = self.n_threads
-        standardizer = Standardizer.fit(X)
-        model = self.fit(standardizer.transform(X), y, **self.params, **options)
-        return PreprocessedModel(standardizer, model), {}
+        if self.preprocess is None:
+            return self.fit(X, y, **options), {}
+        how = self.preprocess
+        return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
 
 
 def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> Learner:
@@ -108,7 +113,21 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     n_threads = given.pop("n_threads", args.threads)
     grid = method.grid if args.tune else {}
     left = {key: values for key, values in grid.items() if key not in given}
-    return Learner(method.fit, fixed | given, left, n_threads)
+    params = fixed | given
+    takes_tables = {"missing", "categories"} <= method.accepts_with(params)
+    preprocess = None if takes_tables else TablePreprocessor(order=_orders(args.order))
+    return Learner(method.fit, params, left, preprocess, n_threads)
+
+
+def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
+    """The categories of columns in their order, of --order NAME=LOW,...,HIGH."""
+    orders: dict[str | int, list[str]] = {}
+    for text in given:
+        name, equals, labels = text.partition("=")
+        if not equals:
+            raise ValueError(f"--order {shortened(text)}: expected NAME=LOW,...,HIGH")
+        orders[name] = [label.strip() for label in labels.split(",")]
+    return orders
 
 
 def on_terminal() -> bool:

@@ -4,11 +4,13 @@ import argparse
 import csv
 import io
 import sys
+from dataclasses import replace
 from typing import Any, TextIO
 
 import ordinal
 
-from .._input.table import read_table
+from .._input.frame import Frame
+from .._input.table import Table, read_table
 from .._model.writing import check_target, writing
 
 
@@ -20,12 +22,7 @@ def predict(args: argparse.Namespace) -> None:
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, not a model")
     table = read_table(args.data, separator=args.separator, decimal=args.decimal)
-    features = getattr(model, "feature_names", None)
-    # Without a header, a table as wide as the features has nothing else in it. A
-    # wider one is taken for another of the training kind, with its target.
-    if features is None or (not table.has_header and len(table.names) == len(features)):
-        features = table.names
-    X = table.numbers(features)
+    X = _features(model, table)
     names, rows = ["prediction"], [[label] for label in model.predict(X).tolist()]
     if args.proba:
         names += [f"P({label})" for label in model.classes.tolist()]
@@ -38,6 +35,26 @@ def predict(args: argparse.Namespace) -> None:
     _write(content, names, rows)
     with writing(args.out) as file:
         file.write(content.getvalue().encode("utf-8"))
+
+
+def _features(model: Any, table: Table) -> Frame:
+    """The columns that the model asks for, those of words as categories."""
+    features = getattr(model, "feature_names", None)
+    wanted = features or table.names
+    # Without a header, a table as wide as the features has nothing else in it. A
+    # wider one is taken for another of the training kind, with its target.
+    by_place = not table.has_header and len(table.names) == len(wanted)
+    names = table.names if by_place else wanted
+    learned = getattr(model, "preprocessor", model)
+    categories = getattr(learned, "categories", None)
+    if categories is None:
+        return Frame.of_numbers(table.numbers(names), features)
+    words = {
+        name
+        for name, labels in zip(names, categories, strict=True)
+        if labels is not None and labels.dtype.kind == "U"
+    }
+    return replace(table.frame(names, words), names=features)
 
 
 def _write(file: TextIO, names: list[str], rows: list[list[Any]]) -> None:

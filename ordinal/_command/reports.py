@@ -224,9 +224,9 @@ REPORTS: dict[str, type[Text | Csv | Json]] = {
 
 
 def heading(data: Data, splits: Splits) -> str:
-    (n, d), (train_idx, test_idx) = data.X.shape, splits[0]
+    train_idx, test_idx = splits[0]
     return (
-        f"{data.name}: {n} rows, {d} features, {data.classes.size} ranks; "
+        f"{data.name}: {data.described()}; "
         f"{len(splits)} x ({train_idx.size} training + {test_idx.size} test rows)"
     )
 

@@ -8,6 +8,7 @@ decides; whatever is irregular is not read here at all.
 
 import inspect
 import io
+import re
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -22,8 +23,6 @@ from .columns import feature_names, frame_columns
 _Reader: TypeAlias = Callable[..., Any]
 
 WORTH = 1_000_000  # bytes of a table; below, a library is not worth its import
-
-_QUOTE, _NEWLINE = ord('"'), ord("\n")
 
 
 def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | None:
@@ -67,29 +66,18 @@ def _is_regular(data: bytes, layout: Layout) -> bool:
     every quote is around a whole cell of one line, and no line is empty."""
     if data.count(b"\r") != data.count(b"\r\n") or b"\0" in data:
         return False
-    data = data.replace(b"\r\n", b"\n").removesuffix(b"\n") + b"\n"
-    text = np.frombuffer(data, np.uint8)
-    mark = (text == ord(layout.separator)) | (text == _NEWLINE)
+    separator = layout.separator.encode()
     if b'"' in data:
-        quote = text == _QUOTE
-        at = np.flatnonzero(quote)
-        before = np.concatenate([[True], mark[:-1]])
-        after = np.concatenate([mark[1:], [True]])
-        inside = np.logical_xor.accumulate(quote)
-        if (
-            at.size % 2
-            or not (before[at[::2]].all() and after[at[1::2]].all())
-            or (inside & (text == _NEWLINE)).any()
-        ):
+        mark = re.escape(separator)
+        cell = rb'(?:(?<=[%s\n])|\A)"[^"\n]*"(?=[%s\r\n]|\Z)' % (mark, mark)
+        data = re.sub(cell, b"", data)
+        if b'"' in data:
             return False
-        mark &= ~inside
-    marks = text[mark]
-    width = int(np.argmax(marks == _NEWLINE)) + 1
-    if width < 2 or marks.size < 2 * width or marks.size % width:
-        return False
-    line = np.full(width, ord(layout.separator), np.uint8)
-    line[-1] = _NEWLINE
-    return bool((marks.reshape(-1, width) == line).all())
+    others = bytes(set(range(256)) - {*separator, *b"\n"})
+    marks = data.removesuffix(b"\n").translate(None, delete=others) + b"\n"
+    line = marks[: marks.index(b"\n") + 1]
+    n_rows = len(marks) // len(line)
+    return len(line) > 1 and n_rows > 1 and marks == line * n_rows
 
 
 def _stripped(cells: list[str]) -> list[str]:
@@ -101,21 +89,30 @@ def _with_polars(data: bytes, layout: Layout) -> list[Column]:
     text = pl.read_csv(
         data, has_header=False, separator=layout.separator, infer_schema=False
     ).fill_null("")
-    bare = pl.all().str.strip_chars()
-    gap = bare.str.to_lowercase().is_in(MISSING)
-    if layout.decimal != ".":
-        # a point within is no number then, and no text that could be one
-        bare = bare.str.replace_all(".", "_", literal=True)
-        bare = bare.str.replace_all(layout.decimal, ".", literal=True)
-    number = bare.cast(pl.Float64, strict=False)
-    numbers = text.with_columns(pl.when(~gap).then(number))
-    known = text.select(number.is_finite().fill_null(False) | gap)
-    good = known.select(pl.all().all()).row(0)
+
+    def as_float(cells: Any) -> Any:
+        if layout.decimal != ".":
+            # a point within is no number then, and no text that could be one
+            cells = cells.str.replace_all(".", "_", literal=True)
+            cells = cells.str.replace_all(layout.decimal, ".", literal=True)
+        return cells.cast(pl.Float64, strict=False)
+
+    numbers = text.select(as_float(pl.all()))
+    finite = numbers.select(pl.all().is_finite().fill_null(False).all()).row(0)
+    rest = [name for name, fine in zip(text.columns, finite, strict=True) if not fine]
+    words = []
+    if rest:
+        bare = text.select(pl.col(rest).str.strip_chars())
+        known = ~pl.all().str.to_lowercase().is_in(MISSING)
+        number = as_float(pl.all())
+        numbers = numbers.with_columns(bare.select(pl.when(known).then(number)))
+        of_words = bare.select((known & ~number.is_finite().fill_null(False)).any())
+        words = [name for name in rest if of_words[name][0]]
     return [
-        numbers[name].fill_null(np.nan).to_numpy()
-        if is_number
-        else _stripped(text[name].to_list())
-        for name, is_number in zip(text.columns, good, strict=True)
+        _stripped(text[name].to_list())
+        if name in words
+        else numbers[name].fill_null(np.nan).to_numpy()
+        for name in text.columns
     ]
 
 
@@ -134,18 +131,23 @@ def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
         ),
     )
 
-    def column(cells: Any) -> Column:
-        bare = pc.utf8_trim_whitespace(cells)
-        gap = pc.is_in(pc.utf8_lower(bare), pa.array(MISSING))
+    def as_float(cells: Any) -> Any:
         if layout.decimal != ".":
-            bare = pc.replace_substring(bare, ".", "_")
-            bare = pc.replace_substring(bare, layout.decimal, ".")
-        known = pc.if_else(gap, None, bare)
+            cells = pc.replace_substring(cells, ".", "_")
+            cells = pc.replace_substring(cells, layout.decimal, ".")
         try:
-            values = pc.cast(known, pa.float64())
+            values = pc.cast(cells, pa.float64())
         except pa.ArrowInvalid:  # of a word
-            return _stripped(cells.to_pylist())
-        if not pc.all(pc.is_finite(values), min_count=0).as_py():
+            return None
+        return values if pc.all(pc.is_finite(values), min_count=0).as_py() else None
+
+    def column(cells: Any) -> Column:
+        values = as_float(cells)
+        if values is None:
+            bare = pc.utf8_trim_whitespace(cells)
+            gap = pc.is_in(pc.utf8_lower(bare), pa.array(MISSING))
+            values = as_float(pc.if_else(gap, None, bare))
+        if values is None:
             return _stripped(cells.to_pylist())
         numbers: np.ndarray = values.fill_null(np.nan).to_numpy()
         return numbers

@@ -5,7 +5,7 @@ import csv
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +18,10 @@ import numpy as np
 from .cells import Cells, Column, Layout, as_numbers, column_of, is_gap, parse
 from .checks import as_array, check_choice, listed, shown
 from .columns import default_names, numbers_of
+from .frame import Frame, Kind
 from .labels import is_missing
 from .readers import csv_reader, read_parquet
+from .sparse import frozen
 
 STDIN = "-"
 
@@ -80,6 +82,27 @@ class Table:
                 raise self.error(int(bad.argmax()), name, "is not a finite number")
             X[:, k] = column
         return X
+
+    def frame(self, names: Sequence[str], words: Container[str]) -> Frame:
+        """Columns as a fit takes them: those of `words` as categories in the order of
+        the alphabet, others as numbers, with gaps or not; ValueError names a cell of
+        these that is neither."""
+        values = np.empty((len(self), len(names)))
+        labels: list[np.ndarray | None] = []
+        for j, name in enumerate(names):
+            if name in words:
+                cells = self.words(name)
+                known = sorted({cell for cell in cells if not is_gap(cell)})
+                place = {cell: float(k) for k, cell in enumerate(known)}
+                values[:, j] = [place.get(cell, np.nan) for cell in cells]
+                labels.append(frozen(np.array(known, dtype=np.str_)))
+            else:
+                values[:, j] = self.numbers([name], missing=True)[:, 0]
+                labels.append(None)
+        kinds: list[Kind] = [
+            "number" if known is None else "category" for known in labels
+        ]
+        return Frame(values, tuple(names), tuple(labels), tuple(kinds))
 
     def labels(self, name: str) -> np.ndarray:
         """(n,) int64 if all cells are whole numbers, else float64, else str."""
