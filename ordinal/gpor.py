@@ -505,6 +505,7 @@ register(
     fit_gpor,
     name="gpor",
     estimator="GPOR",
+    probabilities=True,
     accepts={"sparse"},
     variants={
         "gpor-laplace": {"inference": "laplace"},

@@ -72,6 +72,8 @@ class Method:
     scale_free : bool
         Whether predictions stay the same when features are shifted and scaled, so that
         there is no use in standardising them.
+    probabilities : bool
+        Whether its models have probabilities without `probability=True`.
     variants : mapping of str to mapping
         By the names that the command has for it, the arguments which each name means.
     grid : mapping of str to sequence
@@ -85,6 +87,7 @@ class Method:
     estimator: str
     accepts: Set[Content]
     scale_free: bool
+    probabilities: bool
     variants: Mapping[str, Mapping[str, Any]]
     grid: Grid
     path: Path | None
@@ -106,6 +109,7 @@ def register(
     estimator: str,
     accepts: Set[Content] = frozenset(),
     scale_free: bool = False,
+    probabilities: bool = False,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
     grid: Grid | None = None,
     varying: tuple[str, ...] = (),
@@ -120,6 +124,7 @@ def register(
         estimator,
         frozenset(accepts),
         scale_free,
+        probabilities,
         {name.replace("_", "-"): {}} if variants is None else variants,
         {} if grid is None else grid,
         path,

@@ -1,0 +1,515 @@
+"""Estimators of scikit-learn, one for every method: `SVORIM`, `NPSVOR`, `XOFM`, ...
+
+They are made from the registry of methods, so that a new method has one by itself. An
+estimator is thin: its parameters are the arguments of the `fit_*` function, and its
+`model_` is the model that this returned, with all that the model can tell.
+
+What an estimator adds is what scikit-learn asks for:
+
+* `predict` follows a `rule` of the model, and `decision_function` gives a number a
+  rank, (n, r), the largest of which is that of the predicted rank; with two ranks their
+  difference, (n,). By the rule they are, of scores f and thresholds b, distances f_k to
+  the hyperplanes of NPSVOR, shares of XOFM, or probabilities P,
+
+      threshold   d_k = sum_{j < k} (f - b_j)                                      (D)
+      nearest     d_k = -|f_k|
+      paper       d_k, the share of rank k by XOFM's Definition 5
+      median      d_k = sum_{j < k} (1/2 - P(y <= j))
+      mode        d_k = P(y = k)
+      cost        d_k = -sum_j P(y = j) cost[j, k]
+
+  A row whose score is equal to a threshold goes up, where (D) has two of one size.
+  Where thresholds are out of order, the prediction is the largest of (D), in place of
+  the number of thresholds that f reaches: it is then as if neighbours that are out of
+  order were one, in their middle.
+* The rule is the model's own, but `mode` for GPOR, which always has probabilities: the
+  predicted rank is then the most probable one, as scikit-learn expects. Its own,
+  `median`, has the least expected absolute error.
+* Equal rows are merged, their weights added up, and rows are put into an order that
+  depends on what they hold. So a weight is a row written that many times, and the
+  order of the rows is nothing, to the last bit. Not so where a parameter names rows by
+  number (`basis`), and with kernel="precomputed", whose columns are rows.
+* Strings without `classes` are ranked by the alphabet, as scikit-learn does, with a
+  warning: their order is seldom that of the ranks.
+* `score` is a metric of `ordinal.metrics`, with the sign that makes more better: minus
+  the mean absolute error of the ranks, unless `scoring` names another.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Set
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import _safe_indexing as rows_of
+    from sklearn.utils.metadata_routing import MetadataRequest
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import (
+        check_consistent_length,
+        check_is_fitted,
+        column_or_1d,
+        validate_data,
+    )
+except ImportError as error:
+    raise ImportError(
+        "ordinal.sklearn needs scikit-learn 1.6 or newer: "
+        "pip install 'ordinal-regression[sklearn]'"
+    ) from error
+
+from ._input.checks import check_choice, listed
+from ._input.columns import column_categories, feature_names, is_frame
+from ._input.costs import absolute_cost
+from ._input.features import read_features
+from ._input.labels import (
+    classes_in_rank_order,
+    declared_categories,
+    ranks_of,
+    read_labels,
+)
+from ._input.sparse import CSR
+from ._input.types import Labels
+from ._input.weights import sample_weights
+from ._model.registry import Content, Method, methods
+from ._numerics.rows import content_hash
+from .model_selection.scoring import Scorer
+
+__all__ = ["scorer", *(method.estimator for method in methods())]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if TYPE_CHECKING:  # of the classes that are made below
+
+    def __getattr__(name: str) -> type[_Estimator]: ...
+
+
+def scorer(metric: str = "mae") -> _Scorer:
+    """What judges an estimator by a metric, for `scoring=` of scikit-learn.
+
+    Parameters
+    ----------
+    metric : str, default "mae"
+        A name in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci", "rps",
+        "log_loss", "accuracy_off", "gmsec", "cem", "kappa", "kendall" or "spearman".
+        Ranks are those of the estimator's `classes_`; "rps" and "log_loss" take its
+        `predict_proba`.
+
+    Returns
+    -------
+    callable (estimator, X, y, sample_weight=None) -> float
+        More is better: losses have a minus.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such metric.
+
+    Examples
+    --------
+    >>> import ordinal.sklearn
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> judge = ordinal.sklearn.scorer("mae")
+    >>> scores = cross_val_score(ordinal.sklearn.SVORIM(), X, y, scoring=judge)
+    >>> float(scores.mean().round(2))
+    -0.1
+    """
+    return _Scorer(metric)
+
+
+class _Scorer:
+    """What `scorer` returns."""
+
+    def __init__(self, metric: str) -> None:
+        self._metric = Scorer.of(metric, None)
+        self._requests: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"scorer({self._metric.name!r})"
+
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
+    ) -> float:
+        classes = np.asarray(estimator.classes_)
+        y = read_labels(y, "y")
+        score = self._metric(estimator, X, None, y, classes, sample_weight)
+        return score if self._metric.greater_is_better else -score
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> _Scorer:
+        """Whether weights are asked for where metadata are routed; returns itself."""
+        self._requests["sample_weight"] = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """What is asked for, as scikit-learn reads it."""
+        request = MetadataRequest(owner=self)
+        request.score.add_request(
+            param="sample_weight", alias=self._requests.get("sample_weight")
+        )
+        return request
+
+
+def _has_probabilities(estimator: _Estimator) -> bool:
+    """Whether `predict_proba` is there, as `hasattr` tells."""
+    return estimator._method.probabilities or bool(estimator.probability)
+
+
+class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators."""
+
+    _method: ClassVar[Method]
+    rule: str | None
+    scoring: str
+    classes: Any
+    probability: Any
+
+    def __init__(self, **parameters: Any) -> None: ...
+
+    def fit(self, X: Any, y: Labels, sample_weight: Any = None) -> _Estimator:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, data frame or sparse matrix
+        y : (n,) array-like
+            Ranks, whose order is the rank order; an ordered categorical; or strings
+            together with `classes`. Without it, strings are ranked by the alphabet,
+            with a warning.
+        sample_weight : (n,) array-like >= 0, optional
+            Weight 2 is the row written twice.
+
+        Returns
+        -------
+        the estimator
+        """
+        parameters = self.get_params(deep=False)
+        del parameters["scoring"], parameters["rule"]
+        X = self._training_rows(X)
+        labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
+        check_consistent_length(X, labels)
+        weight = sample_weights(sample_weight, labels.size)
+        if self._by_content():
+            held = self._content(X)
+            rows, weight = _merged(held, ranks_of(labels, classes), weight)
+            X, labels = rows_of(X, rows), labels[rows]
+        self.model_ = self._method.fit(
+            X, labels, classes=classes, sample_weight=weight, **parameters
+        )
+        self.classes_ = self.model_.classes
+        self.n_iter_ = self.model_.convergence.n_iter
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels of rows, (n,), of the type of `classes_`, by the `rule`.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, data frame or sparse matrix
+            Columns of a data frame are found by the names of the training one.
+        """
+        X = self._rows(X)
+        rule = {} if self.rule is None else {"rule": self.rule}
+        if _ordered(self.model_) or rule not in ({}, {"rule": "threshold"}):
+            return np.asarray(self.model_.predict(X, **rule))
+        D = _summed(self.model_.decision_function(X), self.model_.thresholds)
+        return np.asarray(self.classes_[D.argmax(axis=1)])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """A number a rank, the largest of which is that of the predicted one.
+
+        Parameters
+        ----------
+        X : as for `predict`
+
+        Returns
+        -------
+        (n, r) array, or (n,) if there are two ranks
+            By the `rule`, as the page on scikit-learn says. -inf for a rank without
+            training rows by its thresholds or hyperplane.
+        """
+        X = self._rows(X)
+        D = _decisions(self.model_, X, self.rule)
+        return D[:, 1] - D[:, 0] if D.shape[1] == 2 else D
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks, (n, r), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        """
+        X = self._rows(X)
+        return np.asarray(self.model_.predict_proba(X))
+
+    def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
+        """The metric `scoring`, with the sign that makes more better.
+
+        Parameters
+        ----------
+        X : as for `predict`
+        y : (n,) labels among `classes_`
+        sample_weight : (n,) array-like >= 0, optional
+        """
+        return scorer(self.scoring)(self, X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        accepts = self._accepts()
+        tags.input_tags.sparse = "sparse" in accepts
+        tags.input_tags.allow_nan = "missing" in accepts
+        tags.input_tags.categorical = "categories" in accepts
+        tags.input_tags.string = self._has_categories()
+        tags.input_tags.pairwise = self._is_precomputed()
+        # clusters of ranks in any place, as its checks have, are for a kernel
+        tags.classifier_tags.poor_score = not hasattr(self, "kernel")
+        return tags
+
+    def _accepts(self) -> Set[Content]:
+        return self._method.accepts_with(self.get_params(deep=False))
+
+    def _has_categories(self) -> bool:
+        return len(getattr(self, "categorical", ())) > 0
+
+    def _is_precomputed(self) -> bool:
+        kernel = getattr(self, "kernel", None)
+        return isinstance(kernel, str) and kernel == "precomputed"
+
+    def _by_content(self) -> bool:
+        """Whether rows may be merged and ordered: nothing knows them by number."""
+        names_rows = np.ndim(getattr(self, "basis", None) or 0) > 0
+        return not (self._is_precomputed() or names_rows)
+
+    def _training_rows(self, X: Any) -> Any:
+        """X, whose columns are then known, by name if they have names."""
+        if not is_frame(X):
+            return self._array(X, reset=True)
+        names = feature_names(X) or ()
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        return X
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if is_frame(X) and self.model_.feature_names is not None:
+            return X  # whose columns the model finds
+        return self._array(X, reset=False)
+
+    def _array(self, X: Any, reset: bool) -> Any:
+        accepts = self._accepts()
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr" if "sparse" in accepts else False,
+            dtype=None if self._has_categories() else "numeric",
+            ensure_all_finite="allow-nan" if "missing" in accepts else True,
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def _content(self, X: Any) -> np.ndarray | CSR:
+        """The training rows as numbers, a category by its place."""
+        known = None
+        if "categories" in self._accepts():
+            known = column_categories(X, getattr(self, "categorical", ()))
+        return read_features(X, missing=True, categories=known)
+
+
+def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The labels, (n,), and the classes in rank order, (r,)."""
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    if classes is None:
+        classes = declared_categories(y)
+    known = classes is not None
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":  # NaN and infinity are told by their row
+        read_labels(labels, "y")
+    if not known:
+        check_classification_targets(labels)
+    labels = read_labels(labels, "y")
+    if not known and labels.dtype.kind == "U":
+        classes = np.unique(labels)
+        warnings.warn(
+            f"y holds strings, which {name} ranks by the alphabet: {listed(classes)}; "
+            "pass classes= in rank order",
+            UserWarning,
+            stacklevel=3,
+        )
+    return labels, classes_in_rank_order(labels, classes)
+
+
+def _merged(
+    X: np.ndarray | CSR, rank: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One row of all that are alike, features and rank, and their weight together. The
+    order follows from what the rows hold, and rows without weight are left out."""
+    content = content_hash(X)
+    order = np.lexsort((weight, content, rank))  # a sum depends on the order of terms
+    order = order[weight[order] > 0]
+    content, rank, weight = content[order], rank[order], weight[order]
+    other = (content[1:] != content[:-1]) | (rank[1:] != rank[:-1])
+    first = np.flatnonzero(np.append(True, other))
+    return order[first], np.add.reduceat(weight, first)
+
+
+def _ordered(model: Any) -> bool:
+    """Whether there are no thresholds that are out of order."""
+    b = getattr(model, "thresholds", np.empty(0))
+    return not np.any(b[1:] < b[:-1])
+
+
+def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
+    """(n, r) numbers, of which the rank predicted by the rule has the largest."""
+    own = inspect.signature(model.predict).parameters["rule"].default
+    rule = own if rule is None else rule
+    check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
+    if rule == "threshold":
+        return _summed(model.decision_function(X), model.thresholds)
+    if rule == "nearest":
+        return np.asarray(-np.abs(model.decision_function(X)))
+    if rule == "paper":
+        return np.asarray(model.predict_proba(X, proba="paper"))
+    P = np.asarray(model.predict_proba(X))
+    if rule == "mode":
+        return P
+    if rule == "median":
+        return _sums(0.5 - np.cumsum(P, axis=1)[:, :-1])
+    cost = getattr(model, "cost", None)
+    return np.asarray(-P @ (absolute_cost(P.shape[1]) if cost is None else cost))
+
+
+def _summed(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """(D) for scores (n,). Ranks without rows beyond the others have -inf, not to be
+    predicted; their thresholds are infinite."""
+    b = thresholds[np.isfinite(thresholds)]
+    below = int(np.count_nonzero(thresholds == -np.inf))
+    D = np.full((f.size, thresholds.size + 1), -np.inf)
+    D[:, below : below + b.size + 1] = _sums(f[:, None] - b)
+    return D
+
+
+def _sums(steps: np.ndarray) -> np.ndarray:
+    """(n, r) sums of the steps below each rank, from (n, r - 1) steps."""
+    return np.cumsum(np.insert(steps, 0, 0.0, axis=1), axis=1)
+
+
+# Docstrings and signatures
+
+
+def _entries(text: str) -> Iterator[str]:
+    """The parts of a section of a docstring, each a line and what is indented below."""
+    entry: list[str] = []
+    for line in text.splitlines():
+        if line and not line.startswith(" ") and entry:
+            yield "\n".join(entry)
+            entry = []
+        entry.append(line)
+    yield "\n".join(entry)
+
+
+def _parameters(fit: Callable[..., Any]) -> dict[str, str]:
+    """The entries of a fit's docstring for its parameters, by their names; what it says
+    of another fit's is taken from there."""
+    text = inspect.getdoc(fit) or ""
+    section = text.partition("Parameters\n----------\n")[2]
+    entries = list(_entries(section.partition("\n\nReturns\n")[0]))
+    found: dict[str, str] = {}
+    for entry in entries:
+        names, _, kind = entry.partition(" : ")
+        if names.endswith("the others"):
+            other = getattr(sys.modules[fit.__module__], kind.split("`")[1])
+            found = _parameters(other) | found
+        else:
+            found[names] = entry
+    return found
+
+
+def _described(method: Method) -> str:
+    """The docstring of an estimator, from that of the fit."""
+    text = inspect.getdoc(method.fit) or ""
+    head = text.partition("Parameters\n")[0].strip().removeprefix("Fit ")
+    told = _parameters(method.fit)
+    told = {k: v for k, v in told.items() if k not in ("X", "y", "sample_weight")}
+    name, rule = method.estimator, _rule(method)
+    own = "the model's own" if rule is None else repr(rule)
+    return f"""{head[0].upper()}{head[1:]}
+
+Parameters
+----------
+{chr(10).join(told.values())}
+rule : str, default {own}
+    Of `predict`, as the model's `predict` takes it.
+scoring : str, default "mae"
+    The metric of `score`, as `ordinal.sklearn.scorer` takes it.
+
+Attributes
+----------
+model_ : the model of `ordinal.{method.fit.__name__}`
+classes_ : (r,) array
+    Labels in rank order.
+n_features_in_ : int
+feature_names_in_ : (n_features_in_,) array of str
+    Of a data frame only.
+n_iter_ : int
+    Steps of the solver.
+
+Examples
+--------
+>>> import ordinal
+>>> from ordinal.sklearn import {name}
+>>> X, y = ordinal.datasets.make_gaussians(rng=0)
+>>> estimator = {name}().fit(X[::3], y[::3])
+>>> estimator.predict([[10.0, 10.0], [20.0, 10.0]])
+array([1, 3])
+"""
+
+
+def _rule(method: Method) -> str | None:
+    """The default rule: None is the model's own."""
+    return "mode" if method.probabilities else None
+
+
+def _signature(method: Method) -> inspect.Signature:
+    """Of `__init__`: the arguments of the fit by name, `rule` and `scoring`."""
+    own = inspect.signature(method.fit).parameters.values()
+    given = [p for p in own if p.name not in ("X", "y", "sample_weight")]
+    added = {"rule": ("str | None", _rule(method)), "scoring": ("str", "mae")}
+    for name, (kind, default) in added.items():
+        by_name = inspect.Parameter.KEYWORD_ONLY
+        given.append(inspect.Parameter(name, by_name, default=default, annotation=kind))
+    self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature([self, *given])
+
+
+def _estimator(method: Method) -> type[_Estimator]:
+    """The class of a method's estimators."""
+    signature = _signature(method)
+
+    def __init__(self: _Estimator, **parameters: Any) -> None:
+        bound = signature.bind(self, **parameters)
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    body = {
+        "__init__": __init__,
+        "__doc__": _described(method),
+        "__module__": __name__,
+        "_method": method,
+    }
+    return type(method.estimator, (_Estimator,), body)
+
+
+globals().update({method.estimator: _estimator(method) for method in methods()})

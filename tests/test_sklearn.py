@@ -1,0 +1,547 @@
+"""The estimators of scikit-learn: its checks, what they add to a fit, and its tools."""
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.inspection import PartialDependenceDisplay, permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+from strategies import sample
+
+import ordinal
+import ordinal.sklearn as estimators
+from ordinal import metrics
+from ordinal._model.registry import methods
+from ordinal.sklearn import GPOR, NPSVOR, SVORIM, XOFM, ShashuaLevin, scorer
+
+METHODS = methods()
+NAMES = [method.estimator for method in METHODS]
+WORDS = ["low", "mid", "high"]
+every_method = pytest.mark.parametrize("method", METHODS, ids=NAMES)
+
+
+def made(method, **options):
+    """An estimator of one thread, and quick."""
+    quick = {"max_iter": 20} if method.name == "gpor" else {}
+    return getattr(estimators, method.estimator)(n_threads=1, **{**quick, **options})
+
+
+def rows(n=60, r=3):
+    return sample(n, r, noise=0.5)
+
+
+def fitted(method, X, y, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+        return made(method, **options).fit(X, y)
+
+
+# scikit-learn's own checks
+
+
+def checked():
+    for method in METHODS:
+        estimator = getattr(estimators, method.estimator)
+        yield estimator(n_threads=1)
+        if not method.probabilities and method.name != "tlssvor":  # which is slow
+            yield estimator(n_threads=1, probability=True, rule="mode")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@parametrize_with_checks(list(checked()))
+def test_estimators_pass_every_check(estimator, check):
+    """Without an exception for any method."""
+    check(estimator)
+
+
+# What an estimator is made of
+
+
+def test_every_method_has_an_estimator():
+    assert {*NAMES, "scorer"} == set(estimators.__all__) == set(dir(estimators))
+    assert len(set(NAMES)) == len(NAMES) >= 8
+
+
+@every_method
+def test_parameters_are_the_arguments_of_the_fit(method):
+    estimator = getattr(estimators, method.estimator)
+    own = inspect.signature(method.fit).parameters
+    given = inspect.signature(estimator).parameters
+    assert set(given) == set(own) - {"X", "y", "sample_weight"} | {"rule", "scoring"}
+    for name, parameter in given.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        if name in own:
+            assert parameter.default is own[name].default
+            assert parameter.annotation == own[name].annotation
+    assert estimator().get_params() == {n: p.default for n, p in given.items()}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'Cost'"):
+        estimator(Cost=1)
+    for name in given:  # described, those too that a fit leaves to another's page
+        described = rf"(^|, ){name}(,.*)? : " if name != "e_rel" else "e_rel : "
+        assert any(
+            name in line.split(" : ")[0].split(", ")
+            for line in estimator.__doc__.splitlines()
+            if " : " in line
+        ), described
+
+
+@every_method
+def test_an_estimator_is_thin_over_its_fit(method):
+    X, y = rows()
+    new = 2 * rows(40)[0]
+    options = {} if method.probabilities else {"probability": True}
+    estimator = fitted(method, X, y + 5, **options)
+    assert (
+        type(estimator.model_)
+        is type(method.fit(X, y, n_threads=1, max_time=60, **options))
+        or method.name == "gpor"
+    )
+    model = estimator.model_
+    assert_array_equal(estimator.classes_, [5, 6, 7])
+    assert estimator.n_features_in_ == 3
+    assert not hasattr(estimator, "feature_names_in_")
+    assert estimator.n_iter_ == model.convergence.n_iter
+    assert_array_equal(estimator.predict_proba(new), model.predict_proba(new))
+    rule = {"rule": "mode"} if method.probabilities else {}
+    assert_array_equal(estimator.predict(new), model.predict(new, **rule))
+
+
+@every_method
+def test_clones_and_pickles_are_the_estimator(method):
+    X, y = rows()
+    estimator = fitted(method, X, y)
+    again = pickle.loads(pickle.dumps(estimator))
+    assert type(again) is type(estimator)
+    assert_array_equal(again.predict(X), estimator.predict(X))
+    new = clone(estimator.set_params(tol=0.01))
+    assert new.get_params() == estimator.get_params()
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        check_is_fitted(new)
+    assert "tol=0.01" in repr(new)
+    with pytest.raises(ValueError, match="Invalid parameter 'Cost'"):
+        new.set_params(Cost=1)
+
+
+def test_probabilities_are_there_where_they_are_asked_for():
+    assert not hasattr(SVORIM(), "predict_proba")
+    assert hasattr(SVORIM(probability=True), "predict_proba")
+    assert hasattr(GPOR(), "predict_proba")
+    assert not hasattr(XOFM(), "predict_proba")
+
+
+def test_an_argument_of_the_fit_is_refused_by_the_fit():
+    X, y = rows()
+    with pytest.raises(
+        ValueError, match=r"^C must be a positive finite number, got -1"
+    ):
+        SVORIM(C=-1).fit(X, y)
+
+
+# Rules and decisions
+
+
+@pytest.mark.parametrize("r", [2, 3, 5])
+@every_method
+def test_the_predicted_rank_has_the_largest_decision(method, r):
+    X, y = rows(80, r)
+    new = 2 * rows(60, r)[0]
+    rules = ["mode", "median", "cost"]
+    options = {} if method.probabilities else {"probability": True}
+    estimator = fitted(method, X, y * 10, **options)
+    own = inspect.signature(estimator.model_.predict).parameters["rule"].default
+    for rule in dict.fromkeys([None, own, *rules]):
+        estimator.set_params(rule=rule)
+        labels, D = estimator.predict(new), estimator.decision_function(new)
+        assert_array_equal(labels, estimator.model_.predict(new, rule=rule or own))
+        assert np.isfinite(D).all()
+        if r == 2:
+            assert D.shape == (60,)
+            assert_array_equal(labels, np.where(D > 0, 10, 0))
+        else:
+            assert D.shape == (60, r)
+            assert_array_equal(labels, 10 * D.argmax(axis=1))
+
+
+def test_decisions_by_their_formulas():
+    X, y = rows(80, 4)
+    estimator = SVORIM(probability=True).fit(X, y)
+    f, b = estimator.model_.decision_function(X), estimator.model_.thresholds
+    D = [[sum(s - b[j] for j in range(k)) for k in range(4)] for s in f]
+    assert_allclose(estimator.decision_function(X), D, atol=1e-12)
+    P = estimator.predict_proba(X)
+    expected = {
+        "mode": P,
+        "median": [
+            [sum(0.5 - p[: j + 1].sum() for j in range(k)) for k in range(4)] for p in P
+        ],
+        "cost": [
+            [-sum(p[j] * abs(j - k) for j in range(4)) for k in range(4)] for p in P
+        ],
+    }
+    for rule, D in expected.items():
+        estimator.set_params(rule=rule)
+        assert_allclose(estimator.decision_function(X), D, atol=1e-12)
+    cost = np.array([[0, 1, 5, 9], [1, 0, 1, 9], [9, 1, 0, 1], [9, 5, 1, 0.0]])
+    dear = SVORIM(probability=True, rule="cost", cost=cost).fit(X, y)
+    assert_allclose(dear.decision_function(X), -dear.predict_proba(X) @ cost)
+    assert_array_equal(dear.predict(X), dear.decision_function(X).argmax(axis=1))
+    paper = XOFM().fit(X, y)
+    shares = paper.model_.predict_proba(X, proba="paper")
+    assert_array_equal(paper.decision_function(X), shares)
+    nearest = NPSVOR().fit(X, y)
+    distances = nearest.model_.decision_function(X)
+    assert_array_equal(nearest.decision_function(X), -np.abs(distances))
+    with pytest.raises(ValueError, match="rule must be one of 'nearest', 'mode'"):
+        nearest.set_params(rule="threshold").predict(X)
+    with pytest.raises(ValueError, match="rule must be one of 'nearest', 'mode'"):
+        nearest.decision_function(X)
+
+
+@pytest.mark.parametrize("absent", [[0], [2], [4], [0, 1], [1, 4], [0, 3, 4]])
+@pytest.mark.parametrize("name", ["SVORIM", "NPSVOR"])
+def test_a_rank_without_rows_is_never_the_largest(name, absent):
+    ranks = np.setdiff1d(range(5), absent)
+    X, y = rows(80, ranks.size)
+    estimator = getattr(estimators, name)(classes=range(5)).fit(X, ranks[y])
+    D = estimator.decision_function(X)
+    assert D.shape == (80, 5)
+    assert_array_equal(estimator.predict(X), D.argmax(axis=1))
+    assert not np.isin(D.argmax(axis=1), absent).any()
+    assert not np.isnan(D).any()
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+def test_thresholds_out_of_order_are_decided_by_their_middle():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
+    weight = {0: 1000.0, 1: 1e-4, 2: 1e-4}
+    estimator = ShashuaLevin(class_weight=weight).fit(X, y)
+    b = estimator.model_.thresholds
+    assert b[1] < b[0]
+    f = estimator.model_.decision_function(X)
+    assert_array_equal(estimator.predict(X), np.where(f > b.mean(), 2, 0))
+    assert_array_equal(
+        estimator.predict(X), estimator.decision_function(X).argmax(axis=1)
+    )
+    assert np.mean(estimator.predict(X) == 0) > 0.9  # as the weights want
+    assert np.mean(estimator.model_.predict(X) == 0) < 0.9
+
+
+# Rows, weights and labels
+
+
+@every_method
+@given(seed=st.integers(0, 2**32))
+def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rows(24)
+    weight, order = rng.integers(0, 4, 24), rng.permutation(24)
+    weight[:6] += 1
+    many = rng.permutation(np.repeat(np.arange(24), weight))
+    options = {} if method.probabilities else {"probability": True}
+    if method.name == "gpor":
+        options["optimize"] = False
+
+    def proba(rows, weight=None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
+            warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+            e = made(method, **options).fit(X[rows], y[rows], sample_weight=weight)
+        return e.predict_proba(X)
+
+    P = proba(many)
+    assert_array_equal(proba(order, weight[order]), P)
+    halves = np.concatenate([order, order])
+    assert_array_equal(proba(halves, weight[halves] / 2), P)
+
+
+def test_rows_known_by_number_stay_where_they_are():
+    X, y = rows(40)
+    X[7] = X[3]
+    basis = [3, 10, 30]
+    estimator = estimators.TLSSVOR(basis=basis).fit(X, y)
+    assert_array_equal(estimator.model_.support, X[basis])
+    K = X @ X.T
+    kernel = SVORIM(kernel="precomputed", tol=1e-9).fit(K, y)
+    assert kernel.model_.support.max() < 40
+    assert kernel.__sklearn_tags__().input_tags.pairwise
+    D = SVORIM(kernel="linear", tol=1e-9).fit(X, y).decision_function(X)
+    assert_allclose(kernel.decision_function(K), D, atol=1e-6)
+    scores = cross_val_score(SVORIM(kernel="precomputed"), K, y)
+    assert scores.mean() > -0.5
+
+
+@pytest.mark.parametrize(
+    "form", [sparse.csr_matrix, sparse.coo_array, np.asfortranarray]
+)
+def test_the_form_of_rows_changes_nothing(form):
+    X, y = rows()
+    X[np.abs(X) < 0.5] = 0
+    plain = SVORIM(kernel="linear", tol=1e-9).fit(X, y)
+    other = SVORIM(kernel="linear", tol=1e-9).fit(form(X), y)
+    assert_allclose(
+        other.decision_function(form(X)), plain.decision_function(X), atol=1e-7
+    )
+
+
+def test_strings_are_ranked_by_classes_or_by_the_alphabet_with_a_warning():
+    X, y = rows()
+    words = np.array(WORDS)[y]
+    right = SVORIM(classes=WORDS).fit(X, words)
+    assert_array_equal(right.classes_, WORDS)
+    assert_array_equal(right.predict(X), np.array(WORDS)[SVORIM().fit(X, y).predict(X)])
+    message = r"by the alphabet: \['high', 'low', 'mid'\]; pass classes= in rank order"
+    with pytest.warns(UserWarning, match=message):
+        alphabet = SVORIM().fit(X, words)
+    assert_array_equal(alphabet.classes_, sorted(WORDS))
+    categorical = pd.Series(pd.Categorical(words, WORDS, ordered=True))
+    assert_array_equal(SVORIM().fit(X, categorical).classes_, WORDS)
+    enum = pl.Series(words, dtype=pl.Enum(WORDS))
+    assert_array_equal(SVORIM().fit(X, enum).predict(X), right.predict(X))
+    with pytest.raises(TypeError, match="y is an unordered categorical"):
+        SVORIM().fit(X, pd.Series(words, dtype="category"))
+    with pytest.raises(ValueError, match="which is not among classes="):
+        SVORIM(classes=WORDS[:2]).fit(X, words)
+
+
+# Data frames
+
+
+def table(kind, n=90):
+    """Numbers with gaps, words and categories, and ranks in words."""
+    rng = np.random.default_rng(0)
+    size, kinds = rng.normal(size=n), np.array(["red", "white", "rose"])
+    colour = kinds[rng.integers(0, 3, n)]
+    score = size + (colour == "red")
+    y = np.array(WORDS)[np.digitize(score, [-0.3, 0.8])]
+    size = np.where(np.arange(n) % 11 == 3, np.nan, size)
+    if kind == "pandas":
+        X = pd.DataFrame({"size": size, "colour": pd.Categorical(colour)})
+    else:
+        X = pl.DataFrame({"size": size, "colour": colour}).with_columns(
+            pl.col("colour").cast(pl.Enum(sorted(kinds)))
+        )
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_go_into_xofm_as_they_are(kind):
+    X, y = table(kind)
+    estimator = XOFM(classes=WORDS).fit(X, y)
+    assert estimator.n_features_in_ == 2
+    assert_array_equal(estimator.feature_names_in_, ["size", "colour"])
+    assert_array_equal(estimator.model_.feature_names, ["size", "colour"])
+    assert -estimator.score(X, y) < 0.25
+    labels = estimator.predict(X)
+    assert_array_equal(estimator.predict(X[["colour", "size"]]), labels)
+    both = X.assign(more=1) if kind == "pandas" else X.with_columns(more=pl.lit(1))
+    assert_array_equal(estimator.predict(both), labels)
+    with pytest.raises(ValueError, match="X has no column 'colour', which the model"):
+        estimator.predict(X[["size"]])
+    scores = cross_val_score(XOFM(classes=WORDS), X, y)
+    assert scores.mean() > -0.5
+
+
+def test_words_in_an_array_are_categories_if_named():
+    X, y = table("pandas")
+    rows = X.astype(object).to_numpy()
+    estimator = XOFM(classes=WORDS, categorical=[1]).fit(rows, y)
+    frame = XOFM(classes=WORDS).fit(X, y)
+    assert_array_equal(estimator.predict(rows), frame.predict(X))
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        XOFM(classes=WORDS).fit(rows, y)
+
+
+def test_frames_of_numbers_go_into_every_method_by_name():
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for method in METHODS:
+        estimator = fitted(method, frame, y)
+        assert_array_equal(estimator.feature_names_in_, ["a", "b", "c"])
+        labels = estimator.predict(frame)
+        assert_array_equal(estimator.predict(frame[["c", "a", "b"]]), labels)
+        assert_array_equal(estimator.predict(frame.astype("float32")).shape, (60,))
+        with pytest.raises(ValueError, match="X has no column 'b'"):
+            estimator.predict(frame[["a", "c"]])
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            assert_array_equal(estimator.predict(X), labels)
+        with pytest.warns(UserWarning, match="was fitted without feature names"):
+            assert_array_equal(fitted(method, X, y).predict(frame), labels)
+        # a second fit forgets the names of the first
+        assert not hasattr(
+            estimator.set_params(max_time=60).fit(X[:, :2], y), "feature_names_in_"
+        )
+        assert estimator.n_features_in_ == 2
+
+
+def test_a_table_of_words_is_refused_with_the_name_of_the_column():
+    X, y = table("pandas")
+    with pytest.raises(TypeError, match="colour"):
+        SVORIM(classes=WORDS).fit(X, y)
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    "name", ["mze", "mae", "amae", "mmae", "oci", "accuracy_off", "gmsec", "kappa"]
+)
+def test_scorers_are_the_metrics_with_a_sign(name):
+    X, y = table("pandas")
+    estimator = XOFM(classes=WORDS).fit(X, y)
+    weight = np.linspace(0.5, 2, len(y))
+    value = getattr(metrics, name)(
+        y, estimator.predict(X), labels=WORDS, sample_weight=weight
+    )
+    sign = 1 if name in ("accuracy_off", "gmsec", "kappa") else -1
+    assert scorer(name)(estimator, X, y, sample_weight=weight) == sign * value
+    assert estimator.set_params(scoring=name).score(X, y, weight) == sign * value
+
+
+@pytest.mark.parametrize("name", ["rps", "log_loss"])
+def test_scorers_of_probabilities_take_probabilities(name):
+    X, y = rows()
+    estimator = GPOR(max_iter=20, tol=1.0).fit(X, y)
+    value = getattr(metrics, name)(y, estimator.predict_proba(X), labels=[0, 1, 2])
+    assert scorer(name)(estimator, X, y) == -value
+    assert cross_val_score(estimator, X, y, scoring=scorer(name), cv=3).shape == (3,)
+
+
+def test_scorers_say_what_they_are():
+    assert repr(scorer("rps")) == "scorer('rps')"
+    assert repr(pickle.loads(pickle.dumps(scorer("mae")))) == "scorer('mae')"
+    with pytest.raises(ValueError, match="scoring must be one of 'mze', 'mae'"):
+        scorer("accuracy")
+
+
+def test_weights_are_routed():
+    X, y = rows()
+    weight = np.arange(60) % 3.0
+    with sklearn.config_context(enable_metadata_routing=True):
+        plain, asked = scorer(), scorer().set_score_request(sample_weight=True)
+        estimator = SVORIM().set_fit_request(sample_weight=True)
+        search = GridSearchCV(estimator, {"C": [0.1, 10.0]}, scoring=asked, cv=3)
+        search.fit(X, y, sample_weight=weight)
+        best = SVORIM(**search.best_params_).fit(X, y, sample_weight=weight)
+        assert_array_equal(search.decision_function(X), best.decision_function(X))
+        pipe = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False), estimator
+        )
+        pipe.fit(X, y, sample_weight=weight)
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+            GridSearchCV(SVORIM(), {"C": [1.0]}, scoring=plain).fit(
+                X, y, sample_weight=weight
+            )
+        scores = {}
+        for name, judge in {"plain": plain, "asked": asked}.items():
+            judge = (
+                judge
+                if name == "asked"
+                else judge.set_score_request(sample_weight=False)
+            )
+            found = cross_validate(
+                estimator, X, y, scoring=judge, cv=3, params={"sample_weight": weight}
+            )
+            scores[name] = found["test_score"]
+        assert not np.array_equal(scores["plain"], scores["asked"])
+
+
+# Its tools
+
+
+def test_a_pipeline_of_a_frame_with_words_is_searched():
+    X, y = table("pandas")
+    X["size"] = X["size"].fillna(0.0)
+    coded = make_column_transformer(
+        (StandardScaler(), ["size"]),
+        (OneHotEncoder(sparse_output=False), ["colour"]),
+        verbose_feature_names_out=False,
+    )
+    pipe = make_pipeline(coded, SVORIM(classes=WORDS)).set_output(transform="pandas")
+    grid = {"svorim__C": [0.01, 10.0], "svorim__gamma": [0.1, 1.0]}
+    search = GridSearchCV(pipe, grid, cv=3).fit(X, y)
+    assert search.best_params_["svorim__C"] == 10.0
+    assert_array_equal(search.classes_, WORDS)
+    names = ["size", "colour_red", "colour_rose", "colour_white"]
+    assert_array_equal(search.best_estimator_[-1].feature_names_in_, names)
+    assert search.score(X, y) > -0.2
+    assert search.best_score_ == pytest.approx(
+        cross_val_score(pipe.set_params(**search.best_params_), X, y, cv=3).mean()
+    )
+
+
+def test_halving_searches():
+    X, y = sample(200, 3, noise=0.5)
+    grid = {"C": [1e-4, 1.0, 10.0]}
+    search = HalvingGridSearchCV(SVORIM(), grid, cv=3, random_state=0).fit(X, y)
+    assert search.best_params_["C"] > 1e-4
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+def test_cross_validated_predictions(method):
+    X, y = rows()
+    found = cross_val_predict(SVORIM(probability=True), X, y, cv=3, method=method)
+    ranks = found if method == "predict" else found.argmax(axis=1)
+    assert metrics.mae(y, ranks) < 0.5
+
+
+def test_calibration_on_top():
+    X, y = rows(150)
+    for estimator in (SVORIM(), NPSVOR(), ShashuaLevin()):
+        P = CalibratedClassifierCV(estimator, cv=3).fit(X, y).predict_proba(X)
+        assert_allclose(P.sum(axis=1), 1)
+        assert metrics.mae(y, P.argmax(axis=1)) < 0.4
+
+
+def test_importance_finds_the_features_that_matter():
+    X, y = sample(150, 3, noise=0.2)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=150)])
+    estimator = SVORIM(kernel="linear").fit(X, y)
+    found = permutation_importance(estimator, X, y, random_state=0)
+    assert found.importances_mean.argmin() == 3
+    assert found.importances_mean[0] > 0.1
+
+
+def test_partial_dependence_is_drawn():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    X, y = table("pandas")
+    X["size"] = X["size"].fillna(0.0)
+    y = np.array([WORDS.index(word) for word in y])  # scikit-learn sorts words
+    estimator = XOFM(probability=True).fit(X, y)
+    drawn = PartialDependenceDisplay.from_estimator(
+        estimator, X, ["size", "colour"], categorical_features=["colour"], target=2
+    )
+    curve = drawn.lines_[0, 0].get_ydata()
+    assert curve[-1] > curve[0] + 0.5
+    scores = PartialDependenceDisplay.from_estimator(
+        SVORIM().fit(*rows()), rows()[0], [0], target=2
+    )
+    curve = scores.lines_[0, 0].get_ydata()
+    assert curve[-1] > curve[0]
+    matplotlib.pyplot.close("all")
