@@ -526,8 +526,8 @@ def fit_xofm(
     ----------
     X : (n, d) array-like or data frame
         Rows of features in their own units: nothing needs to be standardised. NaN, and
-        None in a data frame, is missing. Columns of a data frame that are of a
-        categorical type hold categories; pandas and polars are recognised, not needed.
+        None in a data frame, is missing. Columns of words, or of a categorical type,
+        hold categories; pandas and polars are recognised, not needed.
     y : (n,) array-like
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -551,7 +551,7 @@ def fit_xofm(
         Features by which U may not fall (1) or rise (-1). One such feature makes the
         factors of all others >= 0: the paper's (16).
     categorical : names or numbers of columns, optional
-        Whose values are categories, besides those that a data frame says are. A
+        Whose values are categories, besides those of words and categorical types. A
         category that the training rows lack is missing when predicting.
     solver : {"lbfgs", "sgd"}, default "lbfgs"
         Quasi-Newton steps on the exact gradient, O(n (d k + log n)) each, or the

@@ -628,6 +628,10 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     categorical = named.with_columns(pl.col("colour").cast(pl.Categorical))
     assert_array_equal(model.decision_function(categorical), U)
 
+    # words are categories without a word
+    for table in (named, named.to_pandas(), rows):
+        assert_array_equal(fit_xofm(table, y).categories[1], ["blue", "green", "red"])
+
 
 def test_what_training_lacks_stands_for_the_mean_row():
     _, colour, size, y = frame_columns()
@@ -1014,9 +1018,10 @@ X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
         (X2, Y2, {"categorical": ["b"]}, ValueError, "categorical names 'b'"),
         (X2, Y2, {"init_scale": 0}, ValueError, "init_scale must be a positive"),
         ([[-1e308], [1e308], [0]], Y2, {}, ValueError, "column 0 of X spans more than"),
-        ([["a"], ["b"], ["c"]], Y2, {}, TypeError, "X must hold real numbers"),
+        ([["a"], [1], ["c"]], Y2, {}, TypeError, "must hold real numbers, got 'a'"),
+        (np.array([["a"], ["b"]]), [0, 1], {}, TypeError, "X must hold real numbers"),
         (
-            pd.DataFrame({"c": ["a", "b", "c"]}),
+            pd.DataFrame({"c": ["a", 1, "c"]}),
             Y2,
             {},
             TypeError,

@@ -77,11 +77,14 @@ class Frame:
         return len(self.values)
 
     def __getitem__(self, name: str | int) -> Column:
-        j = self.columns.index(name)
-        return Column(self.values[:, j], self.labels[j], self.kinds[j])
+        return self.column(self.columns.index(name))
 
     def __iter__(self) -> Iterator[Column]:
-        return (self[name] for name in self.columns)
+        return map(self.column, range(len(self.labels)))
+
+    def column(self, j: int) -> Column:
+        """The column of this number."""
+        return Column(self.values[:, j], self.labels[j], self.kinds[j])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if not self.is_of_numbers:

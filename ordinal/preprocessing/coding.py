@@ -295,7 +295,7 @@ def _known(
     frame: Frame, j: int, order: np.ndarray | None, chosen: bool
 ) -> tuple[np.ndarray | None, bool]:
     """The categories of a column, if it has any, and whether they have no order."""
-    column = frame[frame.columns[j]]
+    column = frame.column(j)
     if order is not None:
         return order, False
     if column.kind == "ordered":
@@ -312,8 +312,8 @@ def _numbers(
     frame: Frame, j: int, known: np.ndarray | None, unseen: Unseen
 ) -> np.ndarray:
     """A column as numbers, of categories their places; NaN for what is missing."""
-    name = frame.columns[j] if frame.names else default_names(frame.shape[1])[j]
-    column = frame[frame.columns[j]]
+    name = frame.names[j] if frame.names else f"x{j + 1}"
+    column = frame.column(j)
     if known is None:
         return numbers_of(column, f"column {shown(name)} of X")
     places = column.places(known)

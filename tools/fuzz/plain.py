@@ -137,6 +137,8 @@ OPTIONS = {
     "gamma": ["'scale'", "'auto'", "0.3", "10.0"],
     "greater_is_better": ["False", "None"],
     "groups": ["ranks()", "np.arange(24) // 3", "list('abcdefgh') * 3"],
+    "impute": ["'median'", "'mean'", "'most_frequent'"],
+    "indicator": ["False"],
     "inference": ["'ep'", "'laplace'"],
     "init_scale": ["0.01", "1.0"],
     "kernel": [
@@ -160,7 +162,9 @@ OPTIONS = {
     "normalize": ["True"],
     "objective": ["'evidence'", "'bound'"],
     "optimize": ["False"],
+    "order": ["{}", "{2: ['low', 'mid', 'high']}"],
     "polish": ["True"],
+    "preprocess": ["preprocessing.TablePreprocessor()", "None"],
     "prior": ["None", "'weak'"],
     "probability": ["True"],
     "progress": ["False"],
@@ -179,6 +183,7 @@ OPTIONS = {
     "tol": ["1e-2", "1e-8"],
     "top": ["1", "None"],
     "u": ["1.5", "np.inf"],
+    "unseen": ["'missing'", "'error'"],
     "weights": ["'linear'", "'quadratic'"],
 }  # fmt: skip
 
