@@ -48,6 +48,7 @@ from ._model.convergence import Status
 from ._model.entry import Callback, Entry, enter
 from ._model.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from ._model.model import read_for
+from ._model.monitor import Monitor
 from ._model.registry import register
 from ._model.rules import cost_of_rule, decide
 from ._model.support import finite_scores, support_rows
@@ -66,7 +67,6 @@ def __dir__() -> list[str]:
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
-_GRACE = 0.5  # seconds over `max_time` for an inference: unfinished it says little
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -446,7 +446,8 @@ def fit_gpor(
     with entry.monitor as monitor:
         evidence = Evidence(
             entry.problem, kernel, inference, objective, prior, start, rows,
-            entry.n_threads, partial(monitor.late, _GRACE),
+            entry.n_threads,
+            None if max_time is None else partial(monitor.late, Monitor.GRACE),
         )  # fmt: skip
         found, n_iter = None, 1
         if optimize:
@@ -466,38 +467,33 @@ def _model(
     """The model at the end of a search, or where one would begin."""
     problem = entry.problem
     theta = evidence.hyper.begin if found is None else found.x
-    evidence.state = None  # a model is that of theta, whatever way led there
-    inferred = evidence.infer(theta)
-    late = not inferred.posterior.converged and evidence.late()
-    if late and evidence.best[1] is not None:  # except that way there is no time
-        evidence.state = evidence.best[1]
-        inferred = evidence.infer(theta)
-    posterior, cov, kernel, like = inferred
-    coef, root = cov.predictor(posterior.a)
-    rows = evidence.rows if evidence.basis is None else evidence.rows[evidence.basis]
+    made, late = evidence.make(theta)
+    posterior, like, monitor = made.posterior, made.like, entry.monitor
     thresholds = around_ranks(
         like.b, np.flatnonzero(problem.present), problem.n_classes
     )
-    if found is not None and posterior.converged and np.isfinite(found.value):
-        status, violation, monitor = found.status, found.violation, entry.monitor
+    here = posterior.converged and np.array_equal(made.theta, theta)
+    if found is not None and here and np.isfinite(found.value):
+        status, violation = found.status, found.violation
+    elif late and posterior.converged:
+        status, violation = Status.MAX_TIME, made.violation
     else:
         short = Status.MAX_TIME if late else Status.STALLED
-        status = Status.CONVERGED if posterior.converged and not late else short
+        status = Status.CONVERGED if here else short
         violation, monitor = posterior.violation, entry.monitor.to_tol(posterior.tol)
-    primal = evidence.hyper.penalty(theta)[0] - posterior.objective
     return GporModel(
         inference=evidence.inference,
-        support=support_rows(kernel, problem.X, rows),
-        coef=frozen(coef),
-        root=frozen(root),
+        support=support_rows(made.kernel, problem.X, made.rows),
+        coef=frozen(made.coef),
+        root=frozen(made.root),
         thresholds=frozen(thresholds),
         noise=like.noise,
         log_evidence=posterior.objective,
         classes=frozen(problem.classes),
-        kernel=kernel,
+        kernel=made.kernel,
         n_features=problem.n_features,
         feature_names=problem.feature_names,
-        convergence=monitor.record(status, n_iter, violation, primal),
+        convergence=monitor.record(status, n_iter, violation, made.value),
     )
 
 

@@ -668,6 +668,7 @@ class _Job:
                 s = solve(
                     gram, program, g, tol=self.tol, max_iter=max_iter,
                     n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
+                    from_start=starts is not None,
                 )  # fmt: skip
             rows = np.flatnonzero(s.g.any(axis=(0, 1)))
             used.append(rows)
@@ -675,7 +676,7 @@ class _Job:
                 self._model(
                     problem, program, s.g, s.f, -s.b[:, 0], rows, s.g[:, 0, rows].T,
                     status=s.status, n_iter=s.n_iter, violation=s.violation,
-                    dual=_dual(program, s.g, s.f),
+                    reached=s.reached, dual=_dual(program, s.g, s.f),
                 )
             )  # fmt: skip
         return models, used
@@ -710,12 +711,17 @@ class _Job:
             project(out.g[point, None], program.lo, program.hi)
             for program, point in zip(programs, points, strict=True)
         ]
-        if polish:
-            del factor  # its memory is as large as that of the rows of K
+        if polish and not self.monitor.late():
+            if self.monitor.max_time is None:  # it will not be asked again
+                factor = NoFactor()  # its memory is as large as that of the rows of K
             job = replace(self, monitor=self.monitor.to_tol(self.tol))
-            with job.monitor.stage("polish"):
-                return job._smo(problem, programs, _MAX_ITER["smo"], inside, products)
-
+            try:
+                with job.monitor.stage("polish"):
+                    return job._smo(
+                        problem, programs, _MAX_ITER["smo"], inside, products
+                    )
+            except OutOfTime:  # before SMO could begin
+                pass
         G = factor.product(out.g)
         G_inside = factor.product(np.concatenate(inside)[:, 0])
         rows, coef = factor.support, factor.coefficients(out.g)
@@ -727,7 +733,8 @@ class _Job:
                 self._model(
                     problem, program, out.g[point, None], G[point], out.b[point],
                     rows, coef[:, point], status=status, n_iter=out.n_iter[point],
-                    violation=ratio, dual=_dual(program, nearest, G_inside[point]),
+                    violation=ratio, reached=ratio <= 1,
+                    dual=_dual(program, nearest, G_inside[point]),
                 )
             )  # fmt: skip
         return models, [rows] * len(models)
@@ -735,7 +742,8 @@ class _Job:
     def _model(
         self, problem: Problem, program: Program, g: np.ndarray, f: np.ndarray,
         b: np.ndarray, rows: np.ndarray, coef: np.ndarray, *, status: Status,
-        n_iter: np.ndarray, violation: np.ndarray, dual: np.ndarray,
+        n_iter: np.ndarray, violation: np.ndarray, reached: np.ndarray,
+        dual: np.ndarray,
     ) -> NpsvorModel:  # fmt: skip
         """A model of the given support rows, every array with a column a class."""
         present = problem.present
@@ -751,9 +759,9 @@ class _Job:
         nothing = self.monitor.record(Status.CONVERGED, 0, 0.0, 0.0, 0.0)
         parts = [nothing] * problem.n_classes
         for p, k in enumerate(np.flatnonzero(present)):
-            reached = violation[p] <= nothing.tol and status is not Status.INDEFINITE
+            done = reached[p] and status is not Status.INDEFINITE
             parts[k] = self.monitor.record(
-                Status.CONVERGED if reached else status,
+                Status.CONVERGED if done else status,
                 n_iter[p], violation[p], primal[p], dual[p],
             )  # fmt: skip
         return NpsvorModel(

@@ -69,7 +69,7 @@ from ._kernel_matrix.tiles import Evaluator
 from ._model.calibration import calibrate
 from ._model.entry import Callback, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE
-from ._model.monitor import Monitor
+from ._model.monitor import Monitor, OutOfTime
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import support_rows
 from ._model.threshold_model import ScoreModel, warn_of
@@ -300,8 +300,11 @@ class _Job:
         columns = isinstance(self.kernel, Precomputed)
         basis = rows if columns else take(problem.X, rows)
         K = np.empty((problem.n_samples, rows.size))
-        with self.monitor.stage("kernel matrix"):
-            Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
+        try:
+            with self.monitor.stage("kernel matrix"), self.monitor.limited():
+                Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
+        except OutOfTime:  # what there is time for: thresholds, and a score of 0
+            rows, K = rows[:0], K[:, :0].copy()
         of_row = problem.sample_weight[rows] if self.every_row else np.ones(rows.size)
         psi = TruncatedObjective(
             problem, K, self.C, self.eta, 1 / of_row, self.n_threads

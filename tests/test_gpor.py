@@ -1296,7 +1296,7 @@ def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
         factor(self, W)
 
     monkeypatch.setattr(Dense, "factor", counted)
-    monkeypatch.setattr(ordinal.gpor, "_GRACE", 0.0)
+    monkeypatch.setattr(Monitor, "GRACE", 0.0)
     X, y = sample(60, 4)
     model = cut_short(X, y, inference=inference, optimize=optimize, max_time=1e-9)
     assert len(factors) <= 3
@@ -1305,17 +1305,64 @@ def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-@every_inference
-def test_a_search_out_of_time_ends_at_its_best_point(inference, monkeypatch):
+def asked_for_time(monkeypatch, times):
+    """Time is up when it has been asked for so many times."""
     asked = []
 
     def late(self, by=0.0):
         asked.append(by)
-        return len(asked) > 100
+        return len(asked) > times
 
     monkeypatch.setattr(Monitor, "late", late)
+
+
+@pytest.mark.parametrize("basis", [None, 20])
+@every_inference
+def test_whenever_time_is_up_there_is_a_model(inference, basis, monkeypatch, tmp_path):
+    """In the choice of the basis, K, the first factor, the mode and the gradient."""
+    X, y = sample(150, 4)
+    options = {"inference": inference, "basis": basis, "max_time": 60.0}
+    says_nothing = 0
+    for times in range(40):
+        asked_for_time(monkeypatch, times)
+        model = cut_short(X, y, **options)
+        assert model.convergence.status is Status.MAX_TIME
+        mean, var = model.predict_latent(X)
+        prior = diagonal_of(model.kernel, X)
+        assert (var <= prior * (1 + 1e-12)).all()
+        says_nothing += not mean.any()
+        P = model.predict_proba(X)
+        assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
+        assert set(model.predict(X)) <= set(y)
+        model.save(tmp_path / "model")
+        assert_array_equal(ordinal.load(tmp_path / "model").predict_proba(X), P)
+    assert 0 < says_nothing < 40
+
+
+@every_inference
+@pytest.mark.parametrize("optimize", [True, False])
+def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, monkeypatch):
+    """Its ranks are those of the mean, with the variance of the prior around it."""
     X, y = sample(60, 4)
-    model = cut_short(X, y, inference=inference, tol=1e-12)
+    whole = fit_gpor(X, y, inference=inference, optimize=False)
+    best = np.inf
+    for times in range(5, 60):
+        asked_for_time(monkeypatch, times)
+        options = {"inference": inference, "optimize": optimize, "max_time": 60.0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = fit_gpor(X, y, n_threads=1, **options)
+        if not model.root.any() and model.coef.any():
+            best = min(best, np.abs(model.coef - whole.coef).max())
+            assert_array_equal(model.predict_latent(X)[1], np.ones(60))
+    assert best < 0.1 * np.abs(whole.coef).max()
+
+
+@every_inference
+def test_a_search_out_of_time_ends_at_its_best_point(inference, monkeypatch):
+    asked_for_time(monkeypatch, 200)
+    X, y = sample(60, 4)
+    model = cut_short(X, y, inference=inference, tol=1e-12, max_time=60.0)
     assert model.convergence.n_iter > 2
     monkeypatch.undo()
     start = {
@@ -1324,5 +1371,6 @@ def test_a_search_out_of_time_ends_at_its_best_point(inference, monkeypatch):
     }  # fmt: skip
     there = fit_gpor(X, y, inference=inference, start=start, optimize=False)
     assert there.convergence.converged
-    assert_allclose(model.coef, there.coef, atol=1e-6)
-    assert_allclose(model.log_evidence, there.log_evidence, rtol=1e-9)
+    # time may end the last sweep of EP where its sites are good to 1e-4
+    assert_allclose(model.coef, there.coef, atol=1e-4)
+    assert_allclose(model.log_evidence, there.log_evidence, rtol=1e-7)

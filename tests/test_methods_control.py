@@ -17,7 +17,8 @@ from strategies import sample
 import ordinal
 from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
 from ordinal._dual import driver
-from ordinal._model.monitor import turn
+from ordinal._dual.program import Points
+from ordinal._model.monitor import Monitor, OutOfTime, turn
 
 
 def warned(fit, *args, match, **options):
@@ -106,6 +107,87 @@ def test_max_time_ends_a_fit(method):
     assert c.status is Status.MAX_TIME
     assert c.seconds >= 1e-3
     assert np.isfinite(method.numbers(model, X[:9])).all()
+
+
+def up_after(asked, monkeypatch):
+    """Time is up when it has been asked for so often; a list of the questions."""
+    questions = []
+
+    def late(self, by=0.0):
+        questions.append(by)
+        return len(questions) > asked
+
+    monkeypatch.setattr(Monitor, "late", late)
+    return questions
+
+
+@every_method
+def test_whenever_time_is_up_there_is_a_model_that_says_so(
+    method, monkeypatch, tmp_path
+):
+    """In the kernel matrix, a factor, the basis, steps, and the folds of a link."""
+    X, y = sample(90, 4, noise=1.0)
+    options = {"probability": True} if method.can("probability") else {}
+    questions = up_after(np.inf, monkeypatch)
+    method(X, y, **method.variant, **options, max_time=60.0)
+    moments = np.unique(np.linspace(0, len(questions) - 1, 40).astype(int))
+    ends = set()
+    for asked in moments:
+        up_after(asked, monkeypatch)
+        model = method.cut_short(X, y, **method.variant, **options, max_time=60.0)
+        ends.add(model.convergence.status)
+        assert np.isfinite(method.numbers(model, X)).all()
+        assert set(model.predict(X)) <= set(y)
+        if options:
+            assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
+        model.save(tmp_path / "model")
+        again = method.numbers(ordinal.load(tmp_path / "model"), X)
+        assert_allclose(again, method.numbers(model, X), rtol=0)
+        if asked == 0:
+            assert model.convergence.status is Status.MAX_TIME
+    assert ends <= {Status.MAX_TIME, Status.CONVERGED, Status.N_EPOCHS}
+
+
+@pytest.mark.parametrize(
+    ("fit", "options"), [(ordinal.fit_svorim, {"C": 10.0}), (ordinal.fit_npsvor, {})]
+)
+def test_scores_for_which_there_is_no_time_are_those_of_the_steps(
+    fit, options, monkeypatch
+):
+    """They have the rounding of K in single precision; what they are a model of has
+    not, and has not converged by them."""
+    X, y = sample(200, 4, noise=1.0)
+    asked, judge = [], Points.judge
+
+    def out_of_time(self):
+        asked.append(self.f.copy())
+        judge(self)
+        asked.append(self.f.copy())
+        self.f[:] = asked[-2]
+        raise OutOfTime
+
+    monkeypatch.setattr(Points, "judge", out_of_time)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = fit(X, y, **options, max_time=60.0)
+    assert_allclose(asked[0], asked[1], atol=1e-4)
+    assert (asked[0] != asked[1]).any()
+    monkeypatch.undo()
+    assert_allclose(
+        model.decision_function(X), fit(X, y, **options).decision_function(X), atol=0.02
+    )
+
+
+def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatch):
+    X, y = sample(200, 4, noise=1.0)
+    admm = ordinal.fit_npsvor(X, y, solver="admm")
+
+    def no_time(*args, **options):
+        raise OutOfTime
+
+    monkeypatch.setattr("ordinal.npsvor.solve", no_time)
+    model = ordinal.fit_npsvor(X, y, solver="admm", polish=True, max_time=60.0)
+    assert_allclose(model.coef, admm.coef, rtol=0)
+    assert model.convergence.primal == admm.convergence.primal
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

@@ -54,12 +54,13 @@ class Solution:
     g: np.ndarray  # (P, T, n)
     z: np.ndarray  # (P, T) zeros unless priced
     mu: np.ndarray  # (P, T + 1) zeros unless coupled
-    f: np.ndarray  # (P, n) from the kernel in double
+    f: np.ndarray  # (P, n) from the kernel in double, unless time was up
     low: np.ndarray  # (P, T)
     up: np.ndarray  # (P, T)
     violation: np.ndarray  # (P,)
     n_iter: np.ndarray  # (P,) pair steps, Newton steps and pivots
     status: Status
+    reached: np.ndarray  # (P,) whether within tol by f from the kernel
 
     @property
     def b(self) -> np.ndarray:
@@ -83,14 +84,22 @@ def solve(
     n_threads: int,
     monitor: Monitor,
     pivoting: Sequence[Pivoting] | None = None,
+    from_start: bool = False,
 ) -> Solution:
     """Solve all problems of a program from the feasible point g, (P, T, n).
 
     Stops at violation <= tol for each, or after max_iter steps of one problem. The
     result does not depend on n_threads. `pivoting` has the active sets of the last fit
-    of a path, one a problem.
+    of a path, one a problem. Where time is up before f = K beta of g is known, it
+    begins at 0, or raises OutOfTime for `from_start`.
     """
-    points = Points(gram, program, g)
+    try:
+        with monitor.limited(Monitor.GRACE):
+            points = Points(gram, program, g)
+    except OutOfTime:
+        if from_start:
+            raise
+        points = Points(gram, program, np.zeros_like(g))
     if pivoting is None:
         pivoting = [Pivoting(gram, program.curvature, len(g)) for _ in g]
     return _Fit(points, pivoting, tol, max_iter, n_threads, monitor).run()
@@ -143,6 +152,7 @@ class _Fit:
         self.space = Workspace(n, T, q, min(n_threads, P))
         self.under_way: dict[int, Future[Any]] = {}
         self.left = False  # is the fit, so that steps under way should end
+        self.certain = True  # is f, from the kernel itself
         self.least = np.full(P, np.inf)  # violation judged
         self.rounds = np.zeros(P, int)  # judgements since it fell by a fifth
         self.best: tuple[np.ndarray, np.ndarray] | None = None  # entries and mu then
@@ -156,6 +166,9 @@ class _Fit:
 
     def judged(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
         """The violations at the end, and what stopped the fit before it."""
+        if self.monitor.late():  # not a slice more
+            begin = self.points.violations()
+            return begin, self.monitor.stop(0, float(begin.max()))
         while True:
             self.smo()
             self.collect()
@@ -172,11 +185,21 @@ class _Fit:
             if stopped is not None:
                 self.left = True
                 wait(self.under_way.values())
-                return self.points.judge(), stopped
+                return self.judged_in_time(), stopped
             if not self.under_way and self.all_rest():
                 violation = self.judge()
                 if violation is not None:
-                    return violation, None
+                    return violation, None if self.certain else Status.MAX_TIME
+
+    def judged_in_time(self) -> np.ndarray:
+        """The violations, by f as the steps left it where time is up before the kernel
+        has given it afresh."""
+        try:
+            with self.monitor.limited(Monitor.GRACE):
+                return self.points.judge()
+        except OutOfTime:
+            self.certain = False
+            return self.points.violations()
 
     def all_rest(self) -> bool:
         return all(task.phase >= Phase.DONE for task in self.tasks)
@@ -251,8 +274,8 @@ class _Fit:
     def judge(self) -> np.ndarray | None:
         """The violations if this is the end; else problems above tol run again."""
         points, tol = self.points, self.tol
-        violation = points.judge()
-        if (violation <= tol).all():
+        violation: np.ndarray = self.judged_in_time()
+        if not self.certain or (violation <= tol).all():
             return violation
         if self.best is None:
             self.best = points.entries.copy(), points.mu.copy()
@@ -287,13 +310,14 @@ class _Fit:
             violation=violation,
             n_iter=np.array([task.steps for task in self.tasks]),
             status=self.status(violation, stopped),
+            reached=(violation <= self.tol) & self.certain,
         )
 
     def status(self, violation: np.ndarray, stopped: Status | None) -> Status:
         """Why it ended: what K is counts first, then what was reached."""
         if self.points.curve_down() or any(task.indefinite for task in self.tasks):
             return Status.INDEFINITE
-        if (violation <= self.tol).all():
+        if (violation <= self.tol).all() and self.certain:
             return Status.CONVERGED
         if stopped is not None:
             return stopped

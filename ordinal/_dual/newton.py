@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._model.monitor import ended_by, never
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner
 from .program import Points
@@ -65,7 +66,8 @@ def newton_step(points: Points, k: int) -> bool:
         mu[:] = np.where(mu > 0, np.maximum(mu - fall(new - at), 0), 0)
     change = np.zeros(n)
     np.add.at(change, I, (new - at)[:m])
-    gram.add_rows(np.arange(n), change, points.f[k])
+    with ended_by(never):  # f goes with g
+        gram.add_rows(np.arange(n), change, points.f[k])
     return True
 
 

@@ -133,6 +133,10 @@ class Points:
     def judge(self) -> np.ndarray:
         """f from the kernel itself, low and up from it; the violations, (P,)."""
         self.refresh()
+        return self.violations()
+
+    def violations(self) -> np.ndarray:
+        """(P,), with low and up from f as it is."""
         self.slopes()
         return np.asarray((self.low - self.up).max(axis=1))
 

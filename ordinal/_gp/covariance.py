@@ -17,6 +17,7 @@ sections 3.4 and 3.6; E. Snelson, Z. Ghahramani, NIPS 18, 2006.
 
 import numpy as np
 
+from .._model.monitor import turn
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.rows import inner, strips, times, turns
 from .._solvers import _gp_products
@@ -35,6 +36,7 @@ class Dense:
         self.rest = np.zeros(len(Sigma))
         self._n_threads = n_threads
         self._B = np.empty_like(Sigma)
+        self.log_det, self._inverted = 0.0, False  # as for W = 0
 
     def times(self, v: np.ndarray) -> np.ndarray:
         """Sigma v."""
@@ -42,14 +44,14 @@ class Dense:
 
     def factor(self, W: np.ndarray) -> None:
         """Take W (n,) >= 0. O(n^3 / 3)."""
-        self.W, self.root = W, np.sqrt(W)
+        self.W, self.root, self._inverted = W, np.sqrt(W), False
         for rows in strips(len(W), _ROWS):
+            turn()
             _gp_products.scaled(
                 self.Sigma, self.root, rows.start, rows.stop, self._B, self._n_threads
             )
         self._cholesky = Cholesky(self._B)
         self.log_det = self._cholesky.log_det
-        self._inverted = False
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """(I + W Sigma)^-1 v = v - R Sigma v."""
@@ -91,8 +93,13 @@ class Dense:
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(coef, root) with posterior mean k(x, X) coef and variance
-        k(x, x) - |root k(X, x)|^2; after `marginals`."""
-        return a, np.tril(self._B) * self.root
+        k(x, x) - |root k(X, x)|^2; after `marginals`, without which the variance is
+        that of the prior."""
+        if not self._inverted:
+            return a, np.zeros(self._B.shape)  # whose memory is not touched as yet
+        root = np.tril(self._B)
+        root *= self.root
+        return a, root
 
 
 class LowRank:
@@ -113,6 +120,7 @@ class LowRank:
         self.Phi = times(K_nm, self._L_inverse.T)
         held = np.einsum("ij,ij->i", self.Phi, self.Phi)
         self.rest = np.maximum(diagonal - held, 0)
+        self.log_det, self._C_root = 0.0, np.eye(len(K_mm))  # as for W = 0
 
     def times(self, v: np.ndarray) -> np.ndarray:
         return np.asarray(self.Phi @ (self.Phi.T @ v))

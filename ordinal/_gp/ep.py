@@ -22,12 +22,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from .._model.monitor import never
+from .._model.monitor import OutOfTime, never
 from .._solvers import _ordinal_probit
 from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
@@ -60,6 +60,8 @@ def expectation_propagation(
         Whether the objective is (27) and its slopes (28)-(30).
     late : callable
         Ends the sweeps when it returns True, after the first at the earliest.
+
+    Raises OutOfTime, as `turn` does, in the first sweep only.
     """
     n = like.weight.size
     site = np.zeros((2, n)) if state is None else state
@@ -114,12 +116,18 @@ class _Sweep:
 def _fixed_point(
     cov: Covariance, like: Likelihood, site: np.ndarray, late: Callable[[], bool]
 ) -> tuple[_Sweep, int]:
-    """(the last sweep, how many there were)."""
+    """(the last sweep, how many there were). One that time cuts short leaves the one
+    before, of which it is not known how far it is from the fixed point."""
     step, last = 1.0, np.inf
     history: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)
-    n_iter = 0
+    n_iter, sweep = 0, None
     while True:
-        sweep = _sweep(cov, like, site, step)
+        try:
+            sweep = _sweep(cov, like, site, step)
+        except OutOfTime:
+            if sweep is None:
+                raise
+            return replace(sweep, violation=np.inf), n_iter
         n_iter += 1
         left = sweep.violation
         ended = left <= _TOL or not np.isfinite(left) or n_iter >= _MAX_SWEEPS

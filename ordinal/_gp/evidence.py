@@ -15,7 +15,7 @@ from .._input.types import Kernel
 from .._kernel_matrix.choice import LARGEST, check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
-from .._model.monitor import Monitor, OutOfTime, never
+from .._model.monitor import Monitor, OutOfTime, ended_by, never, turn
 from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import physical_memory
 from .._numerics.pivoted_cholesky import pivoted_cholesky
@@ -63,6 +63,29 @@ class Inferred(NamedTuple):
     like: Likelihood
 
 
+class Made(NamedTuple):
+    """What a model holds, at a theta.
+
+    Attributes
+    ----------
+    rows : numbers of its support rows
+    value : float
+        Minus the objective and the log density of the prior.
+    violation : float
+        The largest slope of that, where it is known; inf where it is not.
+    """
+
+    theta: np.ndarray
+    posterior: Posterior
+    kernel: Kernel
+    like: Likelihood
+    coef: np.ndarray
+    root: np.ndarray
+    rows: np.ndarray
+    value: float
+    violation: float = np.inf
+
+
 class Evidence:
     """ln P(D | theta), or EP's bound, of the rows of positive weight.
 
@@ -73,8 +96,9 @@ class Evidence:
     basis : int, float or array, optional
         As `read_basis` has it: the rows that carry a covariance of low rank.
     n_threads : int
-    late : callable
-        Whether time is up, which ends an inference before its last sweep or step.
+    late : callable, optional
+        Whether time is up, which ends an inference before its last sweep or step. The
+        best model so far is then kept, which costs as much memory as its root.
 
     Attributes
     ----------
@@ -83,8 +107,9 @@ class Evidence:
     basis : (m,) numbers among `rows`, or None for all
     state : array or None
         What the last inference leaves to the next.
-    best : (float, array or None)
-        The least value of `minus` so far, and the state of its inference.
+    kept : Made or None
+        The model of the least value of `minus` so far, or what the first inference came
+        to; None without `late`.
     """
 
     def __init__(
@@ -97,12 +122,12 @@ class Evidence:
         start: Any,
         basis: int | float | np.ndarray | None,
         n_threads: int,
-        late: Callable[[], bool] = never,
+        late: Callable[[], bool] | None = None,
     ):
-        self.late = late
+        self.late, self._keeps = late or never, late is not None
         self.rows = np.flatnonzero(problem.weight > 0)
         n, m = self.rows.size, _basis_size(basis, self.rows.size)
-        _check_memory(n, m)
+        _check_memory(n, m, self._keeps)
         self.weight = problem.weight[self.rows]
         if inference == "ep" and self.weight.min() < 1:
             raise ValueError(
@@ -125,14 +150,14 @@ class Evidence:
             gamma, c, present, problem.n_classes, prior, start
         )
         self.state: np.ndarray | None = None
-        self.best: tuple[float, np.ndarray | None] = np.inf, None
+        self.kept: Made | None = None
         self.basis = self._chosen(basis, m, n_threads)
 
     def _chosen(
         self, basis: int | float | np.ndarray | None, m: int, n_threads: int
     ) -> np.ndarray | None:
         """The m basis rows that are named, or that matter most for the kernel at the
-        start; None for all rows."""
+        start; None for all rows, and none where there is no time to choose them."""
         named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
         if (absent := np.setdiff1d(named, self.rows)).size:
             raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
@@ -142,30 +167,39 @@ class Evidence:
             return np.searchsorted(self.rows, named)
         first = self._make(self.hyper.gammas(self.hyper.begin))
         tile = on_itself(first, self.X, n_threads).tile
-        return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
+        try:
+            with ended_by(self.late):
+                return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
+        except OutOfTime:
+            return np.empty(0, np.intp)
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What a search minimises, and its gradient: minus the evidence and the log
         density of the prior. inf where it cannot be evaluated; OutOfTime if time is up
         before it is."""
         try:
-            with np.errstate(all="ignore"):  # a trial point may lie anywhere
+            # a trial point may lie anywhere
+            with np.errstate(all="ignore"), ended_by(self.late):
                 posterior, gradient = self.evaluate(theta)
         except (np.linalg.LinAlgError, ValueError):
             return np.inf, np.full_like(theta, np.nan)
         penalty, slopes = self.hyper.penalty(theta)
-        value = penalty - posterior.objective
+        slopes = slopes - gradient
         if posterior.converged:
             self.state = posterior.state
-            self.best = min(self.best, (value, self.state), key=lambda best: best[0])
-        return value, slopes - gradient
+        if self.kept is not None and self.kept.posterior is posterior:
+            violation = float(np.abs(slopes).max(initial=0.0))
+            self.kept = self.kept._replace(violation=violation)
+        return penalty - posterior.objective, slopes
 
     def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
         """The posterior at theta and the gradient of its objective."""
-        posterior, cov, kernel, like = self.infer(theta)
-        if not posterior.converged and self.late():
-            if self.best[1] is None:
-                self.best = np.inf, posterior.state
+        inferred = self.infer(theta)
+        posterior, cov, kernel, like = inferred
+        cut_short = not posterior.converged and self.late()
+        if self._keeps and self._is_best(theta, posterior, cut_short):
+            self.kept = self._made(theta, inferred)
+        if cut_short:
             raise OutOfTime
         by_likelihood = like.slopes(posterior.by_row)
         by_likelihood[1] *= self.hyper.c
@@ -174,8 +208,56 @@ class Evidence:
             by_kernel = self._kernel_slopes(kernel, cov, posterior)
         return posterior, np.concatenate([by_kernel, by_likelihood])
 
+    def _is_best(
+        self, theta: np.ndarray, posterior: Posterior, cut_short: bool
+    ) -> bool:
+        """Whether a model of this posterior is better than the one kept."""
+        if self.kept is None or not self.kept.posterior.converged:
+            return posterior.converged or (cut_short and self.kept is None)
+        value = self.hyper.penalty(theta)[0] - posterior.objective
+        return posterior.converged and value < self.kept.value
+
+    def _made(self, theta: np.ndarray, inferred: Inferred) -> Made:
+        posterior, cov, kernel, like = inferred
+        coef, root = cov.predictor(posterior.a)
+        rows = self.rows if self.basis is None else self.rows[self.basis]
+        value = self.hyper.penalty(theta)[0] - posterior.objective
+        return Made(theta, posterior, kernel, like, coef, root, rows, value)
+
+    def make(self, theta: np.ndarray) -> tuple[Made, bool]:
+        """(a model, whether there was no time for that of theta).
+
+        There is then the one that was kept or, if that is none, the prior at the start.
+        """
+        self.state = None  # a model is that of theta, whatever way led there
+        try:
+            with ended_by(self.late):
+                made = self._made(theta, self.infer(theta))
+        except OutOfTime:
+            return self.kept or self._prior(), True
+        late = not made.posterior.converged and self.late()
+        return (self.kept if late and self.kept is not None else made), late
+
+    def _prior(self) -> Made:
+        """A model that knows nothing of the rows."""
+        theta, n = self.hyper.begin, self.rows.size
+        noise, first, width = self.hyper.of_likelihood(theta)
+        like = Likelihood(
+            self.rank, self.weight, noise, first, width, np.zeros(n), self.n_threads
+        )
+        objective = float(self.weight @ like.loss(np.zeros(n))[0])
+        none = np.zeros(n)
+        posterior = Posterior(
+            objective, none, none, np.zeros((3, n)), none, np.inf, 0.0, 0
+        )
+        return Made(
+            theta, posterior, self._make(self.hyper.gammas(theta)), like, none[:0],
+            np.zeros((0, 0)), self.rows[:0], self.hyper.penalty(theta)[0] - objective,
+        )  # fmt: skip
+
     def infer(self, theta: np.ndarray) -> Inferred:
         """The posterior at theta, from `state`."""
+        turn()
         kernel = self._make(self.hyper.gammas(theta))
         cov = self._covariance(kernel)
         like = self.likelihood(theta, cov)
@@ -238,10 +320,11 @@ def _basis_size(basis: int | float | np.ndarray | None, n: int) -> int:
     return min(n, basis if isinstance(basis, int) else max(1, round(basis * n)))
 
 
-def _check_memory(n: int, m: int) -> None:
-    """Raise MemoryError if n rows on a basis of m need more than there is."""
+def _check_memory(n: int, m: int, keeps: bool) -> None:
+    """Raise MemoryError if n rows on a basis of m need more than there is; one model is
+    kept beside the next if it `keeps` it."""
     there = physical_memory()
-    needed = 8 * n * (_LOW_RANK * m if m < n else _DENSE * n)
+    needed = 8 * n * (_LOW_RANK * m if m < n else (_DENSE + keeps) * n)
     if there is None or needed <= there:
         return
     raise MemoryError(

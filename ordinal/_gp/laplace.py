@@ -22,7 +22,7 @@ from typing import Self
 
 import numpy as np
 
-from .._model.monitor import never
+from .._model.monitor import OutOfTime, never
 from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
 
@@ -142,10 +142,13 @@ def _newton(
         if late():
             return here, steps, False
         fresh = here.violation > _KEEP * last
-        if fresh:
-            cov.factor(like.weight * here.terms[2])
+        try:
+            if fresh:
+                cov.factor(like.weight * here.terms[2])
+            d = cov.solve(here.residual)
+        except OutOfTime:
+            return here, steps, False
         last = here.violation
-        d = cov.solve(here.residual)
         Sigma_d = cov.times(d)
         promised = float(here.residual @ Sigma_d)
         there = _line_search(like, here, d, Sigma_d, promised)
@@ -175,8 +178,15 @@ def _posterior(
     cov: Covariance, like: Likelihood, mode: _Iterate, n_iter: int
 ) -> Posterior:
     w, (_, g, curvature) = like.weight, mode.terms
-    cov.factor(w * curvature)
-    A, _ = cov.marginals()
+    try:
+        cov.factor(w * curvature)
+        A, _ = cov.marginals()
+    except OutOfTime:  # the mean is all that is known
+        return Posterior(
+            objective=-mode.value - 0.5 * cov.log_det, a=mode.a, u=np.zeros_like(g),
+            by_row=np.zeros((3, g.size)), state=mode.a, violation=np.inf, tol=_USABLE,
+            n_iter=n_iter,
+        )  # fmt: skip
     d = like.derivatives(mode.f)
     half = -0.5 * A * w
     u = cov.solve(half * d[4])

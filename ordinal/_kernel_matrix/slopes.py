@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._input.types import Kernel
+from .._model.monitor import turn
 from .._numerics.rows import strips, take
 from ..kernels import ARD, RBF, LinearARD
 
@@ -23,6 +24,7 @@ def gamma_slopes(
         centre = A.mean(axis=0)  # far from 0, squares would cancel
         A, B = A - centre, B - centre
     for rows in strips(len(K) if out.size else 0):  # so that Ctrl-C has its turn
+        turn()
         out += _of_rows(kernel, take(A, rows), B, K[rows], G[rows])
     return out
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Index, Kernel, Matrix
+from .._model.monitor import turn
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
 from .._numerics.threads import Pool
 from .._solvers import _kernel_values
@@ -134,6 +135,7 @@ class Evaluator:
         def strip(rows: slice) -> None:
             buffer = np.empty(TILE * TILE)
             for columns in strips(self.shape[1]):
+                turn()
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
                 K = self.tile(rows, columns, tile, buffer)
@@ -149,6 +151,7 @@ class Evaluator:
         def strip(rows: slice) -> None:
             scratch = np.empty(TILE * TILE)
             for columns in strips(self.shape[1]):
+                turn()
                 self.tile(rows, columns, out[rows, columns], scratch)
 
         self._each_strip(strip)
@@ -162,6 +165,7 @@ class Evaluator:
         def strip(rows: slice) -> None:
             scratch = np.empty(TILE * TILE)
             for columns in strips(self.shape[1], start=rows.start):
+                turn()
                 tile = self.tile(rows, columns, out[rows, columns], scratch)
                 if columns.start == rows.start and not self.concurrent:
                     _check_symmetry(tile)  # of a callable; ours are symmetric

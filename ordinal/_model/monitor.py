@@ -44,7 +44,7 @@ _watch = threading.local()
 @contextmanager
 def ended_by(over: Callable[[], bool]) -> Iterator[None]:
     """Within, `turn` raises OutOfTime in this thread once over() is true."""
-    before = getattr(_watch, "over", never)
+    before = current()
     _watch.over = over
     try:
         yield
@@ -52,10 +52,16 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
         _watch.over = before
 
 
+def current() -> Callable[[], bool]:
+    """What `turn` asks in this thread, for calls of `ended_by` in others."""
+    over: Callable[[], bool] = getattr(_watch, "over", never)
+    return over
+
+
 def turn() -> None:
     """What computations that may take seconds call between their blocks."""
     getattr(_watch, "tell", _nothing)()
-    if getattr(_watch, "over", never)():
+    if current()():
         raise OutOfTime
 
 
@@ -68,6 +74,7 @@ class Monitor:
     """
 
     SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
+    GRACE = 0.5  # seconds over `max_time` for what is of little use unfinished
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from .pivoted_cholesky import pivoted_cholesky
-from .rows import inner, times
+from .rows import inner, strips, times
 
 _MORE = 8  # directions of the power method beside those of the approximation
 _FIRST_STEPS = 20  # of it on the table to begin with: enough that where EM ends is the
@@ -34,17 +34,29 @@ def low_rank(
     exact = 1e-28 * float(np.vdot(W * X, X))  # rounding, from which nothing falls
     size = min(rank + _MORE, *X.shape)
     A = np.full(X.shape, np.average(X, weights=W))
-    residual = X - A
-    V = _first_directions(A + W * residual, size)
+    residual, table = np.empty_like(X), np.empty_like(X)
+
+    def error() -> float:
+        """(E). Fills `residual` with X - A and `table` with A + W (X - A), which is as
+        A where nothing is known; by strips, between which Ctrl-C has its turn."""
+        for rows in strips(len(X)):
+            np.subtract(X[rows], A[rows], out=residual[rows])
+            np.multiply(W[rows], residual[rows], out=table[rows])
+        value = float(np.vdot(table, residual))
+        for rows in strips(len(X)):
+            table[rows] += A[rows]
+        return value
+
+    error()
+    V = _first_directions(table, size)
     errors, fall = [np.inf], 1.0
     for k in chain(range(size, rank, -1), repeat(rank, max_iter)):
-        filled = A + W * residual
-        U, s, V = _power_step(filled, V)
+        U, s, V = _power_step(table, V)
         A = times(U[:, :k] * s[:k], V[:k])
-        residual = X - A
+        value = error()
         if k > rank:
             continue
-        errors.append(float(np.vdot(W * residual, residual)))
+        errors.append(value)
         fall = 1 - errors[-1] / errors[-2] if errors[-1] > exact else 0.0
         if fall <= tol:
             break

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.types import Index, Matrix
+from .._model.monitor import turn
 from .._solvers import _kernel_values
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
@@ -30,9 +31,11 @@ def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
 
 
 def turns(n: int, work: int) -> Iterator[slice]:
-    """Slices that cover range(n), between which Ctrl-C has its turn: `work` is that of
-    one of n, in multiplications of a product of matrices."""
-    return strips(n, max(1, _AT_A_TIME // max(1, work)))
+    """Slices that cover range(n), between which Ctrl-C and `turn` have theirs: `work`
+    is that of one of n, in multiplications of a product of matrices."""
+    for rows in strips(n, max(1, _AT_A_TIME // max(1, work))):
+        turn()
+        yield rows
 
 
 def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from .._input.checks import check_count, shown
-from .._model.monitor import turn
+from .._model.monitor import current, ended_by, turn
 from .._solvers import _build_info
 
 Argument = TypeVar("Argument")
@@ -100,7 +100,8 @@ class Pool:
     """Independent calls on n_threads threads; in this one where that is 1.
 
     For calls that spend their time in numpy or a kernel, without the interpreter's
-    lock. Ctrl-C leaves at once: what has not begun never will.
+    lock. Ctrl-C leaves at once: what has not begun never will. `turn` raises in the
+    calls what it would raise in the thread that makes them.
     """
 
     def __init__(self, n_threads: int):
@@ -120,7 +121,13 @@ class Pool:
         if self._executor is None:
             call(argument)
             return None
-        return self._executor.submit(call, argument)
+        over = current()
+
+        def watched() -> Any:
+            with ended_by(over):
+                return call(argument)
+
+        return self._executor.submit(watched)
 
     def run(
         self, call: Callable[[Argument], Any], arguments: Iterable[Argument]

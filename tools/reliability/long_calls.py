@@ -95,19 +95,24 @@ CALLS |= {
     "fit_shashua_levin, C=100": fit("fit_shashua_levin", 8000, 10, C=100.0),
     "fit_redsvm, C=100": fit("fit_redsvm", 8000, 10, C=100.0),
     "fit_tlssvor, all rows": fit("fit_tlssvor", 5000, 10),
+    "fit_tlssvor, K of 10 000 rows": fit("fit_tlssvor", 10_000, 200),
     "fit_tlssvor, basis=1000": fit("fit_tlssvor", 20_000, 10, basis=1000),
     "fit_tlssvor, probability=True": fit(
         "fit_tlssvor", 4000, 10, basis=1000, probability=True
     ),
     "fit_gpor, ep": fit("fit_gpor", 5000, 10, max_iter=1),
+    "fit_gpor, ep, optimize=False": fit("fit_gpor", 5000, 10, optimize=False),
     "fit_gpor, laplace": fit("fit_gpor", 5000, 10, inference="laplace", max_iter=3),
     "fit_gpor, ard": fit(
         "fit_gpor", 5000, 50, inference="laplace", kernel="ard", max_iter=3
     ),
     "fit_gpor, basis=500": fit("fit_gpor", 20_000, 10, basis=500, max_iter=10),
     "fit_gpor, basis=1000": fit("fit_gpor", 20_000, 10, basis=1000, max_iter=3),
+    "fit_gpor, basis=2000": fit("fit_gpor", 20_000, 10, basis=2000, max_iter=3),
+    "fit_gpor, n_restarts=5": fit("fit_gpor", 1000, 5, n_restarts=5),
     "fit_gpor, user's kernel": fit("fit_gpor", 3000, 5, kernel=user_kernel),
     "fit_xofm, lbfgs": fit("fit_xofm", 20_000, 100, n_intervals=20, max_iter=300),
+    "fit_xofm, 300 000 rows": fit("fit_xofm", 300_000, 30, max_iter=300),
     "fit_xofm, sgd": fit("fit_xofm", 20_000, 100, solver="sgd", n_epochs=1e-2),
 }  # fmt: skip
 
