@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,8 @@ def test_python_in_pages_runs(page, tmp_path, monkeypatch):
                 program, *arguments = shlex.split(line)
                 assert program == "ordinal"
                 assert main(arguments) == 0
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -1,12 +1,18 @@
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
-from ordinal.model_selection import stratified_holdout, stratified_kfold
+from ordinal.model_selection import (
+    learning_splits,
+    stratified_holdout,
+    stratified_kfold,
+)
 
 
 @st.composite
@@ -147,3 +153,63 @@ def test_a_seed_fixes_the_folds():
 def test_bad_folds(y, n_splits, message):
     with pytest.raises(ValueError, match=message):
         stratified_kfold(y, n_splits)
+
+
+# Growing training sets
+
+
+@given(labels_and_size(), st.integers(0, 99), st.integers(2, 6))
+def test_training_sets_grow_with_every_rank_in_its_share(case, seed, k):
+    y, n_test = case
+    splits = learning_splits(y, k, n_splits=2, test_size=n_test, rng=seed)
+    ranks, n = np.unique(y), y.size - n_test
+    sizes = [train.size for train, _ in splits]
+    steps = len(sizes) // 2
+    assert sizes[:steps] == sizes[steps:] == sorted(set(sizes))
+    assert sizes[0] == max(ranks.size, math.ceil(n / 10))
+    assert sizes[-1] == n
+    for holdout in (splits[:steps], splits[steps:]):
+        full, test = holdout[-1]
+        assert_array_equal(np.sort(np.concatenate([full, test])), np.arange(y.size))
+        total = np.array([np.sum(y[full] == rank) for rank in ranks])
+        for (train, its_test), (larger, _) in pairwise([*holdout, holdout[-1]]):
+            assert_array_equal(its_test, test)
+            assert np.isin(train, larger).all()
+            assert np.all(np.diff(train) > 0)
+            count = np.array([np.sum(y[train] == rank) for rank in ranks])
+            assert count.min() >= 1
+            # one share of all ranks, as far as whole rows have it
+            least = ((count - 1) / total)[count > 1].max(initial=0)
+            most = ((count + 1) / total)[count < total].min(initial=2)
+            assert least <= most
+
+
+def test_sizes_are_numbers_of_rows_or_shares_of_them():
+    y = np.repeat([1, 2], 40)
+    for sizes, expected in (
+        ([2, 10, 60], [2, 10, 60]),
+        ([0.1, 0.5, 1.0], [6, 30, 60]),
+        (4, [6, 13, 28, 60]),
+        ([30, 10], [10, 30]),
+    ):
+        splits = learning_splits(y, sizes, n_splits=1)
+        assert [train.size for train, _ in splits] == expected
+    assert learning_splits(y)[0][0].tolist() == learning_splits(y)[0][0].tolist()
+
+
+def test_growing_sets_keep_groups_whole():
+    y, group = np.tile([1, 2, 3], 20), np.repeat(np.arange(20), 3)
+    for train, test in learning_splits(y, 3, n_splits=4, groups=group):
+        assert not np.isin(group[train], group[test]).any()
+
+
+@pytest.mark.parametrize("sizes", [[1], [61], [0.0], [1.5], [np.nan]])
+def test_sizes_that_there_are_not(sizes):
+    with pytest.raises(ValueError, match=r"^sizes must be 2, the number of ranks, to"):
+        learning_splits(np.repeat([1, 2], 40), sizes)
+
+
+@pytest.mark.parametrize("sizes", [1, "all", [[1, 2]], []])
+def test_sizes_that_are_none(sizes):
+    with pytest.raises((ValueError, TypeError), match=r"^sizes must "):
+        learning_splits(np.repeat([1, 2], 40), sizes)

@@ -8,7 +8,14 @@ from numpy.testing import assert_allclose
 
 import ordinal
 from ordinal import plot
-from ordinal.model_selection import Grid, UniformDesign, nested, select
+from ordinal.model_selection import (
+    Grid,
+    UniformDesign,
+    learning_splits,
+    nested,
+    select,
+    stratified_holdout,
+)
 
 matplotlib.use("Agg")
 
@@ -147,3 +154,47 @@ def test_what_is_no_search_is_refused():
         plot.search(found, x="kernel")
     with pytest.raises(ValueError, match=r"^y must be one of 'kernel', got 'C'"):
         plot.search(found, x="C", y="C")
+
+
+# Learning curves
+
+
+def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():
+    cv = learning_splits(Y, [12, 30, 75], n_splits=4)
+    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=cv, refit=False)
+    ax = plot.learning_curve(found, label="SVORIM")
+    table = found.scores.reshape(4, 3)  # a hold-out, and its sizes
+    (curve,) = ax.containers
+    assert_allclose(curve.lines[0].get_data(), [[12, 30, 75], table.mean(axis=0)])
+    (bars,) = curve.lines[2]
+    ends = np.array([path[:, 1] for path in bars.get_segments()])
+    error = table.std(axis=0, ddof=1) / 2
+    assert_allclose(np.ptp(ends, axis=1), 2 * error)
+    dots = [line for line in ax.lines if line.get_marker() == "."]
+    assert_allclose([dot.get_ydata() for dot in dots], table.T)
+    assert [t.get_text() for t in ax.texts][1:] == ["SVORIM"]
+    other = select(ordinal.fit_redsvm, X, Y, search=Grid(C=[1.0]), cv=cv, refit=False)
+    assert plot.learning_curve(other, ax, label="RED-SVM") is ax
+    names = [t.get_text() for t in ax.texts if t.get_text() != "\N{BLACK SQUARE}"]
+    assert sorted(names) == ["RED-SVM", "SVORIM"]
+    colours = {curve.lines[0].get_color() for curve in ax.containers}
+    assert len(colours) == 2
+
+
+def test_of_a_nested_search_the_points_chosen_are_drawn():
+    outer = learning_splits(Y, [20, 75], n_splits=2)
+    space = Grid(C=[0.01, 1.0])
+    result = nested(ordinal.fit_svorim, X, Y, search=space, outer=outer, cv=2)
+    ax = plot.learning_curve(result)
+    drawn = ax.containers[0].lines[0].get_ydata()
+    assert_allclose(drawn, result.scores["mae"].reshape(2, 2).mean(axis=0))
+    assert not ax.texts
+
+
+def test_training_sets_of_one_size_are_no_curve():
+    cv = stratified_holdout(Y, 3)
+    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
+    with pytest.raises(ValueError, match=r"^found must have training sets of two siz"):
+        plot.learning_curve(found)
+    with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
+        plot.learning_curve([1, 2])

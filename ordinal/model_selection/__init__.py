@@ -1,6 +1,6 @@
 """Splits of the rows, searches for arguments, and the choice among them by validation.
 
-    splits      stratified_kfold, stratified_holdout
+    splits      stratified_kfold, stratified_holdout, learning_splits
     searches    Grid, CoarseToFine, UniformDesign; gamma_range
     the choice  select, which refits, and nested, which tests it on held-out rows
     designs     uniform_design, centred_discrepancy
@@ -16,7 +16,7 @@ from .designs import centred_discrepancy, uniform_design
 from .nesting import Nested, nested
 from .selection import Failure, Selection, select
 from .spaces import CoarseToFine, Grid, UniformDesign, gamma_range
-from .splits import stratified_holdout, stratified_kfold
+from .splits import learning_splits, stratified_holdout, stratified_kfold
 
 __all__ = [
     "CoarseToFine",
@@ -27,6 +27,7 @@ __all__ = [
     "UniformDesign",
     "centred_discrepancy",
     "gamma_range",
+    "learning_splits",
     "nested",
     "select",
     "stratified_holdout",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import as_array, check_count, resolve_rng, shown
+from .._input.checks import as_array, as_real_array, check_count, resolve_rng, shown
 from .._model.folds import by_rank, held_out_size, hold_out
 from .grouping import distinct, group_folds, group_numbers, hold_out_groups
 
@@ -130,6 +131,95 @@ def stratified_kfold(
     return drawn_folds(
         "n_splits", y, n_splits, group_numbers(groups, rank.size), rng=rng
     )
+
+
+def learning_splits(
+    y: ArrayLike,
+    sizes: int | Sequence[int] | Sequence[float] = 5,
+    *,
+    n_splits: int = 10,
+    test_size: float | int = 0.25,
+    groups: ArrayLike | None = None,
+    rng: int | np.random.Generator = 0,
+) -> Splits:
+    """Hold-outs whose training sets grow, to learn what more rows are worth.
+
+    Every hold-out is taken with each size of training set in turn, on the same test
+    rows. The smaller sets are parts of the larger ones, with one row of every rank
+    first and then every rank in its share. Give them to `select` as `cv`, or to
+    `nested` as `outer`, and the result to `ordinal.plot.learning_curve`.
+
+    Parameters
+    ----------
+    y : (n,) array_like
+        Labels of any kind that numpy can sort; their order does not matter here.
+    sizes : int or sequence, default 5
+        How many sizes, from a tenth of the training rows to all of them in equal
+        ratios; or numbers of rows; or shares of them in (0, 1].
+    n_splits : int, default 10
+        Number of hold-outs.
+    test_size, groups, rng : as for `stratified_holdout`
+
+    Returns
+    -------
+    list of (train_idx, test_idx)
+        The sizes of the first hold-out in increasing order, then those of the second.
+
+    Raises
+    ------
+    ValueError
+        As `stratified_holdout`, or for a size below the number of ranks or above that
+        of the training rows.
+
+    Examples
+    --------
+    >>> splits = learning_splits([1, 2] * 20, [4, 10, 30], n_splits=2)
+    >>> [train_idx.size for train_idx, _ in splits]
+    [4, 10, 30, 4, 10, 30]
+    """
+    rank = distinct(y, "y")[1]
+    rng = resolve_rng(rng)
+    holdouts = stratified_holdout(
+        y, n_splits, test_size=test_size, groups=groups, rng=rng
+    )
+    n = min(train.size for train, _ in holdouts)
+    counts = _training_sizes(sizes, n, int(rank.max()) + 1)
+    splits = []
+    for train, test in holdouts:
+        order = train[_spread_by_rank(rank[train], rng)]
+        splits += [(np.sort(order[:count]), test) for count in counts]
+    return splits
+
+
+def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
+    """Increasing numbers of the n training rows."""
+    if not np.ndim(sizes):
+        k = check_count("sizes", sizes, 2)
+        least = max(n_ranks, math.ceil(n / 10))
+        return [int(m) for m in np.unique(np.geomspace(least, n, k).round())]
+    given = as_real_array(sizes, "sizes")
+    if given.ndim != 1 or given.size == 0:
+        raise ValueError(f"sizes must be a number or numbers, got {shown(sizes)}")
+    of_rows = np.asarray(sizes).dtype.kind in "iu"
+    with np.errstate(invalid="ignore"):  # refused below
+        counts = np.unique(given if of_rows else np.ceil(given * n - 1e-9))
+    if not n_ranks <= counts[0] <= counts[-1] <= n:
+        raise ValueError(
+            f"sizes must be {n_ranks}, the number of ranks, to the {n} training rows, "
+            f"or shares of these, got {shown(sizes)}"
+        )
+    return [int(count) for count in counts]
+
+
+def _spread_by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The rows in an order of which every beginning has the ranks in their shares, one
+    row of each rank first."""
+    order = by_rank(rank, rng)
+    count = np.bincount(rank)
+    place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
+    phase = np.repeat(rng.random(count.size), count)
+    share = (place + phase) / np.repeat(count, count)
+    return order[np.lexsort((share, place > 0))]
 
 
 def drawn_holdouts(

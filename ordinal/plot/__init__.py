@@ -3,7 +3,7 @@
     methods compared    critical_difference, boxplots_by_size, errors_by_method
     predictions         scores, confusion_matrix, reliability
     features            partial_dependence, relevance
-    searches            search
+    searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
 
 Every function takes the Axes to draw on, by default those of a new figure of fitting
@@ -13,7 +13,7 @@ size, and returns them.
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, reliability, scores
-from .searches import search
+from .searches import learning_curve, search
 from .xofm import contributions, interaction, score_functions
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "critical_difference",
     "errors_by_method",
     "interaction",
+    "learning_curve",
     "partial_dependence",
     "relevance",
     "reliability",

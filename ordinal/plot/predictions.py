@@ -303,32 +303,33 @@ def reliability(
 
 
 def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
-    """Upright lines, named at the top; where names would meet, aslant and led to."""
-    for b in at:
-        ax.axvline(b, color="0.2", lw=0.8, ls=(0, (4, 2)))
+    """Upright lines, named at the top: in one line of text, or in two in turn; aslant,
+    and led to, where names would meet even so."""
+    order = np.argsort(at)
     low, high = ax.get_xlim()
     points = 72 * ax.get_window_extent().width / ax.figure.dpi / (high - low)
-    place = points * np.sort(at)
-    half = [3 + 2.6 * len(names[j]) for j in np.argsort(at)]  # of a name, in points
-    room = np.diff(place) - np.add(half[1:], half[:-1])
-    crowded = bool((room < 0).any())
-    if crowded:
+    place = points * np.array(at)[order]
+    half = np.array([3 + 2.6 * len(names[j]) for j in order])  # of a name, in points
+    turns = next((k for k in (1, 2) if _has_room(place, half, k)), 0)
+    if not turns:
         place = spread(place, 13)
-    for j, x in zip(np.argsort(at), place, strict=True):
-        lead = {
-            "arrowstyle": "-",
-            "lw": 0.8,
-            "color": "0.2",
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
+    for k, (j, x) in enumerate(zip(order, place, strict=True)):
+        ax.axvline(at[j], color="0.2", lw=0.8, ls=(0, (4, 2)))
+        up = 3 + 12 * (k % turns) if turns else 12
+        lead = {"arrowstyle": "-", "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
         ax.annotate(
             names[j], (at[j], 1), xycoords=("data", "axes fraction"),
-            xytext=(x - points * at[j], 12 if crowded else 3),
-            textcoords="offset points", va="bottom", fontsize="small",
-            ha="left" if crowded else "center", rotation=45 if crowded else 0,
-            rotation_mode="anchor", arrowprops=lead if crowded else None,
+            xytext=(x - points * at[j], up), textcoords="offset points", va="bottom",
+            fontsize="small", ha="center" if turns else "left",
+            rotation=0 if turns else 45, rotation_mode="anchor",
+            arrowprops=lead if up > 3 else None,
         )  # fmt: skip
+
+
+def _has_room(place: np.ndarray, half: np.ndarray, turns: int) -> bool:
+    """Whether names of these half widths do not meet, in so many lines in turn."""
+    gap = place[turns:] - place[:-turns]
+    return bool((gap >= half[turns:] + half[:-turns]).all())
 
 
 def _share(right: float, wrong: float) -> str:

@@ -1,4 +1,4 @@
-"""Figures of searches: the surface of scores, and what hold-outs chose."""
+"""Figures of searches: the surface of scores, what hold-outs chose, and learning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import check_choice, shown
+from .._input.checks import check_choice, listed, shown
 from ..model_selection import Nested, Selection
 from ..model_selection.points import Point, columns_of, described, value_key
 from .style import PALETTE, Axes, axes_of, label_right
@@ -126,6 +126,112 @@ def search(
     best = f"{found.scoring} {found.score:.3g} ± {error:.1g}"
     params = described(found.params)
     ax.set_title(f"{best} at {params}", loc="left", fontsize="medium")
+    return ax
+
+
+class Learning(NamedTuple):
+    """Scores by the number of training rows, with the standard errors of their means,
+    0 for one score alone; and the scores themselves."""
+
+    sizes: np.ndarray
+    mean: np.ndarray
+    standard_error: np.ndarray
+    single: tuple[np.ndarray, ...]
+
+
+def learning_of(found: Selection | Nested) -> Learning:
+    """Scores of the best point, or of the points chosen, by size of training set."""
+    scores = (
+        found.scores[found.best]
+        if isinstance(found, Selection)
+        else next(iter(found.scores.values()))
+    )
+    of_split = np.array([train.size for train, _ in found.splits])
+    known = np.isfinite(scores)
+    sizes = np.unique(of_split[known])
+    if sizes.size < 2:
+        raise ValueError(
+            "found must have training sets of two sizes or more, as those of "
+            f"model_selection.learning_splits are, got {listed(sizes)}"
+        )
+    single = tuple(scores[known & (of_split == size)] for size in sizes)
+    return Learning(
+        sizes,
+        np.array([of.mean() for of in single]),
+        np.array(
+            [of.std(ddof=1) / of.size**0.5 if of.size > 1 else 0 for of in single]
+        ),
+        single,
+    )
+
+
+def learning_curve(
+    found: Selection | Nested, ax: Axes | None = None, *, label: str | None = None
+) -> Axes:
+    """Scores on held-out rows by the number of training rows.
+
+    The means over the hold-outs with their standard errors, and each score as a dot. A
+    curve that still falls at its end asks for more rows; one that is level asks for
+    other features, or another model.
+
+    Parameters
+    ----------
+    found : Selection or Nested
+        From `select(..., cv=learning_splits(y))`, of which the best point is drawn, or
+        from `nested(..., outer=learning_splits(y))`, where each training set is
+        searched on its own, by the first of its metrics.
+    ax : matplotlib Axes, optional
+        Several curves on one Axes have different colours.
+    label : str, optional
+        The name of the curve, beside its end.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If `found` is no search, or its training sets are all of one size.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> from ordinal.model_selection import Grid, learning_splits, select
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> cv = learning_splits(y, [20, 60, 180], n_splits=3)
+    >>> found = select(ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=cv)
+    >>> ax = ordinal.plot.learning_curve(found, label="SVORIM")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('training rows', 'mae')
+    """
+    if not isinstance(found, Selection | Nested):
+        raise TypeError(f"found must be a Selection or a Nested, got {shown(found)}")
+    curve = learning_of(found)
+    ax = axes_of(ax, 5.6, 3.6)
+    colour = PALETTE[len(ax.containers) % len(PALETTE)]
+    for size, scores in zip(curve.sizes, curve.single, strict=True):
+        at = np.full(scores.size, size)
+        ax.plot(at, scores, ".", color=colour, alpha=0.35, ms=5, mew=0)
+    ax.errorbar(
+        curve.sizes, curve.mean, curve.standard_error, fmt="o-", ms=4, lw=1.5,
+        elinewidth=1, color=colour, label=label,
+    )  # fmt: skip
+    if _set_scale(ax, "x", np.array(ax.get_xlim()).clip(curve.sizes[0], None)):
+        ax.set_xticks(curve.sizes, [str(size) for size in curve.sizes])
+    curves: list[Any] = ax.containers
+    named = [c for c in curves if not str(c.get_label()).startswith("_")]
+    ends = sorted(
+        (c.lines[0].get_ydata()[-1], c.get_label(), c.lines[0].get_color())
+        for c in named
+    )
+    if ends:
+        label_right(ax, *zip(*ends, strict=True))
+    name = found.scoring if isinstance(found, Selection) else next(iter(found.scores))
+    ax.set(xlabel="training rows", ylabel=name)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

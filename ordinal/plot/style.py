@@ -18,6 +18,7 @@ else:
 # Okabe and Ito's colours, which the colour-blind can tell apart; grey for their black,
 # on which a median is not seen.
 PALETTE = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #F0E442 #999999".split()
+_LABEL = "label beside the right edge"
 _HATCHES = ("", "////", "....", "xxxx")  # of the 1st, 2nd, ... eight methods
 
 
@@ -148,7 +149,10 @@ def label_right(
     colours: Any = None,
 ) -> None:
     """Names at increasing heights beside the right edge, apart from one another; a
-    square in the colour of each before it, if colours are given."""
+    square in the colour of each before it, if colours are given. They take the place of
+    those that stood there."""
+    for old in [text for text in ax.texts if text.get_gid() == _LABEL]:
+        old.remove()
     low, high = ax.get_ylim()
     line = 11 * ax.figure.dpi / 72 / ax.get_window_extent().height * (high - low)
     places = np.maximum(spread(at, line), low + line * np.arange(len(texts)))
@@ -159,5 +163,5 @@ def label_right(
             ax.annotate(
                 word, (1, place), xycoords=("axes fraction", "data"), color=colour,
                 xytext=(shift, 0), textcoords="offset points", va="center",
-                fontsize="small", annotation_clip=False,
+                fontsize="small", annotation_clip=False, gid=_LABEL,
             )  # fmt: skip

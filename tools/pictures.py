@@ -1,0 +1,47 @@
+"""The pictures of docs/plots.md: what its code draws.
+
+    python tools/pictures.py [--page PAGE]
+
+Runs the blocks of Python in the page one after the other. A picture that the page shows
+after a block is the figure which that block has made. Needs matplotlib and pandas.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+import matplotlib
+import matplotlib.pyplot as plt
+
+_PIECE = re.compile(
+    r"^```python\n(?P<code>.*?)^```|^!\[.*?\]\((?P<picture>.*?)\)", re.M | re.S
+)
+_DPI = 90
+
+
+def draw(page: Path) -> None:
+    session: dict = {}
+    for piece in _PIECE.finditer(page.read_text()):
+        if piece["code"] is not None:
+            plt.close("all")
+            exec(compile(piece["code"], str(page), "exec"), session)
+        elif plt.get_fignums():
+            file = page.parent / piece["picture"]
+            file.parent.mkdir(exist_ok=True)
+            # without the version of matplotlib, so that files change with pictures only
+            plt.gcf().savefig(file, dpi=_DPI, metadata={"Software": None})
+            print(file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    page = Path(__file__).parent.parent / "docs/plots.md"
+    parser.add_argument("--page", type=Path, default=page)
+    matplotlib.use("Agg")
+    draw(parser.parse_args().page)
+
+
+if __name__ == "__main__":
+    main()
