@@ -1,7 +1,7 @@
 """Figures, on matplotlib: `pip install 'ordinal-regression[plot]'`.
 
     methods compared    critical_difference, boxplots_by_size, errors_by_method
-    predictions         scores, confusion_matrix, reliability
+    predictions         scores, confusion_matrix, reliability, prediction_sets
     features            partial_dependence, relevance
     searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
@@ -14,6 +14,7 @@ from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, reliability, scores
 from .searches import learning_curve, search
+from .sets import prediction_sets
 from .xofm import contributions, interaction, score_functions
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "interaction",
     "learning_curve",
     "partial_dependence",
+    "prediction_sets",
     "relevance",
     "reliability",
     "score_functions",
