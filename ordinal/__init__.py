@@ -39,7 +39,7 @@ from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
-from .prediction_sets import ConformalModel, conformal
+from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 from .tlssvor import TlsSvorModel, fit_tlssvor
 from .xofm import XofmModel, fit_xofm
@@ -63,6 +63,7 @@ __all__ = [
     "__version__",
     "comparison",
     "conformal",
+    "cross_conformal",
     "datasets",
     "fit_gpor",
     "fit_npsvor",

@@ -29,8 +29,8 @@ which fills what would be empty sets.
 `cross_conformal` needs no rows to spare. Models are fitted to all folds but one, s_i is
 by the model that has not seen row i, and s(x, y) in [s_i >= s(x, y)] is by that same
 model. The sets of one model have no gaps, those of several may have some, which are
-filled. P(y in C(x)) is then at least 2 coverage - 1 less a term of the order of 1 / m
-[4, theorem 4; 5], and in practice near `coverage`.
+filled. P(y in C(x)) is then at least 2 coverage - 1 - sqrt(2 / m) [4, theorem 4; 5],
+and in practice near `coverage`.
 
 With groups, a weight is divided by the weight of its group: the sums of (P) count
 groups, and (G) is for a row of a new group, any of its rows being as likely [6].
@@ -50,26 +50,40 @@ groups, and (G) is for a row of a new group, any of its rows being as likely [6]
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ._input.checks import as_real_array, check_choice, check_flag, check_share, shown
+from ._input.checks import (
+    as_real_array,
+    check_choice,
+    check_flag,
+    check_share,
+    resolve_rng,
+    shown,
+)
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import frozen
-from ._input.types import ArrayLike, Labels, MatrixLike
+from ._input.types import ArrayLike, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, sample_weights
 from ._model.convergence import Convergence
 from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model
 from ._model.threshold_model import ScoreModel
+from ._numerics.rows import take
 from .model_selection.grouping import group_numbers
+from .model_selection.search import splits_of
 from .model_selection.selection import Selection
+from .model_selection.splits import SplitsLike, drawn_folds
+from .model_selection.work import Work
 from .npsvor import NpsvorModel
+from .preprocessing import TablePreprocessor
 from .xofm import XofmModel
 
-__all__ = ["ConformalModel", "conformal"]
+__all__ = ["ConformalModel", "conformal", "cross_conformal"]
 
 
 def __dir__() -> list[str]:
@@ -83,7 +97,7 @@ _IS_SHARE = Rule("be between 0 and 1", lambda a: (a > 0) & (a < 1))
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConformalModel(Model):
-    """A model with sets of neighbouring ranks, which `conformal` makes.
+    """A model with sets of neighbouring ranks, from `conformal`, `cross_conformal`.
 
     Attributes
     ----------
@@ -355,22 +369,131 @@ def conformal(
     model = _fitted(model)
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
-    nonconformity = _nonconformity_of(nonconformity, model)
-    classes = _classes_of(model)
-    found = _nonconformities(model, X, nonconformity)
-    rank = _ranks(y, classes, len(found))
+    kind = _nonconformity_of(nonconformity, model)
+    found = _nonconformities(model, X, kind)
+    rank = _ranks(y, _classes_of(model), len(found))
     weight = _counted(sample_weight, groups, rank, by_class)
-    used = np.flatnonzero(weight)
     _check_enough(weight.sum(), coverage)
+    scores, fold = found[np.arange(rank.size), rank], np.zeros(rank.size, np.int64)
+    return _calibrated(model, (), kind, by_class, coverage, scores, rank, fold, weight)
+
+
+def cross_conformal(
+    fit: Callable[..., Any],
+    X: MatrixLike,
+    y: Labels,
+    coverage: float = 0.9,
+    *,
+    cv: SplitsLike = 5,
+    nonconformity: _Nonconformity | None = None,
+    by_class: bool = False,
+    classes: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    standardize: bool | None = None,
+    preprocess: TablePreprocessor | None = None,
+    n_threads: int | None = None,
+    rng: Rng = 0,
+    **options: Any,
+) -> ConformalModel:
+    """Fit a model, and sets of neighbouring ranks around it, to the same rows.
+
+    Each row is judged by a model of the other folds (CV+). Nothing is held back, at the
+    price of one more fit for each fold, and of predictions by the models of all folds.
+
+    Parameters
+    ----------
+    fit : callable
+        Any `fit_*` function, or what `select` takes for one.
+    X, y, classes, standardize, preprocess, **options
+        As for `select`, with the arguments that it chose as **options.
+    coverage, nonconformity, by_class
+        As for `conformal`.
+    cv : int, sequence of (train_idx, test_idx), or splitter, default 5
+        As for `select`. No row may be tested twice; sets are calibrated by those that
+        are tested. More folds make smaller sets, of models that have seen more.
+    sample_weight : (n,) array-like >= 0, optional
+        Of the fits and of the calibration.
+    groups : (n,) array-like, optional
+        Groups of rows, which are in one fold each and count once, as in `conformal`.
+    n_threads : int, optional
+        Of each fit.
+    rng : int or numpy.random.Generator, default 0
+        Draws the folds.
+
+    Returns
+    -------
+    ConformalModel
+        Its `model` is fitted to all rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `select` and `conformal`, and what a fit raises.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> sets = ordinal.cross_conformal(ordinal.fit_svorim, X, y, 0.95, C=10.0)
+    >>> sets.predict_interval([[10.0, 10.0], [13.0, 13.0]])
+    array([[1, 1],
+           [1, 2]])
+    """
+    coverage = check_share("coverage", coverage)
+    by_class = check_flag("by_class", by_class)
+    work = Work.of(
+        fit, X, y, classes=classes, sample_weight=sample_weight, scoring="mae",
+        greater_is_better=None, standardize=standardize, preprocess=preprocess,
+        options=options,
+    )  # fmt: skip
+    rank = ranks_of(work.y, work.classes)
+    group = group_numbers(groups, rank.size)
+    rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
+    splits = splits_of(cv, "cv", rows, work, group, folds)
+    fold = np.full(rank.size, -1)
+    for k, (_, test) in enumerate(splits):
+        if (fold[test] >= 0).any():
+            row = test[fold[test] >= 0][0]
+            raise ValueError(f"cv must test no row twice, but row {row} is")
+        fold[test] = k
+    weight = _counted(sample_weight, groups, rank, by_class, fold >= 0)
+    _check_enough(weight.sum(), coverage)
+
+    model = work.refitted({}, n_threads)
+    kind = _nonconformity_of(nonconformity, model)
+    parts = tuple(work.refitted({}, n_threads, train) for train, _ in splits)
+    scores = np.zeros(rank.size)
+    for part, (_, test) in zip(parts, splits, strict=True):
+        found = _nonconformities(part, take(work.X, test), kind)
+        scores[test] = found[np.arange(test.size), rank[test]]
+    return _calibrated(
+        model, parts, kind, by_class, coverage, scores, rank, fold, weight
+    )
+
+
+def _calibrated(
+    model: Any,
+    fold_models: tuple[Any, ...],
+    kind: _Nonconformity,
+    by_class: bool,
+    coverage: float,
+    scores: np.ndarray,
+    rank: np.ndarray,
+    fold: np.ndarray,
+    weight: np.ndarray,
+) -> ConformalModel:
+    """The model with those rows that have weight."""
+    used = weight > 0
     return ConformalModel(
         model=model,
-        fold_models=(),
-        nonconformity=nonconformity,
+        fold_models=fold_models,
+        nonconformity=kind,
         by_class=by_class,
         coverage=coverage,
-        scores=frozen(found[used, rank[used]]),
+        scores=frozen(scores[used]),
         ranks=frozen(rank[used].astype(np.int64)),
-        folds=frozen(np.zeros(used.size, dtype=np.int64)),
+        folds=frozen(fold[used]),
         weights=frozen(weight[used]),
     )
 
@@ -514,11 +637,17 @@ def _ranks(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
 
 
 def _counted(
-    sample_weight: Any, groups: Any, rank: np.ndarray, by_class: bool
+    sample_weight: Any,
+    groups: Any,
+    rank: np.ndarray,
+    by_class: bool,
+    tested: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The weight of every row in (P)."""
+    """The weight of every row in (P), 0 for those that are not `tested`."""
     weight = sample_weights(sample_weight, rank.size)
     check_spread("sample_weight", weight)
+    if tested is not None:
+        weight = np.where(tested, weight, 0.0)
     group = group_numbers(groups, rank.size)
     if group is None:
         return weight

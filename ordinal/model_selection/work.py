@@ -220,9 +220,11 @@ class Work:
         seconds = (time.perf_counter() - start) / len(task.points)
         return [replace(outcome, seconds=seconds) for outcome in outcomes]
 
-    def refitted(self, point: Point, n_threads: int | None) -> Any:
-        """The model of all rows, behind its preprocessor."""
-        rows = self._rows(np.arange(len(self.y)))
+    def refitted(
+        self, point: Point, n_threads: int | None, train: np.ndarray | None = None
+    ) -> Any:
+        """The model of some rows, by default of all, behind its preprocessor."""
+        rows = self._rows(np.arange(len(self.y)) if train is None else train)
         options = self._options(rows, n_threads) | point
         model = self.fit(rows.named, rows.y, **options)
         named: dict[str, Any] = {"feature_names": self.feature_names}

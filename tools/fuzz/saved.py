@@ -102,6 +102,7 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "selection": lambda: (selection(), rows()),
     "nested": lambda: (nesting(), rows()),
     "conformal": lambda: (conformal_sets(), rows()),
+    "cross conformal": lambda: (cross_conformal_sets(), rows()),
 }  # fmt: skip
 
 

@@ -135,6 +135,13 @@ def conformal_sets() -> Any:
 
 
 @functools.cache
+def cross_conformal_sets() -> Any:
+    return ordinal.cross_conformal(
+        ordinal.fit_svorex, rows(), ranks(), 0.8, cv=2, probability=True
+    )
+
+
+@functools.cache
 def stored() -> str:
     """The path of a file of a model."""
     folder = tempfile.mkdtemp(prefix="stored-", dir=".")

@@ -1,0 +1,167 @@
+"""Cross-conformal sets, by the definition and on made data."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from files import copies
+from numpy.testing import assert_allclose, assert_array_equal
+from registry import every_method
+from strategies import sample
+
+import ordinal
+from ordinal import conformal, cross_conformal
+from ordinal.model_selection import stratified_kfold
+from ordinal.preprocessing import TablePreprocessor
+
+X60, Y60 = sample(60, 4, noise=1.0)
+NEW, TRUE = sample(50, 4, noise=1.0, seed=1)
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sets_are_those_of_the_definition(by_class, weighted):
+    """#{i: s_i < s of the model without i} < coverage (m + 1), rank by rank."""
+    weight = np.random.default_rng(0).integers(0, 3, 60) if weighted else None
+    sets = cross_conformal(
+        ordinal.fit_svorim, X60, Y60, 0.6, C=3.0, cv=3, sample_weight=weight,
+        by_class=by_class, standardize=False,
+    )  # fmt: skip
+    count = np.ones(60) if weight is None else weight
+    below, total = np.zeros((50, 4)), np.zeros(4)
+    for train, test in stratified_kfold(Y60, 3):
+        model = ordinal.fit_svorim(
+            X60[train], Y60[train], C=3.0, sample_weight=count[train]
+        )
+        edges = np.r_[-np.inf, model.thresholds, np.inf]
+
+        def far(f, k, edges=edges):
+            return np.maximum(np.maximum(edges[k] - f, f - edges[k + 1]), 0)
+
+        f_new = model.decision_function(NEW)
+        for i, f in zip(test, model.decision_function(X60[test]), strict=True):
+            for k in range(4):
+                if by_class and Y60[i] != k:
+                    continue
+                below[:, k] += count[i] * (far(f, Y60[i]) < far(f_new, k))
+                total[k] += count[i]
+    expected = (1 + total - below) / (1 + total)
+    assert_allclose(sets.p_values(NEW), expected, rtol=1e-12)
+    whole = ordinal.fit_svorim(X60, Y60, C=3.0, sample_weight=weight)
+    assert_array_equal(sets.predict(NEW), whole.predict(NEW))
+    # all between the lowest and the highest rank of those, and of the prediction
+    member = expected > 0.4 * (1 + 1e-9)
+    member[np.arange(50), whole.predict(NEW)] = True
+    ends = [(np.flatnonzero(row)[0], np.flatnonzero(row)[-1]) for row in member]
+    assert_array_equal(sets.predict_interval(NEW), ends)
+
+
+class Constant:
+    """What a fit returns that learns nothing."""
+
+    def __init__(self, classes):
+        self.classes = np.asarray(classes)
+
+    def predict(self, X):
+        return self.classes[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X):
+        P = np.exp(-((np.asarray(X)[:, :1] - np.arange(self.classes.size)) ** 2))
+        return P / P.sum(axis=1, keepdims=True)
+
+
+def fit_constant(X, y, classes=None, sample_weight=None):
+    return Constant(np.unique(y) if classes is None else classes)
+
+
+def test_where_all_models_are_one_the_sets_are_those_of_all_rows():
+    crossed = cross_conformal(fit_constant, X60, Y60, cv=4, standardize=False)
+    split = conformal(Constant(range(4)), X60, Y60)
+    assert_array_equal(crossed.p_values(NEW), split.p_values(NEW))
+    assert len(crossed.fold_models) == 4
+    assert np.bincount(crossed.folds).tolist() == [15] * 4
+
+
+def test_coverage_on_made_data():
+    """In the mean over training sets, not just above the bound that is proved."""
+    held, m = [], 40
+    X, y = sample(40 * m + 2000, 4, noise=1.5)
+    for k in range(40):
+        rows = slice(k * m, (k + 1) * m)
+        sets = cross_conformal(
+            ordinal.fit_svorim, X[rows], y[rows], 0.8, cv=5, n_threads=1
+        )
+        held.append(sets.evaluate(X[40 * m :], y[40 * m :])["coverage"][-1])
+    error = np.std(held) / np.sqrt(len(held))
+    assert np.mean(held) >= 2 * 0.8 - 1 - np.sqrt(2 / m)
+    assert np.mean(held) >= 0.8 - 4 * error
+    assert np.mean(held) <= 0.8 + 0.08
+
+
+@every_method
+def test_every_method_has_cross_conformal_sets(method, tmp_path):
+    fit = partial(method.fit, **method.variant)
+    sets = cross_conformal(fit, X60, Y60, cv=2, n_threads=1, **dict(_quick(method)))
+    interval = sets.predict_interval(NEW)
+    predicted = sets.predict(NEW)
+    assert (interval[:, 0] <= predicted).all()
+    assert (predicted <= interval[:, 1]).all()
+    for same in copies(sets, tmp_path):
+        assert_array_equal(same.predict_interval(NEW), interval)
+
+
+def _quick(method):
+    if "gpor" in method.name:
+        yield "optimize", False
+    if method.name == "xofm-sgd":
+        yield "n_epochs", 1.0
+        yield "tol", 1.0
+
+
+def test_tables_with_words_and_gaps():
+    """A frame is coded within every fold, and found by names at the end."""
+    frame = pd.DataFrame(X60, columns=["a", "b", "c"])
+    frame["kind"] = pd.Categorical(np.where(Y60 > 1, "up", "down"))
+    frame.loc[::7, "b"] = np.nan
+    sets = cross_conformal(
+        ordinal.fit_svorim, frame, Y60, 0.8, cv=3, preprocess=TablePreprocessor()
+    )
+    turned = frame[frame.columns[::-1]]
+    assert_array_equal(sets.predict_interval(turned), sets.predict_interval(frame))
+    assert sets.evaluate(frame, Y60)["coverage"][-1] >= 0.8
+    by_pieces = cross_conformal(ordinal.fit_xofm, frame, Y60, 0.8, cv=3)
+    assert_array_equal(
+        by_pieces.predict_interval(turned), by_pieces.predict_interval(frame)
+    )
+    assert by_pieces.feature_names == ("a", "b", "c", "kind")
+
+
+def test_groups_are_in_one_fold_and_count_once():
+    group = np.arange(60) // 3
+    sets = cross_conformal(ordinal.fit_svorim, X60, Y60, groups=group, cv=4)
+    for g in range(20):
+        assert np.unique(sets.folds[3 * g : 3 * g + 3]).size == 1
+    assert_allclose(sets.weights, 1 / 3)
+    with pytest.raises(
+        ValueError, match=r"^coverage=0.96 takes 24 rows or, .* got 20$"
+    ):
+        cross_conformal(ordinal.fit_svorim, X60, Y60, 0.96, groups=group, cv=4)
+
+
+def test_splits_test_no_row_twice():
+    twice = [(np.arange(30, 60), np.arange(20)), (np.arange(20, 60), np.arange(19, 20))]
+    with pytest.raises(ValueError, match=r"^cv must test no row twice, but row 19 is$"):
+        cross_conformal(ordinal.fit_svorim, X60, Y60, cv=twice)
+    once = [(np.arange(30, 60), np.arange(20)), (np.arange(20), np.arange(30, 40))]
+    sets = cross_conformal(ordinal.fit_svorim, X60, Y60, cv=once)
+    assert sets.scores.size == 30
+
+
+def test_a_link_is_fitted_in_every_fold():
+    sets = cross_conformal(
+        ordinal.fit_svorim, X60, Y60, 0.8, cv=3, probability=True, C=2.0
+    )
+    assert sets.nonconformity == "rps"
+    for part in (sets.model, *sets.fold_models):
+        assert part.predict_proba(NEW).shape == (50, 4)
