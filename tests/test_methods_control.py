@@ -18,6 +18,7 @@ import ordinal
 from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
 from ordinal._dual import driver
 from ordinal._dual.program import Points
+from ordinal._model import calibration
 from ordinal._model.monitor import Monitor, OutOfTime, turn
 
 
@@ -175,6 +176,28 @@ def test_scores_for_which_there_is_no_time_are_those_of_the_steps(
     assert_allclose(
         model.decision_function(X), fit(X, y, **options).decision_function(X), atol=0.02
     )
+
+
+@pytest.mark.parametrize("folds", [1, 3, 5])
+def test_a_link_makes_do_with_the_folds_that_there_was_time_for(folds, monkeypatch):
+    X, y = sample(300, 4, noise=1.0)
+    whole = ordinal.fit_svorim(X, y, probability=True)
+    done, worse = [], calibration.worse
+
+    def counted(whole, fold):
+        done.append(fold)
+        return worse(whole, fold)
+
+    monkeypatch.setattr(calibration, "worse", counted)
+    monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: len(done) >= folds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ordinal.fit_svorim(X, y, probability=True)
+    assert len(done) == (5 if folds == 5 else folds + 1)  # and what cut them short
+    ended = Status.CONVERGED if folds == 5 else Status.MAX_TIME
+    assert model.convergence.status is ended
+    P, Q = model.predict_proba(X), whole.predict_proba(X)
+    assert (np.abs(P - Q).mean() < 0.05) if folds < 5 else (P == Q).all()
 
 
 def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._input.problem import Problem
 from .._numerics.rows import take
-from .convergence import worse
+from .convergence import Status, worse
 from .folds import N_FOLDS, out_of_fold
 from .monitor import Monitor
 
@@ -21,6 +21,8 @@ def calibrate(
     monitor: Monitor,
 ) -> list[Any]:
     """The models with links fitted to out-of-fold scores; as they are without folds.
+
+    Where time is up the link makes do with the folds so far, if they score every rank.
 
     Parameters
     ----------
@@ -49,6 +51,12 @@ def calibrate(
                 convergence[i] = worse(convergence[i], of_fold.convergence)
         rows.append(part.test)
         weight.append(part.weight)
+        scored = np.unique(problem.rank[np.concatenate(rows)])
+        every_rank = scored.size == np.count_nonzero(problem.present)
+        if monitor.late() and every_rank and k + 1 < N_FOLDS:
+            cut = [replace(c, status=Status.MAX_TIME) for c in convergence]
+            convergence = list(map(worse, convergence, cut))
+            break
     told = problem.rank[np.concatenate(rows)], np.concatenate(weight)
     return [
         replace(

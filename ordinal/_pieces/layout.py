@@ -14,9 +14,11 @@ import numpy as np
 
 from .._input.checks import check_count
 from .._input.sparse import frozen
+from .._numerics.rows import strips
 from .._solvers import _factorization
 
 _LARGEST = np.finfo(np.float64).max
+_ROWS = 16_384  # located at a time, so that Ctrl-C has its turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +74,12 @@ class Layout:
         """
         node = np.empty(X.shape, np.int32)
         share = np.zeros(X.shape)
+        for rows in strips(len(X), _ROWS):
+            self._locate(X[rows], node[rows], share[rows])
+        return node, share
+
+    def _locate(self, X: np.ndarray, node: np.ndarray, share: np.ndarray) -> None:
+        """`locate` of some rows, into zeros."""
         for j, knots in enumerate(self.knots):
             x = X[:, j]
             missing = np.isnan(x)
@@ -86,7 +94,6 @@ class Layout:
                 at = np.where(missing, knots.size, at)
             node[:, j] = self.node[j] + at
             share[missing, j] = 0
-        return node, share
 
     def table(self, W: np.ndarray) -> np.ndarray:
         """Values at the nodes, and a row of zeros, from those of the pieces, (P, m)."""

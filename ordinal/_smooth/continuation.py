@@ -31,6 +31,8 @@ def minimize(
     if math.isfinite(u):
         start = descent.point
         for higher in _path(u, psi.largest_slack(start) + psi.eta):
+            if monitor.late():
+                break
             with monitor.stage(f"u = {higher:.3g}"):
                 descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
         begin = psi.at(start.x, u), psi.at(descent.point.x, u)

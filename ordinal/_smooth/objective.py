@@ -124,6 +124,7 @@ class TruncatedObjective:
                 turn()
                 K = root[rows[part], None] * self.K[rows[part]]
                 for columns in strips(m, _COLUMNS):  # each leaves Ctrl-C its turn
+                    turn()
                     below = K[:, columns.start :].T @ K[:, columns]
                     H[T + columns.start :, T + columns.start : T + columns.stop] += (
                         sign * below
