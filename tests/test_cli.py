@@ -21,6 +21,7 @@ from numpy.testing import assert_array_equal
 import ordinal
 from ordinal._command.main import main
 from ordinal._command.methods import METHODS
+from ordinal._command.reports import REPORTS
 from ordinal._model.progress import Line
 from ordinal._model.registry import COSTS, GAMMAS, methods
 from ordinal.datasets import make_gaussians, make_tlssvor
@@ -292,6 +293,15 @@ def test_reports_hold_the_same_numbers(run, data):
         mean, sd = np.mean(of["mae"]), np.std(of["mae"], ddof=1)
         assert cells[2] == f"{mean:.4f} ({sd:.4f})"
         assert cells[4] == "3/3 |"
+
+
+@pytest.mark.parametrize("form", REPORTS)
+def test_a_report_goes_to_a_file(run, tmp_path, data, form):
+    argv = ["compare", data, "--splits", 1, "--methods", "npsvor", "--format", form]
+    assert run(*argv, "--out", tmp_path / "report") == ""
+    text = (tmp_path / "report").read_text()
+    assert len(text.splitlines()) == len(run(*argv).splitlines()) > 1
+    assert "is a folder" in run(*argv, "--out", tmp_path, code=2)
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])

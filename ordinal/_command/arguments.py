@@ -13,6 +13,7 @@ from .methods import FOLDS, METHODS
 from .predict import predict
 from .reports import REPORTS
 
+_OUT = "default: standard output"
 _DATA = "CSV or Parquet, plain or gzipped; - is standard input"
 
 
@@ -118,6 +119,7 @@ def _add_compare(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--format", choices=REPORTS, default="text", help="default: text"
     )
+    command.add_argument("--out", metavar="FILE", help=_OUT)
     command.add_argument(
         "--plot", metavar="FILE", help="a picture of the errors, .pdf, .png or .svg"
     )
@@ -156,7 +158,7 @@ def _add_predict(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
         help="a column with the probability of each rank besides; support vector "
         "models must have been fitted with --set probability=True",
     )
-    command.add_argument("--out", metavar="FILE", help="default: standard output")
+    command.add_argument("--out", metavar="FILE", help=_OUT)
     command.set_defaults(run=predict)
 
 

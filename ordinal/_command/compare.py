@@ -1,15 +1,17 @@
 """`ordinal compare`: test errors of methods over repeated hold-outs."""
 
 import argparse
+import io
 import time
 import warnings
+from contextlib import redirect_stdout
 
 import numpy as np
 
 from .._input.checks import shortened
 from .._model.convergence import filter_held
 from .._model.progress import Line, duration
-from .._model.writing import check_target
+from .._model.writing import check_target, writing
 from ..metrics import mae, mze
 from .data import Data, Splits, read_task
 from .figure import check_figure, save_figure
@@ -19,11 +21,23 @@ from .reports import REPORTS, Scores
 
 def compare(args: argparse.Namespace) -> None:
     """Report errors for every set of data, and what did not converge."""
+    if args.out is None:
+        _compare(args)
+        return
+    check_target(args.out)  # better now than after the fits
+    content = io.StringIO()
+    with redirect_stdout(content):
+        _compare(args)
+    with writing(args.out) as file:
+        file.write(content.getvalue().encode("utf-8"))
+
+
+def _compare(args: argparse.Namespace) -> None:
     learners = _chosen_methods(args)
     if args.plot is not None:
         if len(learners) < 2:
             raise ValueError("--plot compares two methods or more")
-        check_target(args.plot)  # better now than after the fits
+        check_target(args.plot)
         check_figure(args.plot)
     tasks = read_task(args)
     report = REPORTS[args.format](learners, args)

@@ -45,7 +45,7 @@ Grid = Mapping[str, Sequence[Any]]
 # at distances from 10 to 1.
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 GAMMAS = (0.01, 0.03, 0.1, 0.3, 1.0)
-PENALTIES = (1e-4, 1e-3, 1e-2)  # of a loss that is a mean
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of a loss that is a mean
 
 
 @dataclass(frozen=True, slots=True)

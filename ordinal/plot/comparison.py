@@ -263,7 +263,7 @@ def errors_by_method(
         # dots of equal scores side by side, in the order of the splits
         shift = 0.25 * (np.arange(n) - (n - 1) / 2) / max(n - 1, 1)
         for place, j in enumerate(order):
-            ax.plot(table[:, j], place + shift, ".", color=PALETTE[0], alpha=0.35, ms=5)
+            ax.plot(table[:, j], place + shift, ".", color=PALETTE[0], alpha=0.5, ms=6)
         ax.plot(mean[order], range(k), "|", color="black", ms=14, mew=2)
         for place, j in enumerate(order):
             ax.annotate(
