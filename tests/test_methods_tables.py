@@ -1,0 +1,277 @@
+"""One table through every door of every method, as its columns come in the real world.
+
+A door is a way from a table to labels: a model, an estimator, a Selection, prediction
+sets, a file, the command. Rows are asked for with their columns in another order, one
+missing, one too many, of other types, and with categories that training rows did not
+have: the labels are the same, or an error names the column.
+"""
+
+import csv
+import functools
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from registry import every_method
+
+import ordinal
+import ordinal.sklearn
+from ordinal._command.main import main
+from ordinal._model.registry import methods
+from ordinal.model_selection import Grid, select
+from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ordinal.ConvergenceWarning", "ignore::ordinal.DisorderedThresholdsWarning"
+)
+N = 48
+
+
+def table():
+    """Numbers, whole numbers, booleans, words and a category, with gaps, and ranks that
+    go with all of them."""
+    rng = np.random.default_rng(0)
+    size, count = np.round(rng.normal(size=N), 3), rng.integers(0, 9, N)
+    ripe, colour = rng.random(N) < 0.4, rng.choice(["blue", "green", "red"], N)
+    origin = rng.choice(["far", "near"], N)
+    score = size + 0.3 * count + 2 * ripe + (colour == "red") - (origin == "far")
+    frame = pd.DataFrame(
+        {
+            "size": np.where(np.arange(N) % 9 == 4, np.nan, size),
+            "count": count,
+            "ripe": ripe,
+            "colour": np.where(np.arange(N) % 11 == 3, None, colour),
+            "origin": pd.Categorical(origin),
+        }
+    )
+    return frame, np.argsort(np.argsort(score)) * 3 // N
+
+
+FRAME, Y = table()
+NUMBERS = FRAME[["size", "count", "ripe"]].fillna(0.25)
+WORDS = ("colour", "origin")
+
+
+def quick(method):
+    """Options of fits for which it does not matter how well they converge."""
+    options = {"n_threads": 1, **method.variant}
+    if "gpor" in method.name:
+        return {**options, "optimize": False}
+    return {**options, "n_epochs": 1.0} if "n_epochs" in options else options
+
+
+# Doors: of a method, what predicts, and the training table
+
+
+def model_of_numbers(method, folder):
+    return method(NUMBERS, Y, **quick(method)), NUMBERS
+
+
+def preprocessed(method, folder):
+    how = TablePreprocessor()
+    fit = functools.partial(method.fit, **quick(method))
+    return PreprocessedModel.fit(fit, FRAME, Y, preprocess=how), FRAME
+
+
+def of_a_file(method, folder):
+    preprocessed(method, folder)[0].save(folder / "model.npz")
+    return ordinal.load(folder / "model.npz"), FRAME
+
+
+def selection(method, folder):
+    found = select(
+        method.fit, FRAME, Y, search=Grid(tol=[1e-2, 1e-3]), cv=2,
+        preprocess=TablePreprocessor(), **quick(method),
+    )  # fmt: skip
+    return found, FRAME
+
+
+def selection_of_a_file(method, folder):
+    selection(method, folder)[0].save(folder / "found.npz")
+    return ordinal.load(folder / "found.npz"), FRAME
+
+
+def sets(method, folder):
+    made = ordinal.cross_conformal(
+        method.fit, FRAME, Y, 0.8, cv=2, preprocess=TablePreprocessor(), **quick(method)
+    )
+    return Interval(made), FRAME
+
+
+class Interval:
+    """Ends of sets in the place of labels."""
+
+    def __init__(self, sets):
+        self.sets = sets
+
+    def predict(self, X):
+        return self.sets.predict_interval(X)
+
+
+def estimator(method, folder):
+    name = next(m.estimator for m in methods() if m.fit is method.fit)
+    options = {k: v for k, v in quick(method).items() if k != "n_threads"}
+    return getattr(ordinal.sklearn, name)(**options).fit(NUMBERS, Y), NUMBERS
+
+
+DOORS = {
+    door.__name__: door
+    for door in (
+        model_of_numbers, preprocessed, of_a_file, selection, selection_of_a_file, sets,
+        estimator,
+    )
+}  # fmt: skip
+every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """What a door makes of a method, made once."""
+
+    @functools.cache
+    def made(door, method):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return door(method, tmp_path_factory.mktemp("files"))
+
+    return made
+
+
+def as_polars(frame):
+    """Gaps as nulls, words as strings or, where they are categories, as an Enum."""
+    columns = frame.astype(object).where(frame.notna(), None).to_dict("list")
+    kinds = {"origin": pl.Enum(["far", "near"])} if "origin" in columns else {}
+    return pl.DataFrame(columns, schema_overrides=kinds)
+
+
+OTHER_TYPES = {
+    "narrow": {"count": "int8"},
+    "floats": {"count": "float64", "ripe": "float64"},
+    "nullable": {"size": "Float64", "count": "Int16", "ripe": "boolean"},
+    "arrow": {"size": "double[pyarrow]", "count": "int32[pyarrow]"},
+    "objects": {"size": object, "count": object, "ripe": object},
+    "words": {"colour": "category", "origin": object},
+    "strings": {"colour": "string", "origin": "string"},
+}
+
+
+@every_door
+@every_method
+def test_columns_are_found_by_name_in_any_order_and_of_any_type(method, door, opened):
+    model, frame = opened(door, method)
+    labels = model.predict(frame)
+    assert np.unique(labels).size > 1
+    assert_array_equal(model.predict(frame[frame.columns[::-1]]), labels)
+    wider = frame.assign(aside="x", before=0.0)[["before", *frame.columns, "aside"]]
+    assert_array_equal(model.predict(wider), labels)
+    for kinds in OTHER_TYPES.values():
+        kinds = {name: kind for name, kind in kinds.items() if name in frame}
+        assert_array_equal(model.predict(frame.astype(kinds)), labels)
+    assert_array_equal(model.predict(as_polars(frame)), labels)
+    index = np.random.default_rng(0).permutation(N)
+    assert_array_equal(model.predict(frame.set_index(index)), labels)
+
+
+@every_door
+@every_method
+def test_a_missing_column_is_named(method, door, opened):
+    model, frame = opened(door, method)
+    for name in frame.columns:
+        with pytest.raises(ValueError, match=f"'{name}'|- {name}"):
+            model.predict(frame.drop(columns=name))
+
+
+@every_door
+@every_method
+def test_words_among_numbers_are_named(method, door, opened):
+    model, frame = opened(door, method)
+    for name in ("size", "count"):
+        other = frame.astype({name: object})
+        other.loc[5, name] = "many"
+        with pytest.raises((TypeError, ValueError), match=f"'{name}'.*'many'"):
+            model.predict(other)
+
+
+@pytest.mark.parametrize(
+    "door", [preprocessed, of_a_file, selection, sets], ids=lambda door: door.__name__
+)
+@every_method
+def test_a_category_that_was_not_seen_is_a_gap(method, door, opened):
+    model, frame = opened(door, method)
+    for name in WORDS:
+        unseen, gap = frame.astype({name: object}), frame.astype({name: object})
+        unseen.loc[::3, name], gap.loc[::3, name] = "unheard of", None
+        assert_array_equal(model.predict(unseen), model.predict(gap))
+
+
+@every_method
+def test_or_an_error_that_names_it(method):
+    fit = functools.partial(method.fit, **quick(method))
+    how = TablePreprocessor(unseen="error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PreprocessedModel.fit(fit, FRAME, Y, preprocess=how)
+    other = FRAME.astype({"colour": object})
+    other.loc[5, "colour"] = "puce"
+    with pytest.raises(ValueError, match=r"'colour'.*'puce'"):
+        model.predict(other)
+
+
+@every_method
+def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
+    if "categories" in next(m for m in methods() if m.fit is method.fit).accepts:
+        model = method(FRAME, Y, **quick(method))
+        shuffled = FRAME[FRAME.columns[::-1]].astype({"colour": "category"})
+        assert_array_equal(model.predict(shuffled), model.predict(FRAME))
+        unseen, gap = (FRAME.assign(colour=word) for word in ("puce", None))
+        assert_array_equal(model.predict(unseen), model.predict(gap))
+        return
+    with pytest.raises((TypeError, ValueError), match=r"'(size|colour)'"):
+        method(FRAME, Y, **quick(method))
+
+
+# The command, which takes tables of text
+
+
+def written(frame, path, y=None):
+    target = {} if y is None else {"rank": y}
+    frame.assign(**target).to_csv(path, index=False)
+    return str(path)
+
+
+COMMANDS = [name for method in methods() for name in method.variants]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_command_finds_columns_by_name_and_names_those_it_lacks(
+    name, tmp_path, capsys
+):
+    model = str(tmp_path / "model.npz")
+    train = written(FRAME, tmp_path / "train.csv", Y)
+    assert main(["fit", train, "--method", name, "--out", model]) == 0
+
+    def predicted(frame):
+        capsys.readouterr()
+        code = main(["predict", model, written(frame, tmp_path / "new.csv")])
+        out, err = capsys.readouterr()
+        return code, [row[-1] for row in csv.reader(out.splitlines())], err
+
+    code, labels, _ = predicted(FRAME)
+    assert code == 0
+    assert len(set(labels[1:])) > 1
+    assert predicted(FRAME[FRAME.columns[::-1]])[:2] == (0, labels)
+    assert predicted(FRAME.assign(aside="x"))[:2] == (0, labels)
+    assert predicted(FRAME.astype({"count": float}))[:2] == (0, labels)
+    unseen = FRAME.astype({"colour": object}).assign(colour="puce")
+    assert predicted(unseen)[:2] == predicted(unseen.assign(colour=None))[:2]
+    for column in FRAME.columns:
+        code, _, err = predicted(FRAME.drop(columns=column))
+        assert code != 0
+        assert f"'{column}'" in err
+    code, _, err = predicted(FRAME.astype({"size": object}).assign(size="huge"))
+    assert code != 0
+    assert "'size'" in err
+    assert "huge" in err
