@@ -378,9 +378,9 @@ def fit_gpor(
     max_iter : int, default 200
         Quasi-Newton steps of a search.
     max_time : float > 0, optional
-        Seconds, kept within a second up to some 2000 rows: beyond, a model takes a
-        few factorisations more. Looked at before every evaluation of the evidence, and
-        half a second later within it.
+        Seconds, looked at before every evaluation of the evidence and, half a second
+        later, within it. The model is then the best one of the search, which is kept
+        for that; with no time for one, the mean so far with the variance of the prior.
     sample_weight : (n,) array-like, optional
         Weight 2 gives the model of the row written twice. EP's weights are 0, or 1 and
         more: less than a whole site has no cavity. The sum must be at most 1e50, and

@@ -197,7 +197,8 @@ def fit_tlssvor(
     max_iter : int, default 500
         Newton steps, over all values of u.
     max_time : float > 0, optional
-        Seconds, looked at after every step and within it, once K is there.
+        Seconds, looked at after every step and within it, and between the blocks of K:
+        a fit that is late before it has these ends where it begins.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
