@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal, norm
 
 import ordinal
-from ordinal import datasets, metrics, plot
+from ordinal import datasets, metrics, plot, sklearn
 from ordinal.model_selection import Grid, select
 from ordinal.plot import dependence, predictions, style
 from ordinal.preprocessing import PreprocessedModel
@@ -549,3 +549,15 @@ def test_relevance_is_asked_of_a_model_that_has_it(svorim, gpor):
         plot.relevance(svorim)
     with pytest.raises(ValueError, match=r"has no relevance a feature"):
         plot.relevance(gpor)
+
+
+def test_estimators_and_models_of_sets_are_drawn_as_the_model_within(svorim):
+    estimator = sklearn.SVORIM(C=2.0).fit(TABLE[["size"]], Y)
+    a, b = plt.subplots(1, 2)[1]
+    plot.scores(estimator, TABLE, Y, a)
+    plot.scores(estimator.model_, TABLE, Y, b)
+    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
+    assert plot.partial_dependence(estimator, TABLE, "size").get_xlabel() == "size"
+    sets = ordinal.conformal(svorim, X, Y)
+    assert plot.scores(sets, X, Y).get_title() == plot.scores(svorim, X, Y).get_title()
+    assert plot.partial_dependence(sets, X, 0, at=3).get_ylabel() == "probability"

@@ -10,15 +10,20 @@ from .._input.weights import sample_weights
 from .._model.model import Model
 from ..gpor import GporModel
 from ..model_selection import Selection
+from ..prediction_sets import ConformalModel
 
 
 def fitted(model: Any) -> Model:
-    """A model, or the refitted one of a Selection; TypeError for all else."""
-    found = model
+    """The model that predicts: itself, the refitted one of a Selection, or that within
+    an estimator of `ordinal.sklearn` or a model of prediction sets. TypeError for all
+    else."""
+    found = getattr(model, "model_", model)  # of an estimator, which lies above
     if isinstance(model, Selection):
         if model.model is None:
             raise ValueError("model must be refitted: the search had refit=False")
         found = model.model
+    if isinstance(found, ConformalModel):
+        found = found.model
     if not isinstance(found, Model):
         raise TypeError(
             f"model must be a fitted model or a Selection, got {shown(model)}"

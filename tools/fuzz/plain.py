@@ -19,7 +19,10 @@ INSTANCES = {
         "fit('redsvm', kernel='linear', probability=True)",
     ],
     "TlsSvorModel": ["fit('tlssvor', probability=True)"],
-    "XofmModel": ["fit('xofm', probability=True)", "fit('xofm', solver='sgd')"],
+    "XofmModel": [
+        "fit('xofm', probability=True)",
+        "fit('xofm', solver='sgd', probability=True)",
+    ],
     "Standardizer": ["preprocessing.Standardizer.fit(rows())"],
     "PreprocessedModel": ["standardized()", "preprocessed()"],
     "TablePreprocessor": [
@@ -85,6 +88,7 @@ SPECIAL = {
     ("wilcoxon", "b"): "rows(6, 3)[:, 1]",
     ("win_draw_loss", "scores"): "[rows(6, 3), rows(7, 3)]",
     ("centred_discrepancy", "points"): "proba(6, 2)",
+    ("learning_curve", "found"): "learning()",
     ("reliability", "model"): "fit('svorim', probability=True)",
     ("relevance", "model"): "fit('gpor', kernel='ard', max_iter=3)",
     ("boxplots_by_size", "scores"): "[rows(6, 3), rows(6, 3)]",
@@ -97,6 +101,8 @@ SPECIAL = {
     ("load", "path"): "stored()",
     ("prediction_sets", "sets"): "conformal_sets()",
     ("conformal", "model"): "fit('svorim', probability=True)",
+    ("fit('xofm', probability=True).link_input", "like"): "fit('xofm')",
+    ("fit('xofm', solver='sgd', probability=True).link_input", "like"): "fit('xofm')",
     ("link_input", "like"): "fit('svorim')",
     ("stratified_holdout", "n_splits"): "3",
 }

@@ -28,6 +28,7 @@ from ordinal import (
     metrics,
     model_selection,
     plot,
+    prediction_sets,
     preprocessing,
 )
 
@@ -110,7 +111,9 @@ def table() -> np.ndarray:
 def preprocessed() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return preprocessing.PreprocessedModel.fit(ordinal.fit_xofm, table(), ranks())
+        return preprocessing.PreprocessedModel.fit(
+            ordinal.fit_xofm, table(), ranks(), probability=True
+        )
 
 
 @functools.cache
@@ -126,6 +129,15 @@ def nesting() -> Any:
     search = model_selection.Grid(C=[1.0, 2.0])
     return model_selection.nested(
         ordinal.fit_svorim, rows(), ranks(), search=search, cv=2, outer=2
+    )
+
+
+@functools.cache
+def learning() -> Any:
+    search = model_selection.Grid(C=[1.0])
+    cv = model_selection.learning_splits(ranks(), [9, 18], n_splits=2)
+    return model_selection.select(
+        ordinal.fit_svorim, rows(), ranks(), search=search, cv=cv
     )
 
 
