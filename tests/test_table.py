@@ -67,6 +67,10 @@ def test_without_a_header_names_go_by_position(table):
         ("5.1,3.5,low\n", False),
         ("nan,2\n1,2\n", False),
         (",2\n1,2\n", False),
+        ("5.1,low,3\n4.9,,\n", False),
+        ("5.1,low,3\n,high,2\n", False),
+        ("5.1,,low\n4.9,3.0,high\n", False),
+        ("a,1,low\n4.9,3.0,high\n", True),
         ("RI,Na,Mg\n1,2,3\n", True),  # sodium is not a missing value
     ],
 )
@@ -277,6 +281,21 @@ def test_standard_input(monkeypatch, reader):
     np.testing.assert_array_equal(t.numbers(["a"]), [[1], [3]])
     with pytest.raises(ValueError, match="standard input, line 2, column 'b': '2' is"):
         raise t.error(0, "b", "is bad")
+
+
+def test_columns_as_a_fit_takes_them(table):
+    t = table("a,b,c,d\n1,low,1,2.0\n,high,2,\nNA,,10,3.50\n")
+    frame = t.frame(["d", "b", "a", "c"], {"b", "c", "d"})
+    assert frame.names == ("d", "b", "a", "c")
+    assert frame.kinds == ("category", "category", "number", "category")
+    assert [None if k is None else k.tolist() for k in frame.labels] == [
+        ["2", "3.50"], ["high", "low"], None, ["1", "10", "2"]
+    ]  # fmt: skip
+    nan = np.nan
+    expected = [[0, 1, 1, 0], [nan, 0, nan, 2], [1, nan, nan, 1]]
+    np.testing.assert_array_equal(frame.values, expected)
+    with pytest.raises(ValueError, match="line 2, column 'b': 'low' is not a finite"):
+        t.frame(["b"], ())
 
 
 # Parquet

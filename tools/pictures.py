@@ -1,20 +1,28 @@
-"""The pictures of docs/plots.md: what its code draws.
+"""The pictures of a page, such as docs/plots.md: what its code draws.
 
     python tools/pictures.py [--page PAGE]
 
-Runs the blocks of Python in the page one after the other. A picture that the page shows
-after a block is the figure which that block has made. Needs matplotlib and pandas.
+Runs the blocks of Python in the page one after the other, and the lines of `ordinal`
+between them, in a folder for temporary files. A picture that the page shows after a
+block is the figure which that block has made. Needs matplotlib and pandas.
 """
 
 import argparse
+import os
 import re
+import shlex
+import tempfile
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
 
+from ordinal._command.main import main as command
+
 _PIECE = re.compile(
-    r"^```python\n(?P<code>.*?)^```|^!\[.*?\]\((?P<picture>.*?)\)", re.M | re.S
+    r"^```python\n(?P<code>.*?)^```|^```sh\n(?P<lines>.*?)^```"
+    r"|^!\[.*?\]\((?P<picture>.*?)\)",
+    re.M | re.S,
 )
 _DPI = 90
 
@@ -25,6 +33,11 @@ def draw(page: Path) -> None:
         if piece["code"] is not None:
             plt.close("all")
             exec(compile(piece["code"], str(page), "exec"), session)
+        elif piece["lines"] is not None:
+            for line in piece["lines"].splitlines():
+                program, *arguments = shlex.split(line)
+                if program == "ordinal":
+                    command(arguments)
         elif plt.get_fignums():
             file = page.parent / piece["picture"]
             file.parent.mkdir(exist_ok=True)
@@ -40,7 +53,11 @@ def main() -> None:
     page = Path(__file__).parent.parent / "docs/plots.md"
     parser.add_argument("--page", type=Path, default=page)
     matplotlib.use("Agg")
-    draw(parser.parse_args().page)
+    page = parser.parse_args().page.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        draw(page)
+        os.chdir(page.parent)  # as a folder in use cannot go everywhere
 
 
 if __name__ == "__main__":

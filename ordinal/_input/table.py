@@ -3,6 +3,7 @@
 import codecs
 import csv
 import gzip
+import re
 import sys
 import zlib
 from collections.abc import Container, Iterator, Sequence
@@ -26,6 +27,9 @@ from .sparse import frozen
 STDIN = "-"
 
 SEPARATORS = {".": ",", ",": ";"}  # by the decimal mark, as R and spreadsheets have it
+
+# Codes beside gaps are 1.0, 2.0, ... where pandas has written them.
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # at the start, whatever the file is called
 
@@ -91,7 +95,7 @@ class Table:
         labels: list[np.ndarray | None] = []
         for j, name in enumerate(names):
             if name in words:
-                cells = self.words(name)
+                cells = [_WHOLE.sub(r"\1", cell) for cell in self.words(name)]
                 known = sorted({cell for cell in cells if not is_gap(cell)})
                 place = {cell: float(k) for k, cell in enumerate(known)}
                 values[:, j] = [place.get(cell, np.nan) for cell in cells]
@@ -172,9 +176,9 @@ class _Frame:
 def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -> Table:
     """Read a table: text in UTF-8, gzipped or not, or Parquet.
 
-    The first line of text is data if all its cells are numbers (or missing), or if some
-    are, in just the columns where the last line has numbers (features before a text
-    label); otherwise it is the header. Blank lines are skipped. A column whose cells
+    The first line of text is the header if none of its cells is a number, or if one
+    that is no number (and not missing) has a number below it in the last line. Blank
+    lines are skipped. A column whose cells
     are all numbers or missing is one of numbers, any other one of words.
 
     Parameters
@@ -303,11 +307,11 @@ def _starts_with_header(rows: list[list[str]], layout: Layout) -> bool:
     first, last = ([_reads_as_float(c, layout) for c in rows[i]] for i in (0, -1))
     if not any(first):
         return True
-    # A gap in a line of numbers is a gap, to be reported, and not a name.
-    numbers = all(
-        number or is_gap(cell) for number, cell in zip(first, rows[0], strict=True)
+    # A word above a word, or a gap in a line of numbers, is data.
+    return any(
+        below and not (number or is_gap(cell))
+        for cell, number, below in zip(rows[0], first, last, strict=True)
     )
-    return not numbers and first != last
 
 
 def _reads_as_float(cell: str, layout: Layout) -> bool:
