@@ -331,7 +331,7 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
     weight = np.random.default_rng(2).uniform(0.5, 2.0, 70)
     pairs = int(xofm_pairs(np.zeros(70), y, np.ones(70), 1.0)[2])
     options = {"sample_weight": weight, "rng": 3, "init_scale": 0.5}
-    options["monotone"] = monotone
+    options.update(monotone=monotone, lambda_main=1e-3, lambda_pair=1e-3)
     rate = 1e-3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -361,6 +361,28 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
     has_rows[layout.first[1:] - 1] = False
     assert_allclose(moved.u[has_rows], W[has_rows, 0], atol=1e-12)
     assert_allclose(moved.V[has_rows], W[has_rows, 1:5], atol=1e-12)
+
+
+@pytest.mark.parametrize("tau", [4.0, 0.25, 3.0])
+def test_tau_is_the_unit_of_the_score(tau):
+    """(P) is that for tau = 1 in other units, with `lambda_pair` in proportion."""
+    X, y = sample(60, 4)
+    order = np.argsort(y, kind="stable")
+    start = fit_xofm(X, y, max_time=60)
+    layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
+    rows = Rows(*layout.locate(X[order]), y[order], np.ones(60))
+    rng = np.random.default_rng(1)
+    W = packed(rng.normal(size=start.u.size), rng.normal(size=start.V.shape))
+    unit = np.append(tau, np.full(W.shape[1] - 1, np.sqrt(tau)))
+    values = [
+        Objective(layout, PairLoss(rows, t, 1), Bounds.of(layout, np.zeros(3)), price)
+        .at(point)[0]
+        for t, price, point in (
+            (1.0, np.append(0.01, np.full(W.shape[1] - 1, 0.03)), W),
+            (tau, np.append(0.01, np.full(W.shape[1] - 1, 0.03 * tau)), unit * W),
+        )
+    ]  # fmt: skip
+    assert_allclose(values[1], tau**2 * values[0], rtol=1e-12)
 
 
 # Penalties, monotone features
@@ -686,7 +708,7 @@ def test_nullable_columns_are_numbers():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     frame["d"] = pd.array([1, None, 3] * 20, dtype="Int64")
     frame["e"] = [True, False, None] * 20
-    model = fit_xofm(frame, y)
+    model = fit_xofm(frame, y, n_intervals=4)
     assert model.categories == (None,) * 5
     assert_array_equal(model.breakpoints[3], [1, 1.5, 2, 2.5, 3])
     assert_array_equal(model.breakpoints[4], [0, 0.25, 0.5, 0.75, 1])
@@ -840,7 +862,7 @@ def test_shares_of_rows_are_those_counted(case):
 def test_an_interaction_is_the_effect_at_every_two_values():
     age, colour, size, y = frame_columns()
     frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
-    model = fit_xofm(frame, y, categorical=["colour"])
+    model = fit_xofm(frame, y, categorical=["colour"], n_intervals=4)
     found = model.interaction("age", "colour")
     assert found.names == ("age", "colour")
     assert_array_equal(found.at[0], model.breakpoints[0])
@@ -898,6 +920,7 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
     X = rng.normal(size=(200, 8))
     y = (X[:, 0] + 2 * rng.normal(size=200) > 0).astype(int)
     options = {"lambda_main": 0.0, "lambda_pair": 0.0, "max_iter": 300}
+    options["n_intervals"] = 4
     stopped = fit_xofm(X, y, early_stopping=0.25, **options)
     c = stopped.convergence
     assert c.status is Status.HELD_OUT
