@@ -341,6 +341,7 @@ def test_a_terminal_is_told_how_far_the_work_is(monkeypatch, capsys, data, tmp_p
         assert main(["compare", *argv, *more]) == 0
         assert "svorim: split 1 of 2" in told.getvalue()
         assert " s left" in told.getvalue()
+        assert more or re.search(r"split 1 of 2; \d+ steps", told.getvalue())
         assert told.getvalue().endswith(" \r")  # wiped for what is printed
         monkeypatch.setattr("sys.stderr", told := Terminal())
         fit = ["fit", data, "--method", "svorim", "--out", str(tmp_path / "m.npz")]

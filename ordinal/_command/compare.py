@@ -5,11 +5,13 @@ import io
 import time
 import warnings
 from contextlib import redirect_stdout
+from functools import partial
 
 import numpy as np
 
 from .._input.checks import shortened
 from .._model.convergence import filter_held
+from .._model.monitor import State
 from .._model.progress import Line, duration
 from .._model.writing import check_target, writing
 from ..metrics import mae, mze
@@ -86,16 +88,23 @@ def _evaluate(
     errors, status, chosen, disordered = [], [], [], 0
     begun = time.perf_counter()
     for k, (train_idx, test_idx) in enumerate(splits):
+        watch = None
         if line is not None:
             left = (time.perf_counter() - begun) / max(k, 1) * (len(splits) - k)
             wait = f", {duration(left)} left" if k else ""
-            line.show(f"{name}: split {k + 1} of {len(splits)}{wait}")
+            where = f"{name}: split {k + 1} of {len(splits)}{wait}"
+            line.show(where)
+            watch = partial(_tell, line, where)
         rng = np.random.default_rng([args.seed or 0, k])
         with warnings.catch_warnings():
             filter_held("ignore")  # as they are counted
             start = time.perf_counter()
             model, point = learner.learn(
-                data.X.rows(train_idx), data.y[train_idx], rng, **data.params
+                data.X.rows(train_idx),
+                data.y[train_idx],
+                rng,
+                callback=watch,
+                **data.params,
             )
             elapsed = time.perf_counter() - start
         status.append(model.convergence.status.value)
@@ -105,3 +114,9 @@ def _evaluate(
         errors.append([m(*rows, labels=data.classes) for m in (mze, mae)] + [elapsed])
     zero_one, absolute, seconds = np.array(errors).T
     return Scores(zero_one, absolute, seconds, status, chosen, disordered)
+
+
+def _tell(line: Line, where: str, state: State) -> bool:
+    """A callback that shows how far a fit is, and does not stop it."""
+    line.show(f"{where}; {state.n_iter} steps")
+    return False

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import shortened, shown
+from .._model.monitor import State
 from .._model.registry import Method, methods
 from ..model_selection import Grid, select
 from ..preprocessing import PreprocessedModel, TablePreprocessor
@@ -62,10 +63,12 @@ class Learner:
         y: np.ndarray,
         rng: np.random.Generator,
         progress: bool = False,
+        callback: Callable[[State], bool] | None = None,
         **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
         """A model of raw features, and the point that the search has chosen: by the
-        mean absolute error in folds of these rows alone."""
+        mean absolute error in folds of these rows alone. A `callback` sees the steps of
+        a fit without a search."""
         if self.grid:
             found = select(
                 self.fit,
@@ -81,7 +84,7 @@ class Learner:
                 **options,
             )
             return found.model, found.params
-        options |= self.params | {"verbose": progress}
+        options |= self.params | {"verbose": progress, "callback": callback}
         if self.n_threads is not None:
             options["n_threads"] = self.n_threads
         if self.preprocess is None:
