@@ -10,6 +10,9 @@ With --part N only every Nth point of both of its grids is fitted and its second
 multiplied by what that leaves out. `npsvor` runs the 7 x 7 grid over C1 and gamma with
 5 folds on 1000 Abalone rows in 5 bins, and the 245 separate fits to the same rows of
 the same folds, each with its scaling and its predictions, by SMO and by ADMM.
+`sklearn` runs 7 x 7 grids by `select`, and by GridSearchCV over a pipeline of a
+StandardScaler and the estimator of `ordinal.sklearn`, on the same folds of 1000 Abalone
+rows in 5 bins, both with their refit.
 
 Seconds are CPU seconds of this process, and wall seconds besides, on --threads threads
 of `select`; the loops, and GridSearchCV, run on one.
@@ -25,7 +28,7 @@ import numpy as np
 from _common import Table, parser, run, table
 
 import ordinal
-from ordinal.model_selection import CoarseToFine, Grid, select
+from ordinal.model_selection import CoarseToFine, Grid, select, stratified_kfold
 from ordinal.preprocessing import Standardizer
 
 LOGS = range(-3, 4)
@@ -143,7 +146,46 @@ def loop(fit, X, y, found):
     return scores
 
 
-PARTS = {"svorim": svorim, "npsvor": npsvor}
+def by_sklearn(args) -> None:
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    import ordinal.sklearn as estimators
+
+    X, y = rows(args, "abalone", 300 if args.quick else 1000)
+    table = Table(
+        args, f"49 points on {len(X)} rows of Abalone, 5 folds, refit, against "
+        "GridSearchCV over ordinal.sklearn", "method:8", "ours:6.2f", "grid:6.2f",
+        "grid/ours:6.1f", "wall:6.2f", "grid's wall:6.2f", "ratio:6.1f",
+        "scores differ:6.1e",
+    )  # fmt: skip
+    folds = stratified_kfold(y, 5)
+    for name, C in {"svorim": "C", "redsvm": "C", "npsvor": "C1"}.items():
+        grid = {C: [10.0**a for a in LOGS], "gamma": [10.0**b / 2 for b in LOGS]}
+        fit = getattr(ordinal, f"fit_{name}")
+        cpu, wall, found = least(
+            args.repeat, select, fit, X, y, search=Grid(**grid), cv=folds,
+            n_threads=args.threads,
+        )  # fmt: skip
+        if args.quick:
+            table.row(name, cpu, None, None, wall, None, None, None)
+            continue
+        estimator = getattr(estimators, name.upper())(n_threads=1)
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), estimator),
+            {f"{name}__{key}": values for key, values in grid.items()},
+            cv=folds, scoring=estimators.scorer("mae"),
+        )  # fmt: skip
+        their_cpu, their_wall, _ = timed(search.fit, X, y)
+        best = search.cv_results_["mean_test_score"].max()
+        table.row(
+            name, cpu, their_cpu, their_cpu / cpu, wall, their_wall, their_wall / wall,
+            abs(found.score + best),
+        )  # fmt: skip
+
+
+PARTS = {"svorim": svorim, "npsvor": npsvor, "sklearn": by_sklearn}
 
 
 def main() -> None:
