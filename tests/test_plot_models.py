@@ -399,6 +399,8 @@ def test_a_column_of_one_value_is_one_bar(svorim):
     heights = [bar.get_height() for bar in ax.patches]
     assert_allclose(heights, svorim.predict_proba(X[:1])[0], atol=1e-12)
     assert [t.get_text() for t in ax.get_xticklabels()] == [f"{X[0, 0]:.4g}"]
+    ax = plot.partial_dependence(svorim, X, 0, at=[12.5, 12.5])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["12.5"]
 
 
 def test_hills_below_are_the_rows_own_values(svorim):
@@ -501,6 +503,8 @@ def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
         plot.partial_dependence(svorim, X, 0, of="rank")
     with pytest.raises(ValueError, match=r"^at must be an integer >= 2, got 1"):
         plot.partial_dependence(svorim, X, 0, at=1)
+    with pytest.raises(ValueError, match=r"^at must be finite, got inf in row 1"):
+        plot.partial_dependence(svorim, X, 0, at=[1.0, np.inf])
     with pytest.raises(ValueError, match=r"^at must be a number or values, got \[\]"):
         plot.partial_dependence(svorim, X, 0, at=[])
     frame = pd.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]})

@@ -196,7 +196,7 @@ def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
     if not np.ndim(sizes):
         k = check_count("sizes", sizes, 2)
         least = max(n_ranks, math.ceil(n / 10))
-        return [int(m) for m in np.unique(np.geomspace(least, n, k).round())]
+        return [int(m) for m in np.unique(np.geomspace(least, n, min(k, n)).round())]
     given = as_real_array(sizes, "sizes")
     if given.ndim != 1 or given.size == 0:
         raise ValueError(f"sizes must be a number or numbers, got {shown(sizes)}")

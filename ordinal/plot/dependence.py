@@ -7,7 +7,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._input.checks import as_array, as_real_array, check_choice, check_count, shown
+from .._input.checks import (
+    as_array,
+    as_real_array,
+    check_choice,
+    check_count,
+    check_entries,
+    shown,
+)
 from .._input.columns import column_number, default_names, feature_names, read_frame
 from .._input.frame import Frame
 from .._input.types import ArrayLike
@@ -153,7 +160,11 @@ def values_along(
         given = as_array(at, "at")
         if given.ndim != 1 or given.size == 0:
             raise ValueError(f"at must be a number or values, got {shown(at)}")
-        return (given if is_category else as_real_array(given, "at")), is_category
+        if is_category:
+            return given, True
+        values = as_real_array(given, "at")
+        check_entries("at", values, np.isfinite(values), "be finite")
+        return np.unique(values), np.unique(values).size == 1
     at = check_count("at", at, 2)
     distinct = np.unique(column[~np.isnan(column)])
     if not distinct.size:
