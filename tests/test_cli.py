@@ -761,6 +761,8 @@ def test_config(run):
         (["compare", "--bins", "x"], "invalid int value"),
         (["compare", "--bins", 3], "--bins needs DATA"),
         (["compare", "--target", "y"], "--target needs DATA"),
+        (["compare", "--drop", "y"], "--drop needs DATA"),
+        (["compare", "--order", "y=a,b"], "--order needs DATA"),
         (["compare", "--splits", "s.npz"], "needs DATA"),
         (["compare", "--splits", 0], "n_splits must be a positive integer"),
         (["compare", "--set", "C1=1"], "expected METHOD.ARG=VALUE"),

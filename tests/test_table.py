@@ -235,6 +235,14 @@ def test_libraries_are_given_regular_text_alone(monkeypatch, name, text, regular
         assert readers.csv_reader(data, Layout()) is None
 
 
+def test_cells_and_lines_of_any_length(table):
+    word = "a" * 130_000
+    t = table("a,b,c\n" + f"{word},{word},1\n" * 9)
+    assert t.columns[:2] == ([word] * 9, [word] * 9)
+    with pytest.raises(ValueError, match="field larger than field limit"):
+        table(f"a,b\n{word}{word},1\n2,3\n")
+
+
 @pytest.mark.parametrize(
     ("separator", "decimal", "text"),
     [

@@ -140,7 +140,8 @@ def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
 
 def _embedded(args: argparse.Namespace, stored: bool) -> list[tuple[Data, Splits]]:
     """The artificial sets that come with the package."""
-    for option in ("target", "bins", "binning", "classes", "drop", "categorical"):
+    names = "target", "bins", "binning", "classes", "drop", "categorical", "order"
+    for option in names:
         if getattr(args, option):
             raise ValueError(f"--{option} needs DATA")
     if stored:

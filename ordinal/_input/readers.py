@@ -6,6 +6,7 @@ if every cell is one or a gap. Whatever is doubtful is left as words, of which `
 decides; whatever is irregular is not read here at all.
 """
 
+import csv
 import inspect
 import io
 import re
@@ -63,8 +64,11 @@ def _installed(readers: dict[str, _Reader]) -> _Reader | None:
 
 def _is_regular(data: bytes, layout: Layout) -> bool:
     """Whether there are two rows or more of two cells or more, all of the same number,
-    every quote is around a whole cell of one line, and no line is empty."""
+    every quote is around a whole cell of one line, and no line is empty, or longer
+    than what a cell may be to our own reader."""
     if data.count(b"\r") != data.count(b"\r\n") or b"\0" in data:
+        return False
+    if max(map(len, data.split(b"\n"))) > csv.field_size_limit():
         return False
     separator = layout.separator.encode()
     if b'"' in data:
@@ -87,7 +91,7 @@ def _stripped(cells: list[str]) -> list[str]:
 def _with_polars(data: bytes, layout: Layout) -> list[Column]:
     pl: Any = import_module("polars")
     text = pl.read_csv(
-        data, has_header=False, separator=layout.separator, infer_schema=False
+        data, has_header=False, separator=layout.separator, infer_schema_length=0
     ).fill_null("")
 
     def as_float(cells: Any) -> Any:
@@ -118,15 +122,15 @@ def _with_polars(data: bytes, layout: Layout) -> list[Column]:
 
 def _with_pyarrow(data: bytes, layout: Layout) -> list[Column]:
     pa: Any = import_module("pyarrow")
-    csv: Any = import_module("pyarrow.csv")
+    arrow: Any = import_module("pyarrow.csv")
     pc: Any = import_module("pyarrow.compute")
     first = data.partition(b"\n")[0].decode()
     names = [str(j) for j in range(len(parse(first, layout).rows[0]))]
-    text = csv.read_csv(
+    text = arrow.read_csv(
         io.BytesIO(data),
-        read_options=csv.ReadOptions(column_names=names),
-        parse_options=csv.ParseOptions(delimiter=layout.separator),
-        convert_options=csv.ConvertOptions(
+        read_options=arrow.ReadOptions(column_names=names),
+        parse_options=arrow.ParseOptions(delimiter=layout.separator),
+        convert_options=arrow.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string())
         ),
     )
