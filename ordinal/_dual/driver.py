@@ -226,16 +226,22 @@ class _Fit:
         """Compute missing rows of K for as many waiting tasks as there is room."""
         if self.gram.full:
             return
-        rows = np.empty(0, np.int32)
+        rows, tasks = np.empty(0, np.int32), []
         for task in self.tasks:
             if task.phase == Phase.WAIT:
                 more = np.union1d(rows, task.needed())
                 if more.size > self.gram.capacity:
                     break
                 rows = more
-                task.phase = Phase.READY
+                tasks.append(task)
         if rows.size:
-            self.gram.ensure(rows)
+            try:
+                with self.monitor.limited():
+                    self.gram.ensure(rows)
+            except OutOfTime:  # the tasks wait on; the monitor says why
+                return
+        for task in tasks:
+            task.phase = Phase.READY
 
     def start_steps(self, pool: Pool) -> None:
         """Start what is due beside SMO; one thread stays with SMO while it has work."""

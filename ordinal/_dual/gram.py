@@ -107,7 +107,8 @@ class Gram:
         self.exact = self._double
 
     def ensure(self, rows: np.ndarray) -> None:
-        """Hold these rows, at most `capacity` of them, in place of the least used."""
+        """Hold these rows, at most `capacity` of them, in place of the least used.
+        After OutOfTime some of either are not held."""
         if self.full:
             return
         self._clock += 1
@@ -122,6 +123,7 @@ class Gram:
         for part in strips(missing.size, 64):
             into = oldest[part]
             for columns in strips(self.slot.size, 4096):
+                turn()
                 tile = np.empty((into.size, columns.stop - columns.start), np.float32)
                 self.K[into, columns] = self._values.tile(missing[part], columns, tile)
         self._holder[oldest] = missing
