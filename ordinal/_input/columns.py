@@ -239,7 +239,10 @@ def _holds_words(column: Any) -> bool:
     if a.dtype.kind not in "OT":
         # of an array of text every column is text, those of numbers as well
         return a.dtype.kind == "U" and not isinstance(column, np.ndarray)
-    known = [value for value in a.tolist() if not is_missing(value)]
+    try:
+        known = _distinct(column)
+    except TypeError:  # of lists and the like, which have no hash
+        return False
     return bool(known) and all(isinstance(value, str) for value in known)
 
 
@@ -248,9 +251,14 @@ def _values(column: Any) -> list[Any]:
     return values
 
 
+def _distinct(column: Any) -> list[Any]:
+    """The values of a column, each once, without what is missing."""
+    return [v for v in dict.fromkeys(_values(column)) if not is_missing(v)]
+
+
 def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
     """The values of a column, those it declares first and in their order."""
-    seen = {value: None for value in _values(column) if not is_missing(value)}
+    seen = dict.fromkeys(_distinct(column))
     # the categories of polars' Categorical are a name, no list
     if isinstance(declared, Iterable):
         order = [value for value in np.asarray(declared).tolist() if value in seen]
@@ -264,9 +272,7 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
     if isinstance(column, Column):
         return column.places(labels)
     code = {label: float(k) for k, label in enumerate(labels.tolist())}
-    return np.array(
-        [np.nan if is_missing(v) else code.get(v, np.nan) for v in _values(column)]
-    )
+    return np.array([code.get(value, np.nan) for value in _values(column)])
 
 
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:

@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python tools/bench/tables.py --data FOLDER [--only ...]
 
-Ranks are those of the set, or five bins. Every way is fitted to the
+Ranks are those of the set, or five bins, of up to 500 rows. Every way is fitted to the
 same training rows, SVORIM by a search over C and gamma within them, and judged by the
 mean absolute error of the same test rows; what is printed is its mean over --splits
 hold-outs, and the mean difference from the first way with its standard error.
@@ -25,6 +25,7 @@ CODED = ("tae", "bondrate", "pasture", "squash-stored", "g_affairs", "car", "aba
 NUMBERS = ("diabetes", "g_auto_riskness", "pyrimidines", "triazines", "boston_housing")
 FILLS = {
     "median, indicator": TablePreprocessor(),
+    "mean, indicator": TablePreprocessor(impute="mean"),
     "median": TablePreprocessor(indicator=False),
     "mean": TablePreprocessor(impute="mean", indicator=False),
     "most frequent": TablePreprocessor(impute="most_frequent", indicator=False),
