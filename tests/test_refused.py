@@ -80,6 +80,8 @@ def test_a_preprocessed_model_of_what_is_none(svorim):
     scaling = preprocessing.Standardizer.fit(X)
     with pytest.raises(TypeError, match=r"^preprocessor must be .*Coding, got 3$"):
         preprocessing.PreprocessedModel(3, svorim)
+    with pytest.raises(TypeError, match=r"^preprocess must be a Tab.* got 3$"):
+        preprocessing.PreprocessedModel.fit(ordinal.fit_svorim, X, Y, preprocess=3)
     with pytest.raises(ValueError, match="a int does not predict"):
         preprocessing.PreprocessedModel(scaling, 3)
 

@@ -16,8 +16,8 @@ from .._input.frame import Frame, number_kind
 from .._input.sparse import CSR, is_sparse
 from .._model.registry import Content, method_of, unwrapped
 from ..preprocessing import Standardizer, TablePreprocessor
+from ..preprocessing.joined import Preprocess
 
-Preprocess = TablePreprocessor | type[Standardizer]
 _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
 
 

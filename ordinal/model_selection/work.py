@@ -35,10 +35,10 @@ from ..preprocessing import (
     TableCoding,
     TablePreprocessor,
 )
-from ..preprocessing.joined import as_named
+from ..preprocessing.joined import Preprocess, as_named
 from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
-from .tables import Preprocess, chosen_preprocess, read_table
+from .tables import chosen_preprocess, read_table
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
 _REASON = 400  # characters that are kept of why a fit failed

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import ismethod, signature
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,7 @@ from .coding import TableCoding, TablePreprocessor
 from .scaling import Standardizer
 
 Preprocessor = Standardizer | TableCoding
-
-
-class Preprocess(Protocol):
-    """A `TablePreprocessor`, or the class `Standardizer`."""
-
-    def fit(self, X: Any, sample_weight: Any = None, /) -> Preprocessor: ...
+Preprocess = TablePreprocessor | type[Standardizer]  # what is fitted to training rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -102,6 +97,11 @@ class PreprocessedModel(Model):
             As the `fit` of the preprocessor, and as `fit`.
         """
         how = TablePreprocessor() if preprocess is None else preprocess
+        if how is not Standardizer and not isinstance(how, TablePreprocessor):
+            raise TypeError(
+                "preprocess must be a TablePreprocessor or the class Standardizer, got "
+                f"{shown(how)}"
+            )
         preprocessor = how.fit(X, sample_weight)
         if sample_weight is not None:
             options["sample_weight"] = sample_weight
