@@ -104,7 +104,6 @@ SPECIAL = {
     ("fit('xofm', probability=True).link_input", "like"): "fit('xofm')",
     ("fit('xofm', solver='sgd', probability=True).link_input", "like"): "fit('xofm')",
     ("link_input", "like"): "fit('svorim')",
-    ("learning_curve", "found"): "learning()",
     ("stratified_holdout", "n_splits"): "3",
 }
 

@@ -125,16 +125,6 @@ def selection() -> Any:
 
 
 @functools.cache
-def learning() -> Any:
-    """A selection on training sets of two sizes."""
-    search = model_selection.Grid(C=[1.0])
-    splits = model_selection.learning_splits(ranks(), [12, 16], n_splits=2)
-    return model_selection.select(
-        ordinal.fit_svorim, rows(), ranks(), search=search, cv=splits
-    )
-
-
-@functools.cache
 def nesting() -> Any:
     search = model_selection.Grid(C=[1.0, 2.0])
     return model_selection.nested(
