@@ -87,19 +87,21 @@ def dependence_of(
     """The partial dependence on column j at some values, by a prediction for all rows
     at each."""
     weight = rows.weight / rows.weight.sum()
+    process, of_score = is_process(model), of == "score"
     means, deviations = [], []
     for value in at.tolist():
         X = rows.with_value(j, value)
-        if of == "score":
-            means.append(weight @ score_of(model, X))
+        f = score_of(model, X) if of_score or process else np.empty(0)
+        if of_score:
+            means.append(weight @ f)
         else:
             means.append(weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1])
-        if is_process(model):
-            mean, cov = model.predict_latent(X)[0], model.latent_covariance(X)
+        if process:
+            cov = model.latent_covariance(X)
             deviations.append(
                 np.sqrt(max(weight @ cov @ weight, 0.0))
-                if of == "score"
-                else deviation_of_mean(mean, cov, model.thresholds, model.noise, weight)
+                if of_score
+                else deviation_of_mean(f, cov, model.thresholds, model.noise, weight)
             )
     mean = np.array(means)
     if not deviations:
