@@ -1,4 +1,4 @@
-"""How long Ctrl-C waits in every long call, and by how much fits exceed `max_time`.
+"""How long Ctrl-C waits in every long call, and for how long one holds Python up.
 
 Every call of long_calls.py runs in a process of its own. In a first run, of at most
 `--seconds`, a timer asks for the interpreter a hundred times a second: the longest time
@@ -11,7 +11,6 @@ has in seconds
     waits    the longest time from SIGINT until KeyboardInterrupt left the call; of a
              command, until its process ended
     threads  the longest time from then until the threads that the call began had ended
-    over     by how much a fit exceeded `max_time`, drawn in the same way, at most
 
 and `--where` prints what the interpreter was at after the longest holds. On a machine
 that is busy with other work `--cpu` tells more: it measures holds in processor seconds
@@ -88,8 +87,7 @@ def ended(threads: int) -> float:
 
 
 def child(name: str) -> None:
-    """Make the call for every line on stdin: "watch SECONDS CPU", "limit SECONDS" or
-    "press"."""
+    """Make the call for every line on stdin: "watch SECONDS CPU" or "press"."""
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     call = CALLS[name]()
@@ -108,12 +106,6 @@ def child(name: str) -> None:
             ended(threads)
             taken = watch.last - watch.begun
             print(f"{taken}\t{cut}\t{watch.longest}\t{watch.held}", flush=True)
-            continue
-        if line.startswith("limit"):
-            limit = float(line.split()[1])
-            begun = time.monotonic()
-            call(max_time=limit)  # type: ignore[call-arg]
-            print(time.monotonic() - begun - limit, flush=True)
             continue
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -137,15 +129,13 @@ class Row:
     holds: float
     waits: float
     threads: float
-    over: float | None = None  # for fits
 
     def __str__(self) -> str:
         mark = " (!)" if self.waits > ALLOWED else ""
         takes = f"{self.takes:.1f}{self.cut}"
-        over = "" if self.over is None else f"{max(self.over, 0):.2f}"
         return (
             f"| {self.name} | {takes} | {self.holds:.2f} | {self.waits:.2f}{mark} "
-            f"| {self.threads:.2f} | {over} |"
+            f"| {self.threads:.2f} |"
         )
 
 
@@ -192,9 +182,6 @@ def measured(name: str, times: int, seconds: float, where: bool, cpu: bool) -> R
         left, threads = map(float, text.split())
         row.waits = max(row.waits, left - now)
         row.threads = max(row.threads, threads)
-    for _ in range(times if name.startswith("fit_") else 0):
-        ask(f"limit {random.uniform(0, row.takes)}")
-        row.over = max(row.over or 0.0, float(answer()))
     process.stdin.close()
     process.wait()
     return row
@@ -242,7 +229,7 @@ def main() -> int:
         return 0
     random.seed(args.seed)
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
-    columns = "call", "takes", "holds", "waits", "threads", "over"
+    columns = "call", "takes", "holds", "waits", "threads"
     print(f"| {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) - 1)}")
     late = 0
     names = [*CALLS] if args.cpu else [*CALLS, *COMMANDS]
