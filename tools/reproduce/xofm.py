@@ -15,7 +15,7 @@ and not once for a split; it is repeated five times, for chance decides among po
 on 160 rows. Folds and splits hold every rank in its share. Boston has the
 equal-length labels of another paper: those of the source are not among the data.
 
-`--penalty 1e-3` runs the search to its end under penalties, the defaults of `fit_xofm`.
+`--penalty 1e-3` runs the search to its end under penalties.
 """
 
 import argparse
