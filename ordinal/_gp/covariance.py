@@ -76,6 +76,7 @@ class Dense:
         with np.errstate(divide="ignore", invalid="ignore"):
             A = (1 - q) / self.W
         for part in (small[columns] for columns in strips(small.size, 64)):
+            turn()
             columns = L_inverse @ (self.root[:, None] * self.Sigma[:, part])
             A[part] = diagonal[part] - np.einsum("ij,ij->j", columns, columns)
         return A, q
