@@ -269,7 +269,9 @@ def pictures(args):
     import matplotlib.pyplot as plt
 
     xofm, _, ebm, _ = fitted_to_made(5000)
-    figure, axes = plt.subplots(2, 5, figsize=(13.5, 5), layout="constrained")
+    figure, axes = plt.subplots(
+        2, 5, figsize=(13, 5), layout="constrained", sharey="row"
+    )
     shown = ordinal.plot.score_functions(xofm, top=5, axes=axes[0])
     terms = [name.replace(" & ", ":") for name in ebm.term_names_]
     for above, ax in zip(shown, axes[1], strict=True):
@@ -288,7 +290,7 @@ def pictures(args):
     axes[0, 0].set_ylabel("XOFM")
     axes[1, 0].set_ylabel("EBM")
     Path(args.png).mkdir(parents=True, exist_ok=True)
-    figure.savefig(Path(args.png) / "xofm_and_ebm.png", dpi=110)
+    figure.savefig(Path(args.png) / "xofm_and_ebm.png", dpi=75)
     return None
 
 
