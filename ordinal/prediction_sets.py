@@ -62,6 +62,7 @@ from ._input.checks import (
     check_choice,
     check_flag,
     check_share,
+    listed,
     resolve_rng,
     shown,
 )
@@ -316,7 +317,7 @@ def conformal(
     ----------
     model : any model, `Selection`, or estimator of `ordinal.sklearn`
         Fitted to other rows. Or an object with `predict`, `predict_proba`, and
-        `classes` in rank order.
+        `classes` in rank order or, as scikit-learn has them, `classes_` of numbers.
     X : (m, d) array-like, data frame or sparse matrix
         Calibration rows: of the kind that will be predicted, and not those of the fit,
         nor of the search for its arguments. A few hundred make the share of new rows
@@ -622,6 +623,13 @@ def _beyond_nearest(distance: np.ndarray) -> np.ndarray:
 def _classes_of(model: Any) -> np.ndarray:
     """The labels in rank order."""
     classes = getattr(model, "classes", None)
+    if classes is None:  # an estimator of scikit-learn has them sorted
+        classes = getattr(model, "classes_", None)
+        if classes is not None and np.asarray(classes).dtype.kind not in "biuf":
+            raise TypeError(
+                "classes_ of the model must be numbers, whose order is that of the "
+                f"ranks, got {listed(classes)}"
+            )
     if classes is None:
         raise TypeError(
             f"model must be fitted and have `classes` in rank order, got {shown(model)}"

@@ -1,6 +1,7 @@
 """Conformal prediction sets: what is guaranteed, proved where rows can be counted."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, which
+from sklearn.linear_model import LogisticRegression
 from strategies import sample
 
 import ordinal
+import ordinal.sklearn
 from ordinal import conformal
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
@@ -350,3 +353,60 @@ def test_probabilities_that_a_model_lacks_are_refused():
     sets = conformal(model, X, y)
     with pytest.raises(ValueError, match=r"^coverage must be a number between 0"):
         sets.predict_interval(X, coverage=2)
+
+
+def test_thresholds_out_of_order_are_taken_in_order():
+    """As `predict` takes them: the rank that is predicted is at the distance 0."""
+    X, y = sample(60, 4, noise=1.0)
+    model = ordinal.fit_svorim(X, y)
+    b = model.thresholds
+    model = replace(model, thresholds=b[[1, 0, 2]])
+    sets = conformal(model, X, model.predict(X), 0.5)
+    assert_array_equal(sets.scores, np.zeros(60))
+    assert_array_equal(sets.predict_interval(X)[:, 0], model.predict(X))
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_a_group_counts_once_whatever_its_rows_weigh(by_class):
+    rng = np.random.default_rng(0)
+    P, y, group = (
+        rng.dirichlet(np.ones(3), 80),
+        rng.integers(0, 3, 80),
+        rng.choice(12, 80),
+    )
+    sets = conformal(
+        Oracle(3), P, y, 0.8, by_class=by_class, groups=group,
+        sample_weight=rng.uniform(0.5, 3, 80),
+    )  # fmt: skip
+    counted = group * 3 + y if by_class else group
+    assert_allclose(np.bincount(counted, sets.weights)[np.unique(counted)], 1.0)
+
+
+def test_a_hyperplane_on_the_way_may_be_farther_than_the_one_at_the_end():
+    """So that a set that holds the end holds the way, too."""
+    X, y = sample(200, 6, noise=2.0)
+    model = ordinal.fit_npsvor(X[:60], y[:60], C1=30.0)
+    D = np.abs(model.decision_function(X[60:]))
+    farther = 0
+    for k in range(6):
+        scores = conformal(model, X[60:], np.full(140, k), 0.5).scores
+        nearest = D.argmin(axis=1)
+        ways = [d[min(k, j) : max(k, j) + 1] for d, j in zip(D, nearest, strict=True)]
+        assert_array_equal(scores, [w.max() for w in ways] - D.min(axis=1))
+        farther += np.sum(scores > D[:, k] - D.min(axis=1))
+    assert farther > 10
+
+
+def test_estimators_of_scikit_learn_have_sets():
+    (X, y), (X_new, y_new) = split_rows()
+    theirs = LogisticRegression().fit(X, y)
+    P = theirs.predict_proba(X_new)
+    expected = conformal(Oracle(3), P, y_new).p_values(P)
+    assert_array_equal(conformal(theirs, X_new, y_new).p_values(X_new), expected)
+    words = np.array(["low", "mid", "high"])
+    with pytest.raises(TypeError, match=r"^classes_ of the model must be numbers"):
+        conformal(LogisticRegression().fit(X, words[y]), X_new, words[y_new])
+    ours = ordinal.sklearn.SVORIM(classes=words).fit(X, words[y])
+    sets = conformal(ours, X_new, words[y_new])
+    assert_array_equal(sets.classes, words)
+    assert_array_equal(sets.predict(X_new), ours.predict(X_new))
