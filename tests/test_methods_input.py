@@ -15,6 +15,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
+from ordinal._model.registry import method_of
 
 PRECOMPUTED = {"kernel": "precomputed"}
 NAMES = np.array(["low", "mid", "top"])
@@ -165,7 +166,6 @@ BAD = [  # (X, y, options, error, message)
     ([[[0.0]], [[1.0]]], Y2, {}, ValueError, r"^X must be 2-dim.*got shape \(2, 1, 1"),
     ([[0.0], [1.0, 2.0]], Y2, {}, ValueError, "^X is not an array: "),
     ([[0.0], [np.inf]], Y2, {}, ValueError, "^X must be finite.*; first bad row is 1"),
-    ([["a"], ["b"]], Y2, {}, TypeError, "^column 0 of X must hold real.*'a' in row 0"),
     (COLUMN * 1j, Y2, {}, TypeError, "^X must hold real numbers, got dtype complex128"),
     (np.ma.masked_less(COLUMN, 1), Y2, {}, TypeError, "^X is a masked array: fill or"),
     (X2, [4, 4], {}, ValueError, r"^y needs at least 2 classes .*, got \[4\]$"),
@@ -233,6 +233,17 @@ def test_data_that_cannot_be_used_is_refused_with_the_reason(method, bad, calls)
     X, y, options, error, message = bad
     with pytest.raises(error, match=message):
         method.fit(X, y, **{**method.variant, **watched(method, calls), **options})
+    assert calls == []
+
+
+@every_method
+def test_words_are_categories_or_refused_with_the_reason(method, calls):
+    words, watch = [["a"], ["b"]], watched(method, calls)
+    if "categories" in method_of(method.fit).accepts:
+        assert method.cut_short(words, Y2).predict(words).tolist() == Y2
+        return
+    with pytest.raises(TypeError, match=r"^column 0 of X must hold real.*'a' in row 0"):
+        method.fit(words, Y2, **{**method.variant, **watch})
     assert calls == []
 
 
