@@ -54,6 +54,7 @@ from ._input.checks import (
     shown,
 )
 from ._input.columns import Categories, column_categories, column_number, default_names
+from ._input.features import read_features
 from ._input.problem import Problem
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, Labels, MatrixLike, Rng
@@ -255,7 +256,11 @@ class XofmModel(Model):
             raise TypeError(
                 f"like must be such a model, of as many ranks, got {shown(like)}"
             )
-        U = self._scores(*self._layout.locate(X))
+        Z = np.array(read_features(X, self.n_features, missing=True))
+        for j, labels in enumerate(self.categories):
+            if labels is not None:  # a place that is none is no memory to read
+                Z[~np.isin(Z[:, j], np.arange(labels.size)), j] = np.nan
+        U = self._scores(*self._layout.locate(Z))
         return self._training_scores.in_unit_of(like._training_scores, U)
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:

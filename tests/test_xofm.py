@@ -1167,3 +1167,14 @@ def test_a_model_file_that_makes_no_model_is_refused(field, edit, message, tmp_p
     model = fit_xofm(X, y, max_iter=3000)
     with pytest.raises(ValueError, match=message):
         load_edited(model, tmp_path, {field: edit})
+
+
+def test_link_input_refuses_what_is_no_table_and_takes_no_place_for_a_category():
+    X = np.column_stack([np.arange(30) % 7, np.arange(30) % 3])
+    model = fit_xofm(X, np.arange(30) % 3, categorical=[1])
+    for bad in (X[:, :1], X[0], np.full(X.shape, np.inf)):
+        with pytest.raises(ValueError, match=r"^X "):
+            model.link_input(bad, model)
+    far, gap = X.astype(float), X.astype(float)
+    far[:, 1], gap[:, 1] = 1e9, np.nan
+    assert_array_equal(model.link_input(far, model), model.link_input(gap, model))
