@@ -242,7 +242,7 @@ class ConformalModel(Model):
         -------
         dict of str to (r + 1,) arrays, fit for a data frame
             "label", "rows", "coverage", and "size", the mean number of ranks in a set;
-            of the rows of each rank, nan where there are none, and last, of the label
+            of the rows of each rank, nan if there are none, and last, of the label
             "all", of all rows.
 
         Raises
