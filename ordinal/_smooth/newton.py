@@ -83,7 +83,9 @@ class Descent:
         here, T = self.point, self.psi.T
         d = np.random.default_rng(0).standard_normal((here.x.size, 1))
         for _ in range(_POWERS):  # towards the direction that curves down most
-            d = factor.solve(d / np.linalg.norm(d))
+            if not (size := np.linalg.norm(d)) > 0:
+                return None  # H is so large that its inverse is all rounding
+            d = factor.solve(d / size)
         d = d[:, 0] / max(np.abs(d[:T]).max(), np.abs(self.psi.K @ d[T:]).max())
         for halving in range(_HALVINGS):
             for step in (0.5**halving, -(0.5**halving)):
