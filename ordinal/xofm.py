@@ -45,7 +45,6 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from ._input.checks import (
-    as_real,
     check_choice,
     check_count,
     check_factor,
@@ -89,7 +88,7 @@ from ._pieces.explanations import (
     ScoreFunction,
 )
 from ._pieces.held_out import HeldOutMonitor, hold_out_rows
-from ._pieces.layout import Layout, make_knots, pieces_of
+from ._pieces.layout import Layout, make_knots, pieces_of, signs_of
 from ._pieces.objective import (
     Bounds,
     Objective,
@@ -653,9 +652,10 @@ def fit_xofm(
         watch=HeldOutMonitor,
     )  # fmt: skip
     problem = entry.problem
+    names = problem.feature_names or default_names(problem.n_features)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     job = _Job(
-        categories, _signs(monotone, problem, categories),
+        categories, signs_of(monotone, names, categories),
         pieces_of(n_intervals, problem.n_features), breakpoints, n_factors, tau,
         penalty, early_stopping, init_scale, solver, options, entry.n_threads,
         cast(HeldOutMonitor, entry.monitor),
@@ -761,38 +761,6 @@ class _Job:
                 found.status, found.n_iter, found.violation, found.value
             ),
         )
-
-
-# What the arguments say
-
-
-def _signs(monotone: Any, problem: Problem, categories: Categories) -> np.ndarray:
-    """-1, 0 or 1 of every feature, (d,) int8."""
-    names = problem.feature_names or default_names(problem.n_features)
-    sign = np.zeros(len(names), np.int8)
-    if monotone is None:
-        return sign
-    if isinstance(monotone, Mapping):
-        given = {column_number(c, names, "monotone"): v for c, v in monotone.items()}
-    else:
-        values = np.asarray(monotone).tolist()
-        if not isinstance(values, list) or len(values) != len(names):
-            raise ValueError(
-                f"monotone must name features or have {len(names)} entries, got "
-                f"{shown(monotone)}"
-            )
-        given = dict(enumerate(values))
-    for j, value in given.items():
-        if as_real(value) not in (-1, 0, 1):
-            raise ValueError(
-                f"monotone of {shown(names[j])} must be -1, 0 or 1, got {shown(value)}"
-            )
-        if value and categories[j] is not None:
-            raise ValueError(
-                f"monotone names {shown(names[j])}, whose categories have no order"
-            )
-        sign[j] = value
-    return sign
 
 
 register(
