@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol
@@ -144,11 +143,14 @@ class _Text:
     def __init__(self, path: str, data: bytes, layout: Layout):
         self.path, self.data, self.layout = path, data, layout
         self.has_header = False
+        self._cells: Cells | None = None
 
-    @cached_property
+    @property
     def cells(self) -> Cells:
-        with _unreadable(self.path):
-            return parse(self.data.decode("utf-8"), self.layout)
+        if self._cells is None:
+            with _unreadable(self.path):
+                self._cells = parse(self.data.decode("utf-8"), self.layout)
+        return self._cells
 
     def words(self, column: int) -> list[str]:
         return [row[column] for row in self.cells.rows[self.has_header :]]
