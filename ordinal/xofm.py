@@ -652,10 +652,9 @@ def fit_xofm(
         watch=HeldOutMonitor,
     )  # fmt: skip
     problem = entry.problem
-    names = problem.feature_names or default_names(problem.n_features)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     job = _Job(
-        categories, signs_of(monotone, names, categories),
+        categories, signs_of(monotone, problem.shown_names, categories),
         pieces_of(n_intervals, problem.n_features), breakpoints, n_factors, tau,
         penalty, early_stopping, init_scale, solver, options, entry.n_threads,
         cast(HeldOutMonitor, entry.monitor),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .checks import listed
-from .columns import Categories, feature_names
+from .columns import Categories, default_names, feature_names
 from .features import read_features
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
 from .sparse import CSR, frozen
@@ -119,6 +119,11 @@ class Problem:
     @property
     def n_classes(self) -> int:
         return self.classes.size
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """Names of the features, x1..xd if they have none."""
+        return self.feature_names or default_names(self.n_features)
 
     @property
     def present(self) -> np.ndarray:
