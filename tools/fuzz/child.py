@@ -34,7 +34,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     channel.write("ready\n")
     channel.flush()
-    for line in sys.stdin:
+    calls = os.fdopen(os.dup(0))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # a call may read standard input
+    for line in calls:
         outcome: Outcome = judge(Call(**json.loads(line)))
         channel.write(json.dumps(asdict(outcome)) + "\n")
         channel.flush()
