@@ -66,7 +66,9 @@ def _is_regular(data: bytes, layout: Layout) -> bool:
     """Whether there are two rows or more of two cells or more, all of the same number,
     every quote is around a whole cell of one line, and no line is empty, or longer
     than what a cell may be to our own reader."""
-    if data.count(b"\r") != data.count(b"\r\n") or b"\0" in data:
+    if b"\0" in data:
+        return False
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return False
     if max(map(len, data.split(b"\n"))) > csv.field_size_limit():
         return False
@@ -78,7 +80,7 @@ def _is_regular(data: bytes, layout: Layout) -> bool:
         if b'"' in data:
             return False
     others = bytes(set(range(256)) - {*separator, *b"\n"})
-    marks = data.removesuffix(b"\n").translate(None, delete=others) + b"\n"
+    marks = data.translate(None, delete=others).removesuffix(b"\n") + b"\n"
     line = marks[: marks.index(b"\n") + 1]
     n_rows = len(marks) // len(line)
     return len(line) > 1 and n_rows > 1 and marks == line * n_rows

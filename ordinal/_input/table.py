@@ -180,8 +180,8 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
 
     The first line of text is the header if none of its cells is a number, or if one
     that is no number (and not missing) has a number below it in the last line. Blank
-    lines are skipped. A column whose cells
-    are all numbers or missing is one of numbers, any other one of words.
+    lines are skipped. A column whose cells are all numbers or missing is one of
+    numbers, any other one of words.
 
     Parameters
     ----------
@@ -204,17 +204,16 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
     if data.startswith(_PARQUET):
         return _of_parquet(name, data, layout)
     text = _Text(name, data, layout)
-    with _unreadable(name):
-        data.decode("utf-8")
+    if not data.isascii():  # which is found out faster
+        with _unreadable(name):
+            data.decode("utf-8")
     read = csv_reader(data, layout)
     if read is None:
         ends = text.cells.rows
         _check_width(name, text.cells)
     else:
-        first, last = (
-            data.partition(b"\n")[0],
-            data.rstrip(b"\r\n").rpartition(b"\n")[2],
-        )
+        first = data[: data.index(b"\n")]  # slices, as the whole is not to be copied
+        last = data[data.rindex(b"\n", 0, len(data) - 1) + 1 :]
         ends = parse((first + b"\n" + last).decode("utf-8"), layout).rows
     text.has_header = _starts_with_header(ends, layout)
     names = _header(name, ends) if text.has_header else _default_names(len(ends[0]))
