@@ -14,8 +14,9 @@ from strategies import sample
 
 import ordinal
 from ordinal import fit_gpor, fit_npsvor, fit_svorim, fit_tlssvor, fit_xofm, kernels
-from ordinal._input.columns import feature_names
+from ordinal._input.columns import feature_names, read_frame
 from ordinal._input.features import read_features
+from ordinal._input.labels import read_labels
 
 FITS = {
     "npsvor": fit_npsvor,
@@ -67,6 +68,16 @@ def test_a_polars_frame_is_read_alike():
     frame = pl.DataFrame({"a": [1, None, 3], "b": [True, False, None]})
     assert_array_equal(read_features(frame, missing=True), [[1, 1], [nan, 0], [3, nan]])
     assert feature_names(frame) == ("a", "b")
+
+
+def test_gaps_of_a_pyarrow_dictionary_are_gaps():
+    pa = pytest.importorskip("pyarrow")
+    words = pa.array(["x", "y", None, "x"]).dictionary_encode()
+    frame = read_frame(pa.table({"word": words, "number": [1.0, 2.0, 3.0, 4.0]}))
+    assert_array_equal(frame.values[:, 0], [0, 1, nan, 0])
+    assert frame.labels[0].tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match="y has no label in row 2"):
+        read_labels(words, "y")
 
 
 def test_a_pyarrow_table_is_read_alike():

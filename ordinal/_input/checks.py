@@ -130,12 +130,16 @@ def to_double(value: Any) -> float:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """np.asarray that names the argument and does not drop a mask."""
+    """np.asarray that names the argument and does not drop a mask, or the gaps of
+    pyarrow's dictionaries, which numpy takes for one of their words."""
     items = values if isinstance(values, list | tuple) else ()
     if isinstance(values, np.ma.MaskedArray) or any(v is np.ma.masked for v in items):
         raise TypeError(f"{name} is a masked array: fill or drop what it masks")
     try:
-        return np.asarray(values)
+        kind: Any = getattr(values, "type", None)
+        return np.asarray(
+            values.cast(kind.value_type) if hasattr(kind, "index_type") else values
+        )
     except (TypeError, MemoryError):
         raise
     except Exception as error:  # of rows of unequal length, or of a caller's class

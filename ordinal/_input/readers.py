@@ -195,12 +195,7 @@ def _parquet_with_polars(file: BinaryIO) -> Any:
 
 
 def _parquet_with_pyarrow(file: BinaryIO) -> Any:
-    table = import_module("pyarrow.parquet").read_table(file)
-    for j, field in enumerate(table.schema):
-        if hasattr(field.type, "index_type"):  # numpy takes its gaps for a category
-            plain = table[j].cast(field.type.value_type)
-            table = table.set_column(j, field.name, plain)
-    return table
+    return import_module("pyarrow.parquet").read_table(file)
 
 
 def _parquet_with_pandas(file: BinaryIO) -> Any:
