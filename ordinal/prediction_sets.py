@@ -72,12 +72,12 @@ from ._input.types import ArrayLike, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, sample_weights
 from ._model.convergence import Convergence
 from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
-from ._model.model import Model
+from ._model.model import Model, innermost
 from ._model.threshold_model import ScoreModel
 from ._numerics.rows import take
 from .model_selection.grouping import group_numbers
 from .model_selection.search import splits_of
-from .model_selection.selection import Selection
+from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
 from .npsvor import NpsvorModel
@@ -367,7 +367,7 @@ def conformal(
     array([[1, 1],
            [1, 2]])
     """
-    model = _fitted(model)
+    model = model_in(model)
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
     kind = _nonconformity_of(nonconformity, model)
@@ -499,15 +499,6 @@ def _calibrated(
     )
 
 
-def _fitted(model: Any) -> Any:
-    """The model that a Selection or an estimator holds."""
-    if isinstance(model, Selection):
-        if model.model is None:
-            raise ValueError("there is no model: the search was run with refit=False")
-        return model.model
-    return getattr(model, "model_", model)
-
-
 # Nonconformities
 
 
@@ -519,7 +510,7 @@ def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
         if wanted == "distance" and not _has_scores(model):
             raise TypeError(
                 "model must have probabilities or thresholds, got a "
-                f"{_name(_innermost(model))}"
+                f"{_name(innermost(model))}"
             )
     _check_nonconformity(wanted, model)
     return "rps" if wanted == "rps" else "distance"
@@ -527,7 +518,7 @@ def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
 
 def _check_nonconformity(wanted: str, model: Any) -> None:
     """Raise TypeError unless the model has it."""
-    inner = _innermost(model)
+    inner = innermost(model)
     if wanted == "rps" and not _has_probabilities(model):
         raise TypeError(
             f"nonconformity='rps' is of probabilities, which this {_name(inner)} does "
@@ -540,24 +531,17 @@ def _check_nonconformity(wanted: str, model: Any) -> None:
         )
 
 
-def _innermost(model: Any) -> Any:
-    """The model itself, behind what prepares its features."""
-    while hasattr(model, "model"):
-        model = model.model
-    return model
-
-
 def _name(model: Any) -> str:
     return type(model).__name__
 
 
 def _has_scores(model: Any) -> bool:
-    return isinstance(_innermost(model), ScoreModel | NpsvorModel)
+    return isinstance(innermost(model), ScoreModel | NpsvorModel)
 
 
 def _has_probabilities(model: Any) -> bool:
     if _has_scores(model):
-        return _innermost(model).link is not None
+        return innermost(model).link is not None
     return hasattr(model, "predict_proba")
 
 
@@ -566,7 +550,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
     least value."""
     if kind == "rps":
         return _rps(_probabilities(model, X))
-    inner = _innermost(model)
+    inner = innermost(model)
     values = np.asarray(model.decision_function(X))
     if isinstance(inner, ScoreModel):
         return _beyond_thresholds(values, inner.thresholds)
@@ -574,7 +558,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
 
 
 def _probabilities(model: Any, X: Any) -> np.ndarray:
-    inner = _innermost(model)
+    inner = innermost(model)
     # XOFM without a link has the shares of its paper
     shares = isinstance(inner, XofmModel) and inner.link is None
     P = model.predict_proba(X, **({"proba": "paper"} if shares else {}))

@@ -1305,26 +1305,15 @@ def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-def asked_for_time(monkeypatch, times):
-    """Time is up when it has been asked for so many times."""
-    asked = []
-
-    def late(self, by=0.0):
-        asked.append(by)
-        return len(asked) > times
-
-    monkeypatch.setattr(Monitor, "late", late)
-
-
 @pytest.mark.parametrize("basis", [None, 20])
 @every_inference
-def test_whenever_time_is_up_there_is_a_model(inference, basis, monkeypatch, tmp_path):
+def test_whenever_time_is_up_there_is_a_model(inference, basis, up_after, tmp_path):
     """In the choice of the basis, K, the first factor, the mode and the gradient."""
     X, y = sample(150, 4)
     options = {"inference": inference, "basis": basis, "max_time": 60.0}
     says_nothing = 0
     for times in range(40):
-        asked_for_time(monkeypatch, times)
+        up_after(times)
         model = cut_short(X, y, **options)
         assert model.convergence.status is Status.MAX_TIME
         mean, var = model.predict_latent(X)
@@ -1341,13 +1330,13 @@ def test_whenever_time_is_up_there_is_a_model(inference, basis, monkeypatch, tmp
 
 @every_inference
 @pytest.mark.parametrize("optimize", [True, False])
-def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, monkeypatch):
+def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, up_after):
     """Its ranks are those of the mean, with the variance of the prior around it."""
     X, y = sample(60, 4)
     whole = fit_gpor(X, y, inference=inference, optimize=False)
     best = np.inf
     for times in range(5, 60):
-        asked_for_time(monkeypatch, times)
+        up_after(times)
         options = {"inference": inference, "optimize": optimize, "max_time": 60.0}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -1359,8 +1348,8 @@ def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, monkeypat
 
 
 @every_inference
-def test_a_search_out_of_time_ends_at_its_best_point(inference, monkeypatch):
-    asked_for_time(monkeypatch, 200)
+def test_a_search_out_of_time_ends_at_its_best_point(inference, up_after, monkeypatch):
+    up_after(200)
     X, y = sample(60, 4)
     model = cut_short(X, y, inference=inference, tol=1e-12, max_time=60.0)
     assert model.convergence.n_iter > 2

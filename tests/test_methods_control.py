@@ -110,31 +110,17 @@ def test_max_time_ends_a_fit(method):
     assert np.isfinite(method.numbers(model, X[:9])).all()
 
 
-def up_after(asked, monkeypatch):
-    """Time is up when it has been asked for so often; a list of the questions."""
-    questions = []
-
-    def late(self, by=0.0):
-        questions.append(by)
-        return len(questions) > asked
-
-    monkeypatch.setattr(Monitor, "late", late)
-    return questions
-
-
 @every_method
-def test_whenever_time_is_up_there_is_a_model_that_says_so(
-    method, monkeypatch, tmp_path
-):
+def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp_path):
     """In the kernel matrix, a factor, the basis, steps, and the folds of a link."""
     X, y = sample(90, 4, noise=1.0)
     options = {"probability": True} if method.can("probability") else {}
-    questions = up_after(np.inf, monkeypatch)
+    questions = up_after(np.inf)
     method(X, y, **method.variant, **options, max_time=60.0)
     moments = np.unique(np.linspace(0, len(questions) - 1, 40).astype(int))
     ends = set()
     for asked in moments:
-        up_after(asked, monkeypatch)
+        up_after(asked)
         model = method.cut_short(X, y, **method.variant, **options, max_time=60.0)
         ends.add(model.convergence.status)
         assert np.isfinite(method.numbers(model, X)).all()

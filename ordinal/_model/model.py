@@ -116,6 +116,13 @@ def read_for(
     )  # fmt: skip
 
 
+def innermost(model: Any) -> Any:
+    """The model itself, behind what is done to its features first."""
+    while hasattr(model, "model"):
+        model = model.model
+    return model
+
+
 def _short(value: Any) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= 70 else f"{text[:67]}..."

@@ -186,15 +186,23 @@ class Selection(Storable):
         )
 
     def _fitted(self) -> Any:
-        if self.model is None:
-            raise ValueError("there is no model: the search was run with refit=False")
-        return self.model
+        return model_in(self)
 
     def _check(self) -> None:
         if not (self.splits and max(self.best, self.one_se) < len(self.points)):
             raise ValueError("best and one_se must be among the points, of some folds")
         if not (self.model is None or hasattr(self.model, "predict")):
             raise ValueError(f"a {type(self.model).__name__} does not predict")
+
+
+def model_in(found: Any) -> Any:
+    """The model that a Selection or an estimator of `ordinal.sklearn` holds, and all
+    else as it is. ValueError if the search has refitted none."""
+    if isinstance(found, Selection):
+        if found.model is None:
+            raise ValueError("there is no model: the search was run with refit=False")
+        return found.model
+    return getattr(found, "model_", found)
 
 
 def select(

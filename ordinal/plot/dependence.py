@@ -19,10 +19,10 @@ from .._input.columns import column_number, default_names, feature_names, read_f
 from .._input.frame import Frame
 from .._input.types import ArrayLike
 from .._input.weights import sample_weights
-from .._model.model import Model
+from .._model.model import Model, innermost
 from ..kernels import Precomputed
 from ..model_selection import Selection
-from .models import finite_thresholds, fitted, inner, is_process, score_of
+from .models import finite_thresholds, fitted, is_process, score_of
 from .style import (
     PALETTE,
     Axes,
@@ -154,7 +154,7 @@ def values_along(
     """At which values of a column to look, and whether they are categories."""
     column, labels = rows.frame.values[:, j], rows.frame.labels[j]
     # XOFM may have been told that numbers are categories
-    known = getattr(model, "categories", None) if inner(model) is model else None
+    known = getattr(model, "categories", None) if innermost(model) is model else None
     codes = None if known is None or labels is not None else known[j]
     truths = rows.frame.kinds[j] == "truth"
     is_category = labels is not None or codes is not None or truths
@@ -248,7 +248,7 @@ def partial_dependence(
     """
     model = fitted(model)
     check_choice("of", of, (None, "probability", "score"))
-    if isinstance(getattr(inner(model), "kernel", None), Precomputed):
+    if isinstance(getattr(innermost(model), "kernel", None), Precomputed):
         raise ValueError("model has a precomputed kernel, and no features to vary")
     rows = Rows(model, X, sample_weight, check_count("max_rows", max_rows))
     j = column_number(feature, rows.names, "feature")
@@ -315,7 +315,7 @@ def _draw_score(ax: Axes, model: Model, found: Dependence) -> None:
 
 
 def _has_proba(model: Model) -> bool:
-    return getattr(inner(model), "link", True) is not None
+    return getattr(innermost(model), "link", True) is not None
 
 
 def relevance(
@@ -359,7 +359,7 @@ def relevance(
     'relevance (gamma of the kernel)'
     """
     model = fitted(model)
-    of = inner(model)
+    of = innermost(model)
     if not is_process(model):
         raise TypeError(f"model must be a GporModel, got a {type(of).__name__}")
     gamma = of.relevance()

@@ -7,9 +7,10 @@ import numpy as np
 from .._input.checks import shown
 from .._input.labels import ranks_of, read_labels
 from .._input.weights import sample_weights
-from .._model.model import Model
+from .._model.model import Model, innermost
 from ..gpor import GporModel
 from ..model_selection import Selection
+from ..model_selection.selection import model_in
 from ..prediction_sets import ConformalModel
 
 
@@ -17,11 +18,9 @@ def fitted(model: Any) -> Model:
     """The model that predicts: itself, the refitted one of a Selection, or that within
     an estimator of `ordinal.sklearn` or a model of prediction sets. TypeError for all
     else."""
-    found = getattr(model, "model_", model)  # of an estimator, which lies above
-    if isinstance(model, Selection):
-        if model.model is None:
-            raise ValueError("model must be refitted: the search had refit=False")
-        found = model.model
+    if isinstance(model, Selection) and model.model is None:
+        raise ValueError("model must be refitted: the search had refit=False")
+    found = model_in(model)
     if isinstance(found, ConformalModel):
         found = found.model
     if not isinstance(found, Model):
@@ -31,14 +30,9 @@ def fitted(model: Any) -> Model:
     return found
 
 
-def inner(model: Model) -> Any:
-    """The model behind what is done to its features first."""
-    return getattr(model, "model", model)
-
-
 def is_process(model: Model) -> bool:
     """Whether it is a Gaussian process, with a latent function of known uncertainty."""
-    return isinstance(inner(model), GporModel)
+    return isinstance(innermost(model), GporModel)
 
 
 def score_of(model: Any, X: Any) -> np.ndarray:
@@ -49,7 +43,7 @@ def score_of(model: Any, X: Any) -> np.ndarray:
     score = np.asarray(model.decision_function(X))
     if score.ndim != 1:
         raise TypeError(
-            f"model must have one score a row; {type(inner(model)).__name__} has a "
+            f"model must have one score a row; {type(innermost(model)).__name__} has a "
             "distance a rank"
         )
     return score
@@ -58,7 +52,7 @@ def score_of(model: Any, X: Any) -> np.ndarray:
 def finite_thresholds(model: Model) -> tuple[list[float], list[str]]:
     """Thresholds on the scale of the score and the labels on their sides; none for a
     model without. Those at infinity, of ranks without rows, are left out."""
-    of = inner(model)
+    of = innermost(model)
     b = getattr(of, "thresholds", np.empty(0))
     finite = np.flatnonzero(np.isfinite(b))
     return b[finite].tolist(), [of.threshold_names[j] for j in finite]

@@ -13,7 +13,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.model import Model
 from ..model_selection import Selection
 from .models import finite_thresholds, fitted, score_of, true_ranks
-from .style import PALETTE, Axes, axes_of, panels, spread
+from .style import PALETTE, Axes, axes_of, legend_below, panels, spread
 
 _Z95 = 1.959964  # of a normal distribution, two-sided
 _OUTCOMES = {"predicted right": PALETTE[0], "wrong": PALETTE[1]}
@@ -96,10 +96,7 @@ def scores(
     ax.set_xlabel("score", loc="left")
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.legend(
-        loc="upper right", bbox_to_anchor=(1, 0), ncols=2, frameon=False,
-        fontsize="small", borderaxespad=2.2,
-    )  # fmt: skip
+    legend_below(ax, 2)
     return ax
 
 

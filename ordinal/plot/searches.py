@@ -12,7 +12,7 @@ import numpy as np
 from .._input.checks import check_choice, listed, shown
 from ..model_selection import Nested, Selection
 from ..model_selection.points import Point, columns_of, described, value_key
-from .style import PALETTE, Axes, axes_of, label_right
+from .style import PALETTE, Axes, axes_of, label_right, legend_below
 
 _WIDE = 8  # a range of positive values with this ratio gets a logarithmic scale
 _CELLS = 300  # along each side of a map between points
@@ -384,11 +384,7 @@ def _mark(ax: Axes, found: Selection, places: np.ndarray) -> None:
                 *places[number], marker, ms=13 if marker == "o" else 10, mfc="none",
                 mec=PALETTE[5], mew=2, ls="", label=name, clip_on=False,
             )  # fmt: skip
-    ax.legend(
-        loc="upper right", bbox_to_anchor=(1, 0), ncols=3, frameon=False,
-        fontsize="small", borderaxespad=2.2, handletextpad=0.4, columnspacing=1.2,
-        markerscale=0.6,
-    )  # fmt: skip
+    legend_below(ax, 3, handletextpad=0.4, columnspacing=1.2, markerscale=0.6)
 
 
 def _losses(found: Selection) -> np.ndarray:

@@ -70,6 +70,14 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
     )
 
 
+def legend_below(ax: Axes, columns: int, **style: Any) -> None:
+    """A legend in one line below the right end of the axes."""
+    ax.legend(
+        loc="upper right", bbox_to_anchor=(1, 0), ncols=columns, frameon=False,
+        fontsize="small", borderaxespad=2.2, **style,
+    )  # fmt: skip
+
+
 def rank_colours(r: int) -> np.ndarray:
     """(r, 4) colours of ranks, from dark to light, in an order that is seen as one."""
     from matplotlib import colormaps
