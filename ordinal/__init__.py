@@ -38,6 +38,7 @@ from ._model.model import Model, load
 from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
+from .linear import PomModel, fit_pom
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -55,6 +56,7 @@ __all__ = [
     "Model",
     "NpsvorModel",
     "OrdinalError",
+    "PomModel",
     "State",
     "Status",
     "SvorModel",
@@ -68,6 +70,7 @@ __all__ = [
     "fit_gpor",
     "fit_npsvor",
     "fit_npsvor_path",
+    "fit_pom",
     "fit_redsvm",
     "fit_shashua_levin",
     "fit_svorex",

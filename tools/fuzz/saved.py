@@ -81,6 +81,7 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
                 max_iter=5),
         rows(),
     ),
+    "pom": lambda: (_fitted("pom", rows(), nominal=[0], scale=[1], l2=0.1), rows()),
     "xofm": lambda: (
         _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
         _with_gaps(),

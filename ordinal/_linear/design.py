@@ -1,0 +1,187 @@
+"""The columns and thresholds of a linear cumulative model, and its parameters.
+
+With s_i = exp(z_i'zeta), the linear predictors of row i are
+
+    eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_i) / s_i                            (1)
+    theta = J alpha,  nu = J nu*
+
+and the parameters x = (alpha, nu*, beta, zeta) of q, q m, d and k entries. J of (T, q)
+is the structure of the T thresholds. Solvers see columns that are centred and scaled,
+(x - centre) / spread, which makes their problem one of numbers near 1; `to_raw` is the
+way back, and a linear one: the columns of the scale, whose centre would move all other
+parameters by a factor, are not centred.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import as_real_array, check_entries
+from .._input.problem import Problem
+from .._input.sparse import CSR
+
+
+def read_offset(offset: Any, n: int) -> np.ndarray:
+    """Offsets of n rows; ValueError or TypeError unless they are finite numbers."""
+    a = as_real_array(offset, "offset", (n,), " as X")
+    check_entries("offset", a, np.isfinite(a), "be finite")
+    return a
+
+
+def structure_of(threshold: str, T: int) -> np.ndarray:
+    """J of (1), (T, q): "flexible" thresholds, those "symmetric" about a centre, or
+    "equidistant" ones, with the parameters of R's `ordinal::clm`."""
+    if threshold == "flexible" or T == 1:
+        return np.eye(T)
+    if threshold == "equidistant":  # the first one, and the distance of neighbours
+        return np.column_stack([np.ones(T), np.arange(T)])
+    # one threshold in the centre or two about it, and how far the others are from them
+    half = T // 2
+    far = np.eye(T)[:, T - half :] if T % 2 else np.eye(T)[:, half + 1 :]
+    mirrored = far - far[::-1]
+    if T % 2:
+        return np.column_stack([np.ones(T), mirrored])
+    upper = (np.arange(T) >= half).astype(float)
+    return np.column_stack([1 - upper, upper, mirrored])
+
+
+def threshold_parameter_names(
+    threshold: str, threshold_names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Names of alpha, as `ordinal::clm` has them."""
+    T = len(threshold_names)
+    if threshold == "flexible" or T == 1:
+        return threshold_names
+    if threshold == "equidistant":
+        return "threshold.1", "spacing"
+    centre = ("central",) if T % 2 else ("central.1", "central.2")
+    spacings = structure_of(threshold, T).shape[1] - len(centre)
+    return centre + tuple(f"spacing.{k}" for k in range(1, spacings + 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """What the likelihood is made of.
+
+    Attributes
+    ----------
+    X : (n, D) array or CSR
+        All columns, in their units.
+    location, nominal, scale : (d,), (m,), (k,) int arrays
+        Which of them have beta, nu and zeta.
+    offset : (n,) array or None
+    rank : (n,) int32
+        0..T, among the ranks that are present; rows of weight 0 may have any.
+    weight : (n,) array
+    total : float
+        Their sum, W.
+    J : (T, q) array
+    centre, spread : (D,) arrays
+    """
+
+    X: np.ndarray | CSR
+    location: np.ndarray
+    nominal: np.ndarray
+    scale: np.ndarray
+    offset: np.ndarray | None
+    rank: np.ndarray
+    weight: np.ndarray
+    total: float
+    J: np.ndarray
+    centre: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        location: np.ndarray,
+        nominal: np.ndarray,
+        scale: np.ndarray,
+        offset: np.ndarray | None,
+        threshold: str,
+    ) -> Design:
+        """Of the rows of a problem."""
+        present = np.flatnonzero(problem.present)
+        rank = np.searchsorted(present, problem.rank)
+        rank = np.minimum(rank, present.size - 1).astype(np.int32)
+        total = float(problem.weight.sum())
+        centre, spread = _moments(problem.X, problem.weight / total)
+        J = structure_of(threshold, present.size - 1)
+        return cls(
+            problem.X, location, nominal, scale, offset, rank, problem.weight, total,
+            J, centre, spread,
+        )  # fmt: skip
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def T(self) -> int:
+        """Thresholds."""
+        return int(self.J.shape[0])
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """How many parameters alpha, nu*, beta and zeta have."""
+        q, m = self.J.shape[1], self.nominal.size
+        return q, q * m, self.location.size, self.scale.size
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(self.sizes)
+
+    def split(self, x: np.ndarray) -> list[np.ndarray]:
+        """alpha (q,), nu* (q, m), beta (d,), zeta (k,)."""
+        alpha, nu, beta, zeta = np.split(x, np.cumsum(self.sizes)[:3])
+        return [alpha, nu.reshape(alpha.size, -1), beta, zeta]
+
+    def to_raw(self) -> np.ndarray:
+        """A of (p, p): A x are the parameters of the columns in their units."""
+        q, qm, d, _ = self.sizes
+        m = self.nominal.size
+        A = np.diag(np.concatenate([
+            np.ones(q), np.tile(1 / self.spread[self.nominal], q),
+            1 / self.spread[self.location], 1 / self.spread[self.scale],
+        ]))  # fmt: skip
+        # a shift of all thresholds by 1, which every structure has
+        shift = np.linalg.lstsq(self.J, np.ones(self.T), rcond=None)[0].round(12)
+        ratio = self.centre / self.spread
+        A[:q, q + qm : q + qm + d] = np.outer(shift, ratio[self.location])
+        A[np.repeat(np.arange(q), m), q + np.arange(qm)] = np.tile(
+            ratio[self.nominal], q
+        )
+        return A
+
+    def start(self, quantile: np.ndarray) -> np.ndarray:
+        """The parameters of no effects, from F^-1 of the shares up to thresholds."""
+        x = np.zeros(self.n_parameters)
+        q = self.J.shape[1]
+        x[:q] = np.linalg.lstsq(self.J, quantile, rcond=None)[0]
+        if (np.diff(self.J @ x[:q]) <= 0).any():  # which only some structures can give
+            even = np.linspace(-1, 1, self.T)
+            x[:q] = np.linalg.lstsq(self.J, even, rcond=None)[0]
+        return x
+
+    def shares(self) -> np.ndarray:
+        """Of the weight, up to each threshold, (T,)."""
+        mass = np.bincount(self.rank, self.weight, minlength=self.T + 1)
+        return np.asarray(np.cumsum(mass)[:-1] / self.total)
+
+
+def _moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
+    centres are 0. The spread of a constant column is 1."""
+    if isinstance(X, CSR):
+        mean = np.zeros(X.shape[1])
+        rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
+        square = np.bincount(X.indices, share[rows] * X.data**2, minlength=X.shape[1])
+    else:
+        mean = share @ X
+        square = share @ (X - mean) ** 2
+    spread = np.sqrt(square)
+    return mean, np.where(spread > 0, spread, 1.0)

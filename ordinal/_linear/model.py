@@ -1,0 +1,204 @@
+"""What `fit_pom` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Literal
+
+import numpy as np
+
+from .._input.types import ArrayLike, MatrixLike
+from .._model.convergence import Convergence
+from .._model.fields import (
+    DISTINCT,
+    FINITE,
+    LABELS,
+    NONNEGATIVE,
+    POSITIVE,
+    THRESHOLDS,
+    Array,
+    Length,
+    Size,
+)
+from .._model.model import Model, read_for
+from .._model.rules import cost_of_rule, decide
+from .._model.support import finite_scores
+from .design import read_offset, structure_of
+from .likelihood import Link, cumulative
+
+Threshold = Literal["flexible", "symmetric", "equidistant"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PomModel(Model):
+    """P(y <= j | x) = F((theta_j - n'nu_j - x'beta) / exp(z'zeta)).
+
+    Attributes
+    ----------
+    coef : (d,) array
+        beta: a larger x with a positive coefficient makes higher ranks more probable.
+    thresholds : (r - 1,) array
+        theta, at 0 of the columns `nominal`. -inf and +inf where no training rows lie
+        beyond, and equal on both sides of a rank between that has none.
+    nominal_coef : (q, m) array
+        Slopes of the columns `nominal`, one a threshold where these are flexible; else
+        one a parameter `alpha`.
+    scale_coef : (k,) array
+        zeta, of the columns `scale`.
+    alpha : (q,) array
+        The free parameters of the thresholds.
+    link, threshold : str
+    column_names : tuple of str
+        All columns that the features became.
+    location, nominal, scale : int arrays
+        Which of these have `coef`, `nominal_coef` and `scale_coef`.
+    observed : (r,) bool array
+        Which ranks have training rows of positive weight.
+    covariance : (p, p) array
+        Of (alpha, nominal_coef, coef, scale_coef).
+    l1, l2 : float
+    loglik : float
+        sum_i w_i log P(y_i), without penalties.
+    n_obs : float
+        The sum of the weights.
+    classes : (r,) array
+        Labels in rank order.
+    n_features : int
+    feature_names : tuple of str, or None
+    convergence : Convergence
+        Its `primal` is the mean loss with its penalties.
+    """
+
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
+    n_features: Annotated[int, Size("d")]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    column_names: Annotated[tuple[str, ...], Length("c")]
+    link: Link
+    threshold: Threshold
+    location: Annotated[np.ndarray, Array("i8", "l")]
+    nominal: Annotated[np.ndarray, Array("i8", "m")]
+    scale: Annotated[np.ndarray, Array("i8", "k")]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
+    alpha: Annotated[np.ndarray, Array("f8", "q"), FINITE]
+    nominal_coef: Annotated[np.ndarray, Array("f8", "q m"), FINITE]
+    coef: Annotated[np.ndarray, Array("f8", "l"), FINITE]
+    scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
+    observed: Annotated[np.ndarray, Array("b1", "r")]
+    covariance: Annotated[np.ndarray, Array("f8", "p p")]
+    l1: Annotated[float, FINITE, NONNEGATIVE]
+    l2: Annotated[float, FINITE, NONNEGATIVE]
+    loglik: Annotated[float, FINITE]
+    n_obs: Annotated[float, FINITE, POSITIVE]
+    convergence: Convergence
+
+    @property
+    def threshold_names(self) -> tuple[str, ...]:
+        """The two labels on the sides of each threshold, such as "low|mid"."""
+        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
+
+    @property
+    def coef_names(self) -> tuple[str, ...]:
+        """Columns of `coef`."""
+        return tuple(self.column_names[j] for j in self.location)
+
+    def decision_function(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """x'beta plus the offset, (n,), which is larger for higher ranks.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        offset : (n,) array-like, default 0
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or an offset is
+            not finite.
+        """
+        return self._location(self._columns(X), offset)
+
+    def cumulative_proba(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """P(y <= j), (n, r - 1), for the ranks but the last.
+
+        Parameters and errors are those of `decision_function`.
+        """
+        Z = self._columns(X)
+        f = self._location(Z, offset)[:, None]
+        cuts = self.thresholds - self._nominal_shift(Z)
+        with np.errstate(over="ignore"):  # of scales that know no bounds
+            eta = (cuts - f) * np.exp(-(Z[:, self.scale] @ self.scale_coef))[:, None]
+        return cumulative(self.link, eta)
+
+    def predict_proba(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Probabilities of the ranks, (n, r); rows sum to 1.
+
+        Parameters and errors are those of `decision_function`.
+        """
+        below = self.cumulative_proba(X, offset=offset)
+        n = len(below)
+        P = np.diff(np.column_stack([np.zeros(n), below, np.ones(n)]), axis=1)
+        return np.asarray(np.maximum(P, 0) / np.maximum(P, 0).sum(axis=1)[:, None])
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        rule : {"median", "mode", "cost"}, default "median"
+            The median has the least expected absolute error, and is a rule of
+            thresholds on the score; the mode is the most probable rank, as `polr` and
+            `clm` predict; "cost" the rank of least expected cost.
+        cost : (r, r) array-like, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+        offset : (n,) array-like, default 0
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, for an unknown rule, or for a cost that is not
+            asked for or not one of r ranks.
+        """
+        rules = "median", "mode", "cost"
+        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
+        P = self.predict_proba(X, offset=offset)
+        return np.asarray(self.classes[decide(P, rule, table)])
+
+    def _columns(self, X: MatrixLike) -> np.ndarray:
+        return np.asarray(read_for(self, X))
+
+    def _location(self, Z: np.ndarray, offset: ArrayLike | None) -> np.ndarray:
+        f = Z[:, self.location] @ self.coef
+        if offset is not None:
+            f = f + read_offset(offset, len(Z))
+        return finite_scores(f)
+
+    def _nominal_shift(self, Z: np.ndarray) -> np.ndarray:
+        """n'nu_j, (n, r - 1)."""
+        if not self.nominal.size:
+            return np.zeros((len(Z), 1))
+        present = np.flatnonzero(self.observed)
+        nu = structure_of(self.threshold, present.size - 1) @ self.nominal_coef
+        shift = np.zeros((len(Z), self.thresholds.size))
+        for t, slopes in enumerate(nu):
+            at = Z[:, self.nominal] @ slopes
+            shift[:, present[t] : present[t + 1]] = at[:, None]
+        return shift

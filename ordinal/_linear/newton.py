@@ -1,0 +1,85 @@
+"""Newton's method for the loss of a linear cumulative model.
+
+The first four links have a log P that is concave in the predictors, so that without
+columns of the scale the loss is convex. Where it is not, a multiple of the Hessian's
+diagonal is added until the step descends. Points where a row has no probability have an
+infinite value, so that thresholds which close in on a row keep their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._model.convergence import Status
+from .._model.monitor import Monitor
+from .likelihood import Likelihood, Point
+
+_FALL = 1e-4  # of Armijo's rule
+_ROUNDING = 1e-14  # of the loss, relative to it
+_HALVINGS = 50
+_MAX_SHIFT = 1e12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimum:
+    """Where the descent ended; `violation` is the next step in standard errors."""
+
+    point: Point
+    violation: float
+    status: Status
+    n_iter: int
+
+
+def minimize(
+    loss: Likelihood, x: np.ndarray, max_iter: int, monitor: Monitor
+) -> Minimum:
+    """Go downhill from x until a Newton step is shorter than `monitor.tol`."""
+    here, n_iter = loss.at(x), 0
+    while True:
+        step = _direction(here)
+        slope = float(here.gradient @ step)
+        violation = float(np.sqrt(loss.design.total) * np.sqrt(max(-slope, 0.0)))
+        stop = monitor.stop(n_iter, violation)
+        if violation <= monitor.tol:
+            return Minimum(here, violation, Status.CONVERGED, n_iter)
+        if stop is None and n_iter >= max_iter:
+            stop = Status.MAX_ITER
+        there = _searched(loss, here, step, slope) if stop is None else None
+        if there is None:
+            return Minimum(here, violation, stop or Status.STALLED, n_iter)
+        here, n_iter = there, n_iter + 1
+
+
+def _direction(here: Point) -> np.ndarray:
+    """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite."""
+    scale = np.abs(np.diagonal(here.hessian))
+    scale = np.maximum(scale, 1e-10 * max(scale.max(), 1e-300))
+    shift = 0.0
+    while True:
+        try:
+            L = np.linalg.cholesky(here.hessian + np.diag(shift * scale))
+            return np.asarray(-np.linalg.solve(L.T, np.linalg.solve(L, here.gradient)))
+        except np.linalg.LinAlgError:
+            shift = max(1e-10, 10 * shift)
+            if shift > _MAX_SHIFT:
+                return np.asarray(-here.gradient / scale)
+
+
+def _searched(
+    loss: Likelihood, here: Point, step: np.ndarray, slope: float
+) -> Point | None:
+    """Armijo's rule from a step of 1; None where none is left that improves."""
+    for halving in range(_HALVINGS):
+        size = 0.5**halving
+        there = loss.at(here.x + size * step)
+        rise = there.value - here.value
+        if rise <= _FALL * size * slope:
+            return there
+        # near the minimum values differ by their rounding only
+        if rise <= _ROUNDING * max(1.0, abs(here.value)) and (
+            np.abs(there.gradient).max() <= 0.5 * np.abs(here.gradient).max()
+        ):
+            return there
+    return None
