@@ -14,7 +14,7 @@ INSTANCES = {
         "fit('gpor', kernel='ard_linear', inference='laplace', max_iter=3)",
     ],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
-    "PomModel": ["fit('pom', l2=0.1)", "fit('pom', nominal=[0], scale=[1], l2=0.1)"],
+    "PomModel": ["fit('pom', l2=0.1)", "fit('pom', nominal=(0,), scale=(1,), l2=0.1)"],
     "SvorModel": [
         "fit('svorim', probability=True)",
         "fit('redsvm', kernel='linear', probability=True)",
