@@ -9,7 +9,7 @@ import math
 from itertools import count
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 from scipy.special import log_ndtr
 
 # Kernels
@@ -630,3 +630,62 @@ def tlssvor_psi(K, b, w, s, width, price, C, u, eta):
         for value, sign, v in zip(f, s[j], width[j], strict=True):
             total += v * tlssvor_p(1 - sign * (value - threshold), u, eta) ** 2
     return total
+
+
+# Cumulative models: (P) is that of ordinal/linear.py; x = (alpha, nu, beta, zeta)
+
+
+def cumulative_terms(link, a, b):
+    """log(F(a) - F(b)) for b < a, through whichever tail of F is the lighter."""
+    F = {
+        "logit": (special.expit, lambda t: special.expit(-t)),
+        "probit": (special.ndtr, lambda t: special.ndtr(-t)),
+        "cloglog": (lambda t: -np.expm1(-np.exp(t)), lambda t: np.exp(-np.exp(t))),
+        "loglog": (lambda t: np.exp(-np.exp(-t)), lambda t: -np.expm1(-np.exp(-t))),
+        "cauchit": (stats.cauchy.cdf, stats.cauchy.sf),
+    }
+    below, above = F[link]
+    return np.log(np.where(a < 0, below(a) - below(b), above(b) - above(a)))
+
+
+def threshold_columns(threshold, T):
+    """J: the structures of the thresholds as R's clm has them."""
+    if threshold == "flexible":
+        return np.eye(T)
+    if threshold == "equidistant":
+        return np.column_stack([np.ones(T), np.arange(T)])
+    J = []  # symmetric: the middle, or the middle two, and distances from there
+    for j in range(T):
+        mirrored = T - 1 - j
+        if T % 2:
+            row = [1.0] + [0.0] * (T // 2)
+            distance = abs(j - mirrored) // 2
+            first = 0
+        else:
+            row = [float(j < mirrored), float(j > mirrored)] + [0.0] * (T // 2 - 1)
+            distance = (abs(j - mirrored) - 1) // 2
+            first = 1
+        if distance:
+            row[first + distance] = 1.0 if j > mirrored else -1.0
+        J.append(row)
+    return np.array(J)
+
+
+def cumulative_edges(x, T, threshold, location, nominal, scale, offset):
+    """eta, (n, T + 2), with -inf and inf at its ends."""
+    J = threshold_columns(threshold, T)
+    q, m = J.shape[1], nominal.shape[1]
+    alpha, nu, rest = x[:q], x[q : q + q * m].reshape(q, m), x[q + q * m :]
+    beta, zeta = rest[: location.shape[1]], rest[location.shape[1] :]
+    shift = location @ beta + offset
+    eta = J @ alpha - nominal @ (J @ nu).T - shift[:, None]
+    eta = eta / np.exp(scale @ zeta)[:, None]
+    end = np.full((len(eta), 1), np.inf)
+    return np.hstack([-end, eta, end])
+
+
+def cumulative_loglik(x, y, weight, link, *structure):
+    """The log likelihood of ranks 0..T; `structure` is that of cumulative_edges."""
+    eta = cumulative_edges(x, *structure)
+    row = np.arange(len(y))
+    return float(weight @ cumulative_terms(link, eta[row, y + 1], eta[row, y]))
