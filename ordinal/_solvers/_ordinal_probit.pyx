@@ -55,15 +55,6 @@ cdef double REACH2 = 80                  # exp(-REACH2 / 2) of the mass is left 
 cdef double HALF_LOG_2PI = 0.91893853320467274178
 
 
-cdef struct Interval:                    # a standard normal t on [z2, z1]
-    double z2, z1
-    double log_mass
-    double mean, variance, third         # third central moment
-    double upper, lower                  # density at z1, z2 over the mass
-    double above, below                  # z1 - mean, mean - z2
-    double shortfall                     # 1 - variance
-
-
 cdef inline double product(double weight, double length) noexcept nogil:
     """weight * length, 0 where no weight meets an infinite length."""
     return weight * length if weight > 0 else 0.0

@@ -56,8 +56,8 @@ done
 if [ $# -eq 0 ]; then
   # the tests of kernels, and of the methods that drive them
   set -- pytest -q -n "$(nproc)" -p no:faulthandler --capture=sys
-  for name in active_set covariance edges ep gpor kernels laplace linalg methods newton \
-      npsvor ordinal_probit pair_smo probability svm_programs svor tlssvor xofm; do
+  for name in active_set covariance cumulative edges ep gpor kernels laplace linalg methods \
+      newton npsvor ordinal_probit pair_smo probability svm_programs svor tlssvor xofm; do
     set -- "$@" "tests/test_$name.py"
   done
 fi

@@ -1,0 +1,13 @@
+import numpy as np
+from numpy.typing import NDArray
+
+LINKS: tuple[str, ...]
+
+def row_terms(
+    link: int,
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    delta: NDArray[np.float64],
+    out: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...

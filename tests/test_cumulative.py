@@ -1,0 +1,150 @@
+"""The likelihood of cumulative links: its digits, its derivatives, its symmetries.
+
+The constants are those of tools/cumulative_constants.py.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ordinal._solvers import _cumulative
+from ordinal._solvers._cumulative import LINKS
+
+TABLE = np.genfromtxt(
+    Path(__file__).parent / "data" / "cumulative.csv",
+    delimiter=",",
+    names=True,
+    dtype=None,
+    encoding="ascii",
+)
+TERMS = "log_p", "g", "upper", "c1", "c2", "h12"
+LOG_P, G, UPPER, C1, C2, H12 = range(6)
+
+
+def row_terms(link, a, b, delta, n_threads=1):
+    a, b, delta = (np.array(x, float) for x in np.broadcast_arrays(a, b, delta))
+    out = np.full((6, a.size), np.nan)
+    arrays = (x.ravel() for x in (a, b, delta))
+    _cumulative.row_terms(LINKS.index(link), *arrays, out, n_threads)
+    return out
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_values_are_right_to_the_last_digits(link):
+    """Ends at up to +-700 and widths down to 2^-33 = 1.2e-10, where log P is -1e304."""
+    rows = TABLE[TABLE["link"] == link]
+    b, width = rows["lower"], rows["width"]
+    open_below = b == -np.inf
+    got = row_terms(
+        link,
+        np.where(open_below, width, b + width),
+        b,
+        np.where(open_below, np.inf, width),
+    )
+    for name, value in zip(TERMS, got, strict=True):
+        exact = rows[name]
+        error = np.abs(value - exact)
+        # g alone is a difference: of terms no larger than 1 or itself
+        allowed = 1e-13 * np.abs(exact) + (1e-15 if name == "g" else 1e-290)
+        assert np.all(error <= allowed), (name, rows[error > allowed])
+
+
+@pytest.mark.parametrize(
+    ("link", "mirrored"),
+    [
+        ("logit", "logit"),
+        ("probit", "probit"),
+        ("cloglog", "loglog"),
+        ("loglog", "cloglog"),
+        ("cauchit", "cauchit"),
+    ],
+)
+def test_both_sides_of_zero_are_each_others_mirror(link, mirrored):
+    """To the last bit, so that ranks counted from above give the same fit."""
+    ends = np.append(np.linspace(-40, 40, 401), [-700, 700])
+    for width in (1e-9, 0.25, 3.0, np.inf):
+        b, a, delta = ends, ends + width, width
+        here, there = row_terms(link, a, b, delta), row_terms(mirrored, -b, -a, delta)
+        assert_array_equal(here[[LOG_P, C1, C2, H12]], there[[LOG_P, C2, C1, H12]])
+        assert_array_equal(here[G], -there[G])
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_probabilities_of_all_ranks_add_up_to_one(link):
+    thresholds = np.array([-3.0, -1.0, -0.999, 0.5, 4.0])
+    for score in (-30.0, -2.0, 0.0, 1.0, 25.0):
+        edges = np.concatenate([[-np.inf], thresholds - score, [np.inf]])
+        width = np.concatenate([[np.inf], np.diff(thresholds), [np.inf]])
+        log_p = row_terms(link, edges[1:], edges[:-1], width)[LOG_P]
+        assert_allclose(np.exp(log_p).sum(), 1, rtol=1e-14)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog"])
+@given(
+    st.floats(-700, 700),
+    st.one_of(st.floats(-12, 4).map(lambda e: 10**e), st.just(np.inf)),
+)
+def test_log_p_is_concave(link, b, width):
+    """Its Hessian is negative semidefinite in both ends, where F's density is
+    log-concave; and nothing is a NaN."""
+    t = row_terms(link, b + width, b, width)[:, 0]
+    assert np.isfinite(t).all()
+    assert t[LOG_P] <= 0
+    assert t[UPPER] >= 0
+    assert t[UPPER] - t[G] >= -1e-15  # the slope by the lower end
+    assert t[C1] <= 0
+    assert t[C2] <= 0
+    assert t[H12] >= 0
+
+
+@pytest.mark.parametrize("link", LINKS)
+@given(st.floats(-6, 6), st.floats(0.3, 5))
+def test_derivatives_agree_with_differences(link, b, width):
+    def at(da, db):
+        return row_terms(link, b + width + da, b + db, width + da - db)[:, 0]
+
+    def difference(f, step=1e-3):
+        return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step)
+
+    here = at(0, 0)
+    by_a, by_b = difference(lambda t: at(t, 0)), difference(lambda t: at(0, t))
+    by_both = difference(lambda t: at(t, t))
+    lower = here[UPPER] - here[G]
+    size = 1e-9 * (1 + np.abs(here).max())
+    assert_allclose(by_a[LOG_P], here[UPPER], rtol=1e-8, atol=size)
+    assert_allclose(by_b[LOG_P], -lower, rtol=1e-8, atol=size)
+    assert_allclose(by_both[LOG_P], here[G], rtol=1e-8, atol=size)
+    assert_allclose(by_both[UPPER], here[C1], rtol=1e-8, atol=size)
+    assert_allclose(by_both[G] - by_both[UPPER], here[C2], rtol=1e-8, atol=size)
+    assert_allclose(by_b[UPPER], here[H12], rtol=1e-8, atol=size)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_every_number_of_threads_gives_the_same_bits(n_threads):
+    rng = np.random.default_rng(0)
+    b, width = rng.normal(size=(2, 1501))
+    width = np.exp(width)
+    for link in LINKS:
+        one = row_terms(link, b + width, b, width)
+        assert np.isfinite(one).all()
+        assert_array_equal(one, row_terms(link, b + width, b, width, n_threads))
+
+
+def test_inconsistent_shapes_are_refused():
+    x, out = np.ones(3), np.empty((6, 3))
+    for args in [
+        (x[:2], x, x, out),
+        (x, x[:2], x, out),
+        (x, x, x[:2], out),
+        (x, x, x, out[:5]),
+        (x, x, x, np.empty((6, 2))),
+    ]:
+        with pytest.raises(ValueError, match="inconsistent array shapes"):
+            _cumulative.row_terms(0, *args, 1)
+    for link in (-1, 5):
+        with pytest.raises(ValueError, match="no such link"):
+            _cumulative.row_terms(link, x, x, x, out, 1)
