@@ -275,6 +275,20 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
     return np.array([code.get(value, np.nan) for value in _values(column)])
 
 
+def places_of(column: Column, known: np.ndarray, name: str) -> np.ndarray:
+    """(n,) places of a column's values among its categories, NaN for what is missing;
+    ValueError for a value that is none of them."""
+    places = column.places(known)
+    new = np.isnan(places) & ~np.isnan(column.values)
+    if new.any():
+        value = np.asarray(column).tolist()[new.argmax()]
+        raise ValueError(
+            f"column {shown(name)} of X holds {shown(value)} in row {new.argmax()}, "
+            f"which is not among its categories {listed(known)}"
+        )
+    return places
+
+
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
     """A vector of real numbers, (n,) float64, NaN for what is missing. Raises TypeError
     that names the first other value and, for a column of a table, what it needs."""

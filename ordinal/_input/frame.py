@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .checks import shown
+from .sparse import frozen
 from .types import Index
 
 Kind = Literal["number", "whole", "truth", "category", "ordered"]
@@ -127,6 +128,13 @@ class Column:
         else:
             made = self.values.astype(_DTYPES.get(self.kind, np.float64))
         return made if dtype is None else made.astype(dtype)
+
+    def labels_present(self) -> np.ndarray:
+        """The values that it has, each once: in the order of the labels, or rising."""
+        present = np.unique(self.values[~np.isnan(self.values)])
+        if self.labels is not None:
+            return frozen(self.labels[present.astype(np.intp)])
+        return frozen(np.asarray(replace(self, values=present)))
 
     def places(self, known: np.ndarray) -> np.ndarray:
         """(n,) places of the values among these labels, NaN for what is missing or not

@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_choice, check_flag, listed, shown
+from .._input.checks import check_choice, check_flag, shown
 from .._input.columns import (
     check_categorical,
     check_shape,
     column_number,
     default_names,
     numbers_of,
+    places_of,
     read_frame,
 )
 from .._input.frame import Frame
@@ -300,11 +301,8 @@ def _known(
         return order, False
     if column.kind == "ordered":
         return column.labels, False
-    present = np.unique(column.values[~np.isnan(column.values)])
-    if column.labels is not None:
-        return frozen(column.labels[present.astype(np.intp)]), True
-    if chosen:
-        return frozen(np.asarray(replace(column, values=present))), True
+    if chosen or column.labels is not None:
+        return column.labels_present(), True
     return None, False
 
 
@@ -316,15 +314,9 @@ def _numbers(
     column = frame.column(j)
     if known is None:
         return numbers_of(column, f"column {shown(name)} of X")
-    places = column.places(known)
-    new = np.isnan(places) & ~np.isnan(column.values)
-    if unseen == "error" and new.any():
-        value = np.asarray(column).tolist()[new.argmax()]
-        raise ValueError(
-            f"column {shown(name)} of X holds {shown(value)} in row {new.argmax()}, "
-            f"which is not among its categories {listed(known)}"
-        )
-    return places
+    if unseen == "error":
+        return places_of(column, known, name)
+    return column.places(known)
 
 
 def _fill(values: np.ndarray, weight: np.ndarray, impute: Impute) -> float:

@@ -1,0 +1,366 @@
+"""Tables become columns of numbers, and do so again at prediction.
+
+A table's columns, or arithmetic of them, are the variables; a term is a product of
+variables, and gives the columns
+
+    prod_k z_k,    z_k the numbers of variable k, or one of its indicators.
+
+A category has an indicator a level but for its reference (treatment contrasts), if the
+model has the term without it as well; otherwise one a level. The thresholds are the
+intercepts, so that the empty term always is in the model. This is R's rule, and it
+gives R's columns: `a * b` contrasts alone, `a + a:x` a slope of x for every level of
+`a`. Levels of the first variable vary fastest. An ordered category gets treatment
+contrasts as well, where R takes polynomials of its places.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from .._input.checks import listed, shown
+from .._input.columns import (
+    check_shape,
+    column_number,
+    default_names,
+    numbers_of,
+    places_of,
+    read_frame,
+)
+from .._input.frame import Frame
+from .._input.types import MatrixLike
+from .._model.fields import DISTINCT, FINITE, LABELS, Array
+from .._model.files import Storable
+from .expressions import columns_of, evaluate
+
+_Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
+
+
+class Factor(NamedTuple):
+    """A variable as a formula names it, before the table is known."""
+
+    name: str
+    source: str | None  # arithmetic of columns; None for the column itself
+    columns: tuple[str, ...]  # that it reads
+    is_category: bool = False  # whatever the column holds
+    reference: Any = None  # level; None for the one that the caller or the order names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable(Storable):
+    """One factor of the terms of a model.
+
+    Attributes
+    ----------
+    name : str
+        As the names of coefficients have it.
+    source : int or str
+        The column of the table, by number, or arithmetic of columns.
+    labels : array or None
+        Levels of a category in their order; None for numbers.
+    reference : int
+        The level, by number, of which contrasts have no indicator; 0 for numbers.
+    """
+
+    name: str
+    source: int | str
+    labels: _Labels | None
+    reference: int
+
+    def _check(self) -> None:
+        size = 1 if self.labels is None else self.labels.size
+        if not 0 <= self.reference < size:
+            raise ValueError("reference must number a level")
+        if self.labels is not None and isinstance(self.source, str):
+            raise ValueError("a category is a column, not arithmetic")
+
+    def shown_columns(self, full: bool) -> list[str]:
+        """The names of its columns, such as "size", or "Infl[High]" of a level."""
+        if self.labels is None:
+            return [self.name]
+        return [f"{self.name}[{self.labels[k]}]" for k in self.levels(full)]
+
+    def levels(self, full: bool) -> list[int]:
+        """Which levels have an indicator: all of them, or all but the reference."""
+        size = 0 if self.labels is None else self.labels.size
+        return [k for k in range(size) if full or k != self.reference]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coding(Storable):
+    """The way from the columns of a table to the columns of a design.
+
+    Attributes
+    ----------
+    formula : str or None
+        As the caller wrote it; None where every column of the table is a term.
+    feature_names : tuple of (d,) str, or None
+        Columns that are read, and found by name; None for columns that go by position.
+    n_features : int
+        How many columns are read, d.
+    variables : tuple of Variable
+    terms : tuple of tuples of int
+        Numbers of the variables of each term.
+    offsets : tuple of int
+        Variables, of numbers, whose sum is a known part of the score.
+
+    Examples
+    --------
+    >>> coding = Coding.of_columns(read_frame([[1.0, "low"], [2.0, "high"]]))
+    >>> coding.column_names
+    ('x1', 'x2[low]')
+    >>> coding.transform([[3.0, "low"], [4.0, "high"]])
+    array([[3., 1.],
+           [4., 0.]])
+    """
+
+    formula: str | None
+    feature_names: tuple[str, ...] | None
+    n_features: int
+    variables: tuple[Variable, ...]
+    terms: tuple[tuple[int, ...], ...]
+    offsets: tuple[int, ...] = ()
+
+    @classmethod
+    def of_columns(
+        cls, frame: Frame, reference: Mapping[str, Any] | None = None
+    ) -> Coding:
+        """A term for every column of training rows; errors as `of_terms`."""
+        names = _names(frame)
+        terms = [(Factor(name, None, (name,)),) for name in names]
+        return cls.of_terms(None, frame, terms, (), reference)
+
+    @classmethod
+    def of_terms(
+        cls,
+        formula: str | None,
+        frame: Frame,
+        terms: Sequence[tuple[Factor, ...]],
+        offsets: Sequence[Factor] = (),
+        reference: Mapping[str, Any] | None = None,
+    ) -> Coding:
+        """The terms of a formula, with the levels that these training rows have.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `reference` is no mapping from columns of categories to levels that rows
+            have; if a category is asked for arithmetic; if two columns would have one
+            name.
+        """
+        chosen = _check_reference(reference, _names(frame))
+        factors = tuple(dict.fromkeys(itertools.chain(*terms, offsets)))
+        made = [_variable(factor, frame, chosen) for factor in factors]
+        coded = {
+            factor.columns[0]
+            for factor, variable in zip(factors, made, strict=True)
+            if variable.labels is not None
+        }
+        for name in chosen:
+            if name not in coded:
+                raise ValueError(
+                    f"reference names {shown(name)}, which is no column of categories"
+                )
+        number = {factor: k for k, factor in enumerate(factors)}
+        coding = cls(
+            formula=formula,
+            feature_names=frame.names,
+            n_features=frame.shape[1],
+            variables=tuple(made),
+            terms=tuple(tuple(number[f] for f in term) for term in terms),
+            offsets=tuple(number[f] for f in offsets),
+        )
+        coding._check()
+        return coding
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """(D,) names of the columns of the design, such as "Infl[High]:size"."""
+        return tuple(itertools.chain(*(names for _, names in self._named_terms())))
+
+    @property
+    def columns_of_terms(self) -> dict[str, range]:
+        """The columns of each term, by the name of the term, such as "Infl:size"."""
+        found: dict[str, range] = {}
+        end = 0
+        for term, names in self._named_terms():
+            found[term] = range(end, end := end + len(names))
+        return found
+
+    @property
+    def categories(self) -> tuple[np.ndarray | None, ...]:
+        """(d,) levels of the columns of categories of the table, None for numbers."""
+        labels: list[np.ndarray | None] = [None] * self.n_features
+        for variable in self.variables:
+            if isinstance(variable.source, int) and variable.labels is not None:
+                labels[variable.source] = variable.labels
+        return tuple(labels)
+
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """(n, D) float64, C-contiguous: the design of the rows of a table.
+
+        Raises
+        ------
+        ValueError
+            If X lacks a column, has another width, or holds a level that no training
+            row has, what is missing, or what makes arithmetic infinite. The message
+            names the column.
+        TypeError
+            If a column of numbers holds anything else, or X is sparse.
+        """
+        values = self._values(X)
+        columns = [column for term in self.terms for column in self._of(term, values)]
+        made = np.empty((len(values[0]), len(columns)))
+        for j, column in enumerate(columns):
+            made[:, j] = column
+        return made
+
+    def offset(self, X: MatrixLike) -> np.ndarray:
+        """(n,) sum of the offsets of the formula; errors as `transform`."""
+        values = self._values(X)
+        return np.sum([np.zeros(len(values[0])), *(values[k] for k in self.offsets)], 0)
+
+    def _values(self, X: MatrixLike) -> list[np.ndarray]:
+        """The variables as numbers, of categories the places of their levels."""
+        frame = read_frame(X, self.feature_names)
+        check_shape(frame.shape, self.n_features)
+        lacking = np.isnan(frame.values)
+        if lacking.any():
+            row, j = (int(k) for k in np.argwhere(lacking)[0])
+            raise ValueError(
+                f"X lacks values in {np.count_nonzero(lacking.any(axis=1))} of "
+                f"{len(frame)} rows; the first is row {row}, in column "
+                f"{shown(_names(frame)[j])}"
+            )
+        return [_numbers(variable, frame) for variable in self.variables]
+
+    def _of(
+        self, term: tuple[int, ...], values: list[np.ndarray]
+    ) -> Iterator[np.ndarray]:
+        """The columns of a term."""
+        parts: list[list[np.ndarray]] = []
+        for k, full in zip(term, self._full(term), strict=True):
+            variable = self.variables[k]
+            if variable.labels is None:
+                parts.append([values[k]])
+            else:
+                parts.append([values[k] == level for level in variable.levels(full)])
+        # the last of itertools' product varies fastest, and here the first variable
+        for product in itertools.product(*reversed(parts)):
+            column = product[-1].astype(np.float64)
+            for factor in product[-2::-1]:
+                column *= factor
+            yield column
+
+    def _full(self, term: tuple[int, ...]) -> list[bool]:
+        """Which variables of a term have an indicator for every level."""
+        known = {frozenset[int](), *map(frozenset, self.terms)}
+        return [frozenset(term) - {k} not in known for k in term]
+
+    def _named_terms(self) -> Iterator[tuple[str, list[str]]]:
+        for term in self.terms:
+            parts = [
+                self.variables[k].shown_columns(full)
+                for k, full in zip(term, self._full(term), strict=True)
+            ]
+            products = itertools.product(*reversed(parts))
+            names = [":".join(reversed(product)) for product in products]
+            yield ":".join(self.variables[k].name for k in term), names
+
+    def _check(self) -> None:
+        if self.feature_names is not None:
+            if len(self.feature_names) != self.n_features:
+                raise ValueError("feature_names must name the columns that are read")
+        names = self.feature_names or default_names(self.n_features)
+        for variable in self.variables:
+            if isinstance(variable.source, str):
+                absent = set(columns_of(variable.source)) - set(names)
+            else:
+                absent = {variable.source} - set(range(self.n_features))
+            if absent:
+                raise ValueError(f"variables read {shown(absent.pop())}, which is none")
+        numbers = range(len(self.variables))
+        if any(k not in numbers for k in itertools.chain(*self.terms, self.offsets)):
+            raise ValueError("terms must number variables")
+        if not all(self.terms) or any(len({*t}) < len(t) for t in self.terms):
+            raise ValueError("a term is of distinct variables")
+        if any(self.variables[k].labels is not None for k in self.offsets):
+            raise ValueError("an offset is of numbers")
+        made = self.column_names
+        if len(set(made)) < len(made):
+            twice = next(name for j, name in enumerate(made) if name in made[:j])
+            raise ValueError(f"two columns would be called {shown(twice)}")
+
+
+def _names(frame: Frame) -> tuple[str, ...]:
+    return frame.names or default_names(frame.shape[1])
+
+
+def _check_reference(
+    reference: Mapping[str, Any] | None, names: tuple[str, ...]
+) -> Mapping[str, Any]:
+    """The caller's reference levels by the name of the column."""
+    if reference is None:
+        return {}
+    if not isinstance(reference, Mapping):
+        raise ValueError(
+            "reference must be a mapping from columns to levels, got "
+            f"{shown(reference)}"
+        )
+    return {
+        names[column_number(column, names, "reference")]: level
+        for column, level in reference.items()
+    }
+
+
+def _variable(factor: Factor, frame: Frame, chosen: Mapping[str, Any]) -> Variable:
+    """A factor of a formula, with the levels that the rows of a table have."""
+    names = _names(frame)
+    if factor.source is not None:
+        for name in factor.columns:
+            if frame.column(names.index(name)).labels is not None:
+                raise TypeError(
+                    f"{shown(factor.name)} needs numbers, and column {shown(name)} "
+                    "holds categories"
+                )
+        return Variable(factor.name, factor.source, None, 0)
+    (name,) = factor.columns
+    column = frame.column(names.index(name))
+    if column.labels is None and not factor.is_category:
+        return Variable(factor.name, names.index(name), None, 0)
+    labels = column.labels_present()
+    level = chosen.get(name) if factor.reference is None else factor.reference
+    place = 0 if level is None else _place(level, labels, f"reference[{shown(name)}]")
+    return Variable(factor.name, names.index(name), labels, place)
+
+
+def _place(level: Any, labels: np.ndarray, argument: str) -> int:
+    known = labels.tolist()
+    if level not in known:
+        raise ValueError(
+            f"{argument} is {shown(level)}, which is not among the levels "
+            f"{listed(labels)}"
+        )
+    return known.index(level)
+
+
+def _numbers(variable: Variable, frame: Frame) -> np.ndarray:
+    names = _names(frame)
+    if isinstance(variable.source, str):
+        columns = {
+            name: _column(frame, names, names.index(name))
+            for name in columns_of(variable.source)
+        }
+        return evaluate(variable.source, columns)
+    if variable.labels is None:
+        return _column(frame, names, variable.source)
+    column = frame.column(variable.source)
+    return places_of(column, variable.labels, names[variable.source])
+
+
+def _column(frame: Frame, names: tuple[str, ...], j: int) -> np.ndarray:
+    return numbers_of(frame.column(j), f"column {shown(names[j])} of X")

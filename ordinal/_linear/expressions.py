@@ -1,0 +1,194 @@
+"""Arithmetic of columns, kept as text: what a formula computes before a fit.
+
+A factor of a formula such as `np.log(size)` or `I(age > 50)` must be computed again at
+prediction, and a model file holds no code. Its text is therefore read as Python is, but
+evaluated here: numbers, columns, arithmetic, one comparison, and functions of a list.
+Each is a function of one row alone, so no rows of training need be remembered, and a
+text from a hostile file can do nothing else. Columns whose names are not Python's stand
+between backquotes.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import shown, to_double
+
+_LONGEST = 500  # characters of a text, as each may be one more level of recursion
+_QUOTED = re.compile("`([^`]*)`")
+_PLACEHOLDER = "_quoted_column_"
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "I": lambda values: values,
+    "abs": np.abs,
+    "cos": np.cos,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "sin": np.sin,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+}
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
+    """The tree of a text as Python reads it, and the names that it has in backquotes,
+    by whose numbers placeholders stand for them; ValueError for no expression."""
+    quoted = tuple(_QUOTED.findall(text))
+    numbers = iter(range(len(quoted)))
+    plain = _QUOTED.sub(lambda _: f"{_PLACEHOLDER}{next(numbers)}", text)
+    if len(text) > _LONGEST:
+        raise ValueError(f"{shown(text)} is longer than {_LONGEST} characters")
+    try:
+        return ast.parse(plain.strip(), mode="eval").body, quoted
+    except (SyntaxError, ValueError) as error:  # ValueError: of a zero byte
+        raise ValueError(f"{shown(text)} is no expression: {error}") from error
+
+
+def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
+    """The column that a node stands for, None for all other nodes."""
+    if not isinstance(node, ast.Name):
+        return None
+    number = node.id.removeprefix(_PLACEHOLDER)
+    is_quoted = number != node.id and number.isdecimal() and int(number) < len(quoted)
+    return quoted[int(number)] if is_quoted else node.id
+
+
+def called(node: ast.expr) -> str | None:
+    """The name of the function that a node calls, that of a module left out."""
+    if not isinstance(node, ast.Call):
+        return None
+    function = node.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return function.attr if function.value.id in ("np", "numpy") else None
+    return function.id if isinstance(function, ast.Name) else None
+
+
+def columns_of(text: str) -> tuple[str, ...]:
+    """The columns that a text reads, each once, in its order.
+
+    Raises
+    ------
+    ValueError
+        For a text that is not such arithmetic.
+    """
+    tree, quoted = parsed(text)
+    names: dict[str, None] = {}
+    _walk(tree, quoted, text, names)
+    return tuple(names)
+
+
+def evaluate(text: str, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(n,) float64: the text, computed row by row; NaN where a column is missing.
+
+    Raises
+    ------
+    ValueError
+        As `columns_of`; and for a row whose columns are numbers and whose result is not
+        finite, such as the logarithm of 0.
+    """
+    tree, quoted = parsed(text)
+    columns_of(text)
+    with np.errstate(all="ignore"):  # reported below
+        found = _value(tree, quoted, columns)
+    n = len(next(iter(columns.values())))
+    values = np.array(np.broadcast_to(found, n), dtype=np.float64)
+    known = np.ones(n, dtype=bool)
+    for column in columns.values():
+        known &= ~np.isnan(column)
+    bad = known & ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(f"{shown(text)} is {values[row]} in row {row} of X")
+    values[~known] = np.nan  # of a comparison with what is missing, which is False
+    return values
+
+
+def _walk(
+    node: ast.expr, quoted: tuple[str, ...], text: str, names: dict[str, None]
+) -> None:
+    """Note the columns below a node; ValueError for what is no arithmetic."""
+    name = column_name(node, quoted)
+    if name is not None:
+        names[name] = None
+    elif _is_number(node):
+        pass
+    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        _walk(node.left, quoted, text, names)
+        _walk(node.right, quoted, text, names)
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
+        _walk(node.operand, quoted, text, names)
+    elif isinstance(node, ast.Compare) and _is_single(node):
+        _walk(node.left, quoted, text, names)
+        _walk(node.comparators[0], quoted, text, names)
+    elif isinstance(node, ast.Call) and called(node) in FUNCTIONS and _is_unary(node):
+        _walk(node.args[0], quoted, text, names)
+    else:
+        raise ValueError(
+            f"a model cannot keep {shown(text)}: what a formula computes is arithmetic "
+            "of columns (a power is **), a comparison, or one of "
+            f"{', '.join(sorted(FUNCTIONS))} of one argument. Make a column of all "
+            "else before the fit, such as of splines or of what depends on other rows"
+        )
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _is_single(node: ast.Compare) -> bool:
+    return len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS
+
+
+def _is_unary(node: ast.Call) -> bool:
+    return (
+        len(node.args) == 1
+        and not node.keywords
+        and not isinstance(node.args[0], ast.Starred)
+    )
+
+
+def _value(
+    node: Any, quoted: tuple[str, ...], columns: Mapping[str, np.ndarray]
+) -> Any:
+    """The value of a node that `_walk` has let pass: a vector or a number."""
+    match node:
+        case ast.Name():
+            return columns[str(column_name(node, quoted))]
+        case ast.Constant():
+            return np.float64(to_double(node.value))  # whose powers do not hang
+        case ast.BinOp():
+            sides = (_value(side, quoted, columns) for side in (node.left, node.right))
+            return _OPERATORS[type(node.op)](*sides)
+        case ast.UnaryOp():
+            return _OPERATORS[type(node.op)](_value(node.operand, quoted, columns))
+        case ast.Compare():
+            sides = (
+                _value(side, quoted, columns)
+                for side in (node.left, node.comparators[0])
+            )
+            return np.float64(1) * _OPERATORS[type(node.ops[0])](*sides)
+        case _:
+            return FUNCTIONS[str(called(node))](_value(node.args[0], quoted, columns))

@@ -1,0 +1,183 @@
+"""Formulas as users of R write them, parsed by formulaic.
+
+    Sat ~ Infl + Type * Cont          a column of labels, and terms of columns
+    y ~ np.log(size) + I(age ** 2)    arithmetic (see `expressions`)
+    y ~ C(floor) + offset(exposure)   codes as categories; a known part of the score
+
+formulaic says which terms a text has: `+ - : * / ** %in% .` and brackets are its own.
+What the terms' columns hold is found here and in `contrasts`, so that a model can hold
+it as data.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._input.checks import listed, shortened, shown
+from .contrasts import Factor
+from .expressions import called, column_name, columns_of, parsed
+
+_CATEGORY = ("C", "factor")
+_TREATMENT = ("Treatment", "treatment")  # `contr.treatment` is called so as well
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A formula, whose names are columns of the table that it was parsed for.
+
+    Attributes
+    ----------
+    text : str
+    response : str
+        The column of the labels.
+    terms : tuple of tuples of Factor
+        Without that of the intercept, which the thresholds stand for.
+    offsets : tuple of Factor
+    """
+
+    text: str
+    response: str
+    terms: tuple[tuple[Factor, ...], ...]
+    offsets: tuple[Factor, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the terms and offsets read, each once."""
+        factors = [f for term in (*self.terms, self.offsets) for f in term]
+        return tuple(dict.fromkeys(name for f in factors for name in f.columns))
+
+
+def parse_formula(text: str, names: Sequence[str]) -> Parsed:
+    """Parse a formula for a table with these columns.
+
+    Raises
+    ------
+    ImportError
+        Without formulaic.
+    ValueError
+        If the text is no formula with a column of labels on the left and terms on the
+        right; if it names a column that there is not, leaves out the intercept, or has
+        what a model cannot keep.
+    """
+    try:
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+    except ImportError:
+        raise ImportError(
+            "formulas need the package formulaic: pip install "
+            "'ordinal-regression[formula]'"
+        ) from None
+    try:
+        # of `.`, which stands for all columns that the left side does not name
+        found = Formula(text, _context={"__formulaic_variables_available__": names})
+    except FormulaicError as error:
+        reason = str(error).splitlines()[0]  # below it the text, coloured
+        raise ValueError(f"{shown(text)} is no formula: {shortened(reason)}") from error
+    left, right = getattr(found, "lhs", None), getattr(found, "rhs", None)
+    if left is None or isinstance(left, tuple) or isinstance(right, tuple):
+        raise ValueError(
+            f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
+        )
+    response = _response([str(f.expr) for term in left for f in term.factors], names)
+    terms: list[tuple[Factor, ...]] = []
+    offsets: list[Factor] = []
+    has_intercept = False
+    for term in right:
+        texts = [(str(f.expr), f.eval_method.name) for f in term.factors]
+        if texts == [("1", "LITERAL")]:
+            has_intercept = True
+        elif len(texts) == 1 and texts[0][1] == "PYTHON" and _is_offset(texts[0][0]):
+            offsets.append(_offset(texts[0][0], names))
+        else:
+            terms.append(tuple(_factor(*factor, names) for factor in texts))
+    if not has_intercept:
+        raise ValueError(
+            f"leave out '- 1' and '0 +' in {shown(text)}: the thresholds are the "
+            "intercepts"
+        )
+    return Parsed(text, response, tuple(terms), tuple(offsets))
+
+
+def _response(left: list[str], names: Sequence[str]) -> str:
+    if len(left) != 1 or left[0] not in names:
+        shown_left = " + ".join(left)
+        raise ValueError(
+            f"the left side of a formula must name a column of the table, "
+            f"{listed(names)}, got {shown(shown_left)}"
+        )
+    return left[0]
+
+
+def _factor(text: str, kind: str, names: Sequence[str]) -> Factor:
+    """One factor of a term: a column, a column as a category, or arithmetic."""
+    if kind == "LITERAL":
+        raise ValueError(
+            f"a term is of columns, not of numbers such as {text}: write I({text} * x)"
+        )
+    if kind == "LOOKUP":
+        return Factor(text, None, (_known(text, names),))
+    node, quoted = parsed(text)
+    if called(node) in _CATEGORY:
+        return _category(text, node, quoted, names)
+    columns = tuple(_known(name, names) for name in columns_of(text))
+    if not columns:
+        raise ValueError(f"a term is of columns, got {shown(text)}")
+    return Factor(text.replace("`", ""), text, columns)
+
+
+def _category(
+    text: str, node: Any, quoted: tuple[str, ...], names: Sequence[str]
+) -> Factor:
+    """C(x), or C(x, Treatment("b")) and the ways that formulaic and R write it."""
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    name = column_name(arguments[0], quoted) if arguments else None
+    reference = _reference(arguments[1]) if len(arguments) == 2 else None
+    if (
+        name is None
+        or len(arguments) > 2
+        or (len(arguments) == 2 and reference is None)
+    ):
+        raise ValueError(
+            f"a category is C(column) or C(column, Treatment('level')), got "
+            f"{shown(text)}; other contrasts there are not"
+        )
+    return Factor(f"C({name})", None, (_known(name, names),), True, reference)
+
+
+def _reference(node: ast.expr) -> Any:
+    """The level that `Treatment(level)` names, or None for what does not."""
+    if not isinstance(node, ast.Call) or not isinstance(
+        node.func, ast.Name | ast.Attribute
+    ):
+        return None
+    name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name not in _TREATMENT or len(arguments) != 1:
+        return None
+    level = arguments[0]
+    return level.value if isinstance(level, ast.Constant) else None
+
+
+def _is_offset(text: str) -> bool:
+    return called(parsed(text)[0]) == "offset"
+
+
+def _offset(text: str, names: Sequence[str]) -> Factor:
+    """offset(x), where x is a column or arithmetic."""
+    node, _ = parsed(text)
+    assert isinstance(node, ast.Call)
+    inner = text[text.index("(") + 1 : text.rindex(")")]
+    columns = tuple(_known(name, names) for name in columns_of(inner))
+    return Factor(text.replace("`", ""), inner, columns)
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    if name not in names:
+        raise ValueError(
+            f"the formula names {shown(name)}, which is not among the columns of the "
+            f"table, {listed(names)}"
+        )
+    return name
