@@ -222,7 +222,10 @@ class Coding(Storable):
     def offset(self, X: MatrixLike) -> np.ndarray:
         """(n,) sum of the offsets of the formula; errors as `transform`."""
         values = self._values(X)
-        return np.sum([np.zeros(len(values[0])), *(values[k] for k in self.offsets)], 0)
+        total = np.zeros(len(values[0]))
+        for k in self.offsets:
+            total += values[k]
+        return total
 
     def _values(self, X: MatrixLike) -> list[np.ndarray]:
         """The variables as numbers, of categories the places of their levels."""
@@ -278,11 +281,11 @@ class Coding(Storable):
         names = self.feature_names or default_names(self.n_features)
         for variable in self.variables:
             if isinstance(variable.source, str):
-                absent = set(columns_of(variable.source)) - set(names)
+                known = set(columns_of(variable.source)) <= set(names)
             else:
-                absent = {variable.source} - set(range(self.n_features))
-            if absent:
-                raise ValueError(f"variables read {shown(absent.pop())}, which is none")
+                known = variable.source in range(self.n_features)
+            if not known:
+                raise ValueError(f"{shown(variable.name)} reads a column that is none")
         numbers = range(len(self.variables))
         if any(k not in numbers for k in itertools.chain(*self.terms, self.offsets)):
             raise ValueError("terms must number variables")
@@ -339,7 +342,7 @@ def _variable(factor: Factor, frame: Frame, chosen: Mapping[str, Any]) -> Variab
 
 
 def _place(level: Any, labels: np.ndarray, argument: str) -> int:
-    known = labels.tolist()
+    known: list[Any] = labels.tolist()
     if level not in known:
         raise ValueError(
             f"{argument} is {shown(level)}, which is not among the levels "

@@ -77,7 +77,7 @@ def parse_formula(text: str, names: Sequence[str]) -> Parsed:
         reason = str(error).splitlines()[0]  # below it the text, coloured
         raise ValueError(f"{shown(text)} is no formula: {shortened(reason)}") from error
     left, right = getattr(found, "lhs", None), getattr(found, "rhs", None)
-    if left is None or isinstance(left, tuple) or isinstance(right, tuple):
+    if left is None or right is None or tuple in (type(left), type(right)):
         raise ValueError(
             f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
         )
@@ -98,6 +98,8 @@ def parse_formula(text: str, names: Sequence[str]) -> Parsed:
             f"leave out '- 1' and '0 +' in {shown(text)}: the thresholds are the "
             "intercepts"
         )
+    if not terms:
+        raise ValueError(f"{shown(text)} has no term: what ranks depend on is a column")
     return Parsed(text, response, tuple(terms), tuple(offsets))
 
 

@@ -1,0 +1,235 @@
+"""What callers give to a fit: a table or a formula, with gaps or not.
+
+Columns of categories become contrasts (see `contrasts`), and rows that lack a value are
+refused or left out, of everything that has rows alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .._input.checks import as_array, as_real_array, check_choice, shown
+from .._input.columns import (
+    as_objects,
+    default_names,
+    feature_names,
+    frame_columns,
+    is_frame,
+    read_frame,
+)
+from .._input.features import read_dense
+from .._input.frame import Frame
+from .._input.labels import declared_categories, is_missing
+from .._input.sparse import is_sparse
+from .contrasts import Coding
+from .design import read_offset
+from .formula import Parsed, parse_formula
+
+Missing = Literal["error", "drop"]
+_NAMED = 10  # columns with gaps that a message names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """Rows of a fit, none of which lacks a value that the fit reads.
+
+    Attributes
+    ----------
+    X : Frame, array, or what the caller gave
+        Numbers; where there is a coding, the columns that it makes.
+    y : (n,) labels
+    classes : sequence or None
+        The caller's, or the order of an ordered categorical y.
+    sample_weight, offset, cluster : (n,) arrays or None
+    coding : Coding or None
+        How a table became X; None where X is as it was given.
+    n_missing : int
+        Rows that were left out as they lacked a value.
+    """
+
+    X: Any
+    y: Any
+    classes: Any
+    sample_weight: Any
+    offset: Any
+    cluster: Any
+    coding: Coding | None
+    n_missing: int
+
+
+def read_training(
+    X: Any,
+    y: Any,
+    *,
+    classes: Any = None,
+    missing: Missing = "error",
+    reference: Mapping[str, Any] | None = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+    cluster: Any = None,
+) -> Training:
+    """Read what a fit is given.
+
+    Parameters
+    ----------
+    X : table, matrix, or formula
+    y : labels, or the data frame that a formula is about
+    sample_weight, offset, cluster : (n,) array-like, or the name of a column of it
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a formula, a reference or a column is unusable; if rows lack values and
+        `missing` is "error". All that needs no table is left to those who use it.
+    ImportError
+        For a formula without formulaic.
+    """
+    check_choice("missing", missing, ("error", "drop"))
+    parsed: Parsed | None = None
+    given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
+    if isinstance(X, str):
+        parsed, X, y, given = _of_formula(X, y, given)
+    if is_sparse(X):
+        table: Any = X
+    elif _is_dense(X):
+        table = read_dense(X, missing=True)
+    else:
+        table = read_frame(X, None if parsed is None else parsed.columns)
+    if classes is None:
+        classes = declared_categories(y)
+    columns = {"y": y, **{k: v for k, v in given.items() if v is not None}}
+    keep, n_missing = _complete(table, columns, missing)
+    coded = isinstance(table, Frame) and not (parsed is None and table.is_of_numbers)
+    if reference is not None and not coded:
+        raise ValueError("reference is for columns of categories, and X has none")
+    if coded:
+        keep = _without_weight_0(keep, given["sample_weight"])
+    if not keep.all():
+        table = table.rows(keep) if isinstance(table, Frame) else table[keep]
+        y = _rows_of(y, keep)
+        given = {k: v if v is None else _rows_of(v, keep) for k, v in given.items()}
+    coding = None
+    if coded:
+        coding = _coding(parsed, table, reference)
+        if coding.offsets:
+            known = coding.offset(table)
+            more = given["offset"]
+            given["offset"] = known + (
+                0 if more is None else read_offset(more, len(table))
+            )
+        table = Frame.of_numbers(coding.transform(table), coding.column_names)
+    return Training(table, y, classes, coding=coding, n_missing=n_missing, **given)
+
+
+def _is_dense(X: Any) -> bool:
+    """Whether X has no columns of different kinds."""
+    if is_frame(X):
+        return False
+    return (
+        (isinstance(X, np.ndarray)
+        and X.dtype.kind != "O")
+        or (as_objects(X).dtype.kind != "O")
+    )
+
+
+def _coding(
+    parsed: Parsed | None, table: Frame, reference: Mapping[str, Any] | None
+) -> Coding:
+    if parsed is None:
+        return Coding.of_columns(table, reference)
+    text, terms, offsets = parsed.text, parsed.terms, parsed.offsets
+    return Coding.of_terms(text, table, terms, offsets, reference)
+
+
+def _of_formula(
+    text: str, data: Any, given: dict[str, Any]
+) -> tuple[Parsed, Any, Any, dict[str, Any]]:
+    """A formula, its table, the labels, and what else is a column of the table."""
+    if data is None or isinstance(data, str) or not is_frame(data):
+        raise TypeError(
+            "a formula needs its data frame: fit_pom('y ~ x1 + x2', data), got "
+            f"{shown(data)}"
+        )
+    names = feature_names(data)
+    if names is None:
+        raise TypeError("a formula needs a data frame whose columns have names")
+    parsed = parse_formula(text, names)
+    found = {}
+    for argument, value in given.items():
+        if isinstance(value, str):
+            if value not in names:
+                raise ValueError(
+                    f"{argument} names {shown(value)}, which is no column of the table"
+                )
+            value = frame_columns(data, [value])[0]
+        found[argument] = value
+    return parsed, data, frame_columns(data, [parsed.response])[0], found
+
+
+def _complete(
+    table: Any, vectors: Mapping[str, Any], missing: Missing
+) -> tuple[np.ndarray, int]:
+    """Which rows lack nothing, and how many lack something; ValueError where such rows
+    are an error, or there are no others."""
+    n = table.shape[0]
+    gaps: dict[str, np.ndarray] = {}
+    if isinstance(table, Frame | np.ndarray):
+        values = np.asarray(table.values if isinstance(table, Frame) else table)
+        if np.isnan(values.min()):  # which takes no memory
+            names = getattr(table, "names", None) or default_names(values.shape[1])
+            gaps = {name: np.isnan(values[:, j]) for j, name in enumerate(names)}
+    for argument, vector in vectors.items():
+        lacking = _lacking(as_array(vector, argument))
+        if lacking.size == n:  # of another length it is refused later
+            gaps[argument] = lacking
+    gaps = {name: lacking for name, lacking in gaps.items() if lacking.any()}
+    any_gap = np.zeros(n, dtype=bool)
+    for lacking in gaps.values():
+        any_gap |= lacking
+    n_missing = int(np.count_nonzero(any_gap))
+    if n_missing and (missing == "error" or n_missing == n):
+        counts = [f"{shown(name)} {np.count_nonzero(g)}" for name, g in gaps.items()]
+        more = ", ..." if len(counts) > _NAMED else ""
+        remedy = (
+            "fill them in, as ordinal.preprocessing.TablePreprocessor does, or pass "
+            "missing='drop' to leave these rows out"
+            if n_missing < n
+            else "no row is left"
+        )
+        shown_counts = f"{', '.join(counts[:_NAMED])}{more}"
+        raise ValueError(f"{n_missing} of {n} rows lack values ({shown_counts}): {remedy}")
+    return ~any_gap, n_missing
+
+
+def _lacking(a: np.ndarray) -> np.ndarray:
+    """Which entries of a vector are missing; none of an array of another shape."""
+    if a.ndim != 1:
+        return np.zeros(0, dtype=bool)
+    if a.dtype.kind == "f":
+        return np.asarray(np.isnan(a))
+    if a.dtype.kind in "OT":
+        return np.array([is_missing(value) for value in a.tolist()], dtype=bool)
+    return np.zeros(a.size, dtype=bool)
+
+
+def _without_weight_0(keep: np.ndarray, sample_weight: Any) -> np.ndarray:
+    """The rows to keep but for those of weight 0, whose levels the model must not know:
+    weight 0 is the row left out."""
+    if sample_weight is None:
+        return keep
+    weight = as_real_array(sample_weight, "sample_weight", (keep.size,), " as X")
+    counted = keep & (weight != 0)
+    return counted if counted.any() else keep  # without any, it is refused later
+
+
+def _rows_of(vector: Any, keep: np.ndarray) -> Any:
+    """Those entries of a vector of the caller's; one of another length as it is."""
+    a = as_array(vector, "a column")
+    if a.shape != keep.shape:
+        return vector
+    kept = a[keep]
+    return kept.tolist() if kept.dtype.kind == "O" else kept
