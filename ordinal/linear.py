@@ -23,7 +23,7 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,10 +39,12 @@ from ._input.columns import column_number
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from ._linear.contrasts import Coding
 from ._linear.design import Design, read_offset
 from ._linear.likelihood import LINKS, Likelihood, Link
 from ._linear.model import PomModel, Threshold
 from ._linear.newton import Minimum, minimize
+from ._linear.training import Missing, Training, read_training
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 
@@ -54,7 +56,7 @@ def __dir__() -> list[str]:
 
 
 def fit_pom(
-    X: MatrixLike,
+    X: MatrixLike | str,
     y: Labels,
     *,
     link: Link = "logit",
@@ -66,6 +68,8 @@ def fit_pom(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    reference: Mapping[str, Any] | None = None,
+    missing: Missing = "error",
     tol: float = 1e-6,
     max_iter: int = 100,
     max_time: float | None = None,
@@ -80,9 +84,13 @@ def fit_pom(
 
     Parameters
     ----------
-    X : (n, d) array-like or data frame
+    X : (n, d) array-like, data frame or formula
         Rows of features. `predict` finds the columns of a data frame by their names.
-    y : (n,) array-like
+        Words and categories, ordered or not, get treatment contrasts: a column of 0 and
+        1 for every level but the first, named "Infl[High]". A formula such as
+        "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
+        (docs/methods/pom.md says what it may hold), and needs the package formulaic.
+    y : (n,) array-like, or the data frame of a formula
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
@@ -90,13 +98,16 @@ def fit_pom(
     threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
         Thresholds that are free, symmetric about a centre, or equally far apart.
     nominal : names or numbers of columns, default none
-        Features with a slope at each threshold.
+        Features with a slope at each threshold. Of a table with categories, or of a
+        formula: names of terms, such as "Infl" with all its levels, or of columns that
+        they became, such as "Infl[High]".
     scale : names or numbers of columns, default none
-        Features that change the spread of the latent variable as well.
+        Features that change the spread of the latent variable as well, named alike.
     l2 : float >= 0, default 0
         Of (P), in the units of the features. 0 is maximum likelihood.
     offset : (n,) array-like, default 0
-        o of (1): what is known to be added to x'beta.
+        o of (1): what is known to be added to x'beta, beside `offset(...)` of a
+        formula. As `sample_weight`, it may be the name of a column of a formula's data.
     sample_weight : (n,) array-like >= 0, optional
         Frequencies: weight 2 is the row written twice, for standard errors as well. The
         sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
@@ -105,6 +116,13 @@ def fit_pom(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    reference : mapping of columns to levels, optional
+        Levels that others are compared with, instead of the first ones: of words by the
+        alphabet, of a categorical type in its order.
+    missing : {"error", "drop"}, default "error"
+        What becomes of rows that lack a value, of X, y, weights or offsets. The error
+        counts them by columns; "drop" leaves them out, and `n_missing` of the model
+        says how many.
     tol : float > 0, default 1e-6
         Length of the next Newton step, in standard errors, at which the fit has
         converged. Steps converge quadratically: the last one ends far below it.
@@ -147,40 +165,56 @@ def fit_pom(
     check_choice("threshold", threshold, ("flexible", "symmetric", "equidistant"))
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
+    training = read_training(
+        X, y, classes=classes, missing=missing, reference=reference,
+        sample_weight=sample_weight, offset=offset,
+    )  # fmt: skip
     entry = enter(
-        "fit_pom", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
+        "fit_pom", training.X, training.y, tol=tol, classes=training.classes,
+        sample_weight=training.sample_weight, class_weight=class_weight,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
     )  # fmt: skip
     problem = entry.problem
-    chosen = _chosen("nominal", nominal, problem), _chosen("scale", scale, problem)
-    location = np.setdiff1d(np.arange(problem.n_features), chosen[0])
-    known = None if offset is None else read_offset(offset, problem.n_samples)
-    design = Design.of(problem, location, *chosen, known, threshold)
+    nominal_columns = _chosen("nominal", nominal, problem, training.coding)
+    scale_columns = _chosen("scale", scale, problem, training.coding)
+    location = np.setdiff1d(np.arange(problem.n_features), nominal_columns)
+    known = training.offset
+    known = None if known is None else read_offset(known, problem.n_samples)
+    design = Design.of(
+        problem, location, nominal_columns, scale_columns, known, threshold
+    )
     loss = Likelihood(design, link, l2, entry.n_threads)
     with entry.monitor as monitor:
         found = minimize(loss, loss.start(), max_iter, monitor)
-        model = _model(problem, loss, found, threshold, l2, monitor)
+        model = _model(training, problem, loss, found, threshold, l2, monitor)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_pom")
     return model
 
 
-def _chosen(argument: str, columns: Any, problem: Problem) -> np.ndarray:
+def _chosen(
+    argument: str, columns: Any, problem: Problem, coding: Coding | None
+) -> np.ndarray:
     """Numbers of columns that an argument names, in the order of the columns."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         raise ValueError(
             f"{argument} must be a sequence of columns by name or number, got "
             f"{shown(columns)}"
         )
-    names = problem.shown_names
-    numbers = [column_number(column, names, argument) for column in columns]
+    terms = {} if coding is None else coding.columns_of_terms
+    numbers: list[int] = []
+    for name in columns:
+        if isinstance(name, str) and name in terms:
+            numbers += terms[name]
+        else:
+            numbers.append(column_number(name, problem.shown_names, argument))
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{argument} must name a column once, got {listed(columns)}")
     return np.array(sorted(numbers), dtype=np.int64)
 
 
 def _model(
+    training: Training,
     problem: Problem,
     loss: Likelihood,
     found: Minimum,
@@ -198,10 +232,13 @@ def _model(
         inner = np.maximum.accumulate(inner)
     covariance = A @ np.linalg.pinv(point.hessian) @ A.T / design.total
     penalty = 0.5 * float(loss.price @ point.x**2)
+    coding = training.coding
+    table = problem if coding is None else coding
     return PomModel(
         classes=frozen(problem.classes),
-        n_features=problem.n_features,
-        feature_names=problem.feature_names,
+        n_features=table.n_features,
+        feature_names=table.feature_names,
+        coding=coding,
         column_names=problem.shown_names,
         link=loss.link,
         threshold=threshold,
@@ -219,6 +256,7 @@ def _model(
         l2=l2,
         loglik=-design.total * (point.value - penalty),
         n_obs=design.total,
+        n_missing=training.n_missing,
         convergence=monitor.record(
             found.status, found.n_iter, found.violation, point.value
         ),

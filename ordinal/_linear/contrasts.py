@@ -15,9 +15,9 @@ contrasts as well, where R takes polynomials of its places.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -32,9 +32,10 @@ from .._input.columns import (
     read_frame,
 )
 from .._input.frame import Frame
-from .._input.types import MatrixLike
+from .._input.types import ArrayLike, MatrixLike
 from .._model.fields import DISTINCT, FINITE, LABELS, Array
 from .._model.files import Storable
+from .design import read_offset
 from .expressions import columns_of, evaluate
 
 _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
@@ -153,7 +154,7 @@ class Coding(Storable):
             name.
         """
         chosen = _check_reference(reference, _names(frame))
-        factors = tuple(dict.fromkeys(itertools.chain(*terms, offsets)))
+        factors = tuple(dict.fromkeys(chain(*terms, offsets)))
         made = [_variable(factor, frame, chosen) for factor in factors]
         coded = {
             factor.columns[0]
@@ -180,7 +181,7 @@ class Coding(Storable):
     @property
     def column_names(self) -> tuple[str, ...]:
         """(D,) names of the columns of the design, such as "Infl[High]:size"."""
-        return tuple(itertools.chain(*(names for _, names in self._named_terms())))
+        return tuple(chain(*(names for _, names in self._named_terms())))
 
     @property
     def columns_of_terms(self) -> dict[str, range]:
@@ -200,35 +201,14 @@ class Coding(Storable):
                 labels[variable.source] = variable.labels
         return tuple(labels)
 
-    def transform(self, X: MatrixLike) -> np.ndarray:
-        """(n, D) float64, C-contiguous: the design of the rows of a table.
+    def read(self, X: MatrixLike) -> Frame:
+        """The columns of a table that this reads.
 
         Raises
         ------
-        ValueError
-            If X lacks a column, has another width, or holds a level that no training
-            row has, what is missing, or what makes arithmetic infinite. The message
-            names the column.
-        TypeError
-            If a column of numbers holds anything else, or X is sparse.
+        ValueError, TypeError
+            If X lacks a column, has another width or lacks values, or is sparse.
         """
-        values = self._values(X)
-        columns = [column for term in self.terms for column in self._of(term, values)]
-        made = np.empty((len(values[0]), len(columns)))
-        for j, column in enumerate(columns):
-            made[:, j] = column
-        return made
-
-    def offset(self, X: MatrixLike) -> np.ndarray:
-        """(n,) sum of the offsets of the formula; errors as `transform`."""
-        values = self._values(X)
-        total = np.zeros(len(values[0]))
-        for k in self.offsets:
-            total += values[k]
-        return total
-
-    def _values(self, X: MatrixLike) -> list[np.ndarray]:
-        """The variables as numbers, of categories the places of their levels."""
         frame = read_frame(X, self.feature_names)
         check_shape(frame.shape, self.n_features)
         lacking = np.isnan(frame.values)
@@ -239,10 +219,37 @@ class Coding(Storable):
                 f"{len(frame)} rows; the first is row {row}, in column "
                 f"{shown(_names(frame)[j])}"
             )
-        return [_numbers(variable, frame) for variable in self.variables]
+        return frame
+
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """(n, D) float64, C-contiguous: the design of the rows of a table.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `read`; and if X holds a level that no training row has, anything but
+            numbers in a column of these, or what makes arithmetic infinite. The message
+            names the column.
+        """
+        frame = self.read(X)
+        values = {k: _numbers(self.variables[k], frame) for k in {*chain(*self.terms)}}
+        made = np.empty((len(frame), len(self.column_names)))
+        columns = chain.from_iterable(self._of(term, values) for term in self.terms)
+        for j, column in enumerate(columns):
+            made[:, j] = column
+        return made
+
+    def offset(self, X: MatrixLike, more: ArrayLike | None = None) -> np.ndarray | None:
+        """(n,) sum of the offsets of the formula and of others, None where there are
+        none; errors as `transform` and `read_offset`."""
+        frame = self.read(X)
+        known = [_numbers(self.variables[k], frame) for k in self.offsets]
+        if more is not None:
+            known.append(read_offset(more, len(frame)))
+        return sum(known[1:], start=known[0]) if known else None
 
     def _of(
-        self, term: tuple[int, ...], values: list[np.ndarray]
+        self, term: tuple[int, ...], values: dict[int, np.ndarray]
     ) -> Iterator[np.ndarray]:
         """The columns of a term."""
         parts: list[list[np.ndarray]] = []
@@ -253,9 +260,9 @@ class Coding(Storable):
             else:
                 parts.append([values[k] == level for level in variable.levels(full)])
         # the last of itertools' product varies fastest, and here the first variable
-        for product in itertools.product(*reversed(parts)):
-            column = product[-1].astype(np.float64)
-            for factor in product[-2::-1]:
+        for factors in product(*reversed(parts)):
+            column = factors[-1].astype(np.float64)
+            for factor in factors[-2::-1]:
                 column *= factor
             yield column
 
@@ -270,8 +277,7 @@ class Coding(Storable):
                 self.variables[k].shown_columns(full)
                 for k, full in zip(term, self._full(term), strict=True)
             ]
-            products = itertools.product(*reversed(parts))
-            names = [":".join(reversed(product)) for product in products]
+            names = [":".join(reversed(of)) for of in product(*reversed(parts))]
             yield ":".join(self.variables[k].name for k in term), names
 
     def _check(self) -> None:
@@ -287,7 +293,7 @@ class Coding(Storable):
             if not known:
                 raise ValueError(f"{shown(variable.name)} reads a column that is none")
         numbers = range(len(self.variables))
-        if any(k not in numbers for k in itertools.chain(*self.terms, self.offsets)):
+        if any(k not in numbers for k in chain(*self.terms, self.offsets)):
             raise ValueError("terms must number variables")
         if not all(self.terms) or any(len({*t}) < len(t) for t in self.terms):
             raise ValueError("a term is of distinct variables")

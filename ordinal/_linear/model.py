@@ -24,6 +24,7 @@ from .._model.fields import (
 from .._model.model import Model, read_for
 from .._model.rules import cost_of_rule, decide
 from .._model.support import finite_scores
+from .contrasts import Coding
 from .design import read_offset, structure_of
 from .likelihood import Link, cumulative
 
@@ -49,6 +50,9 @@ class PomModel(Model):
     alpha : (q,) array
         The free parameters of the thresholds.
     link, threshold : str
+    coding : Coding or None
+        How the columns of a table, or what a formula makes of them, became columns of
+        numbers; None for features that are these.
     column_names : tuple of str
         All columns that the features became.
     location, nominal, scale : int arrays
@@ -62,6 +66,8 @@ class PomModel(Model):
         sum_i w_i log P(y_i), without penalties.
     n_obs : float
         The sum of the weights.
+    n_missing : int
+        Rows that were left out as they lacked a value.
     classes : (r,) array
         Labels in rank order.
     n_features : int
@@ -73,6 +79,7 @@ class PomModel(Model):
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     n_features: Annotated[int, Size("d")]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    coding: Coding | None
     column_names: Annotated[tuple[str, ...], Length("c")]
     link: Link
     threshold: Threshold
@@ -90,6 +97,7 @@ class PomModel(Model):
     l2: Annotated[float, FINITE, NONNEGATIVE]
     loglik: Annotated[float, FINITE]
     n_obs: Annotated[float, FINITE, POSITIVE]
+    n_missing: Annotated[int, NONNEGATIVE]
     convergence: Convergence
 
     @property
@@ -118,7 +126,8 @@ class PomModel(Model):
             If X is not a finite real matrix of `n_features` columns, or an offset is
             not finite.
         """
-        return self._location(self._columns(X), offset)
+        Z, known = self._read(X, offset)
+        return self._location(Z, known)
 
     def cumulative_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
@@ -127,8 +136,8 @@ class PomModel(Model):
 
         Parameters and errors are those of `decision_function`.
         """
-        Z = self._columns(X)
-        f = self._location(Z, offset)[:, None]
+        Z, known = self._read(X, offset)
+        f = self._location(Z, known)[:, None]
         cuts = self.thresholds - self._nominal_shift(Z)
         with np.errstate(over="ignore"):  # of scales that know no bounds
             eta = (cuts - f) * np.exp(-(Z[:, self.scale] @ self.scale_coef))[:, None]
@@ -182,14 +191,19 @@ class PomModel(Model):
         P = self.predict_proba(X, offset=offset)
         return np.asarray(self.classes[decide(P, rule, table)])
 
-    def _columns(self, X: MatrixLike) -> np.ndarray:
-        return np.asarray(read_for(self, X))
+    def _read(
+        self, X: MatrixLike, offset: ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """The columns that rows become, and what is known to be added to x'beta."""
+        if self.coding is None:
+            Z = np.asarray(read_for(self, X))
+            return Z, None if offset is None else read_offset(offset, len(Z))
+        frame = self.coding.read(X)
+        return self.coding.transform(frame), self.coding.offset(frame, offset)
 
-    def _location(self, Z: np.ndarray, offset: ArrayLike | None) -> np.ndarray:
+    def _location(self, Z: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
         f = Z[:, self.location] @ self.coef
-        if offset is not None:
-            f = f + read_offset(offset, len(Z))
-        return finite_scores(f)
+        return finite_scores(f if offset is None else f + offset)
 
     def _nominal_shift(self, Z: np.ndarray) -> np.ndarray:
         """n'nu_j, (n, r - 1)."""

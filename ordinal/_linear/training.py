@@ -26,7 +26,6 @@ from .._input.frame import Frame
 from .._input.labels import declared_categories, is_missing
 from .._input.sparse import is_sparse
 from .contrasts import Coding
-from .design import read_offset
 from .formula import Parsed, parse_formula
 
 Missing = Literal["error", "drop"]
@@ -115,12 +114,7 @@ def read_training(
     coding = None
     if coded:
         coding = _coding(parsed, table, reference)
-        if coding.offsets:
-            known = coding.offset(table)
-            more = given["offset"]
-            given["offset"] = known + (
-                0 if more is None else read_offset(more, len(table))
-            )
+        given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     return Training(table, y, classes, coding=coding, n_missing=n_missing, **given)
 
@@ -129,10 +123,8 @@ def _is_dense(X: Any) -> bool:
     """Whether X has no columns of different kinds."""
     if is_frame(X):
         return False
-    return (
-        (isinstance(X, np.ndarray)
-        and X.dtype.kind != "O")
-        or (as_objects(X).dtype.kind != "O")
+    return (isinstance(X, np.ndarray) and X.dtype.kind != "O") or (
+        as_objects(X).dtype.kind != "O"
     )
 
 
@@ -201,7 +193,9 @@ def _complete(
             else "no row is left"
         )
         shown_counts = f"{', '.join(counts[:_NAMED])}{more}"
-        raise ValueError(f"{n_missing} of {n} rows lack values ({shown_counts}): {remedy}")
+        raise ValueError(
+            f"{n_missing} of {n} rows lack values ({shown_counts}): {remedy}"
+        )
     return ~any_gap, n_missing
 
 
