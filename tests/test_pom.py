@@ -1,0 +1,367 @@
+"""Cumulative models: (1) and (P) are those of ordinal/linear.py."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import cumulative_edges, cumulative_loglik, threshold_columns
+from scipy import special, stats
+from strategies import datasets
+
+import ordinal
+from ordinal import ConvergenceWarning, fit_pom
+from ordinal._input.problem import Problem
+from ordinal._linear.design import Design, structure_of
+from ordinal._linear.likelihood import Likelihood
+
+LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
+MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
+QUANTILE = {
+    "logit": special.logit,
+    "probit": special.ndtri,
+    "cloglog": lambda p: np.log(-np.log1p(-p)),
+    "loglog": lambda p: -np.log(-np.log(p)),
+    "cauchit": stats.cauchy.ppf,
+}
+TIGHT = 1e-9  # errors; steps are quadratic, so that the last one ends at rounding
+
+links = st.sampled_from(LINKS)
+concave = st.sampled_from(LINKS[:4])
+thresholds = st.sampled_from(["flexible", "symmetric", "equidistant"])
+seeds = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed, n=80, d=3, r=4, noise=1.5):
+    """(X, y, weight, offset) of all ranks that no direction separates."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-1, 2, d) + rng.normal(size=d)
+    score = (X - X.mean(0)) / X.std(0) @ rng.uniform(-1, 1, d)
+    score += noise * rng.logistic(size=n)
+    y = np.searchsorted(np.quantile(score, np.arange(1, r) / r), score)
+    weight = rng.choice([0.5, 1.0, 2.0, 3.0], n)
+    return X, y, weight, rng.normal(size=n)
+
+
+def parameters(model):
+    """In the order of the covariance."""
+    slopes = model.nominal_coef.ravel(), model.coef, model.scale_coef
+    return np.concatenate([model.alpha, *slopes])
+
+
+def errors(model):
+    return np.sqrt(np.diag(model.covariance))
+
+
+def loglik_of(model, X, y, weight, offset):
+    """The log likelihood by the oracle, of parameters in the order of the covariance."""
+    structure = (
+        model.classes.size - 1,
+        model.threshold,
+        X[:, model.location],
+        X[:, model.nominal],
+        X[:, model.scale],
+        offset,
+    )
+    return lambda x: cumulative_loglik(x, y, weight, model.link, *structure)
+
+
+def assert_same(one, other, factor=1.0):
+    """Two maxima of one likelihood, each to rounding."""
+    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
+    assert_allclose(parameters(one), parameters(other), rtol=1e-7, atol=1e-8)
+    assert_allclose(one.covariance, factor * other.covariance, rtol=1e-5, atol=1e-9)
+
+
+# Optimality
+
+
+@given(seeds, concave, thresholds, st.sampled_from([0.0, 0.05]))
+def test_maximum_of_the_penalised_likelihood(seed, link, threshold, l2):
+    X, y, weight, offset = drawn(seed)
+    model = fit_pom(
+        X, y, link=link, threshold=threshold, l2=l2, sample_weight=weight,
+        offset=offset, tol=TIGHT,
+    )  # fmt: skip
+    assert model.convergence.converged
+    loglik = loglik_of(model, X, y, weight, offset)
+    W = weight.sum()
+
+    def objective(x):
+        beta = x[model.alpha.size :]
+        return loglik(x) - W * l2 / 2 * beta @ beta
+
+    x = parameters(model)
+    assert_allclose(loglik(x), model.loglik, rtol=1e-12)
+    assert_allclose(model.convergence.primal, -objective(x) / W, rtol=1e-12)
+    assert model.n_obs == pytest.approx(W, rel=1e-14)
+    step = np.diag(1e-3 * errors(model))
+    slope = [(objective(x + e) - objective(x - e)) / 2e-3 for e in step]
+    # the differences err by step^2 / 6 of the third derivative, and by rounding
+    assert np.abs(slope).max() < 1e-5 * max(1.0, np.sqrt(W))
+    # of a concave function no point is above
+    rng = np.random.default_rng(seed)
+    for size in (0.01, 1.0):
+        there = x + size * errors(model) * rng.normal(size=x.size)
+        with np.errstate(invalid="ignore", divide="ignore"):  # out of order
+            value = objective(there)
+        assert not value > objective(x)
+
+
+@given(datasets(), concave, st.sampled_from([1e-3, 1.0]))
+def test_any_data_with_a_ridge_converge_in_order(data, link, l2):
+    X, y, r = data
+    model = fit_pom(X, y, link=link, l2=l2)
+    assert model.convergence.converged
+    assert (np.diff(model.thresholds) > 0).all()
+    assert (errors(model) > 0).all()
+    P = model.predict_proba(X)
+    assert (P >= 0).all()
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-14)
+    assert_allclose(np.log(P[np.arange(y.size), y]).sum(), model.loglik, rtol=1e-9)
+
+
+@given(
+    seeds,
+    links,
+    thresholds,
+    st.sampled_from([0.0, 0.3]),
+    st.sampled_from([(), (1,), (0, 2)]),
+    st.sampled_from([(), (0,), (1, 2)]),
+)
+def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, scale):
+    X, y, weight, offset = drawn(seed, n=30, r=5)
+    problem = Problem.of(X, y, sample_weight=weight)
+    nominal, scale = np.array(nominal, int), np.array(scale, int)
+    location = np.setdiff1d(np.arange(3), nominal)
+    design = Design.of(problem, location, nominal, scale, offset, threshold)
+    loss = Likelihood(design, link, l2, n_threads=1)
+    rng = np.random.default_rng(seed)
+    x = loss.start() + 0.05 * rng.normal(size=design.n_parameters)
+    here = loss.at(x)
+    assert np.isfinite(here.value)
+    h = 1e-5
+    step = h * np.eye(x.size)
+    near = [(loss.at(x + e), loss.at(x - e)) for e in step]
+    # their errors are of h^2 of the third derivatives, and 1e-16 / h by rounding
+    slope = [(up.value - down.value) / (2 * h) for up, down in near]
+    assert_allclose(here.gradient, slope, rtol=1e-6, atol=1e-8)
+    curve = [(up.gradient - down.gradient) / (2 * h) for up, down in near]
+    scale_of = np.abs(here.hessian).max()
+    assert_allclose(here.hessian, curve, rtol=1e-5, atol=1e-7 * scale_of)
+    assert_array_equal(here.hessian, here.hessian.T)
+
+
+# Identities
+
+
+@given(seeds, links)
+def test_weight_2_is_the_row_twice(seed, link):
+    X, y, _, offset = drawn(seed)
+    weight = np.random.default_rng(seed).integers(1, 4, y.size)
+    options = {"link": link, "scale": [0], "tol": TIGHT}
+    heavy = fit_pom(X, y, sample_weight=weight, offset=offset, **options)
+    rows = np.repeat(np.arange(y.size), weight)
+    long = fit_pom(X[rows], y[rows], offset=offset[rows], **options)
+    assert_same(heavy, long)
+    assert heavy.n_obs == long.n_obs == weight.sum()
+
+
+@given(seeds, links)
+def test_class_weights_multiply_those_of_rows(seed, link):
+    X, y, weight, _ = drawn(seed)
+    by_class = {0: 0.5, 1: 1.0, 2: 2.0, 3: 1.5}
+    factor = np.array([by_class[k] for k in y])
+    one = fit_pom(X, y, link=link, sample_weight=weight, class_weight=by_class)
+    assert_same(one, fit_pom(X, y, link=link, sample_weight=weight * factor))
+
+
+@given(seeds, links, thresholds)
+def test_affine_maps_of_features_change_nothing(seed, link, threshold):
+    X, y, weight, offset = drawn(seed)
+    rng = np.random.default_rng(seed)
+    A = np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([0.3, 1.0, 20.0])
+    c = rng.normal(size=3)
+    options = {
+        "link": link, "threshold": threshold, "sample_weight": weight,
+        "offset": offset, "tol": TIGHT,
+    }  # fmt: skip
+    one, other = fit_pom(X, y, **options), fit_pom(X @ A + c, y, **options)
+    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
+    assert_allclose(one.coef, A @ other.coef, rtol=1e-6, atol=1e-8)
+    moved = one.thresholds + c @ other.coef
+    assert_allclose(other.thresholds, moved, rtol=1e-6, atol=1e-7)
+    assert_allclose(
+        one.predict_proba(X, offset=offset),
+        other.predict_proba(X @ A + c, offset=offset),
+        rtol=1e-6,
+    )
+
+
+@given(seeds, links)
+def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
+    X, y, weight, _ = drawn(seed, n=200)
+    options = {"link": link, "nominal": [1], "scale": [2], "sample_weight": weight}
+    one = fit_pom(X, y, tol=TIGHT, **options)
+    unit, origin = np.array([100.0, 0.01, 5.0]), np.array([3.0, -1.0, 0.0])
+    other = fit_pom(X * unit + origin, y, tol=TIGHT, **options)
+    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
+    assert_allclose(one.coef, other.coef * unit[[0, 2]], rtol=1e-5, atol=1e-7)
+    assert_allclose(
+        one.nominal_coef, other.nominal_coef * unit[1], rtol=1e-5, atol=1e-7
+    )
+    assert_allclose(one.scale_coef, other.scale_coef * unit[2], rtol=1e-5, atol=1e-7)
+
+
+@given(
+    seeds, links, thresholds, st.sampled_from([(), (1,)]), st.sampled_from([(), (2,)])
+)
+def test_reversed_ranks_mirror_the_model(seed, link, threshold, nominal, scale):
+    X, y, weight, offset = drawn(seed, n=200)
+    options = {
+        "threshold": threshold, "nominal": nominal, "scale": scale,
+        "sample_weight": weight, "tol": TIGHT,
+    }  # fmt: skip
+    one = fit_pom(X, y, link=link, offset=offset, **options)
+    other = fit_pom(X, 3 - y, link=MIRROR.get(link, link), offset=-offset, **options)
+    assert_allclose(one.loglik, other.loglik, rtol=1e-11)
+    assert_allclose(one.coef, -other.coef, rtol=1e-5, atol=1e-7)
+    assert_allclose(one.scale_coef, other.scale_coef, rtol=1e-5, atol=1e-7)
+    assert_allclose(one.thresholds, -other.thresholds[::-1], rtol=1e-5, atol=1e-7)
+    J = threshold_columns(threshold, 3)
+    slopes, mirrored = J @ one.nominal_coef, J @ other.nominal_coef
+    assert_allclose(slopes, -mirrored[::-1], rtol=1e-5, atol=1e-6)
+
+
+@given(seeds, links, st.sampled_from([(), (2,)]))
+def test_an_offset_that_is_a_feature_moves_its_coefficient(seed, link, scale):
+    X, y, weight, offset = drawn(seed)
+    options = {"link": link, "scale": scale, "sample_weight": weight, "tol": TIGHT}
+    one = fit_pom(X, y, offset=offset, **options)
+    other = fit_pom(X, y, offset=offset + 0.7 * X[:, 1], **options)
+    assert_allclose(one.coef - [0, 0.7, 0], other.coef, rtol=1e-6, atol=1e-7)
+    assert_allclose(one.covariance, other.covariance, rtol=1e-4, atol=1e-9)
+    assert_allclose(
+        one.cumulative_proba(X, offset=offset),
+        other.cumulative_proba(X, offset=offset + 0.7 * X[:, 1]),
+        rtol=1e-6,
+    )
+
+
+# Closed forms
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_thresholds_without_effects_are_quantiles_of_the_shares(link):
+    y = np.repeat([0, 1, 2, 3], [5, 2, 30, 3])
+    X = np.tile([1.0, -1.0], 20)[:, None]  # as many of each in 0 to 2
+    y, X = np.concatenate([y, y]), np.concatenate([X, -X])
+    model = fit_pom(X, y, link=link, tol=TIGHT)
+    assert_allclose(model.coef, 0, atol=1e-9)
+    shares = np.cumsum([5, 2, 30])[:3] / 40
+    assert_allclose(model.thresholds, QUANTILE[link](shares), rtol=1e-9)
+    loglik = stats.multinomial.logpmf([10, 4, 60, 6], 80, np.array([5, 2, 30, 3]) / 40)
+    ways = special.gammaln(81) - special.gammaln(np.array([11, 5, 61, 7])).sum()
+    assert_allclose(model.loglik, loglik - ways, rtol=1e-11)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_slope_a_threshold_fits_every_group_by_itself(link):
+    counts = np.array([[6, 3, 8, 4], [1, 9, 2, 12]])
+    X, y = (np.repeat(a.ravel(), counts.ravel()) for a in np.indices(counts.shape))
+    model = fit_pom(X[:, None], y, link=link, nominal=[0], tol=TIGHT)
+    shares = np.cumsum(counts, axis=1)[:, :3] / counts.sum(axis=1, keepdims=True)
+    edges = QUANTILE[link](shares)
+    assert_allclose(model.thresholds, edges[0], rtol=1e-9)
+    assert_allclose(model.nominal_coef[:, 0], edges[0] - edges[1], rtol=1e-8)
+    expected = counts / counts.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba([[0.0], [1.0]]), expected, rtol=1e-9)
+    assert model.coef.size == 0
+
+
+@pytest.mark.parametrize("link", LINKS[:2])
+def test_location_and_scale_of_two_groups_of_three_ranks_are_saturated(link):
+    # four shares, and theta (2), beta, zeta: (theta - beta x) / exp(zeta x)
+    counts = np.array([[6, 3, 8], [2, 9, 13]])
+    X, y = (np.repeat(a.ravel(), counts.ravel()) for a in np.indices(counts.shape))
+    model = fit_pom(X[:, None], y, link=link, scale=[0], tol=TIGHT)
+    shares = np.cumsum(counts, axis=1)[:, :2] / counts.sum(axis=1, keepdims=True)
+    low, high = QUANTILE[link](shares)
+    s = (low[1] - low[0]) / (high[1] - high[0])
+    assert_allclose(model.thresholds, low, rtol=1e-8)
+    assert_allclose(model.scale_coef, np.log(s), rtol=1e-8)
+    assert_allclose(model.coef, low[0] - s * high[0], rtol=1e-8)
+
+
+@pytest.mark.parametrize("threshold", ["symmetric", "equidistant"])
+@pytest.mark.parametrize("r", [2, 3])
+def test_two_thresholds_or_one_have_any_structure(threshold, r):
+    X, y, weight, _ = drawn(5, r=r)
+    one = fit_pom(X, y, threshold=threshold, sample_weight=weight, tol=TIGHT)
+    other = fit_pom(X, y, sample_weight=weight, tol=TIGHT)
+    assert_allclose(one.loglik, other.loglik, rtol=1e-12)
+    assert_allclose(one.thresholds, other.thresholds, rtol=1e-8)
+
+
+@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
+def test_structures_are_those_of_clm(threshold):
+    for T in range(2, 9):
+        assert_array_equal(structure_of(threshold, T), threshold_columns(threshold, T))
+
+
+@given(seeds, links)
+def test_two_ranks_are_a_binary_model_with_any_effects(seed, link):
+    X, y, weight, _ = drawn(seed, r=2)
+    one = fit_pom(X, y, link=link, sample_weight=weight, tol=TIGHT)
+    other = fit_pom(X, y, link=link, sample_weight=weight, nominal=[0, 2], tol=TIGHT)
+    assert_allclose(one.loglik, other.loglik, rtol=1e-12)
+    assert_allclose(other.nominal_coef[0], one.coef[[0, 2]], rtol=1e-7, atol=1e-9)
+    assert_allclose(other.coef, one.coef[[1]], rtol=1e-7, atol=1e-9)
+
+
+# Predictions
+
+
+@given(seeds, links, thresholds, st.sampled_from([(), (2,)]))
+def test_probabilities_are_those_of_the_formula(seed, link, threshold, scale):
+    X, y, weight, offset = drawn(seed)
+    model = fit_pom(
+        X, y, link=link, threshold=threshold, scale=scale, sample_weight=weight,
+        offset=offset,
+    )  # fmt: skip
+    eta = cumulative_edges(
+        parameters(model), 3, threshold, X, X[:, []], X[:, list(scale)], offset
+    )
+    F = {"probit": special.ndtr, "cauchit": stats.cauchy.cdf, "logit": special.expit}
+    F |= {"cloglog": stats.gumbel_l.cdf, "loglog": stats.gumbel_r.cdf}
+    below = F[link](eta)
+    cumulative = model.cumulative_proba(X, offset=offset)
+    assert_allclose(cumulative, below[:, 1:-1], rtol=1e-11)
+    P = model.predict_proba(X, offset=offset)
+    assert_allclose(P, np.diff(below, axis=1), rtol=1e-8, atol=1e-14)
+    score = model.decision_function(X, offset=offset)
+    assert_allclose(score, X @ model.coef + offset, rtol=1e-12, atol=1e-12)
+    median = (below[:, 1:-1] < 0.5).sum(axis=1)
+    assert_array_equal(model.predict(X, offset=offset), median)
+    mode = model.predict(X, offset=offset, rule="mode")
+    assert_array_equal(mode, P.argmax(axis=1))
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_ranks_without_rows_have_no_probability(link):
+    X, y, weight, _ = drawn(7, r=3)
+    few = fit_pom(X, y, link=link, sample_weight=weight)
+    names = [-1, 0, 5, 1, 6, 2, 9]
+    options = {"link": link, "classes": names, "nominal": []}
+    with_gaps = fit_pom(X, y, sample_weight=weight, **options)
+    assert_array_equal(parameters(few), parameters(with_gaps))
+    lower, upper = few.thresholds
+    expected = [-np.inf, lower, lower, upper, upper, np.inf]
+    assert_array_equal(with_gaps.thresholds, expected)
+    P = with_gaps.predict_proba(X)
+    assert_array_equal(P[:, [0, 2, 4, 6]], 0)
+    assert_allclose(P[:, [1, 3, 5]], few.predict_proba(X), rtol=1e-12)
+    assert_array_equal(with_gaps.predict(X), few.predict(X))
