@@ -23,6 +23,8 @@ from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
 
+_ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
+
 
 def read_offset(offset: Any, n: int) -> np.ndarray:
     """Offsets of n rows; ValueError or TypeError unless they are finite numbers."""
@@ -175,7 +177,7 @@ class Design:
 
 def _moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
-    centres are 0. The spread of a constant column is 1."""
+    centres are 0. The spread of a column that is constant to rounding is 1."""
     if isinstance(X, CSR):
         mean = np.zeros(X.shape[1])
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
@@ -184,4 +186,4 @@ def _moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.nda
         mean = share @ X
         square = share @ (X - mean) ** 2
     spread = np.sqrt(square)
-    return mean, np.where(spread > 0, spread, 1.0)
+    return mean, np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)

@@ -14,10 +14,13 @@ from typing import Literal
 import numpy as np
 
 from .._numerics.tails import normal_cdf
+from .._solvers import _cumulative
 from .design import Design
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
+_MANY = 4096  # rows, below which starting threads costs more than the work
+_MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +65,8 @@ class Likelihood:
     """
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
-        self.design, self.link, self.n_threads = design, link, n_threads
+        self.design, self.link = design, link
+        self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.price = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
         self.price[q + qm : q + qm + d] = l2 / design.spread[design.location] ** 2
@@ -85,13 +89,23 @@ class Likelihood:
         rows = np.arange(D.n_samples)
         a = (ends[rows, D.rank + 1] - f) / s
         b = (ends[rows, D.rank] - f) / s
-        return row_terms(self.link, a, b)
+        width = (ends[rows, D.rank + 1] - ends[rows, D.rank]) / s
+        out = np.empty((6, D.n_samples))
+        number = _cumulative.LINKS.index(self.link)
+        _cumulative.row_terms(number, a, b, width, out, self.n_threads)
+        return Terms(a, b, *out)
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian. O(n p^2)."""
+        with np.errstate(all="ignore"):  # what is no number counts as out of reach
+            point = self._at(x)
+        if np.isfinite(point.gradient).all() and np.isfinite(point.hessian).all():
+            return point
+        return Point(x, np.inf, point.gradient, point.hessian)
+
+    def _at(self, x: np.ndarray) -> Point:
         D, p = self.design, self.design.n_parameters
-        with np.errstate(all="ignore"):  # seen by the check of the value
-            t = self.terms(x)
+        t = self.terms(x)
         w = D.weight / D.total
         used = w > 0
         value = -float(w[used] @ t.log_p[used]) + 0.5 * float(self.price @ x**2)
@@ -140,23 +154,6 @@ class Likelihood:
         )
 
 
-def row_terms(link: str, a: np.ndarray, b: np.ndarray) -> Terms:
-    """`Terms` at the predictors a >= b."""
-    if link == "logit":
-        delta = a - b
-        sa, sb = cumulative(link, a), cumulative(link, b)
-        log_p = -np.logaddexp(0, -a) - np.logaddexp(0, b) + np.log(-np.expm1(-delta))
-        between = 1 / np.expm1(delta)
-        c1, c2 = -sa * cumulative(link, -a), -sb * cumulative(link, -b)
-        h12 = between * (1 + between)
-        return Terms(a, b, log_p, 1 - sa - sb, 1 - sa + between, c1, c2, h12)
-    P = cumulative(link, a) - cumulative(link, b)
-    fa, fb = density(link, a) / P, density(link, b) / P
-    da, db = slope(link, a) / P, slope(link, b) / P
-    h12 = fa * fb
-    return Terms(a, b, np.log(P), fa - fb, fa, da - fa**2 + h12, -db - fb**2 + h12, h12)
-
-
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:
     """F."""
     with np.errstate(over="ignore"):
@@ -169,30 +166,12 @@ def cumulative(link: str, t: np.ndarray) -> np.ndarray:
             return np.asarray(-np.expm1(-np.exp(t)))
         if link == "loglog":
             return np.asarray(np.exp(-np.exp(-t)))
-    return np.asarray(0.5 + np.arctan(t) / math.pi)
+    return np.asarray(np.arctan2(1, -t) / math.pi)
 
 
-def density(link: str, t: np.ndarray) -> np.ndarray:
-    """F'."""
-    if link == "probit":
-        return np.asarray(np.exp(-0.5 * t * t) / math.sqrt(2 * math.pi))
-    if link == "cauchit":
-        return np.asarray(1 / (math.pi * (1 + t * t)))
-    t = -t if link == "loglog" else t
-    return np.asarray(np.where(np.isinf(t), 0.0, np.exp(t - np.exp(t))))
-
-
-def slope(link: str, t: np.ndarray) -> np.ndarray:
-    """F''."""
-    f = density(link, t)
-    finite = np.where(np.isinf(t), 0.0, t)
-    if link == "probit":
-        return np.asarray(-finite * f)
-    if link == "cauchit":
-        return np.asarray(-2 * math.pi * finite * f**2)
-    if link == "loglog":
-        return np.asarray(-f * (1 - np.exp(-finite)))
-    return np.asarray(f * (1 - np.exp(finite)))
+def exceeding(link: str, t: np.ndarray) -> np.ndarray:
+    """1 - F, with all digits where F is near 1: F(-t) of the mirrored link."""
+    return cumulative(_MIRROR.get(link, link), -t)
 
 
 def quantile(link: str, p: np.ndarray) -> np.ndarray:

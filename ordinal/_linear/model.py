@@ -26,7 +26,7 @@ from .._model.rules import cost_of_rule, decide
 from .._model.support import finite_scores
 from .contrasts import Coding
 from .design import read_offset, structure_of
-from .likelihood import Link, cumulative
+from .likelihood import Link, cumulative, exceeding
 
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 
@@ -134,26 +134,31 @@ class PomModel(Model):
     ) -> np.ndarray:
         """P(y <= j), (n, r - 1), for the ranks but the last.
 
+        Where nominal effects make thresholds cross at a row, its probabilities are put
+        in order, which brings them no further from those of any model without
+        crossings (V. Chernozhukov, I. Fernandez-Val, A. Galichon, "Quantile and
+        probability curves without crossing", Econometrica 78:1093-1125, 2010).
+
         Parameters and errors are those of `decision_function`.
         """
-        Z, known = self._read(X, offset)
-        f = self._location(Z, known)[:, None]
-        cuts = self.thresholds - self._nominal_shift(Z)
-        with np.errstate(over="ignore"):  # of scales that know no bounds
-            eta = (cuts - f) * np.exp(-(Z[:, self.scale] @ self.scale_coef))[:, None]
-        return cumulative(self.link, eta)
+        return cumulative(self.link, self._predictors(X, offset))
 
     def predict_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
-        """Probabilities of the ranks, (n, r); rows sum to 1.
+        """Probabilities of the ranks, (n, r): differences of `cumulative_proba`.
 
-        Parameters and errors are those of `decision_function`.
+        Rows sum to 1. Parameters and errors are those of `decision_function`.
         """
-        below = self.cumulative_proba(X, offset=offset)
-        n = len(below)
-        P = np.diff(np.column_stack([np.zeros(n), below, np.ones(n)]), axis=1)
-        return np.asarray(np.maximum(P, 0) / np.maximum(P, 0).sum(axis=1)[:, None])
+        eta = self._predictors(X, offset)
+        end = np.full((len(eta), 1), np.inf)
+        eta = np.hstack([-end, eta, end])
+        # P(y > j) beside P(y <= j): a difference of two numbers near 1 has no digits
+        below, above = cumulative(self.link, eta), exceeding(self.link, eta)
+        lower, upper = np.diff(below, axis=1), -np.diff(above, axis=1)
+        P: np.ndarray = np.where(below[:, 1:] < 0.5, lower, upper)
+        P /= P.sum(axis=1, keepdims=True)
+        return P
 
     def predict(
         self,
@@ -204,6 +209,16 @@ class PomModel(Model):
     def _location(self, Z: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
         f = Z[:, self.location] @ self.coef
         return finite_scores(f if offset is None else f + offset)
+
+    def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
+        """eta, (n, r - 1), in order at every row."""
+        Z, known = self._read(X, offset)
+        f = self._location(Z, known)[:, None]
+        cuts = self.thresholds - self._nominal_shift(Z)
+        log_spread = np.clip(Z[:, self.scale] @ self.scale_coef, -700, 700)
+        with np.errstate(over="ignore"):  # whose limit is right
+            eta = (cuts - f) * np.exp(-log_spread)[:, None]
+        return np.asarray(np.sort(eta, axis=1) if self.nominal.size else eta)
 
     def _nominal_shift(self, Z: np.ndarray) -> np.ndarray:
         """n'nu_j, (n, r - 1)."""
