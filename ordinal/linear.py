@@ -45,6 +45,7 @@ from ._linear.likelihood import LINKS, Likelihood, Link
 from ._linear.model import PomModel, Threshold
 from ._linear.newton import Minimum, minimize
 from ._linear.training import Missing, Training, read_training
+from ._model.convergence import warn_of_disorder
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 
@@ -152,6 +153,9 @@ def fit_pom(
     -----
     ConvergenceWarning
         The fit ended short of the tolerance; the message says why and what helps.
+    DisorderedThresholdsWarning
+        Nominal effects make thresholds cross at training rows: `disorder` of the model
+        lists them.
 
     Examples
     --------
@@ -189,6 +193,7 @@ def fit_pom(
         model = _model(training, problem, loss, found, threshold, l2, monitor)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_pom")
+    warn_of_disorder(model.disorder, "fit_pom")
     return model
 
 
@@ -230,6 +235,8 @@ def _model(
     inner = design.J @ alpha
     if not design.nominal.size:  # with nominal effects, order is that at the rows
         inner = np.maximum.accumulate(inner)
+    crossings = np.zeros(problem.n_classes - 1, dtype=np.int64)
+    crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
     covariance = A @ np.linalg.pinv(point.hessian) @ A.T / design.total
     penalty = 0.5 * float(loss.price @ point.x**2)
     coding = training.coding
@@ -245,6 +252,7 @@ def _model(
         location=frozen(design.location),
         nominal=frozen(design.nominal),
         scale=frozen(design.scale),
+        crossings=frozen(crossings),
         thresholds=frozen(around_ranks(inner, present, problem.n_classes)),
         alpha=frozen(alpha),
         nominal_coef=frozen(nu),

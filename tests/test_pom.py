@@ -6,10 +6,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import cumulative_edges, cumulative_loglik, threshold_columns
-from scipy import special, stats
+from scipy import sparse, special, stats
 from strategies import datasets
 
-from ordinal import fit_pom
+from ordinal import DisorderedThresholdsWarning, fit_pom
 from ordinal._input.problem import Problem
 from ordinal._linear.design import Design, structure_of
 from ordinal._linear.likelihood import Likelihood
@@ -27,6 +27,7 @@ TIGHT = 1e-9  # errors; steps are quadratic, so that the last one ends at roundi
 
 links = st.sampled_from(LINKS)
 concave = st.sampled_from(LINKS[:4])
+may_cross = pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
 thresholds = st.sampled_from(["flexible", "symmetric", "equidistant"])
 seeds = st.integers(0, 2**32 - 1)
 
@@ -197,6 +198,7 @@ def test_affine_maps_of_features_change_nothing(seed, link, threshold):
     )
 
 
+@may_cross
 @given(seeds, links)
 def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
     X, y, weight, _ = drawn(seed, n=200)
@@ -212,6 +214,7 @@ def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
     assert_allclose(one.scale_coef, other.scale_coef * unit[2], rtol=1e-5, atol=1e-7)
 
 
+@may_cross
 @given(
     seeds, links, thresholds, st.sampled_from([(), (1,)]), st.sampled_from([(), (2,)])
 )
@@ -227,6 +230,7 @@ def test_reversed_ranks_mirror_the_model(seed, link, threshold, nominal, scale):
     assert_allclose(one.coef, -other.coef, rtol=1e-5, atol=1e-7)
     assert_allclose(one.scale_coef, other.scale_coef, rtol=1e-5, atol=1e-7)
     assert_allclose(one.thresholds, -other.thresholds[::-1], rtol=1e-5, atol=1e-7)
+    assert_array_equal(one.crossings[:2], other.crossings[:2][::-1])
     J = threshold_columns(threshold, 3)
     slopes, mirrored = J @ one.nominal_coef, J @ other.nominal_coef
     assert_allclose(slopes, -mirrored[::-1], rtol=1e-5, atol=1e-6)
@@ -363,3 +367,76 @@ def test_ranks_without_rows_have_no_probability(link):
     assert_array_equal(P[:, [0, 2, 4, 6]], 0)
     assert_allclose(P[:, [1, 3, 5]], few.predict_proba(X), rtol=1e-12)
     assert_array_equal(with_gaps.predict(X), few.predict(X))
+
+
+# Crossings
+
+
+def crossing(seed=0):
+    """Data whose nominal effects make thresholds cross at some rows."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.standard_t(2, size=150), rng.normal(size=150)])
+    spread = np.exp(0.5 * np.clip(X[:, 0], -2, 2))
+    score = 0.5 * X[:, 1] + spread * rng.logistic(size=150)
+    return X, np.searchsorted([-1.5, 0, 1.5], score)
+
+
+def test_thresholds_that_cross_at_training_rows_are_told():
+    X, y = crossing()
+    weight = np.ones(150)
+    weight[np.abs(X[:, 0]).argmax()] = 0.0
+    options = {"nominal": [0], "sample_weight": weight}
+    with pytest.warns(DisorderedThresholdsWarning, match=r"fit_pom: thresholds out of"):
+        model = fit_pom(X, y, **options)
+    cuts = model.thresholds - X[weight > 0, :1] @ model.nominal_coef.T
+    crossed = (np.diff(cuts, axis=1) < 0).sum(axis=0)
+    assert crossed.min() > 0
+    assert_array_equal(model.crossings, [*crossed, 0])
+    assert model.disorder == tuple(
+        f"{j}|{j + 1} is above {j + 1}|{j + 2} at {crossed[j]} training rows"
+        for j in range(2)
+    )
+    # with a rank between that nobody has
+    gaps = {"classes": [0, 1, 5, 2, 3], **options}
+    with pytest.warns(DisorderedThresholdsWarning, match=r"; 5\|2 is above 2\|3 at "):
+        model = fit_pom(X, y, **gaps)
+    assert_array_equal(model.crossings, [crossed[0], 0, crossed[1], 0])
+
+
+def test_crossings_of_sparse_rows_are_those_of_dense_ones():
+    X, y = crossing()
+    X = np.where(np.abs(X) < 0.5, 0, X)
+    parts = np.array([1]), np.array([0]), np.array([], int), None, "flexible"
+    alpha, nu = np.array([-1.5, 0, 1.5]), np.array([[-0.4], [0], [0.6]])
+    dense, thin = (
+        Design.of(Problem.from_arrays(A, y), *parts).crossings(alpha, nu)
+        for A in (X, sparse.csr_matrix(X))
+    )
+    assert_array_equal(dense, thin)
+    assert dense.min() > 0
+
+
+def test_probabilities_where_thresholds_cross():
+    X, y = crossing()
+    with pytest.warns(DisorderedThresholdsWarning):
+        model = fit_pom(X, y, nominal=[0])
+    P, below = model.predict_proba(X), model.cumulative_proba(X)
+    assert (P >= 0).all()
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-14)
+    assert_allclose(np.cumsum(P, axis=1)[:, :-1], below, rtol=1e-12)
+    score = X[:, 1:] @ model.coef
+    raw = special.expit(
+        model.thresholds - X[:, :1] @ model.nominal_coef.T - score[:, None]
+    )
+    ordered = (np.diff(raw, axis=1) > 0).all(axis=1)
+    assert 0 < ordered.sum() < 150
+    assert_allclose(below[ordered], raw[ordered], rtol=1e-10)
+    assert_allclose(below, np.sort(raw, axis=1), rtol=1e-10)
+
+
+@given(seeds, links, thresholds)
+def test_thresholds_without_nominal_effects_never_cross(seed, link, threshold):
+    X, y, weight, _ = drawn(seed, r=6)
+    model = fit_pom(X, y, link=link, threshold=threshold, sample_weight=weight)
+    assert (np.diff(model.thresholds) > 0).all()
+    assert model.disorder == ()

@@ -23,6 +23,7 @@ from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
 
+_ENTRIES = 2**20  # of arrays a row and threshold, made a few rows at a time
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
 
 
@@ -169,10 +170,38 @@ class Design:
             x[:q] = np.linalg.lstsq(self.J, even, rcond=None)[0]
         return x
 
+    def crossings(self, alpha: np.ndarray, nu: np.ndarray) -> np.ndarray:
+        """At how many rows with weight a threshold lies above the next one, (T - 1,);
+        the parameters are those of the columns in their units."""
+        theta, slopes = self.J @ alpha, self.J @ nu
+        count = np.zeros(self.T - 1, dtype=np.int64)
+        if not self.nominal.size:
+            return count
+        step = max(1, _ENTRIES // self.T)
+        for start in range(0, self.n_samples, step):
+            rows = np.s_[start : start + step]
+            N = _block(self.X, rows, self.nominal)[self.weight[rows] > 0]
+            cuts = theta - N @ slopes.T
+            count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
+        return count
+
     def shares(self) -> np.ndarray:
         """Of the weight, up to each threshold, (T,)."""
         mass = np.bincount(self.rank, self.weight, minlength=self.T + 1)
         return np.asarray(np.cumsum(mass)[:-1] / self.total)
+
+
+def _block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
+    """Some columns, whose numbers increase, of some rows, as a dense array."""
+    if not isinstance(X, CSR):
+        return X[rows, columns]
+    part = X.rows(rows)
+    block = np.zeros((len(part), columns.size))
+    row = np.repeat(np.arange(len(part)), np.diff(part.indptr))
+    place = np.minimum(np.searchsorted(columns, part.indices), columns.size - 1)
+    held = columns[place] == part.indices
+    block[row[held], place[held]] = part.data[held]
+    return block
 
 
 def _moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

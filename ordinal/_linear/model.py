@@ -57,6 +57,8 @@ class PomModel(Model):
         All columns that the features became.
     location, nominal, scale : int arrays
         Which of these have `coef`, `nominal_coef` and `scale_coef`.
+    crossings : (r - 1,) int array
+        At how many training rows each threshold lies above the next one.
     observed : (r,) bool array
         Which ranks have training rows of positive weight.
     covariance : (p, p) array
@@ -91,6 +93,7 @@ class PomModel(Model):
     nominal_coef: Annotated[np.ndarray, Array("f8", "q m"), FINITE]
     coef: Annotated[np.ndarray, Array("f8", "l"), FINITE]
     scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
+    crossings: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
     observed: Annotated[np.ndarray, Array("b1", "r")]
     covariance: Annotated[np.ndarray, Array("f8", "p p")]
     l1: Annotated[float, FINITE, NONNEGATIVE]
@@ -104,6 +107,22 @@ class PomModel(Model):
     def threshold_names(self) -> tuple[str, ...]:
         """The two labels on the sides of each threshold, such as "low|mid"."""
         return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
+
+    @property
+    def disorder(self) -> tuple[str, ...]:
+        """Which thresholds cross at training rows, a line for each such pair.
+
+        Only nominal effects can make them cross, and only at rows of other ranks than
+        the one between. A model that says so fits these rows badly: its probabilities
+        there, which `cumulative_proba` puts in order, do not give its `loglik`.
+        """
+        return tuple(
+            f"{lower} is above {higher} at {count} training row{'s' * (count > 1)}"
+            for (lower, higher), count in zip(
+                pairwise(self.threshold_names), self.crossings.tolist(), strict=False
+            )
+            if count
+        )
 
     @property
     def coef_names(self) -> tuple[str, ...]:

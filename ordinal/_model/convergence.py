@@ -34,6 +34,15 @@ def warn(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
+    """Warn at the caller of the `fit_*` function if a model lists such thresholds."""
+    if disorder:
+        warn(
+            f"{solver}: thresholds out of order: {'; '.join(disorder)}",
+            DisorderedThresholdsWarning,
+        )
+
+
 def filter_held(action: Literal["ignore", "always"]) -> None:
     """A filter for warnings of what the models hold as well; searches and the command
     need not repeat them."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._input.checks import shown
 from .._input.types import ArrayLike
-from .convergence import DisorderedThresholdsWarning, warn
+from .convergence import warn_of_disorder
 from .fields import FINITE, SHARED, THRESHOLDS, Array
 from .links import CumulativeLink, require_link
 from .rules import predicted
@@ -168,8 +168,4 @@ class ScoreModel(ThresholdModel):
 def warn_of(model: ScoreModel, name: str) -> None:
     """Warn of what the model of the function `name` falls short of."""
     model.convergence.warn_unless_converged(name)
-    if model.disorder:
-        warn(
-            f"{name}: thresholds out of order: {'; '.join(model.disorder)}",
-            DisorderedThresholdsWarning,
-        )
+    warn_of_disorder(model.disorder, name)
