@@ -16,7 +16,6 @@ def descend_columns(
     start: NDArray[np.int64],
     row: NDArray[np.int32],
     value: NDArray[np.float64],
-    chosen: NDArray[np.int32],
     curvature: NDArray[np.float64],
     border: NDArray[np.float64],
     price: NDArray[np.float64],

@@ -33,7 +33,6 @@ cdef struct Quadratic:
     const int64_t* start         # the columns, if there is no H
     const int32_t* row
     const double* value
-    const int32_t* chosen        # (m,) their numbers
     const double* curvature      # (n,) v
     const double* border         # (m, U) k_j
     double* free                 # (U,)
@@ -46,7 +45,7 @@ cdef inline double slope_of(const Quadratic* q, Py_ssize_t j) noexcept nogil:
     cdef Py_ssize_t k
     if q.H != NULL:
         return q.slope[j]
-    for e in range(q.start[q.chosen[j]], q.start[q.chosen[j] + 1]):
+    for e in range(q.start[j], q.start[j + 1]):
         s += q.value[e] * q.slope[q.row[e]]
     for k in range(q.U):
         s += q.border[j * q.U + k] * q.free[k]
@@ -61,7 +60,7 @@ cdef inline void move(const Quadratic* q, Py_ssize_t j, double t) noexcept nogil
         for k in range(q.m):
             q.slope[k] += t * q.H[j * q.m + k]
         return
-    for e in range(q.start[q.chosen[j]], q.start[q.chosen[j] + 1]):
+    for e in range(q.start[j], q.start[j + 1]):
         q.slope[q.row[e]] += t * q.curvature[q.row[e]] * q.value[e]
     for k in range(q.U):
         q.free[k] -= t * q.border[j * q.U + k]
@@ -143,7 +142,7 @@ def descend_gram(
             == b.shape[0] == scratch.shape[0] == active.shape[0] > 0):
         raise ValueError("descend_gram: inconsistent array shapes")
     cdef Quadratic q = Quadratic(
-        &H[0, 0], &slope[0], NULL, NULL, NULL, NULL, NULL, NULL, NULL, m, 0,
+        &H[0, 0], &slope[0], NULL, NULL, NULL, NULL, NULL, NULL, m, 0,
     )
     for j in range(m):
         scratch[j] = H[j, j]
@@ -155,10 +154,9 @@ def descend_gram(
 
 
 def descend_columns(
-    const int64_t[::1] start not None,       # (d + 1,) columns of Z, compressed
+    const int64_t[::1] start not None,       # (m + 1,) columns, compressed
     const int32_t[::1] row not None,
     const double[::1] value not None,
-    const int32_t[::1] chosen not None,      # (m,) those that may change
     const double[::1] curvature not None,    # (n,) v
     const double[:, ::1] border not None,    # (m, U) k_j
     const double[::1] price not None,        # (m,)
@@ -174,23 +172,23 @@ def descend_columns(
     """Sweeps of (1) over sparse columns: (sweeps done, largest worth of a step in the
     last one). A column that u can take the part of stays where it is. A sweep is
     O(entries of the columns + m U)."""
-    cdef Py_ssize_t j, k, m = chosen.shape[0], U = border.shape[1]
+    cdef Py_ssize_t j, k, m = b.shape[0], U = border.shape[1]
     cdef int64_t e
     cdef double own
     cdef (Py_ssize_t, double) end
-    if not (m == border.shape[0] == price.shape[0] == ridge.shape[0] == b.shape[0]
-            == scratch.shape[0] == active.shape[0] > 0 and U == free.shape[0] > 0
+    if not (m == border.shape[0] == price.shape[0] == ridge.shape[0]
+            == start.shape[0] - 1 == scratch.shape[0] == active.shape[0] > 0 and U == free.shape[0] > 0
             and curvature.shape[0] == slope.shape[0] > 0
-            and row.shape[0] == value.shape[0] == start[start.shape[0] - 1] > 0):
+            and row.shape[0] == value.shape[0] == start[m] > 0):
         raise ValueError("descend_columns: inconsistent array shapes")
     cdef Quadratic q = Quadratic(
-        NULL, &slope[0], &start[0], &row[0], &value[0], &chosen[0], &curvature[0],
-        &border[0, 0], &free[0], m, U,
+        NULL, &slope[0], &start[0], &row[0], &value[0], &curvature[0], &border[0, 0],
+        &free[0], m, U,
     )
     with nogil:
         for j in range(m):
             own = 0
-            for e in range(start[chosen[j]], start[chosen[j] + 1]):
+            for e in range(start[j], start[j + 1]):
                 own += curvature[row[e]] * value[e] * value[e]
             scratch[j] = own
             for k in range(U):

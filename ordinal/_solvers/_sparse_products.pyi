@@ -24,7 +24,6 @@ def sum_by_group(
     start: NDArray[np.int64],
     index: NDArray[np.int32],
     value: NDArray[np.float64],
-    chosen: NDArray[np.int32],
     group: NDArray[np.int32],
     weight: NDArray[np.float64],
     out: NDArray[np.float64],

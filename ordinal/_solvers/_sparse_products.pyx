@@ -89,25 +89,24 @@ def sum_by_group(
     const int64_t[::1] start not None,       # (d + 1,) columns of A
     const int32_t[::1] index not None,
     const double[::1] value not None,
-    const int32_t[::1] chosen not None,      # (m,) numbers of columns
     const int32_t[::1] group not None,       # (n,) of the rows; < 0 for none
     const double[::1] weight not None,       # (n,)
     double[:, ::1] out not None,             # IN-OUT (m, number of groups)
     int n_threads,
 ):
-    """out[c, group_i] += weight_i A[i, chosen_c] over the rows i. O(entries)."""
-    cdef Py_ssize_t c, m = chosen.shape[0]
+    """out[j, group_i] += weight_i A_ij over the rows i. O(entries)."""
+    cdef Py_ssize_t j, d = out.shape[0]
     cdef int64_t e
     cdef int32_t g
-    if not (out.shape[0] == m and group.shape[0] == weight.shape[0]
-            and index.shape[0] == value.shape[0] == start[start.shape[0] - 1]):
+    if not (start.shape[0] == d + 1 and group.shape[0] == weight.shape[0]
+            and index.shape[0] == value.shape[0] == start[d]):
         raise ValueError("sum_by_group: inconsistent array shapes")
-    for c in prange(m, nogil=True, schedule="static", num_threads=n_threads,
+    for j in prange(d, nogil=True, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
-        for e in range(start[chosen[c]], start[chosen[c] + 1]):
+        for e in range(start[j], start[j + 1]):
             g = group[index[e]]
             if g >= 0:
-                out[c, g] = out[c, g] + weight[index[e]] * value[e]
+                out[j, g] = out[j, g] + weight[index[e]] * value[e]
 
 
 def transpose(

@@ -1,0 +1,209 @@
+"""Columns of features, sparse or dense, and the sums over rows that derivatives need.
+
+Both kinds are in units of their spreads, and dense ones are centred, as `design` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+
+from .._input.sparse import CSR
+from .._numerics.rows import turns
+from .._solvers import _sparse_products
+
+
+class Columns(Protocol):
+    """Columns Z, (n, d), of the location."""
+
+    @property
+    def size(self) -> int:
+        """d."""
+
+    @property
+    def entries(self) -> int:
+        """How many there are, zeros of dense columns among them."""
+
+    def times(self, beta: np.ndarray) -> np.ndarray:
+        """Z beta, (n,)."""
+
+    def across(self, v: np.ndarray) -> np.ndarray:
+        """Z'v, (d,)."""
+
+    def gram(self, v: np.ndarray) -> np.ndarray:
+        """Z' diag(v) Z, (d, d)."""
+
+    def by_rank(
+        self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
+    ) -> np.ndarray:
+        """Sums of v z over the rows of rank t and of w z over those of rank t + 1, for
+        each column and threshold t, (d, T)."""
+
+    def chosen(self, which: np.ndarray) -> Self:
+        """Some of the columns."""
+
+
+def columns_of(
+    X: np.ndarray | CSR, centre: np.ndarray, spread: np.ndarray, n_threads: int
+) -> SparseColumns | DenseColumns:
+    """All columns of a matrix."""
+    if isinstance(X, CSR):
+        every = transposed(X)
+        unit = np.repeat(1 / spread, np.diff(every.indptr))
+        return SparseColumns.of(replace(every, data=every.data * unit), n_threads)
+    return DenseColumns(X, centre, spread)
+
+
+def transposed(A: CSR) -> CSR:
+    """The columns of a matrix as rows."""
+    n, d = A.shape
+    start = np.empty(d + 1, np.int64)
+    row, value = np.empty(A.data.size, np.int32), np.empty(A.data.size)
+    _sparse_products.transpose(A.indptr, A.indices, A.data, start, row, value)
+    return CSR(value, row, start, (d, n))
+
+
+def times(A: CSR, x: np.ndarray, n_threads: int) -> np.ndarray:
+    """A x."""
+    out = np.empty(len(A))
+    _sparse_products.times(
+        A.indptr, A.indices, A.data, np.ascontiguousarray(x), out, n_threads
+    )
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseColumns:
+    """A sparse matrix by rows and by columns.
+
+    Attributes
+    ----------
+    rows : CSR of (n, d)
+    columns : CSR of (d, n)
+    n_threads : int
+    """
+
+    rows: CSR
+    columns: CSR
+    n_threads: int
+
+    @classmethod
+    def of(cls, columns: CSR, n_threads: int) -> SparseColumns:
+        """From the columns."""
+        return cls(transposed(columns), columns, n_threads)
+
+    @property
+    def size(self) -> int:
+        return len(self.columns)
+
+    @property
+    def entries(self) -> int:
+        return self.columns.data.size
+
+    def times(self, beta: np.ndarray) -> np.ndarray:
+        return times(self.rows, beta, self.n_threads)
+
+    def across(self, v: np.ndarray) -> np.ndarray:
+        return times(self.columns, v, self.n_threads)
+
+    def gram(self, v: np.ndarray) -> np.ndarray:
+        d = len(self.columns)
+        out = np.zeros((d, d))
+        A, B = self.columns, self.rows
+        _sparse_products.weighted_gram(
+            A.indptr, A.indices, A.data, B.indptr, B.indices, B.data, v, out,
+            self.n_threads,
+        )  # fmt: skip
+        return out + np.tril(out, -1).T
+
+    def by_rank(
+        self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
+    ) -> np.ndarray:
+        A = self.columns
+        out = np.zeros((len(A), T))
+        for group, of in ((np.where(rank < T, rank, -1), v), (rank - 1, w)):
+            _sparse_products.sum_by_group(
+                A.indptr, A.indices, A.data, group.astype(np.int32), of, out,
+                self.n_threads,
+            )  # fmt: skip
+        return out
+
+    def chosen(self, which: np.ndarray) -> SparseColumns:
+        return SparseColumns.of(self.columns.rows(which), self.n_threads)
+
+    def dense(self) -> np.ndarray:
+        """As an array."""
+        return np.ascontiguousarray(self.columns.dense().T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseColumns:
+    """A dense matrix, less its centre and by its spread; None where it is so already.
+
+    Attributes
+    ----------
+    X : (n, d) array
+    centre, spread : (d,) arrays
+    """
+
+    X: np.ndarray
+    centre: np.ndarray | None = None
+    spread: np.ndarray | None = None
+
+    @property
+    def size(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def entries(self) -> int:
+        return int(self.X.size)
+
+    def times(self, beta: np.ndarray) -> np.ndarray:
+        if self.centre is None or self.spread is None:
+            return np.asarray(self.X @ beta)
+        slopes = beta / self.spread
+        return np.asarray(self.X @ slopes - self.centre @ slopes)
+
+    def across(self, v: np.ndarray) -> np.ndarray:
+        if self.centre is None or self.spread is None:
+            return np.asarray(v @ self.X)
+        return np.asarray((v @ self.X - v.sum() * self.centre) / self.spread)
+
+    def gram(self, v: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.size, self.size))
+        for rows in turns(len(self.X), out.size):
+            Z = self._rows(rows)
+            out += (Z * v[rows, None]).T @ Z
+        return out
+
+    def by_rank(
+        self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
+    ) -> np.ndarray:
+        out = np.zeros((self.size, T + 2))
+        for rows in turns(len(self.X), out.size):
+            # a row of rank t is in the sums of thresholds t and t - 1; those that are
+            # none have places at the ends
+            at, part = np.arange(rows.stop - rows.start), rank[rows]
+            factors = np.zeros((at.size, T + 2))
+            factors[at, part + 1], factors[at, part] = v[rows], w[rows]
+            out += self._rows(rows).T @ factors
+        return out[:, 1:-1]
+
+    def chosen(self, which: np.ndarray) -> DenseColumns:
+        if self.centre is None or self.spread is None:
+            return DenseColumns(np.ascontiguousarray(self.X[:, which]))
+        X = self.X[:, which]
+        X -= self.centre[which]
+        X /= self.spread[which]
+        return DenseColumns(np.ascontiguousarray(X))
+
+    def dense(self) -> np.ndarray:
+        """As an array."""
+        return self._rows(slice(0, len(self.X)))
+
+    def _rows(self, rows: slice) -> np.ndarray:
+        if self.centre is None or self.spread is None:
+            return np.asarray(self.X[rows])
+        return np.asarray((self.X[rows] - self.centre) / self.spread)

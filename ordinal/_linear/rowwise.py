@@ -1,0 +1,242 @@
+"""The mean loss of `likelihood` from what each row adds, for features that are sparse
+or many.
+
+Nothing of the size of all parameters squared is made unless it is asked for. With
+E_i = (1, -n_i) / s_i, and u_t the threshold t with its slopes, the predictors of row i
+move by
+
+    da = E_i'du_(y_i) - x_i'dbeta / s_i - a_i z_i'dzeta                              (3)
+    db = E_i'du_(y_i - 1) - x_i'dbeta / s_i - b_i z_i'dzeta
+
+so that derivatives by u are sums over the rows of each rank, and no two ranks but
+neighbours share a second one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from .._solvers import _cumulative
+from .design import Design
+from .likelihood import LINKS, Likelihood, Link, Point
+from .matrices import DenseColumns, SparseColumns, columns_of
+
+
+Held: TypeAlias = SparseColumns | DenseColumns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What derivatives of the loss without penalty are made of at a point.
+
+    Attributes
+    ----------
+    value : float
+        The loss; infinite, and all that follows nothing, where a row has no
+        probability.
+    E : (n, 1 + m) array
+        Of (3).
+    scale : (n,) array
+        1 / s_i.
+    a, b : (n,) arrays
+        The ends, 0 where they are infinite.
+    by_a, by_b : (n,) arrays
+        Slopes by the ends.
+    bend_a, bend_b : (n,) arrays
+        Curvatures by one end and a shift of both.
+    cross : (n,) array
+        Minus the curvature by the two ends.
+    """
+
+    value: float
+    E: np.ndarray
+    scale: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    by_a: np.ndarray
+    by_b: np.ndarray
+    bend_a: np.ndarray
+    bend_b: np.ndarray
+    cross: np.ndarray
+
+    @property
+    def slope(self) -> np.ndarray:
+        """By x'beta, (n,)."""
+        return np.asarray(-(self.by_a + self.by_b) * self.scale)
+
+    @property
+    def curvature(self) -> np.ndarray:
+        """By x'beta, (n,)."""
+        return np.asarray((self.bend_a + self.bend_b) * self.scale**2)
+
+
+class RowwiseLikelihood(Likelihood):
+    """The loss of features that are sparse or many.
+
+    Attributes
+    ----------
+    columns : SparseColumns or DenseColumns
+        Of the location.
+    N, Z : (n, m), (n, k) arrays
+        Those of nominal effects and of the scale.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        link: Link,
+        l2: float,
+        n_threads: int,
+        parts: tuple[Held, np.ndarray, np.ndarray] | None = None,
+    ):
+        super().__init__(design, link, l2, n_threads)
+        if parts is None:
+            every = columns_of(design.X, design.centre, design.spread, n_threads)
+            held: Held = every
+            if design.nominal.size:
+                held = every.chosen(design.location)
+            N, Z = (every.chosen(of).dense() for of in (design.nominal, design.scale))
+            Z += (design.centre / design.spread)[design.scale]  # which are not centred
+            parts = held, N, Z
+        self.columns, self.N, self.Z = parts
+
+    def of_columns(self, which: np.ndarray) -> RowwiseLikelihood:
+        """The loss without penalty of some columns of the location."""
+        design = replace(self.design, location=self.design.location[which])
+        parts = self.columns.chosen(which), self.N, self.Z
+        return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
+
+    def rows_at(self, x: np.ndarray) -> Rows:
+        """O(entries + n m)."""
+        D = self.design
+        alpha, nu, beta, zeta = D.split(x)
+        return self.rows_of(
+            np.column_stack([alpha, nu]), zeta, self.columns.times(beta)
+        )
+
+    def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> Rows:
+        """The same from (alpha, nu*) of (q, 1 + m), zeta and x'beta."""
+        D = self.design
+        w = D.weight / D.total
+        with np.errstate(over="ignore", invalid="ignore"):  # seen in delta or the value
+            s = np.exp(-(self.Z @ zeta))
+            E = np.hstack([np.ones((D.n_samples, 1)), -self.N]) * s[:, None]
+            # thresholds with their slopes, and one that is none at either end
+            u = np.zeros((D.T + 2, E.shape[1]))
+            u[1:-1] = D.J @ free
+            f = (f if D.offset is None else f + D.offset) * s
+            a = (E * u[D.rank + 1]).sum(axis=1) - f
+            b = (E * u[D.rank]).sum(axis=1) - f
+            delta = (E * (u[D.rank + 1] - u[D.rank])).sum(axis=1)
+        above = (D.rank == D.T) | (w == 0)  # rows without weight may be of any rank
+        below = (D.rank == 0) | (w == 0)
+        a[above], b[below], delta[above | below] = np.inf, -np.inf, np.inf
+        t = np.full((6, D.n_samples), np.nan)
+        if (delta > 0).all():  # not so of NaN
+            link = LINKS.index(self.link)
+            _cumulative.row_terms(link, a, b, delta, t, self.n_threads)
+        log_p, g, upper, c1, c2, h12 = t * w
+        value = -float(log_p.sum())
+        a, b = np.where(above, 0, a), np.where(below, 0, b)
+        return Rows(value if math.isfinite(value) else math.inf, E, s, a, b, -upper,
+                    upper - g, -c1, -c2, h12)  # fmt: skip
+
+    def gradient_of(self, r: Rows) -> np.ndarray:
+        """Of the loss without penalty."""
+        by_scale = -(r.by_a * r.a + r.by_b * r.b)
+        return np.concatenate([
+            self.free_gradient(r), self.columns.across(r.slope), by_scale @ self.Z
+        ])  # fmt: skip
+
+    def free_gradient(self, r: Rows) -> np.ndarray:
+        """By alpha and nu*, (U,)."""
+        by_slot = [self._by_rank(r.by_a * e, r.by_b * e) for e in r.E.T]
+        by_u = self.design.J.T @ np.stack(by_slot, axis=1)
+        return np.concatenate([by_u[:, 0], by_u[:, 1:].ravel()])
+
+    def free_hessian(self, r: Rows) -> np.ndarray:
+        """By alpha and nu*, (U, U)."""
+        T, M = self.design.T, r.E.shape[1]
+        out = np.zeros((T, M, T, M))
+        at = np.arange(T)
+        for k in range(M):
+            for h in range(M):
+                e = r.E[:, k] * r.E[:, h]
+                own = (r.bend_a + r.cross) * e, (r.bend_b + r.cross) * e
+                out[at, k, at, h] = self._by_rank(*own)
+                # of rows between two thresholds, from rank 1 on
+                pair = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
+                out[at[:-1], k, at[1:], h] = out[at[1:], k, at[:-1], h] = pair
+        return self._of_slots(self._of_slots(out.reshape(T * M, -1)).T)
+
+    def border(self, r: Rows) -> np.ndarray:
+        """Of the Hessian, by alpha and nu* and by beta: (U, d)."""
+        D = self.design
+        by_slot = [
+            self.columns.by_rank(
+                D.rank, -r.bend_a * r.scale * e, -r.bend_b * r.scale * e, D.T
+            )
+            for e in r.E.T
+        ]
+        return self._of_slots(np.stack(by_slot, axis=2).reshape(D.location.size, -1).T)
+
+    def at(self, x: np.ndarray) -> Point:
+        """Value, gradient and Hessian. O(sum over rows of the squares of entries)."""
+        p, r = x.size, self.rows_at(x)
+        if not math.isfinite(r.value):
+            return Point(x, np.inf, np.full(p, np.nan), np.full((p, p), np.nan))
+        gradient = self.gradient_of(r) + self.price * x
+        U, k = sum(self.design.sizes[:2]), self.Z.shape[1]
+        H = np.zeros((p, p))
+        H[:U, :U] = self.free_hessian(r)
+        H[U : p - k, :U] = self.border(r).T
+        H[U : p - k, U : p - k] = self.columns.gram(r.curvature)
+        if k:
+            H[p - k :] = self._by_zeta(r)
+        H = np.tril(H) + np.tril(H, -1).T + np.diag(self.price)
+        value = r.value + 0.5 * float(self.price @ x**2)
+        return Point(x, value, gradient, H)
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """The same without the Hessian. O(entries)."""
+        r = self.rows_at(x)
+        gradient = self.gradient_of(r) + self.price * x
+        return r.value + 0.5 * float(self.price @ x**2), gradient
+
+    def _by_zeta(self, r: Rows) -> np.ndarray:
+        """Rows of the Hessian by zeta: a and b fall with it in proportion to
+        themselves, and so do their slopes by all else."""
+        D = self.design
+        h11, h22 = r.bend_a + r.cross, r.bend_b + r.cross
+        to_a = h11 * r.a - r.cross * r.b + r.by_a  # minus the slopes of by_a, by_b
+        to_b = h22 * r.b - r.cross * r.a + r.by_b
+        own = to_a * r.a + to_b * r.b
+        rows = []
+        for z in self.Z.T:
+            by_slot = np.stack([
+                -self._by_rank(to_a * z * e, to_b * z * e) for e in r.E.T
+            ], axis=1)  # fmt: skip
+            by_beta = self.columns.across((to_a + to_b) * z * r.scale)
+            by_u = D.J.T @ by_slot
+            rows.append(np.concatenate([
+                by_u[:, 0], by_u[:, 1:].ravel(), by_beta, (own * z) @ self.Z
+            ]))  # fmt: skip
+        return np.array(rows)
+
+    def _by_rank(self, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
+        """Sums by threshold, (T,), of what rows have for a and for b."""
+        rank, T = self.design.rank, self.design.T
+        return np.asarray(
+            np.bincount(rank, of_a, T + 1)[:T] + np.bincount(rank, of_b, T + 1)[1:]
+        )
+
+    def _of_slots(self, A: np.ndarray) -> np.ndarray:
+        """Rows by alpha and nu*, from those by thresholds and slots."""
+        J, D = self.design.J, self.design
+        M = 1 + D.nominal.size
+        by_u = np.tensordot(J, A.reshape(D.T, M, -1), (0, 0))
+        return np.vstack([by_u[:, 0], by_u[:, 1:].reshape(-1, A.shape[1])])
