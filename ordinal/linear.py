@@ -41,9 +41,10 @@ from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.contrasts import Coding
 from ._linear.design import Design, read_offset
+from ._linear.fitting import likelihood_of, minimize
 from ._linear.likelihood import LINKS, Likelihood, Link
 from ._linear.model import PomModel, Threshold
-from ._linear.newton import Minimum, minimize
+from ._linear.newton import Minimum
 from ._linear.training import Missing, Training, read_training
 from ._model.convergence import warn_of_disorder
 from ._model.entry import Callback, enter
@@ -72,7 +73,7 @@ def fit_pom(
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-6,
-    max_iter: int = 100,
+    max_iter: int = 1000,
     max_time: float | None = None,
     n_threads: int | None = None,
     callback: Callback | None = None,
@@ -82,6 +83,9 @@ def fit_pom(
     model.
 
     The module's docstring states (P). Newton's method takes 4 to 8 steps of O(n d^2).
+    Sparse features stay sparse, in `predict` as well. Beyond 2000 features L-BFGS takes
+    over, whose steps cost O(n d), or the entries of a sparse X, and more of them are
+    needed; the model then has no `covariance`.
 
     Parameters
     ----------
@@ -126,9 +130,11 @@ def fit_pom(
         says how many.
     tol : float > 0, default 1e-6
         Length of the next Newton step, in standard errors, at which the fit has
-        converged. Steps converge quadratically: the last one ends far below it.
-    max_iter : int, default 100
-        Newton steps.
+        converged. Steps converge quadratically: the last one ends far below it. For
+        L-BFGS the largest slope of (P) by a parameter, in units of the spread of its
+        column.
+    max_iter : int, default 1000
+        Newton steps, or those of L-BFGS.
     max_time : float > 0, optional
         Seconds, looked at before every step.
     n_threads : int, optional
@@ -187,9 +193,9 @@ def fit_pom(
     design = Design.of(
         problem, location, nominal_columns, scale_columns, known, threshold
     )
-    loss = Likelihood(design, link, l2, entry.n_threads)
+    loss = likelihood_of(design, link, l2, entry.n_threads)
     with entry.monitor as monitor:
-        found = minimize(loss, loss.start(), max_iter, monitor)
+        found = minimize(loss, max_iter, monitor)
         model = _model(training, problem, loss, found, threshold, l2, monitor)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_pom")
@@ -229,15 +235,17 @@ def _model(
 ) -> PomModel:
     """The model of a minimum, in the units of the features."""
     design, point = loss.design, found.point
-    A = design.to_raw()
-    alpha, nu, beta, zeta = design.split(A @ point.x)
+    alpha, nu, beta, zeta = design.split(design.raw(point.x))
     present = np.flatnonzero(problem.present)
     inner = design.J @ alpha
     if not design.nominal.size:  # with nominal effects, order is that at the rows
         inner = np.maximum.accumulate(inner)
     crossings = np.zeros(problem.n_classes - 1, dtype=np.int64)
     crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
-    covariance = A @ np.linalg.pinv(point.hessian) @ A.T / design.total
+    covariance = None
+    if point.hessian.size:
+        A = design.to_raw()
+        covariance = A @ np.linalg.pinv(point.hessian) @ A.T / design.total
     penalty = 0.5 * float(loss.price @ point.x**2)
     coding = training.coding
     table = problem if coding is None else coding
@@ -259,7 +267,7 @@ def _model(
         coef=frozen(beta),
         scale_coef=frozen(zeta),
         observed=frozen(problem.present),
-        covariance=frozen(covariance),
+        covariance=None if covariance is None else frozen(covariance),
         l1=0.0,
         l2=l2,
         loglik=-design.total * (point.value - penalty),

@@ -151,14 +151,26 @@ class Design:
             np.ones(q), np.tile(1 / self.spread[self.nominal], q),
             1 / self.spread[self.location], 1 / self.spread[self.scale],
         ]))  # fmt: skip
-        # a shift of all thresholds by 1, which every structure has
-        shift = np.linalg.lstsq(self.J, np.ones(self.T), rcond=None)[0].round(12)
         ratio = self.centre / self.spread
-        A[:q, q + qm : q + qm + d] = np.outer(shift, ratio[self.location])
+        A[:q, q + qm : q + qm + d] = np.outer(self._shift(), ratio[self.location])
         A[np.repeat(np.arange(q), m), q + np.arange(qm)] = np.tile(
             ratio[self.nominal], q
         )
         return A
+
+    def raw(self, x: np.ndarray) -> np.ndarray:
+        """A x of `to_raw`, without A."""
+        alpha, nu, beta, zeta = self.split(x)
+        beta, nu = beta / self.spread[self.location], nu / self.spread[self.nominal]
+        alpha = alpha + self._shift() * (self.centre[self.location] @ beta)
+        alpha += nu @ self.centre[self.nominal]
+        zeta = zeta / self.spread[self.scale]
+        return np.concatenate([alpha, nu.ravel(), beta, zeta])
+
+    def _shift(self) -> np.ndarray:
+        """alpha of a shift of all thresholds by 1, which every structure has."""
+        ones = np.ones(self.T)
+        return np.asarray(np.linalg.lstsq(self.J, ones, rcond=None)[0].round(12))
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
         """The parameters of no effects, from F^-1 of the shares up to thresholds."""

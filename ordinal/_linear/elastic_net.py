@@ -3,7 +3,7 @@
 With L the loss, u = (alpha, nu) and d_j > 0 the spreads of columns in units of which
 beta is,
 
-    min_{u, beta}  L(u, beta) + sum_j (l1 |beta_j| / d_j + l2 beta_j^2 / (2 d_j^2))   (4)
+    min_{u, beta}  L(u, beta) + sum_j (l1 |beta_j| / d_j + l2 beta_j^2 / (2 d_j^2))  (4)
 
 Newton's method on L, of which each quadratic is minimised together with the penalties
 by coordinate descent; only columns that the sequential strong rule lets through, or
@@ -12,7 +12,7 @@ that were found to be missed, take part.
 The certificate. Where u is optimal for beta, L lies above its tangent there for any
 (u, beta): with G = dL/dbeta and P(b) the penalty, of conjugate P*, and L >= 0,
 
-    c (L - G'beta) - P*(-c G) <= min (4)      for every c in [0, 1],                  (5)
+    c (L - G'beta) - P*(-c G) <= min (4)      for every c in [0, 1],                 (5)
 
 since c times the tangent lies below L as well. With l2 = 0 P* is finite only where
 c |G_j| <= l1 / d_j. The largest of these bounds is the dual value; at the optimum c = 1
@@ -25,7 +25,6 @@ regression and the ordinalNet R package", J. Stat. Software 99(6), 2021.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np

@@ -65,6 +65,17 @@ def transposed(A: CSR) -> CSR:
     return CSR(value, row, start, (d, n))
 
 
+def columns_times(
+    X: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray
+) -> np.ndarray:
+    """X[:, columns] @ slopes."""
+    if not isinstance(X, CSR):
+        return np.asarray(X[:, columns] @ slopes)
+    every = np.zeros(X.shape[1])
+    every[columns] = slopes
+    return times(X, every, 1)
+
+
 def times(A: CSR, x: np.ndarray, n_threads: int) -> np.ndarray:
     """A x."""
     out = np.empty(len(A))

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.convergence import Convergence
 from .._model.fields import (
@@ -27,6 +28,7 @@ from .._model.support import finite_scores
 from .contrasts import Coding
 from .design import read_offset, structure_of
 from .likelihood import Link, cumulative, exceeding
+from .matrices import columns_times
 
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 
@@ -61,8 +63,9 @@ class PomModel(Model):
         At how many training rows each threshold lies above the next one.
     observed : (r,) bool array
         Which ranks have training rows of positive weight.
-    covariance : (p, p) array
-        Of (alpha, nominal_coef, coef, scale_coef).
+    covariance : (p, p) array or None
+        Of (alpha, nominal_coef, coef, scale_coef); None of a fit with l1 > 0, or with
+        more features than Newton's method takes.
     l1, l2 : float
     loglik : float
         sum_i w_i log P(y_i), without penalties.
@@ -95,7 +98,7 @@ class PomModel(Model):
     scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
     crossings: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
     observed: Annotated[np.ndarray, Array("b1", "r")]
-    covariance: Annotated[np.ndarray, Array("f8", "p p")]
+    covariance: Annotated[np.ndarray, Array("f8", "p p")] | None
     l1: Annotated[float, FINITE, NONNEGATIVE]
     l2: Annotated[float, FINITE, NONNEGATIVE]
     loglik: Annotated[float, FINITE]
@@ -217,16 +220,16 @@ class PomModel(Model):
 
     def _read(
         self, X: MatrixLike, offset: ArrayLike | None
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    ) -> tuple[np.ndarray | CSR, np.ndarray | None]:
         """The columns that rows become, and what is known to be added to x'beta."""
         if self.coding is None:
-            Z = np.asarray(read_for(self, X))
+            Z = read_for(self, X)
             return Z, None if offset is None else read_offset(offset, len(Z))
         frame = self.coding.read(X)
         return self.coding.transform(frame), self.coding.offset(frame, offset)
 
-    def _location(self, Z: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
-        f = Z[:, self.location] @ self.coef
+    def _location(self, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
+        f = columns_times(Z, self.location, self.coef)
         return finite_scores(f if offset is None else f + offset)
 
     def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
@@ -234,12 +237,12 @@ class PomModel(Model):
         Z, known = self._read(X, offset)
         f = self._location(Z, known)[:, None]
         cuts = self.thresholds - self._nominal_shift(Z)
-        log_spread = np.clip(Z[:, self.scale] @ self.scale_coef, -700, 700)
+        log_spread = np.clip(columns_times(Z, self.scale, self.scale_coef), -700, 700)
         with np.errstate(over="ignore"):  # whose limit is right
             eta = (cuts - f) * np.exp(-log_spread)[:, None]
         return np.asarray(np.sort(eta, axis=1) if self.nominal.size else eta)
 
-    def _nominal_shift(self, Z: np.ndarray) -> np.ndarray:
+    def _nominal_shift(self, Z: np.ndarray | CSR) -> np.ndarray:
         """n'nu_j, (n, r - 1)."""
         if not self.nominal.size:
             return np.zeros((len(Z), 1))
@@ -247,6 +250,6 @@ class PomModel(Model):
         nu = structure_of(self.threshold, present.size - 1) @ self.nominal_coef
         shift = np.zeros((len(Z), self.thresholds.size))
         for t, slopes in enumerate(nu):
-            at = Z[:, self.nominal] @ slopes
+            at = columns_times(Z, self.nominal, slopes)
             shift[:, present[t] : present[t + 1]] = at[:, None]
         return shift

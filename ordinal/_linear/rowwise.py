@@ -22,9 +22,8 @@ import numpy as np
 
 from .._solvers import _cumulative
 from .design import Design
-from .likelihood import LINKS, Likelihood, Link, Point
+from .likelihood import Likelihood, Link, Point, Terms
 from .matrices import DenseColumns, SparseColumns, columns_of
-
 
 Held: TypeAlias = SparseColumns | DenseColumns
 
@@ -110,18 +109,37 @@ class RowwiseLikelihood(Likelihood):
         parts = self.columns.chosen(which), self.N, self.Z
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
 
+    def terms(self, x: np.ndarray) -> Terms:
+        return self._terms(*self._free_and_rest(x))[2]
+
     def rows_at(self, x: np.ndarray) -> Rows:
         """O(entries + n m)."""
-        D = self.design
-        alpha, nu, beta, zeta = D.split(x)
-        return self.rows_of(
-            np.column_stack([alpha, nu]), zeta, self.columns.times(beta)
-        )
+        return self.rows_of(*self._free_and_rest(x))
 
     def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> Rows:
         """The same from (alpha, nu*) of (q, 1 + m), zeta and x'beta."""
+        E, s, t = self._terms(free, zeta, f)
+        w = self.design.weight / self.design.total
+        with np.errstate(over="ignore"):  # which is no finite value
+            value = -float(w @ t.log_p)
+        return Rows(
+            value if math.isfinite(value) else math.inf, E, s,
+            np.where(np.isinf(t.a), 0, t.a), np.where(np.isinf(t.b), 0, t.b),
+            -w * t.g1, w * (t.g1 - t.g), -w * t.c1, -w * t.c2, w * t.h12,
+        )  # fmt: skip
+
+    def _free_and_rest(
+        self, x: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        alpha, nu, beta, zeta = self.design.split(x)
+        return np.column_stack([alpha, nu]), zeta, self.columns.times(beta)
+
+    def _terms(
+        self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Terms]:
+        """E of (3), 1 / s, and the terms of the rows, of which those without weight are
+        certain; terms are nothing where thresholds cross at a row."""
         D = self.design
-        w = D.weight / D.total
         with np.errstate(over="ignore", invalid="ignore"):  # seen in delta or the value
             s = np.exp(-(self.Z @ zeta))
             E = np.hstack([np.ones((D.n_samples, 1)), -self.N]) * s[:, None]
@@ -132,18 +150,14 @@ class RowwiseLikelihood(Likelihood):
             a = (E * u[D.rank + 1]).sum(axis=1) - f
             b = (E * u[D.rank]).sum(axis=1) - f
             delta = (E * (u[D.rank + 1] - u[D.rank])).sum(axis=1)
-        above = (D.rank == D.T) | (w == 0)  # rows without weight may be of any rank
-        below = (D.rank == 0) | (w == 0)
+        unused = D.weight == 0
+        above, below = (D.rank == D.T) | unused, (D.rank == 0) | unused
         a[above], b[below], delta[above | below] = np.inf, -np.inf, np.inf
-        t = np.full((6, D.n_samples), np.nan)
+        out = np.full((6, D.n_samples), np.nan)
         if (delta > 0).all():  # not so of NaN
-            link = LINKS.index(self.link)
-            _cumulative.row_terms(link, a, b, delta, t, self.n_threads)
-        log_p, g, upper, c1, c2, h12 = t * w
-        value = -float(log_p.sum())
-        a, b = np.where(above, 0, a), np.where(below, 0, b)
-        return Rows(value if math.isfinite(value) else math.inf, E, s, a, b, -upper,
-                    upper - g, -c1, -c2, h12)  # fmt: skip
+            link = _cumulative.LINKS.index(self.link)
+            _cumulative.row_terms(link, a, b, delta, out, self.n_threads)
+        return E, s, Terms(a, b, *out)
 
     def gradient_of(self, r: Rows) -> np.ndarray:
         """Of the loss without penalty."""

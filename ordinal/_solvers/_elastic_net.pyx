@@ -177,8 +177,8 @@ def descend_columns(
     cdef double own
     cdef (Py_ssize_t, double) end
     if not (m == border.shape[0] == price.shape[0] == ridge.shape[0]
-            == start.shape[0] - 1 == scratch.shape[0] == active.shape[0] > 0 and U == free.shape[0] > 0
-            and curvature.shape[0] == slope.shape[0] > 0
+            == start.shape[0] - 1 == scratch.shape[0] == active.shape[0] > 0
+            and U == free.shape[0] > 0 and curvature.shape[0] == slope.shape[0] > 0
             and row.shape[0] == value.shape[0] == start[m] > 0):
         raise ValueError("descend_columns: inconsistent array shapes")
     cdef Quadratic q = Quadratic(

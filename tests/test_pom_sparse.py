@@ -1,0 +1,170 @@
+"""Linear cumulative models of sparse and of many features."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ordinal
+from ordinal._input.problem import Problem
+from ordinal._input.sparse import CSR
+from ordinal._linear.design import Design
+from ordinal._linear.likelihood import Likelihood
+from ordinal._linear.matrices import DenseColumns, SparseColumns, transposed
+from ordinal._linear.rowwise import RowwiseLikelihood
+
+LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
+
+
+def rows(n, d, seed=0, share=0.4, ranks=4):
+    """Sparse features, and labels that they bear upon."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < share)
+    f = X @ rng.standard_normal(d) / np.sqrt(max(d * share, 1)) + rng.logistic(size=n)
+    return X, np.digitize(f, np.quantile(f, np.arange(1, ranks) / ranks))
+
+
+matrices = st.builds(
+    lambda n, d, seed, share: rows(n, d, seed, share)[0],
+    st.integers(8, 40), st.integers(1, 9), st.integers(0, 10**6), st.floats(0, 1),
+)  # fmt: skip
+
+
+@given(matrices, st.integers(0, 3))
+def test_products_are_those_of_the_dense_matrix(X, seed):
+    rng = np.random.default_rng(seed)
+    n, d = X.shape
+    T = 3
+    A = CSR.from_any(sp.csr_matrix(X))
+    Z = SparseColumns.of(transposed(A), 1)
+    assert_array_equal(Z.columns.dense(), X.T)
+    assert_array_equal(Z.rows.dense(), X)
+    v, w, beta = rng.standard_normal(n), rng.standard_normal(n), rng.standard_normal(d)
+    rank = rng.integers(0, T + 1, n)
+    by_rank = np.zeros((d, T))
+    for i in range(n):
+        if rank[i] < T:
+            by_rank[:, rank[i]] += v[i] * X[i]
+        if rank[i] > 0:
+            by_rank[:, rank[i] - 1] += w[i] * X[i]
+    centre, spread = rng.standard_normal(d), rng.uniform(1, 2, d)
+    which = np.flatnonzero(rng.random(d) < 0.5)
+    dense = DenseColumns((X * spread) + centre, centre, spread)
+    for one in (Z, DenseColumns(X), dense, dense.chosen(np.arange(d))):
+        close = {"rtol": 1e-12, "atol": 1e-12 * n}
+        assert_allclose(one.times(beta), X @ beta, **close)
+        assert_allclose(one.across(v), X.T @ v, **close)
+        assert_allclose(one.gram(v), X.T @ (v[:, None] * X), **close)
+        assert_allclose(one.by_rank(rank, v, w, T), by_rank, **close)
+        assert_allclose(one.chosen(which).dense(), X[:, which], **close)
+
+
+def dense_loss(design, link):
+    return Likelihood(design, link, 0.1, 1)
+
+
+@pytest.mark.parametrize("nominal", [[], [1], [4, 1]])
+@pytest.mark.parametrize("scale", [[], [2, 1]])
+@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
+@pytest.mark.parametrize("link", LINKS)
+def test_derivatives_are_those_of_dense_features(link, threshold, scale, nominal):
+    rng = np.random.default_rng(1)
+    X, y = rows(120, 6)
+    weight = rng.integers(0, 3, y.size).astype(float)
+    location = np.setdiff1d(np.arange(6), nominal)
+    parts = (location, np.array(nominal, int), np.array(scale, int))
+    offset = rng.standard_normal(y.size)
+    problem = Problem.from_arrays(X + 2, y, sample_weight=weight)
+    design = Design.of(problem, *parts, offset, threshold)
+    sparse = replace(design, X=CSR.from_any(sp.csr_matrix(X)), centre=np.zeros(6))
+    for dense, other in ((design, design), (replace(sparse, X=X), sparse)):
+        x = dense_loss(dense, link).start()
+        x = x + 0.02 * rng.standard_normal(design.n_parameters)
+        expected = dense_loss(dense, link).at(x)
+        assert np.isfinite(expected.value)
+        loss = RowwiseLikelihood(other, link, 0.1, 1)
+        found = loss.at(x)
+        size = np.abs(expected.hessian).max()
+        assert_allclose(found.value, expected.value, rtol=1e-12)
+        assert_allclose(found.gradient, expected.gradient, atol=1e-12 * size)
+        assert_allclose(found.hessian, expected.hessian, atol=1e-12 * size)
+        value, gradient = loss.value_and_gradient(x)
+        assert value == found.value
+        assert_array_equal(gradient, found.gradient)
+
+
+def test_thresholds_that_cross_at_a_row_have_no_value():
+    X, y = rows(50, 3)
+    problem = Problem.from_arrays(sp.csr_matrix(X), y)
+    none = np.zeros(0, int)
+    design = Design.of(problem, np.arange(3), none, none, None, "flexible")
+    loss = RowwiseLikelihood(design, "logit", 0.0, 1)
+    x = loss.start()
+    x[:2] = x[1::-1]
+    assert loss.at(x).value == np.inf
+    assert loss.value_and_gradient(x)[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"nominal": [2], "link": "probit"}, {"scale": [0]}, {"l2": 0.1}],
+    ids=str,
+)
+def test_a_sparse_fit_is_the_dense_one(options):
+    X, y = rows(400, 5)
+    weight = np.random.default_rng(0).integers(0, 3, y.size)
+    offset = np.random.default_rng(1).standard_normal(y.size)
+    given = {"sample_weight": weight, "offset": offset, "tol": 1e-9, **options}
+    dense = ordinal.fit_pom(X, y, **given)
+    for kind in (sp.csr_matrix, sp.csc_matrix, sp.coo_array):
+        sparse = ordinal.fit_pom(kind(X), y, **given)
+        for name in ("alpha", "nominal_coef", "coef", "scale_coef", "covariance"):
+            assert_allclose(
+                getattr(sparse, name), getattr(dense, name), rtol=1e-8, atol=1e-9
+            )
+        assert_allclose(sparse.loglik, dense.loglik, rtol=1e-12)
+        assert_allclose(
+            sparse.predict_proba(kind(X)), dense.predict_proba(X), atol=1e-8
+        )
+        assert_array_equal(sparse.predict(kind(X)), sparse.predict(X))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_many_features_are_fitted_without_a_hessian(kind, monkeypatch):
+    X, y = rows(300, 40)
+    few = ordinal.fit_pom(kind(X), y, l2=0.1, tol=1e-9)
+    monkeypatch.setattr("ordinal._linear.fitting._MANY", 39)
+    many = ordinal.fit_pom(kind(X), y, l2=0.1, tol=1e-9)
+    assert many.convergence.converged
+    assert many.convergence.violation <= 1e-9
+    assert many.covariance is None
+    assert few.covariance is not None
+    assert_allclose(many.coef, few.coef, atol=1e-7)  # slopes of 1e-9 by curvatures
+    assert_allclose(many.alpha, few.alpha, atol=1e-7)
+    assert_allclose(many.loglik, few.loglik, rtol=1e-9)  # with the penalty stationary
+
+
+def test_no_byte_depends_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr("ordinal._linear.likelihood._MANY", 0)
+    X, y = rows(300, 30)
+    one, three = (
+        ordinal.fit_pom(sp.csr_matrix(X), y, n_threads=k) for k in (1, 3)
+    )  # fmt: skip
+    for name in ("alpha", "coef", "covariance"):
+        assert_array_equal(getattr(one, name), getattr(three, name))
+
+
+def test_columns_without_entries_have_no_effect():
+    X, y = rows(200, 3)
+    X[:, 1] = 0
+    full = ordinal.fit_pom(np.delete(X, 1, axis=1), y, l2=0.1)
+    with warnings.catch_warnings():  # of the column, which is constant
+        warnings.simplefilter("ignore")
+        model = ordinal.fit_pom(sp.csr_matrix(X), y, l2=0.1)
+    assert model.coef[1] == 0
+    assert_allclose(model.coef[[0, 2]], full.coef, rtol=1e-6)
