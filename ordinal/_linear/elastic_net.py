@@ -31,7 +31,7 @@ import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor, turn
-from .._solvers import _elastic_net
+from .._solvers import _coordinate_descent
 from .matrices import SparseColumns
 from .rowwise import Rows, RowwiseLikelihood
 
@@ -234,7 +234,7 @@ class PathSolver:
             slope = rows.slope.copy()
 
             def descend(most: int) -> tuple[int, float]:
-                return _elastic_net.descend_columns(
+                return _coordinate_descent.descend_columns(
                     A.indptr, A.indices, A.data, rows.curvature, border, penalty.l1,
                     penalty.l2, tol, most, slope, free, b, scratch, active,
                 )  # fmt: skip
@@ -244,7 +244,7 @@ class PathSolver:
             slope = gradient[U:] + border @ free
 
             def descend(most: int) -> tuple[int, float]:
-                return _elastic_net.descend_gram(
+                return _coordinate_descent.descend_gram(
                     H, penalty.l1, penalty.l2, tol, most, slope, b, scratch, active
                 )
 
