@@ -34,6 +34,15 @@ def read_offset(offset: Any, n: int) -> np.ndarray:
     return a
 
 
+def across(X: np.ndarray | CSR, v: np.ndarray) -> np.ndarray:
+    """X'v, (D,)."""
+    if not isinstance(X, CSR):
+        return np.asarray(v @ X)
+    row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
+    sums = np.bincount(X.indices, X.data * v[row], minlength=X.shape[1])
+    return sums.astype(np.float64)  # without entries numpy counts in integers
+
+
 def structure_of(threshold: str, T: int) -> np.ndarray:
     """J of (1), (T, q): "flexible" thresholds, those "symmetric" about a centre, or
     "equidistant" ones, with the parameters of R's `ordinal::clm`."""

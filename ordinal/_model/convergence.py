@@ -22,6 +22,10 @@ class DisorderedThresholdsWarning(UserWarning):
     """Thresholds of the returned model do not increase; its `disorder` lists them."""
 
 
+class CollinearColumnsWarning(UserWarning):
+    """Columns that are combinations of others have no coefficient in the model."""
+
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -46,7 +50,9 @@ def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
 def filter_held(action: Literal["ignore", "always"]) -> None:
     """A filter for warnings of what the models hold as well; searches and the command
     need not repeat them."""
-    for category in (ConvergenceWarning, DisorderedThresholdsWarning):
+    for category in (
+        ConvergenceWarning, DisorderedThresholdsWarning, CollinearColumnsWarning,
+    ):  # fmt: skip
         warnings.simplefilter(action, category)
 
 
@@ -60,6 +66,7 @@ class Status(enum.Enum):
     HELD_OUT = "held_out"  # rows held out were predicted best here, as was asked for
     STOPPED = "stopped"  # the callback asked for it
     STALLED = "stalled"  # rounding leaves no step that improves
+    SEPARATED = "separated"  # features tell ranks apart, so that none is the optimum
     INDEFINITE = "indefinite"  # the kernel is not positive semi-definite
 
 
@@ -69,6 +76,10 @@ _REMEDY = {
     Status.N_EPOCHS: "raise n_epochs or tol, or use another solver",
     Status.STOPPED: "the callback returned a true value",
     Status.STALLED: "rounding hides smaller violations; raise tol or scale the data",
+    Status.SEPARATED: (
+        "features tell ranks apart without error, so that coefficients grow for ever; "
+        "l2 > 0 keeps them finite"
+    ),
     Status.INDEFINITE: (
         "the kernel is not positive semi-definite, so a local optimum is all that "
         "can be had; use a positive semi-definite kernel"

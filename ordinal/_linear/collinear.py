@@ -1,0 +1,139 @@
+"""Columns that are combinations of those before them, and of a constant.
+
+Without a penalty their coefficients are anything: the later column of such a set is
+superfluous, as R has it. A column is one if what earlier ones leave of it is at most
+1e-7 of its deviation, in the rows of positive weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._input.checks import listed
+from .._input.sparse import CSR
+from .._numerics.rows import inner_products, strips, turns
+from .design import Design, across
+
+_LEFT = 1e-7  # R's tolerance in `lm`
+_DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked
+_INVOLVED = 1e-6  # of the largest coefficient
+_FAR = 1e5  # (mean / deviation)^2: up to it the mean may be taken off products
+_ROWS = 8192  # at a time
+
+
+def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]:
+    """Which of these columns, in this order, are combinations of earlier ones, and of
+    which; of none for a column that is constant. O(n d^2 + d^3)."""
+    which = np.array(columns, dtype=np.int64)
+    if not which.size:
+        return {}
+    rough = _gram_at_once(design, which)
+    if rough is not None and _is_regular(rough):
+        return {}
+    gram = _gram(design, which)
+    return {} if _is_regular(gram) else _eliminated(design, which, gram)
+
+
+def said(found: dict[int, list[int]], names: Sequence[str]) -> str:
+    """Such columns, and what they are, as a message has them."""
+    parts = [
+        f"{names[j]} is constant"
+        if not of
+        else f"{names[j]} is a combination of {listed([names[k] for k in of])[1:-1]}"
+        for j, of in found.items()
+    ]
+    more = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
+    return "; ".join(parts[:5]) + more
+
+
+def _is_regular(gram: np.ndarray) -> bool:
+    """Whether what is left of each column by those before it is beyond doubt."""
+    try:
+        return bool((np.diagonal(np.linalg.cholesky(gram)) ** 2 > _DOUBTFUL).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _gram_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
+    """The same as `_gram`, in a third of the time; None where digits would be lost, or
+    for sparse columns."""
+    ratio = D.centre[which] / D.spread[which]
+    if isinstance(D.X, CSR) or (ratio**2).max() > _FAR:
+        return None
+    equal = bool((D.weight == D.weight[0]).all())
+    gram = np.zeros((D.X.shape[1], D.X.shape[1]))
+    for rows in turns(D.n_samples, gram.size):
+        X = D.X[rows]
+        gram += X.T @ (X * (D.weight[0] if equal else D.weight[rows, None]))
+    gram = gram[np.ix_(which, which)] / D.total
+    return np.asarray(
+        gram / np.outer(D.spread[which], D.spread[which]) - np.outer(ratio, ratio)
+    )
+
+
+def _gram(D: Design, which: np.ndarray) -> np.ndarray:
+    """Inner products of the columns, centred and of deviation 1: correlations. Of a
+    constant column they are 0."""
+    mean, spread = _moments(D, which)
+    gram = np.zeros((which.size, which.size))
+    for rows in strips(D.n_samples, _ROWS):
+        some = D.X.dense(rows.start, rows.stop) if isinstance(D.X, CSR) else D.X[rows]
+        Z = (some[:, which] - mean) / spread
+        gram += Z.T @ (Z * (D.weight[rows, None] / D.total))
+    return gram
+
+
+def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(D.X, CSR):
+        return D.centre[which], D.spread[which]
+    mean, variance = D.X.mean_and_var(D.weight)
+    spread = np.sqrt(variance)
+    is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)
+    return mean[which], np.where(is_constant, 1.0, spread)[which]
+
+
+def _eliminated(
+    D: Design, which: np.ndarray, gram: np.ndarray
+) -> dict[int, list[int]]:
+    """By elimination of the columns in their order."""
+    rest = gram.copy()
+    kept: list[int] = []
+    found: dict[int, list[int]] = {}
+    for j in range(which.size):
+        if gram[j, j] < 0.5:  # of a constant column; of others it is 1
+            found[int(which[j])] = []
+            continue
+        left = rest[j, j]
+        if left <= _DOUBTFUL:
+            coef, left = _regressed(D, which, gram, kept, j)
+            if left <= _LEFT**2:
+                involved = np.abs(coef) > _INVOLVED * np.abs(coef).max()
+                found[int(which[j])] = which[kept][involved].tolist()
+                continue
+        kept.append(j)
+        rest[j + 1 :, j + 1 :] -= (
+            np.outer(rest[j + 1 :, j], rest[j, j + 1 :]) / left
+        )
+    return found
+
+
+def _regressed(
+    D: Design, which: np.ndarray, gram: np.ndarray, kept: list[int], j: int
+) -> tuple[np.ndarray, float]:
+    """The regression of a column on those kept, and the share of its square that is
+    left: from the rows, as products have but half of the digits."""
+    mean, spread = _moments(D, which)
+    G, weight = gram[np.ix_(kept, kept)], D.weight / D.total
+    coef = np.linalg.solve(G, gram[kept, j])
+    left = np.zeros(D.n_samples)
+    for _ in range(2):  # the second time with what rounding has left
+        unit = np.zeros(D.X.shape[1])
+        unit[which[j]] = 1 / spread[j]
+        unit[which[kept]] = -coef / spread[kept]
+        left = inner_products(D.X, unit[None, :])[:, 0]
+        left -= weight @ left
+        along = across(D.X, weight * left)[which[kept]] / spread[kept]
+        coef = coef + np.linalg.solve(G, along)
+    return coef, float(weight @ left**2)

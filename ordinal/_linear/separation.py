@@ -1,0 +1,208 @@
+"""Ranks that columns separate: when the likelihood has no maximum, and the proof of it.
+
+A direction (dalpha, dnu, dbeta) of the parameters moves the two predictors of row i by
+
+    up_i  =  (J dalpha)_y - n_i'(J dnu)_y - x_i'dbeta,         for y_i < T
+    low_i = -(J dalpha)_(y-1) + n_i'(J dnu)_(y-1) + x_i'dbeta,   for y_i > 0
+
+each divided by s_i > 0. If none of these is negative, every P(y_i) grows along the
+direction or stays, whatever F is; if one is positive it grows for ever, and no finite
+parameters are the best. That is the certificate. "Complete" separation is that all are
+positive, "quasi-complete" that some are 0. Conversely, where F is log-concave and
+without columns of the scale, a maximum exists if there is no such direction and none
+along which nothing moves (Albert, Anderson, Biometrika 71:1-10, 1984, for the logistic
+model; Haberman in McCullagh, JRSS B 42:138-139, 1980, for ordered ranks).
+
+With A the matrix whose rows give up and low, and c = A'1, the direction is that of
+
+    min  1/2 |d - c|^2   s.t.  A d >= 0                                             (1)
+
+which is 0 only if no direction is a certificate: c'd is the sum of what moves. The dual
+method of Goldfarb and Idnani (Mathematical Programming 27:1-33, 1983) solves (1): from
+d = c it adds violated rows to a set that holds with equality, and drops those whose
+multiplier would become negative. O(n p) for each row added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._input.sparse import CSR
+from .._model.monitor import turn
+from .._numerics.rows import inner_products, take
+from .design import Design, across
+
+_HOLDS = 1e-9  # of the largest move: what rounding may take from another
+_INVOLVED = 1e-6  # of the largest change by a column's spread
+_MOVES = 1e-3  # in a predictor: a Newton step at a maximum is far shorter
+_DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
+_LARGEST = 1000  # parameters up to which (1) is solved
+
+
+def separated_columns(
+    design: Design, step: np.ndarray, is_penalised: bool
+) -> np.ndarray:
+    """Columns by which ranks are separated, by number; none where they are not.
+
+    Parameters
+    ----------
+    design : Design
+    step : (p,) array
+        The Newton step from where a descent has ended. A maximum leaves next to none;
+        along a certificate steps go on, if by ever less likelihood, so that nothing
+        else is done after a step that moves no predictor.
+    is_penalised : bool
+        Whether beta has a price, and must stay as it is.
+    """
+    none = np.zeros(0, dtype=np.int64)
+    if is_penalised:
+        step = step[: sum(design.sizes[:2])]
+        design = replace(design, location=none, scale=none)
+        if not design.nominal.size:
+            return none
+    design = replace(design, scale=none)
+    step = step[: design.n_parameters]
+    if (
+        not np.isfinite(step).all()
+        or np.abs(_finite(moves(design, step))).max() < _MOVES
+    ):
+        return none
+    direction = certificate(design, step)
+    if direction is None:
+        return none
+    _, nu, beta, _ = design.split(direction)
+    change = np.zeros(design.centre.size)
+    change[design.location] = np.abs(beta)
+    change[design.nominal] = np.abs(nu).max(axis=0, initial=0.0)
+    return np.flatnonzero(change > _INVOLVED * change.max())
+
+
+def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
+    """A direction that proves separation, or None; `guess` is tried first."""
+    if is_certificate(design, guess):
+        return guess
+    if design.n_parameters > _LARGEST:
+        return None
+    found = _least_violating(design)
+    return found if is_certificate(design, found) else None
+
+
+def is_certificate(design: Design, direction: np.ndarray) -> bool:
+    """Whether no predictor of a row of positive weight moves to the wrong side, and one
+    moves: recomputed from the rows themselves."""
+    moved = moves(design, direction)
+    largest = np.abs(_finite(moved)).max()
+    size = np.abs(direction).max()
+    return bool(largest > _HOLDS * size and moved.min() >= -_HOLDS * largest)
+
+
+def moves(design: Design, direction: np.ndarray) -> np.ndarray:
+    """(2, n): up and low of every row; inf where a row has no predictor on that side,
+    or no weight."""
+    D, rows = design, np.arange(design.n_samples)
+    alpha, nu, beta, _ = D.split(direction)
+    unit = np.zeros(D.centre.size)
+    unit[D.location] = beta / D.spread[D.location]
+    f = inner_products(D.X, unit[None, :])[:, 0] - D.centre @ unit
+    moved = np.full((2, D.n_samples), np.inf)
+    for side, sign in ((0, 1.0), (1, -1.0)):
+        cut = D.rank - side
+        inner = (cut >= 0) & (cut < D.T) & (D.weight > 0)
+        at = cut[inner]
+        move = (D.J @ alpha)[at] - f[inner]
+        if D.nominal.size:
+            N = _columns(D, D.nominal, rows[inner])
+            move -= np.einsum("ij,ij->i", N, (D.J @ nu)[at])
+        moved[side, inner] = sign * move
+    return moved
+
+
+def _finite(moved: np.ndarray) -> np.ndarray:
+    return moved[np.isfinite(moved)]
+
+
+def _columns(D: Design, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Some columns of some rows, centred and scaled."""
+    some = take(D.X, rows)
+    dense = some.dense() if isinstance(some, CSR) else some
+    return np.asarray((dense[:, which] - D.centre[which]) / D.spread[which])
+
+
+def _normal(D: Design, side: int, i: int) -> np.ndarray:
+    """The row of A that gives `moves(...)[side, i]`, (p,)."""
+    i_th = np.array([i])
+    J = D.J[D.rank[i] - side]
+    n, x = _columns(D, D.nominal, i_th)[0], _columns(D, D.location, i_th)[0]
+    row = np.concatenate([J, -np.outer(J, n).ravel(), -x])
+    return row if side == 0 else -row
+
+
+def _sum_of_normals(D: Design) -> np.ndarray:
+    """c of (1)."""
+    total = np.zeros(D.n_parameters)
+    q, qm, *_ = D.sizes
+    used = np.flatnonzero(D.weight > 0)
+    ends = np.zeros(D.n_samples)  # of rows inside, up and low of beta cancel
+    ends[used] = (D.rank[used] == D.T).astype(float) - (D.rank[used] == 0)
+    raw = across(D.X, ends)[D.location] - ends.sum() * D.centre[D.location]
+    total[q + qm :] = raw / D.spread[D.location]
+    count = np.bincount(D.rank[used], minlength=D.T + 1)
+    total[:q] = D.J.T @ (count[:-1] - count[1:])
+    if D.nominal.size:
+        N = _columns(D, D.nominal, used)
+        sums = np.zeros((D.T + 1, D.nominal.size))
+        np.add.at(sums, D.rank[used], N)
+        total[q : q + qm] = -(D.J.T @ (sums[:-1] - sums[1:])).ravel()
+    return total
+
+
+def _least_violating(D: Design) -> np.ndarray:
+    """The solution of (1), up to a factor; 0 if the rows of the set span everything."""
+    c = _sum_of_normals(D)
+    size = float(np.linalg.norm(c))
+    if size == 0:
+        return c
+    c /= size
+    d, p = c.copy(), c.size
+    N = np.zeros((p, 0))  # the set's rows of A, as columns
+    multiplier = np.zeros(0)
+    held: list[tuple[int, int]] = []
+    for _ in range(20 * p + 100):
+        turn()
+        moved = moves(D, d)
+        for side, i in held:
+            moved[side, i] = np.inf
+        side, i = np.unravel_index(int(moved.argmin()), moved.shape)
+        if moved[side, i] >= -1e-14:
+            break
+        normal, gained = _normal(D, int(side), int(i)), 0.0
+        while True:
+            Q, R = np.linalg.qr(N)
+            along = Q.T @ normal
+            rest = normal - Q @ along
+            rest -= Q @ (Q.T @ rest)
+            falls = np.linalg.solve(R, along) if held else along
+            free = np.linalg.norm(rest) > _DEPENDENT * np.linalg.norm(normal)
+            whole = -float(normal @ d) / float(rest @ rest) if free else np.inf
+            ratio = np.full(falls.size, np.inf)
+            ratio[falls > 0] = multiplier[falls > 0] / falls[falls > 0]
+            first = int(ratio.argmin()) if held else -1
+            part = ratio[first] if held else np.inf
+            length = min(whole, part)
+            if not np.isfinite(length):  # by rounding alone: 0 fulfils all rows
+                return np.zeros(p)
+            multiplier = multiplier - length * falls
+            gained += length
+            if free:
+                d = d + length * rest
+            if whole <= part:
+                break
+            N, multiplier = np.delete(N, first, 1), np.delete(multiplier, first)
+            del held[first]
+        N, multiplier = np.column_stack([N, normal]), np.append(multiplier, gained)
+        held.append((int(side), int(i)))
+    Q = np.linalg.qr(N)[0]
+    d = c - Q @ (Q.T @ c)  # without the rounding of the steps
+    return np.asarray(d - Q @ (Q.T @ d))
