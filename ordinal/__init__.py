@@ -29,6 +29,7 @@ from . import (
 )
 from ._input.errors import OrdinalError
 from ._model.convergence import (
+    CollinearColumnsWarning,
     Convergence,
     ConvergenceWarning,
     DisorderedThresholdsWarning,
@@ -48,6 +49,7 @@ from .xofm import XofmModel, fit_xofm
 __version__: str = _build_info.VERSION
 
 __all__ = [
+    "CollinearColumnsWarning",
     "ConformalModel",
     "Convergence",
     "ConvergenceWarning",

@@ -39,14 +39,16 @@ from ._input.columns import column_number
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from ._linear.collinear import identified
 from ._linear.contrasts import Coding
 from ._linear.design import Design, read_offset
 from ._linear.fitting import likelihood_of, minimize
 from ._linear.likelihood import LINKS, Likelihood, Link
 from ._linear.model import PomModel, Threshold
 from ._linear.newton import Minimum
+from ._linear.separation import separated_columns
 from ._linear.training import Missing, Training, read_training
-from ._model.convergence import warn_of_disorder
+from ._model.convergence import ConvergenceWarning, Status, warn, warn_of_disorder
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 
@@ -158,7 +160,12 @@ def fit_pom(
     Warns
     -----
     ConvergenceWarning
-        The fit ended short of the tolerance; the message says why and what helps.
+        The fit ended short of the tolerance; the message says why and what helps. Or
+        columns separate the ranks, so that no finite coefficients are the most likely:
+        they are named, and the status is `Status.SEPARATED`.
+    CollinearColumnsWarning
+        Without a penalty: columns that are constant, or combinations of those before
+        them, have no coefficient in the model.
     DisorderedThresholdsWarning
         Nominal effects make thresholds cross at training rows: `disorder` of the model
         lists them.
@@ -193,12 +200,16 @@ def fit_pom(
     design = Design.of(
         problem, location, nominal_columns, scale_columns, known, threshold
     )
+    design = identified(design, problem.shown_names, l2 > 0)
     loss = likelihood_of(design, link, l2, entry.n_threads)
     with entry.monitor as monitor:
         found = minimize(loss, max_iter, monitor)
         model = _model(training, problem, loss, found, threshold, l2, monitor)
         monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_pom")
+    if model.separated.size:
+        _warn_of_separation("fit_pom", model)
+    else:
+        model.convergence.warn_unless_converged("fit_pom")
     warn_of_disorder(model.disorder, "fit_pom")
     return model
 
@@ -224,6 +235,17 @@ def _chosen(
     return np.array(sorted(numbers), dtype=np.int64)
 
 
+def _warn_of_separation(solver: str, model: PomModel) -> None:
+    names = listed([model.column_names[j] for j in model.separated])[1:-1]
+    remedy = "leave them out of nominal=" if model.l2 else "l2 > 0 gives finite ones"
+    warn(
+        f"{solver}: {model.convergence.status.value}: {names} tell ranks apart without "
+        "error, so that no finite coefficients are the most likely, and those returned "
+        f"only say where they go; {remedy}",
+        ConvergenceWarning,
+    )
+
+
 def _model(
     training: Training,
     problem: Problem,
@@ -235,6 +257,9 @@ def _model(
 ) -> PomModel:
     """The model of a minimum, in the units of the features."""
     design, point = loss.design, found.point
+    separated = np.zeros(0, dtype=np.int64)
+    if found.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
+        separated = separated_columns(design, loss.link, point.x, found.step, l2 > 0)
     alpha, nu, beta, zeta = design.split(design.raw(point.x))
     present = np.flatnonzero(problem.present)
     inner = design.J @ alpha
@@ -273,7 +298,11 @@ def _model(
         loglik=-design.total * (point.value - penalty),
         n_obs=design.total,
         n_missing=training.n_missing,
+        separated=frozen(separated),
         convergence=monitor.record(
-            found.status, found.n_iter, found.violation, point.value
+            Status.SEPARATED if separated.size else found.status,
+            found.n_iter,
+            found.violation,
+            point.value,
         ),
     )

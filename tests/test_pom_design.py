@@ -4,21 +4,29 @@ import contextlib
 import pickle
 import re
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import housing
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 
 import ordinal
+from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
 from ordinal._input.columns import read_frame
+from ordinal._input.problem import Problem
+from ordinal._linear.collinear import dependencies
 from ordinal._linear.contrasts import Coding
+from ordinal._linear.design import Design
 from ordinal._linear.expressions import columns_of, evaluate
+from ordinal._linear.separation import certificate, moves
 
 LEVELS = {
     "Infl": ["Low", "Medium", "High"],
@@ -508,3 +516,306 @@ def test_formulas_read_only_their_columns():
     model = ordinal.fit_pom("Sat ~ Infl", data, missing="drop")
     assert model.n_missing == 1
     assert ordinal.fit_pom("Sat ~ Cont", data).n_missing == 0
+
+
+# Columns that others determine
+
+
+def clean(n=40, d=3, seed=0):
+    """Ranks that no columns separate."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.digitize(X[:, 0] + rng.logistic(size=n), [-1, 1])
+
+
+def left_out(X, y, **options):
+    with pytest.warns(CollinearColumnsWarning) as caught:
+        model = ordinal.fit_pom(X, y, **options)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    return model, str(caught[0].message)
+
+
+@pytest.mark.parametrize("units", [1.0, 1e-8, 1e8])
+def test_the_later_of_collinear_columns_is_left_out(units):
+    X, y = clean()
+    Z = np.column_stack([X[:, :2], 3 + X[:, 0] - 2 * X[:, 1], X[:, 2]]) * units
+    model, message = left_out(Z, y)
+    assert message.startswith("'x3' is a combination of 'x1', 'x2': left out")
+    assert model.coef_names == ("x1", "x2", "x4")
+    assert model.dropped == ("x3",)
+    without = ordinal.fit_pom(np.delete(Z, 2, axis=1), y)
+    assert without.dropped == ()
+    assert_allclose(model.coef, without.coef, rtol=1e-9)
+    assert_allclose(model.covariance, without.covariance, rtol=1e-6)
+    assert_allclose(model.predict_proba(Z[:, [0, 1, 1, 3]]), model.predict_proba(Z))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e10])
+def test_constant_columns_are_left_out(value):
+    X, y = clean()
+    X[:, 1] = value
+    model, message = left_out(X, y)
+    assert message.startswith("'x2' is constant: left out of the model")
+    assert model.coef_names == ("x1", "x3")
+
+
+def test_columns_are_constant_in_rows_of_positive_weight():
+    X, y = clean()
+    X[:20, 1] = 7.0
+    model, message = left_out(X, y, sample_weight=np.arange(40) < 20)
+    assert "'x2' is constant" in message
+    assert np.isfinite(model.covariance).all()
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-5])
+def test_columns_that_are_nearly_collinear_stay(noise):
+    """What is left of the column is well above R's 1e-7 of it."""
+    X, y = clean()
+    Z = np.column_stack([X, X @ [1.0, 2.0, 3.0] + noise * np.sin(np.arange(40))])
+    assert ordinal.fit_pom(Z, y).coef_names == ("x1", "x2", "x3", "x4")
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e6])
+def test_columns_collinear_to_rounding_are_found_far_from_0(mean):
+    X, y = clean(200)
+    X = X + mean
+    Z = np.column_stack([X, 0.3 * X[:, 0] + 0.1 * X[:, 1]])
+    assert left_out(Z, y)[0].dropped == ("x4",)
+
+
+def test_sparse_columns_are_looked_at_alike():
+    X, y = clean(60)
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    Z = np.column_stack([X, X[:, 0] - X[:, 2]])
+    design = design_of(csr_array(Z), y)
+    assert dependencies(design, [0, 1, 2, 3]) == {3: [0, 2]}
+    assert dependencies(design_of(Z, y), [3, 1, 2, 0]) == {0: [3, 2]}
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_stays_has_full_rank(seed):
+    rng = np.random.default_rng(seed)
+    n, d = 12, int(rng.integers(1, 8))
+    X = rng.integers(-1, 2, (n, d)).astype(float)
+    found = dependencies(design_of(X, np.arange(n) % 2), range(d))
+    kept = [j for j in range(d) if j not in found]
+    ones = np.ones((n, 1))
+    rank = np.linalg.matrix_rank(np.hstack([ones, X]))
+    assert np.linalg.matrix_rank(np.hstack([ones, X[:, kept]])) == rank == len(kept) + 1
+    for j, of in found.items():  # and a column is what is said of it
+        before = np.hstack([ones, X[:, of]])
+        fit = before @ np.linalg.lstsq(before, X[:, j], rcond=None)[0]
+        assert_allclose(fit, X[:, j], atol=1e-10)
+        assert all(k < j for k in of)
+
+
+def test_a_formula_may_have_more_columns_than_cells():
+    """clm's fit, whose last coefficient is NA."""
+    with pytest.warns(CollinearColumnsWarning, match=r"'Type\[Terrace\]:Cont\[High\]'"):
+        model = fitted("Sat ~ Type:Cont")
+    assert named(model)["Type[Tower]:Cont[Low]"] == pytest.approx(
+        1.00141518411, rel=1e-6
+    )
+    assert model.coef.size == 7
+    assert model.loglik == pytest.approx(-1788.486073, rel=1e-9)
+
+
+def test_a_penalty_keeps_all_columns():
+    X, y = clean()
+    Z = np.column_stack([X, X[:, 0], np.ones(40)])
+    model = ordinal.fit_pom(Z, y, l2=1e-3)
+    assert model.coef.size == 5
+    assert model.coef[0] == pytest.approx(model.coef[3], rel=1e-9)
+    assert model.coef[4] == pytest.approx(0, abs=1e-12)
+
+
+def test_nominal_and_scale_effects_must_be_told_apart():
+    X, y = clean()
+    Z = np.column_stack([X, X[:, 0], np.ones(40)])
+    with pytest.raises(ValueError, match=r"nominal must .* 'x4' is a combination"):
+        ordinal.fit_pom(Z, y, nominal=[0, 3], l2=0.1)
+    with pytest.raises(ValueError, match=r"scale must name .*: 'x5' is constant"):
+        ordinal.fit_pom(Z, y, scale=[4], l2=0.1)
+    with pytest.warns(CollinearColumnsWarning, match="'x1' is a combination of 'x4'"):
+        ordinal.fit_pom(Z[:, :4], y, nominal=[3])
+
+
+def test_more_columns_than_rows_need_a_penalty():
+    X, y = clean(10, 12)
+    with pytest.raises(ValueError, match="X has 12 columns and 10 rows of positive"):
+        ordinal.fit_pom(X, y)
+    assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
+
+
+# Separation
+
+
+def design_of(X, y, nominal=(), threshold="flexible", weight=None):
+    problem = Problem.from_arrays(X, y, sample_weight=weight)
+    nominal = np.array(nominal, dtype=np.int64)
+    location = np.setdiff1d(np.arange(problem.n_features), nominal)
+    none = np.zeros(0, dtype=np.int64)
+    return Design.of(problem, location, nominal, none, None, threshold)
+
+
+def moved_rows(design):
+    """A, dense: how each parameter moves up and low of the rows."""
+    columns = [moves(design, unit).ravel() for unit in np.eye(design.n_parameters)]
+    A = np.column_stack(columns)
+    return A[np.isfinite(A).all(axis=1)]
+
+
+def is_separated(design):
+    """By linear programming: whether sum(A d) > 0 for some d with A d >= 0."""
+    A = moved_rows(design)
+    found = linprog(-A.sum(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1))
+    return -found.fun > 1e-7
+
+
+@st.composite
+def designs(draw):
+    """Few rows, tied or not, of which some are separated in every manner."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d, T = (int(rng.integers(*ends)) for ends in ((3, 25), (1, 5), (2, 5)))
+    X = rng.normal(size=(n, d))
+    if draw(st.booleans()):
+        X = np.round(X)
+    score = X @ rng.normal(size=d) * draw(st.sampled_from([0.0, 1.0, 3.0]))
+    score = score + rng.normal(size=n) * draw(st.sampled_from([0.0, 0.3, 1.0]))
+    y = np.clip(np.round(score), 0, T).astype(int)
+    assume(len(set(y)) > 1)
+    nominal = [0] if d > 1 and draw(st.booleans()) else []
+    threshold = draw(st.sampled_from(["flexible", "symmetric", "equidistant"]))
+    return design_of(X, y, nominal, threshold)
+
+
+@given(designs())
+def test_there_is_a_certificate_where_linear_programming_finds_one(design):
+    found = certificate(design, np.zeros(design.n_parameters))
+    assert (found is not None) == is_separated(design)
+    if found is not None:
+        moved = moved_rows(design) @ found
+        assert moved.max() > 0
+        assert moved.min() >= -1e-9 * moved.max()
+
+
+def separated(X, y, **options):
+    with pytest.warns(ConvergenceWarning, match=r"separated: .* ranks apart") as caught:
+        model = ordinal.fit_pom(X, y, **options)
+    assert len(caught) == 1
+    assert model.convergence.status is Status.SEPARATED
+    for name in ("coef", "thresholds", "covariance"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    return model, str(caught[0].message)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog", "cauchit"])
+@pytest.mark.parametrize("seed", range(3))
+def test_quasi_complete_separation_names_its_columns(link, seed):
+    """A level whose rows all have the highest rank, as one in clm's tables of -Inf."""
+    X, y = clean(60, seed=seed)
+    rare = np.zeros(60)
+    rare[np.flatnonzero(y == 2)[:4]] = 1.0
+    Z = np.column_stack([X, rare])
+    model, message = separated(Z, y, link=link)
+    assert_array_equal(model.separated, [3])
+    assert message.startswith("fit_pom: separated: 'x4' tell ranks apart without error")
+    assert message.endswith("l2 > 0 gives finite ones")
+    # the others are those of the fit without the rows that the level predicts
+    rest = ordinal.fit_pom(X[rare == 0], y[rare == 0], link=link)
+    tol = {"cauchit": 1e-3}.get(link, 1e-4)
+    assert_allclose(model.coef[:3], rest.coef, rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog", "cauchit"])
+def test_complete_separation_is_said(link):
+    X, _ = clean()
+    y = np.digitize(X @ [1.0, -2.0, 0.0], [-1, 1])
+    model, _ = separated(X, y, link=link)
+    assert {0, 1} <= set(model.separated.tolist())
+    assert_array_equal(model.predict(X), y)
+    assert_array_equal(model.predict(X, rule="mode"), y)
+
+
+def test_levels_that_separate_are_named():
+    data = houses()
+    data = data[(data["Type"] != "Atrium") | (data["Sat"] == "High")]
+    model, message = separated(
+        data[["Infl", "Type"]], data["Sat"], sample_weight=data["Freq"]
+    )
+    assert "'Type[Atrium]' tell ranks apart" in message
+    assert_array_equal(model.separated, [3])
+
+
+def test_fits_that_are_not_separated_are_not_said_to_be():
+    for seed in range(20):
+        X, y = clean(15, 2, seed)
+        if len(set(y)) == 3 and not is_separated(design_of(X, y)):
+            model = ordinal.fit_pom(X, y)
+            assert model.convergence.converged
+            assert model.separated.size == 0
+
+
+@given(designs())
+def test_a_fit_is_separated_where_there_is_a_certificate(design):
+    assume(not design.nominal.size and len(dependencies(design, design.location)) == 0)
+    assume(design.n_samples > design.location.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ordinal.fit_pom(design.X, design.rank)
+    flexible = design_of(design.X, design.rank)
+    assert bool(model.separated.size) == is_separated(flexible)
+    ends = Status.CONVERGED, Status.SEPARATED
+    assert model.convergence.status is ends[model.separated.size > 0]
+
+
+def test_a_penalty_makes_separated_fits_finite():
+    X, _ = clean()
+    y = np.digitize(X[:, 0], [-1, 1])
+    for l2 in (1e-6, 1e-2, 1e2):
+        model = ordinal.fit_pom(X, y, l2=l2)
+        assert model.convergence.converged
+        assert model.separated.size == 0
+
+
+def test_a_penalty_does_not_reach_nominal_effects():
+    X, _ = clean(60)
+    y = np.digitize(X[:, 0], [-1, 1])
+    model, message = separated(X, y, nominal=[0], l2=0.1)
+    assert_array_equal(model.separated, [0])
+    assert message.endswith("leave them out of nominal=")
+
+
+def test_separation_with_scale_effects_is_said():
+    X, y = clean(60)
+    rare = np.zeros(60)
+    rare[np.flatnonzero(y == 2)[:4]] = 1.0
+    model, _ = separated(np.column_stack([X, rare]), y, scale=[0])
+    assert 3 in model.separated
+
+
+def test_rows_of_weight_0_separate_nothing_and_prevent_nothing():
+    X, _ = clean()
+    y = np.digitize(X[:, 0], [-1, 1])
+    w = np.ones(40)
+    w[::2], y[::2] = 0.0, 2 - y[::2]
+    model, _ = separated(X, y, sample_weight=w)
+    assert 0 in model.separated
+
+
+def test_the_certificate_of_many_rows_is_found_in_time():
+    """One row among 50 000 is all that separates."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50_000, 10))
+    y = np.digitize(X @ rng.normal(size=10) + rng.logistic(size=50_000), [-2, 0, 2])
+    assert certificate(design_of(X, y), np.zeros(13)) is None
+    X[:, 4] = 0.0
+    X[np.flatnonzero(y == 3)[0], 4] = 1.0
+    found = certificate(design_of(X, y), np.zeros(13))
+    assert found is not None
+    assert np.argmax(np.abs(found)) == 3 + 4
+    # and of sparse rows
+    sparse = design_of(csr_array(np.where(np.abs(X) > 0.9, X, 0.0)), y)
+    found = certificate(sparse, np.zeros(13))
+    assert np.argmax(np.abs(found)) == 3 + 4

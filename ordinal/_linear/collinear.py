@@ -8,26 +8,32 @@ superfluous, as R has it. A column is one if what earlier ones leave of it is at
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from .._input.checks import listed
+from .._input.checks import listed, shown
 from .._input.sparse import CSR
+from .._model.convergence import CollinearColumnsWarning, warn
 from .._numerics.rows import inner_products, strips, turns
-from .design import Design, across
+from .design import Design, across, block
+from .matrices import columns_of
 
 _LEFT = 1e-7  # R's tolerance in `lm`
 _DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked
 _INVOLVED = 1e-6  # of the largest coefficient
 _FAR = 1e5  # (mean / deviation)^2: up to it the mean may be taken off products
 _ROWS = 8192  # at a time
+_MANY = 2000  # columns, from which on no Hessian is made either
+_NAMED = 5  # columns in a message
 
 
 def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]:
     """Which of these columns, in this order, are combinations of earlier ones, and of
-    which; of none for a column that is constant. O(n d^2 + d^3)."""
+    which; of none for a column that is constant. O(n d^2 + d^3), and not done for more
+    than 2000 columns."""
     which = np.array(columns, dtype=np.int64)
-    if not which.size:
+    if not 0 < which.size <= _MANY:
         return {}
     rough = _gram_at_once(design, which)
     if rough is not None and _is_regular(rough):
@@ -36,16 +42,58 @@ def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]
     return {} if _is_regular(gram) else _eliminated(design, which, gram)
 
 
-def said(found: dict[int, list[int]], names: Sequence[str]) -> str:
+def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Design:
+    """The design without columns of the location that others determine.
+
+    Raises
+    ------
+    ValueError
+        For such columns with nominal or scale effects, which the caller has named; and
+        without a penalty for more columns than rows.
+
+    Warns
+    -----
+    CollinearColumnsWarning
+        Which columns are left out.
+    """
+    location = [] if is_penalised else design.location.tolist()
+    nominal, scale = design.nominal.tolist(), design.scale.tolist()
+    n = int(np.count_nonzero(design.weight))
+    if len(location) >= n:
+        raise ValueError(
+            f"X has {len(location)} columns and {n} rows of positive weight, which do "
+            "not determine as many coefficients: pass l2 > 0, or fewer columns"
+        )
+    found = dependencies(design, nominal + location)
+    refused = {"nominal": {j: found.pop(j) for j in nominal if j in found}}
+    refused["scale"] = dependencies(design, scale)
+    for argument, columns in refused.items():
+        if columns:
+            raise ValueError(
+                f"{argument} must name columns whose effects can be told apart: "
+                f"{_said(columns, names)}"
+            )
+    if not found:
+        return design
+    warn(
+        f"{_said(found, names)}: left out of the model, as the other columns determine "
+        "it; l2 > 0 keeps all columns",
+        CollinearColumnsWarning,
+    )
+    return replace(design, location=np.setdiff1d(design.location, list(found)))
+
+
+def _said(found: dict[int, list[int]], names: Sequence[str]) -> str:
     """Such columns, and what they are, as a message has them."""
     parts = [
-        f"{names[j]} is constant"
+        f"{shown(names[j])} is constant"
         if not of
-        else f"{names[j]} is a combination of {listed([names[k] for k in of])[1:-1]}"
+        else f"{shown(names[j])} is a combination of "
+        f"{listed([names[k] for k in of])[1:-1]}"
         for j, of in found.items()
     ]
-    more = f" and {len(parts) - 5} more" if len(parts) > 5 else ""
-    return "; ".join(parts[:5]) + more
+    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
+    return "; ".join(parts[:_NAMED]) + more
 
 
 def _is_regular(gram: np.ndarray) -> bool:
@@ -57,20 +105,23 @@ def _is_regular(gram: np.ndarray) -> bool:
 
 
 def _gram_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
-    """The same as `_gram`, in a third of the time; None where digits would be lost, or
-    for sparse columns."""
-    ratio = D.centre[which] / D.spread[which]
-    if isinstance(D.X, CSR) or (ratio**2).max() > _FAR:
+    """The same as `_gram`, in a third of the time; None where digits would be lost."""
+    mean, spread = _moments(D, which)
+    ratio = mean / spread
+    if (ratio**2).max() > _FAR:
         return None
-    equal = bool((D.weight == D.weight[0]).all())
-    gram = np.zeros((D.X.shape[1], D.X.shape[1]))
-    for rows in turns(D.n_samples, gram.size):
-        X = D.X[rows]
-        gram += X.T @ (X * (D.weight[0] if equal else D.weight[rows, None]))
-    gram = gram[np.ix_(which, which)] / D.total
-    return np.asarray(
-        gram / np.outer(D.spread[which], D.spread[which]) - np.outer(ratio, ratio)
-    )
+    if isinstance(D.X, CSR):
+        every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
+        gram = every.chosen(which).gram(D.weight)
+    else:
+        equal = bool((D.weight == D.weight[0]).all())
+        gram = np.zeros((D.X.shape[1], D.X.shape[1]))
+        for rows in turns(D.n_samples, gram.size):
+            X = D.X[rows]
+            gram += X.T @ (X * (D.weight[0] if equal else D.weight[rows, None]))
+        gram = gram[np.ix_(which, which)]
+    scaled = gram / D.total / np.outer(spread, spread)
+    return np.asarray(scaled - np.outer(ratio, ratio))
 
 
 def _gram(D: Design, which: np.ndarray) -> np.ndarray:
@@ -79,8 +130,7 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
     mean, spread = _moments(D, which)
     gram = np.zeros((which.size, which.size))
     for rows in strips(D.n_samples, _ROWS):
-        some = D.X.dense(rows.start, rows.stop) if isinstance(D.X, CSR) else D.X[rows]
-        Z = (some[:, which] - mean) / spread
+        Z = (block(D.X, rows, which) - mean) / spread
         gram += Z.T @ (Z * (D.weight[rows, None] / D.total))
     return gram
 
@@ -94,9 +144,7 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean[which], np.where(is_constant, 1.0, spread)[which]
 
 
-def _eliminated(
-    D: Design, which: np.ndarray, gram: np.ndarray
-) -> dict[int, list[int]]:
+def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, list[int]]:
     """By elimination of the columns in their order."""
     rest = gram.copy()
     kept: list[int] = []
@@ -113,9 +161,7 @@ def _eliminated(
                 found[int(which[j])] = which[kept][involved].tolist()
                 continue
         kept.append(j)
-        rest[j + 1 :, j + 1 :] -= (
-            np.outer(rest[j + 1 :, j], rest[j, j + 1 :]) / left
-        )
+        rest[j + 1 :, j + 1 :] -= np.outer(rest[j + 1 :, j], rest[j, j + 1 :]) / left
     return found
 
 
@@ -124,7 +170,7 @@ def _regressed(
 ) -> tuple[np.ndarray, float]:
     """The regression of a column on those kept, and the share of its square that is
     left: from the rows, as products have but half of the digits."""
-    mean, spread = _moments(D, which)
+    _, spread = _moments(D, which)
     G, weight = gram[np.ix_(kept, kept)], D.weight / D.total
     coef = np.linalg.solve(G, gram[kept, j])
     left = np.zeros(D.n_samples)

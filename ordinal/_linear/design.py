@@ -201,7 +201,7 @@ class Design:
         step = max(1, _ENTRIES // self.T)
         for start in range(0, self.n_samples, step):
             rows = np.s_[start : start + step]
-            N = _block(self.X, rows, self.nominal)[self.weight[rows] > 0]
+            N = block(self.X, rows, self.nominal)[self.weight[rows] > 0]
             cuts = theta - N @ slopes.T
             count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
         return count
@@ -212,17 +212,18 @@ class Design:
         return np.asarray(np.cumsum(mass)[:-1] / self.total)
 
 
-def _block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
-    """Some columns, whose numbers increase, of some rows, as a dense array."""
+def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
+    """Some columns of some rows, as a dense array."""
     if not isinstance(X, CSR):
         return X[rows, columns]
     part = X.rows(rows)
-    block = np.zeros((len(part), columns.size))
+    made = np.zeros((len(part), columns.size))
     row = np.repeat(np.arange(len(part)), np.diff(part.indptr))
-    place = np.minimum(np.searchsorted(columns, part.indices), columns.size - 1)
-    held = columns[place] == part.indices
-    block[row[held], place[held]] = part.data[held]
-    return block
+    places = np.full(X.shape[1], -1)
+    places[columns] = np.arange(columns.size)
+    place = places[part.indices]
+    made[row[place >= 0], place[place >= 0]] = part.data[place >= 0]
+    return made
 
 
 def _moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

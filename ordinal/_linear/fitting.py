@@ -44,4 +44,4 @@ def minimize(loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
         monitor=monitor,
     )  # fmt: skip
     point = Point(found.x, found.value, found.gradient, np.empty((0, 0)))
-    return Minimum(point, found.violation, found.status, found.n_iter)
+    return Minimum(point, found.x, found.violation, found.status, found.n_iter)

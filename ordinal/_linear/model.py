@@ -73,6 +73,9 @@ class PomModel(Model):
         The sum of the weights.
     n_missing : int
         Rows that were left out as they lacked a value.
+    separated : int array
+        Columns that separate the ranks: their coefficients have no finite best values,
+        and are where the fit has ended. Empty for all other fits.
     classes : (r,) array
         Labels in rank order.
     n_features : int
@@ -104,6 +107,7 @@ class PomModel(Model):
     loglik: Annotated[float, FINITE]
     n_obs: Annotated[float, FINITE, POSITIVE]
     n_missing: Annotated[int, NONNEGATIVE]
+    separated: Annotated[np.ndarray, Array("i8", "_")]
     convergence: Convergence
 
     @property
@@ -131,6 +135,12 @@ class PomModel(Model):
     def coef_names(self) -> tuple[str, ...]:
         """Columns of `coef`."""
         return tuple(self.column_names[j] for j in self.location)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns without a coefficient, as others determine them."""
+        used = {*self.location.tolist(), *self.nominal.tolist()}
+        return tuple(c for j, c in enumerate(self.column_names) if j not in used)
 
     def decision_function(
         self, X: MatrixLike, *, offset: ArrayLike | None = None

@@ -24,9 +24,11 @@ _MAX_SHIFT = 1e12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """Where the descent ended; `violation` is the next step in standard errors."""
+    """Where the descent ended. `step` is the next one, or all steps together, and
+    `violation` its length in standard errors, or the largest slope."""
 
     point: Point
+    step: np.ndarray
     violation: float
     status: Status
     n_iter: int
@@ -43,12 +45,12 @@ def minimize(
         violation = float(np.sqrt(loss.design.total) * np.sqrt(max(-slope, 0.0)))
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
-            return Minimum(here, violation, Status.CONVERGED, n_iter)
+            return Minimum(here, step, violation, Status.CONVERGED, n_iter)
         if stop is None and n_iter >= max_iter:
             stop = Status.MAX_ITER
         there = _searched(loss, here, step, slope) if stop is None else None
         if there is None:
-            return Minimum(here, violation, stop or Status.STALLED, n_iter)
+            return Minimum(here, step, violation, stop or Status.STALLED, n_iter)
         here, n_iter = there, n_iter + 1
 
 

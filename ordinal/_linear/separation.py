@@ -29,47 +29,47 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._input.sparse import CSR
 from .._model.monitor import turn
-from .._numerics.rows import inner_products, take
-from .design import Design, across
+from .._numerics.rows import inner_products, strips, take
+from .design import Design, across, block
+from .likelihood import Link, cumulative, exceeding
 
 _HOLDS = 1e-9  # of the largest move: what rounding may take from another
 _INVOLVED = 1e-6  # of the largest change by a column's spread
-_MOVES = 1e-3  # in a predictor: a Newton step at a maximum is far shorter
+_MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
+_FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
+_ROWS = 65536  # at a time
 _DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
 _LARGEST = 1000  # parameters up to which (1) is solved
 
 
 def separated_columns(
-    design: Design, step: np.ndarray, is_penalised: bool
+    design: Design, link: Link, x: np.ndarray, step: np.ndarray, is_penalised: bool
 ) -> np.ndarray:
     """Columns by which ranks are separated, by number; none where they are not.
 
     Parameters
     ----------
     design : Design
-    step : (p,) array
-        The Newton step from where a descent has ended. A maximum leaves next to none;
-        along a certificate steps go on, if by ever less likelihood, so that nothing
-        else is done after a step that moves no predictor.
+    link : Link
+    x, step : (p,) arrays
+        Where a descent has ended, and the Newton step from there. A maximum leaves next
+        to none, and no predictor where F is flat; along a certificate either steps go
+        on, if by ever less likelihood, or predictors have left where derivatives can be
+        told from 0. All else is done without looking for a certificate.
     is_penalised : bool
         Whether beta has a price, and must stay as it is.
     """
     none = np.zeros(0, dtype=np.int64)
-    if is_penalised:
-        step = step[: sum(design.sizes[:2])]
-        design = replace(design, location=none, scale=none)
-        if not design.nominal.size:
-            return none
-    design = replace(design, scale=none)
-    step = step[: design.n_parameters]
-    if (
-        not np.isfinite(step).all()
-        or np.abs(_finite(moves(design, step))).max() < _MOVES
-    ):
+    if is_penalised and not design.nominal.size:
         return none
-    direction = certificate(design, step)
+    if not (_goes_on(design, step) or _is_flat(design, link, x)):
+        return none
+    if is_penalised:
+        design = replace(design, location=none)
+        step = step[: sum(design.sizes[:2])]
+    design = replace(design, scale=none)
+    direction = certificate(design, step[: design.n_parameters])
     if direction is None:
         return none
     _, nu, beta, _ = design.split(direction)
@@ -77,6 +77,29 @@ def separated_columns(
     change[design.location] = np.abs(beta)
     change[design.nominal] = np.abs(nu).max(axis=0, initial=0.0)
     return np.flatnonzero(change > _INVOLVED * change.max())
+
+
+def _goes_on(D: Design, step: np.ndarray) -> bool:
+    return any(
+        bool((np.abs(_finite(moves(D, step, rows))) > _MOVES).any())
+        for rows in strips(D.n_samples, _ROWS)
+    )
+
+
+def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
+    """Whether a row has a predictor on whose side F is flat."""
+    zeta = D.split(x)[3]
+    for rows in strips(D.n_samples, _ROWS):
+        up, low = moves(D, x, rows)
+        if D.offset is not None:
+            up, low = up - D.offset[rows], low + D.offset[rows]
+        s = np.exp(block(D.X, rows, D.scale) / D.spread[D.scale] @ zeta)
+        ends = (_finite(side / s).max(initial=-np.inf) for side in (up, low))
+        furthest = np.array([next(ends), -next(ends)])
+        tails = exceeding(link, furthest)[0], cumulative(link, furthest)[1]
+        if min(tails) < _FLAT:
+            return True
+    return False
 
 
 def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
@@ -98,44 +121,43 @@ def is_certificate(design: Design, direction: np.ndarray) -> bool:
     return bool(largest > _HOLDS * size and moved.min() >= -_HOLDS * largest)
 
 
-def moves(design: Design, direction: np.ndarray) -> np.ndarray:
-    """(2, n): up and low of every row; inf where a row has no predictor on that side,
-    or no weight."""
-    D, rows = design, np.arange(design.n_samples)
+def moves(
+    design: Design, direction: np.ndarray, rows: slice = slice(None)
+) -> np.ndarray:
+    """(2, n): up and low of the rows; inf where a row has no predictor on that side, or
+    no weight."""
+    D = design
     alpha, nu, beta, _ = D.split(direction)
     unit = np.zeros(D.centre.size)
     unit[D.location] = beta / D.spread[D.location]
-    f = inner_products(D.X, unit[None, :])[:, 0] - D.centre @ unit
-    moved = np.full((2, D.n_samples), np.inf)
+    f = inner_products(take(D.X, rows), unit[None, :])[:, 0] - D.centre @ unit
+    N = _columns(D, D.nominal, rows) if D.nominal.size else None
+    moved = np.full((2, f.size), np.inf)
     for side, sign in ((0, 1.0), (1, -1.0)):
-        cut = D.rank - side
-        inner = (cut >= 0) & (cut < D.T) & (D.weight > 0)
-        at = cut[inner]
-        move = (D.J @ alpha)[at] - f[inner]
-        if D.nominal.size:
-            N = _columns(D, D.nominal, rows[inner])
-            move -= np.einsum("ij,ij->i", N, (D.J @ nu)[at])
+        cut = D.rank[rows] - side
+        inner = (cut >= 0) & (cut < D.T) & (D.weight[rows] > 0)
+        move = (D.J @ alpha)[cut[inner]] - f[inner]
+        if N is not None:
+            move -= np.einsum("ij,ij->i", N[inner], (D.J @ nu)[cut[inner]])
         moved[side, inner] = sign * move
     return moved
 
 
 def _finite(moved: np.ndarray) -> np.ndarray:
-    return moved[np.isfinite(moved)]
+    return np.asarray(moved[np.isfinite(moved)])
 
 
-def _columns(D: Design, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _columns(D: Design, which: np.ndarray, rows: slice) -> np.ndarray:
     """Some columns of some rows, centred and scaled."""
-    some = take(D.X, rows)
-    dense = some.dense() if isinstance(some, CSR) else some
-    return np.asarray((dense[:, which] - D.centre[which]) / D.spread[which])
+    return np.asarray((block(D.X, rows, which) - D.centre[which]) / D.spread[which])
 
 
 def _normal(D: Design, side: int, i: int) -> np.ndarray:
     """The row of A that gives `moves(...)[side, i]`, (p,)."""
-    i_th = np.array([i])
+    i_th = slice(i, i + 1)
     J = D.J[D.rank[i] - side]
     n, x = _columns(D, D.nominal, i_th)[0], _columns(D, D.location, i_th)[0]
-    row = np.concatenate([J, -np.outer(J, n).ravel(), -x])
+    row: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
     return row if side == 0 else -row
 
 
@@ -151,9 +173,9 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     count = np.bincount(D.rank[used], minlength=D.T + 1)
     total[:q] = D.J.T @ (count[:-1] - count[1:])
     if D.nominal.size:
-        N = _columns(D, D.nominal, used)
+        N = _columns(D, D.nominal, slice(None))
         sums = np.zeros((D.T + 1, D.nominal.size))
-        np.add.at(sums, D.rank[used], N)
+        np.add.at(sums, D.rank[used], N[used])
         total[q : q + qm] = -(D.J.T @ (sums[:-1] - sums[1:])).ravel()
     return total
 
@@ -174,10 +196,10 @@ def _least_violating(D: Design) -> np.ndarray:
         moved = moves(D, d)
         for side, i in held:
             moved[side, i] = np.inf
-        side, i = np.unravel_index(int(moved.argmin()), moved.shape)
+        side, i = divmod(int(moved.argmin()), D.n_samples)
         if moved[side, i] >= -1e-14:
             break
-        normal, gained = _normal(D, int(side), int(i)), 0.0
+        normal, gained = _normal(D, side, i), 0.0
         while True:
             Q, R = np.linalg.qr(N)
             along = Q.T @ normal
@@ -202,7 +224,7 @@ def _least_violating(D: Design) -> np.ndarray:
             N, multiplier = np.delete(N, first, 1), np.delete(multiplier, first)
             del held[first]
         N, multiplier = np.column_stack([N, normal]), np.append(multiplier, gained)
-        held.append((int(side), int(i)))
+        held.append((side, i))
     Q = np.linalg.qr(N)[0]
     d = c - Q @ (Q.T @ c)  # without the rounding of the steps
     return np.asarray(d - Q @ (Q.T @ d))
