@@ -35,10 +35,10 @@ def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]
     which = np.array(columns, dtype=np.int64)
     if not 0 < which.size <= _MANY:
         return {}
-    rough = _gram_at_once(design, which)
+    rough = _correlations_at_once(design, which)
     if rough is not None and _is_regular(rough):
         return {}
-    gram = _gram(design, which)
+    gram = _correlations(design, which)
     return {} if _is_regular(gram) else _eliminated(design, which, gram)
 
 
@@ -104,8 +104,8 @@ def _is_regular(gram: np.ndarray) -> bool:
         return False
 
 
-def _gram_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
-    """The same as `_gram`, in a third of the time; None where digits would be lost."""
+def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
+    """The same as `_correlations`, in a third of the time; None where digits would be lost."""
     mean, spread = _moments(D, which)
     ratio = mean / spread
     if (ratio**2).max() > _FAR:
@@ -124,7 +124,7 @@ def _gram_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
     return np.asarray(scaled - np.outer(ratio, ratio))
 
 
-def _gram(D: Design, which: np.ndarray) -> np.ndarray:
+def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
     """Inner products of the columns, centred and of deviation 1: correlations. Of a
     constant column they are 0."""
     mean, spread = _moments(D, which)
