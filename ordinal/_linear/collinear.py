@@ -105,7 +105,7 @@ def _is_regular(gram: np.ndarray) -> bool:
 
 
 def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
-    """The same as `_correlations`, in a third of the time; None where digits would be lost."""
+    """The same in a third of the time, or None where digits would be lost."""
     mean, spread = _moments(D, which)
     ratio = mean / spread
     if (ratio**2).max() > _FAR:
