@@ -65,7 +65,7 @@ class Likelihood:
     """
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
-        self.design, self.link = design, link
+        self.design, self.link, self.l2 = design, link, l2
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.price = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes

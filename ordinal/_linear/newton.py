@@ -35,10 +35,11 @@ class Minimum:
 
 
 def minimize(
-    loss: Likelihood, x: np.ndarray, max_iter: int, monitor: Monitor
+    loss: Likelihood, x: np.ndarray, max_iter: int, monitor: Monitor, done: int = 0
 ) -> Minimum:
-    """Go downhill from x until a Newton step is shorter than `monitor.tol`."""
-    here, n_iter = loss.at(x), 0
+    """Go downhill from x until a Newton step is shorter than `monitor.tol`; `n_iter`
+    counts on from the steps that were `done` before."""
+    here, n_iter = loss.at(x), done
     while True:
         step = _direction(here)
         slope = float(here.gradient @ step)
@@ -46,7 +47,7 @@ def minimize(
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
             return Minimum(here, step, violation, Status.CONVERGED, n_iter)
-        if stop is None and n_iter >= max_iter:
+        if stop is None and n_iter - done >= max_iter:
             stop = Status.MAX_ITER
         there = _searched(loss, here, step, slope) if stop is None else None
         if there is None:
