@@ -32,6 +32,7 @@ from ._input.checks import (
     check_choice,
     check_count,
     check_factor_or_zero,
+    check_flag,
     listed,
     shown,
 )
@@ -42,17 +43,20 @@ from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
 from ._linear.design import Design, read_offset
-from ._linear.fitting import likelihood_of, minimize
+from ._linear.fitting import has_many, likelihood_of, minimize
+from ._linear.inference import LikelihoodRatio, lr_test
 from ._linear.likelihood import LINKS, Likelihood, Link
 from ._linear.model import PomModel, Threshold
 from ._linear.newton import Minimum
+from ._linear.remembered import Remembered, null_loglik, remember
+from ._linear.sandwich import Middle, covariance_of
 from ._linear.separation import separated_columns
 from ._linear.training import Missing, Training, read_training
 from ._model.convergence import ConvergenceWarning, Status, warn, warn_of_disorder
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 
-__all__ = ["PomModel", "fit_pom"]
+__all__ = ["LikelihoodRatio", "PomModel", "fit_pom", "lr_test"]
 
 
 def __dir__() -> list[str]:
@@ -71,6 +75,8 @@ def fit_pom(
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
+    robust: bool = False,
+    cluster: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
@@ -121,6 +127,13 @@ def fit_pom(
         at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
         Factors of the weights of the rows, whose products are limited alike.
+    robust : bool, default False
+        Take the sandwich for the covariance, which holds where rows are independent and
+        the model may be wrong (White's HC0).
+    cluster : (n,) array-like of numbers or strings, optional
+        Groups of rows that belong together, such as those of a person: the covariance
+        is the sandwich of groups, with the factor G / (G - 1) for G of them. It needs
+        many groups, some 30 or more.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     reference : mapping of columns to levels, optional
@@ -181,10 +194,11 @@ def fit_pom(
     check_choice("link", link, LINKS)
     check_choice("threshold", threshold, ("flexible", "symmetric", "equidistant"))
     l2 = check_factor_or_zero("l2", l2)
+    robust = check_flag("robust", robust)
     max_iter = check_count("max_iter", max_iter)
     training = read_training(
         X, y, classes=classes, missing=missing, reference=reference,
-        sample_weight=sample_weight, offset=offset,
+        sample_weight=sample_weight, offset=offset, cluster=cluster,
     )  # fmt: skip
     entry = enter(
         "fit_pom", training.X, training.y, tol=tol, classes=training.classes,
@@ -192,19 +206,13 @@ def fit_pom(
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
     )  # fmt: skip
     problem = entry.problem
-    nominal_columns = _chosen("nominal", nominal, problem, training.coding)
-    scale_columns = _chosen("scale", scale, problem, training.coding)
-    location = np.setdiff1d(np.arange(problem.n_features), nominal_columns)
-    known = training.offset
-    known = None if known is None else read_offset(known, problem.n_samples)
-    design = Design.of(
-        problem, location, nominal_columns, scale_columns, known, threshold
-    )
+    design = _design(training, problem, nominal, scale, threshold)
     design = identified(design, problem.shown_names, l2 > 0)
+    middle = _middle(robust, training.cluster, design)
     loss = likelihood_of(design, link, l2, entry.n_threads)
     with entry.monitor as monitor:
         found = minimize(loss, max_iter, monitor)
-        model = _model(training, problem, loss, found, threshold, l2, monitor)
+        model = _model(training, problem, loss, found, threshold, l2, middle, monitor)
         monitor.conclude(model.convergence)
     if model.separated.size:
         _warn_of_separation("fit_pom", model)
@@ -212,6 +220,28 @@ def fit_pom(
         model.convergence.warn_unless_converged("fit_pom")
     warn_of_disorder(model.disorder, "fit_pom")
     return model
+
+
+def _design(
+    training: Training, problem: Problem, nominal: Any, scale: Any, threshold: Threshold
+) -> Design:
+    """The columns and thresholds that the arguments ask for."""
+    nominal = _chosen("nominal", nominal, problem, training.coding)
+    scale = _chosen("scale", scale, problem, training.coding)
+    location = np.setdiff1d(np.arange(problem.n_features), nominal)
+    known = training.offset
+    known = None if known is None else read_offset(known, problem.n_samples)
+    return Design.of(problem, location, nominal, scale, known, threshold)
+
+
+def _middle(robust: bool, cluster: Any, design: Design) -> Middle:
+    middle = Middle.of(robust, cluster, design.n_samples)
+    if middle.kind != "observed" and has_many(design):
+        raise ValueError(
+            "robust and cluster are of the covariance, which fits of more than 2000 "
+            "features do without"
+        )
+    return middle
 
 
 def _chosen(
@@ -253,6 +283,7 @@ def _model(
     found: Minimum,
     threshold: Threshold,
     l2: float,
+    middle: Middle,
     monitor: Monitor,
 ) -> PomModel:
     """The model of a minimum, in the units of the features."""
@@ -267,14 +298,10 @@ def _model(
         inner = np.maximum.accumulate(inner)
     crossings = np.zeros(problem.n_classes - 1, dtype=np.int64)
     crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
-    covariance = None
-    if point.hessian.size:
-        A = design.to_raw()
-        covariance = A @ np.linalg.pinv(point.hessian) @ A.T / design.total
     penalty = 0.5 * float(loss.price @ point.x**2)
     coding = training.coding
     table = problem if coding is None else coding
-    return PomModel(
+    model = PomModel(
         classes=frozen(problem.classes),
         n_features=table.n_features,
         feature_names=table.feature_names,
@@ -292,10 +319,12 @@ def _model(
         coef=frozen(beta),
         scale_coef=frozen(zeta),
         observed=frozen(problem.present),
-        covariance=None if covariance is None else frozen(covariance),
+        covariance=covariance_of(loss, point, middle),
+        covariance_type=middle.kind,
         l1=0.0,
         l2=l2,
         loglik=-design.total * (point.value - penalty),
+        null_loglik=null_loglik(loss),
         n_obs=design.total,
         n_missing=training.n_missing,
         separated=frozen(separated),
@@ -306,3 +335,5 @@ def _model(
             point.value,
         ),
     )
+    remember(model, Remembered(loss, point.x))
+    return model

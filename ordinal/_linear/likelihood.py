@@ -174,6 +174,33 @@ def exceeding(link: str, t: np.ndarray) -> np.ndarray:
     return cumulative(_MIRROR.get(link, link), -t)
 
 
+def density(link: str, t: np.ndarray) -> np.ndarray:
+    """F'."""
+    if link == "logit":
+        return np.asarray(cumulative(link, t) * cumulative(link, -t))
+    if link == "probit":
+        return np.asarray(np.exp(-0.5 * t * t) / math.sqrt(2 * math.pi))
+    if link == "cauchit":
+        return np.asarray(1 / (math.pi * (1 + t * t)))
+    t = -t if link == "loglog" else t
+    return np.asarray(np.where(np.isinf(t), 0.0, np.exp(t - np.exp(t))))
+
+
+def slope(link: str, t: np.ndarray) -> np.ndarray:
+    """F''."""
+    f = density(link, t)
+    finite = np.where(np.isinf(t), 0.0, t)
+    if link == "logit":
+        return np.asarray(-f * np.tanh(finite / 2))
+    if link == "probit":
+        return np.asarray(-finite * f)
+    if link == "cauchit":
+        return np.asarray(-2 * math.pi * finite * f**2)
+    if link == "loglog":
+        return np.asarray(-f * (1 - np.exp(-finite)))
+    return np.asarray(f * (1 - np.exp(finite)))
+
+
 def quantile(link: str, p: np.ndarray) -> np.ndarray:
     """F^-1."""
     if link == "cloglog":

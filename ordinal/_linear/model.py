@@ -22,19 +22,21 @@ from .._model.fields import (
     Length,
     Size,
 )
-from .._model.model import Model, read_for
+from .._model.model import read_for
 from .._model.rules import cost_of_rule, decide
 from .._model.support import finite_scores
 from .contrasts import Coding
 from .design import read_offset, structure_of
+from .inference import Inference
 from .likelihood import Link, cumulative, exceeding
 from .matrices import columns_times
+from .sandwich import CovarianceType
 
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PomModel(Model):
+class PomModel(Inference):
     """P(y <= j | x) = F((theta_j - n'nu_j - x'beta) / exp(z'zeta)).
 
     Attributes
@@ -66,9 +68,13 @@ class PomModel(Model):
     covariance : (p, p) array or None
         Of (alpha, nominal_coef, coef, scale_coef); None of a fit with l1 > 0, or with
         more features than Newton's method takes.
+    covariance_type : {"observed", "robust", "cluster"}
+        The inverse of the observed information, or a sandwich about it.
     l1, l2 : float
     loglik : float
         sum_i w_i log P(y_i), without penalties.
+    null_loglik : float
+        That of the model without features.
     n_obs : float
         The sum of the weights.
     n_missing : int
@@ -102,9 +108,11 @@ class PomModel(Model):
     crossings: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
     observed: Annotated[np.ndarray, Array("b1", "r")]
     covariance: Annotated[np.ndarray, Array("f8", "p p")] | None
+    covariance_type: CovarianceType
     l1: Annotated[float, FINITE, NONNEGATIVE]
     l2: Annotated[float, FINITE, NONNEGATIVE]
     loglik: Annotated[float, FINITE]
+    null_loglik: Annotated[float, FINITE]
     n_obs: Annotated[float, FINITE, POSITIVE]
     n_missing: Annotated[int, NONNEGATIVE]
     separated: Annotated[np.ndarray, Array("i8", "_")]

@@ -9,12 +9,14 @@ infinite value, so that thresholds which close in on a row keep their order.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor
-from .likelihood import Likelihood, Point
+from .design import Design
+from .likelihood import Point
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
@@ -34,8 +36,16 @@ class Minimum:
     n_iter: int
 
 
+class Loss(Protocol):
+    """What is minimised: a likelihood, or one with a parameter held."""
+
+    @property
+    def design(self) -> Design: ...
+    def at(self, x: np.ndarray) -> Point: ...
+
+
 def minimize(
-    loss: Likelihood, x: np.ndarray, max_iter: int, monitor: Monitor, done: int = 0
+    loss: Loss, x: np.ndarray, max_iter: int, monitor: Monitor, done: int = 0
 ) -> Minimum:
     """Go downhill from x until a Newton step is shorter than `monitor.tol`; `n_iter`
     counts on from the steps that were `done` before."""
@@ -70,9 +80,7 @@ def _direction(here: Point) -> np.ndarray:
                 return np.asarray(-here.gradient / scale)
 
 
-def _searched(
-    loss: Likelihood, here: Point, step: np.ndarray, slope: float
-) -> Point | None:
+def _searched(loss: Loss, here: Point, step: np.ndarray, slope: float) -> Point | None:
     """Armijo's rule from a step of 1; None where none is left that improves."""
     for halving in range(_HALVINGS):
         size = 0.5**halving

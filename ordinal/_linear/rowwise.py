@@ -96,7 +96,7 @@ class RowwiseLikelihood(Likelihood):
         if parts is None:
             every = columns_of(design.X, design.centre, design.spread, n_threads)
             held: Held = every
-            if design.nominal.size:
+            if design.location.size < design.X.shape[1]:
                 held = every.chosen(design.location)
             N, Z = (every.chosen(of).dense() for of in (design.nominal, design.scale))
             Z += (design.centre / design.spread)[design.scale]  # which are not centred

@@ -71,3 +71,16 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
     """Phi of every entry of an array of any shape."""
     values = [math.erfc(-t) / 2 for t in (x / math.sqrt(2)).ravel().tolist()]
     return np.array(values).reshape(x.shape)
+
+
+def normal_two_sided(z: np.ndarray) -> np.ndarray:
+    """P(|standard normal| > |z|) of every entry, to its last digits in the tails."""
+    tails = [math.erfc(abs(t)) for t in (z / math.sqrt(2)).ravel().tolist()]
+    return np.array(tails).reshape(z.shape)
+
+
+def normal_margin(level: float) -> float:
+    """The z with P(|standard normal| < z) = level, 0 < level < 1."""
+    from statistics import NormalDist  # slow to import
+
+    return -NormalDist().inv_cdf((1 - level) / 2)

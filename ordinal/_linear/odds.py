@@ -1,0 +1,141 @@
+"""Tests of whether one slope serves all thresholds.
+
+Brant: at every threshold j the logistic regression of y > j gives slopes b_j. Under
+proportional odds they estimate the same, with covariances
+
+    cov(b_j, b_l) = I_j^-1 (sum_i w_i (P_l - P_j P_l) x_i x_i') I_l^-1,   j <= l     (1)
+    I_j = sum_i w_i P_j (1 - P_j) x_i x_i',   P_j = P(y_i > j)
+
+and Wald's statistic of b_0 = b_1 = ... is chi-square. The likelihood ratio tests refit
+with the features as nominal effects, from the fitted point.
+
+R. Brant, "Assessing proportionality in the proportional odds model for ordinal logistic
+regression", Biometrics 46:1171-1178, 1990. B. Peterson, F. E. Harrell, Applied
+Statistics 39:205-217, 1990.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._model.convergence import ConvergenceWarning, Status, warn
+from .design import Design
+from .fitting import likelihood_of
+from .likelihood import cumulative
+from .newton import Minimum
+from .remembered import Remembered, refit
+from .separation import separated_columns
+
+_ASKED = "proportional_odds_test"
+
+
+def brant_test(fit: Remembered) -> tuple[list[float], list[int]]:
+    """Statistics and degrees of freedom: of all columns of the location, and of each.
+    O(n T^2 d^2)."""
+    D = fit.loss.design
+    columns = np.union1d(D.location, D.nominal)
+    X = np.column_stack([
+        np.ones(D.n_samples), ((np.asarray(D.X) - D.centre) / D.spread)[:, columns]
+    ])  # fmt: skip
+    b, above = _binary_fits(D, columns, X, fit.loss.n_threads)
+    T, p = b.shape
+    bread = [
+        np.linalg.inv(_product(X, D.weight * above[j] * (1 - above[j])))
+        for j in range(T)
+    ]
+    V = np.empty((T, p, T, p))
+    for j in range(T):
+        for m in range(j, T):
+            middle = _product(X, D.weight * (above[m] - above[j] * above[m]))
+            V[j, :, m] = bread[j] @ middle @ bread[m]
+            V[m, :, j] = V[j, :, m].T
+    own = 1 + np.searchsorted(columns, D.location)
+    tested = [own, *own[:, None]]
+    return (
+        [_wald(b[:, k], V[:, k][:, :, :, k]) for k in tested],
+        [(T - 1) * k.size for k in tested],
+    )
+
+
+def _binary_fits(
+    D: Design, columns: np.ndarray, X: np.ndarray, n_threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of y > j on X for every threshold j, (T, p), and the probabilities
+    P(y > j) of the rows, (T, n)."""
+    none = np.zeros(0, np.int64)
+    b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
+    for j in range(D.T):
+        binary = replace(
+            D, location=columns, nominal=none, scale=none, J=np.eye(1),
+            rank=(D.rank > j).astype(np.int32),
+        )  # fmt: skip
+        loss = likelihood_of(binary, "logit", 0.0, n_threads)
+        found = refit(loss, loss.start(), _ASKED)
+        x = found.point.x
+        if separated_columns(binary, "logit", x, found.step, False).size:
+            raise ValueError(
+                f"Brant's test needs a binary fit at each threshold, and at number "
+                f"{j + 1} features tell the ranks below from those above without "
+                'error: take method="lr"'
+            )
+        _note(found, f"the fit at threshold {j + 1}")
+        b[j] = np.concatenate([-x[:1], x[1:]])
+        known = 0 if D.offset is None else D.offset
+        above[j] = cumulative("logit", X @ b[j] + known)
+    return b, above
+
+
+def _wald(b: np.ndarray, V: np.ndarray) -> float:
+    """Of b_0 = b_1 = ... for b (T, k) of covariance V (T, k, T, k)."""
+    contrast = (b[0] - b[1:]).ravel()
+    over_first = V[:1] - V[1:]  # cov(b_0 - b_j, b_m)
+    covariance = over_first[:, :, :1] - over_first[:, :, 1:]
+    covariance = covariance.reshape(contrast.size, contrast.size)
+    return float(contrast @ np.linalg.solve(covariance, contrast))
+
+
+def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.asarray((weight[:, None] * X).T @ X)
+
+
+def ratio_tests(fit: Remembered) -> tuple[list[float], list[int]]:
+    """Statistics and degrees of freedom of the fits with all columns of the location,
+    and with each, as nominal effects instead."""
+    loss, x = fit.loss, fit.x
+    D, least = loss.design, loss.at(x).value
+    chi2, dof = [], []
+    for freed in (D.location, *D.location[:, None]):
+        larger, start = _freed(D, x, freed)
+        found = refit(
+            likelihood_of(larger, loss.link, 0.0, loss.n_threads), start, _ASKED
+        )
+        _note(found, f"the fit with {freed.size} more nominal effects")
+        chi2.append(max(0.0, 2 * D.total * (least - found.point.value)))
+        dof.append(larger.n_parameters - D.n_parameters)
+    return chi2, dof
+
+
+def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndarray]:
+    """The design with columns moved from the location to the nominal effects, and the
+    parameters that give the same predictors there."""
+    alpha, nu, beta, zeta = D.split(x)
+    nominal = np.union1d(D.nominal, freed)
+    kept = ~np.isin(D.location, freed)
+    slopes = np.zeros((alpha.size, nominal.size))
+    slopes[:, np.searchsorted(nominal, D.nominal)] = nu
+    # J even = 1: the same slope at all thresholds
+    even = np.linalg.lstsq(D.J, np.ones(D.T), rcond=None)[0]
+    slopes[:, np.searchsorted(nominal, freed)] = np.outer(even, beta[~kept])
+    larger = replace(D, location=D.location[kept], nominal=nominal)
+    return larger, np.concatenate([alpha, slopes.ravel(), beta[kept], zeta])
+
+
+def _note(found: Minimum, which: str) -> None:
+    if found.status is not Status.CONVERGED:
+        warn(
+            f"{_ASKED}: {which} ended {found.status.value}, {found.violation:.1e} "
+            "standard errors from its optimum",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,122 @@
+"""Profile likelihood intervals: the values of one parameter that a likelihood ratio
+test does not reject.
+
+With D(c) = 2 (max loglik - max loglik where the parameter is c), the interval at a
+level is {c: D(c) <= z^2}, z the normal margin of the level. Each end is the root of
+sqrt(D(c)) = z, which is nearly linear in c, found by Newton's method: the derivative of
+D is that of the loss by the parameter that is held. Every c is a fit from the last one.
+
+D. J. Venzon, S. H. Moolgavkar, "A method for computing profile-likelihood-based
+confidence intervals", Applied Statistics 37:87-94, 1988.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._model.convergence import ConvergenceWarning, Status, warn
+from .design import Design
+from .likelihood import Likelihood, Point
+from .newton import Minimum
+from .remembered import Remembered, refit
+
+_CLOSE = 1e-7  # of sqrt(D) to z, relative to it
+_MAX_FITS = 60  # for one end
+_FAR, _FARTHEST = 8.0, 1e3  # in lengths of the Wald interval
+_TINY = 1e-300
+
+
+class Held:
+    """A loss with one of its parameters held at a value."""
+
+    def __init__(self, loss: Likelihood, index: int, value: float):
+        self.loss, self.index, self.value = loss, index, value
+        self.design: Design = loss.design
+
+    def at(self, x: np.ndarray) -> Point:
+        whole = self.whole(x)
+        point = self.loss.at(whole)
+        drop = np.delete(np.arange(whole.size), self.index)
+        return Point(
+            x, point.value, point.gradient[drop], point.hessian[np.ix_(drop, drop)]
+        )
+
+    def whole(self, x: np.ndarray) -> np.ndarray:
+        """All parameters."""
+        return np.insert(x, self.index, self.value)
+
+    def slope(self, x: np.ndarray) -> float:
+        """Of the loss by the parameter that is held."""
+        return float(self.loss.at(self.whole(x)).gradient[self.index])
+
+
+def profile_interval(
+    fit: Remembered, index: int, error: float, z: float
+) -> tuple[float, float]:
+    """The ends for the parameter of this number, in the parameters of the loss; -inf
+    and inf where D stays below z^2 for good.
+
+    Parameters
+    ----------
+    fit : Remembered
+    index : number of the parameter, among those of the location or of the scale
+    error : its standard error, in the parameters of the loss
+    z : > 0
+    """
+    lower, upper = (_end(fit, index, sign * error * z, z) for sign in (-1, 1))
+    return lower, upper
+
+
+def _end(fit: Remembered, index: int, step: float, z: float) -> float:
+    """The end on the side of `step`, which is the way to that of the Wald interval."""
+    loss, best = fit.loss, fit.x[index]
+    x = np.delete(fit.x, index)
+    inner, outer = 0.0, math.inf  # in steps: sqrt(D) is < z at one, > z at the other
+    at = 1.0
+    for _ in range(_MAX_FITS):
+        held = Held(loss, index, best + at * step)
+        if not math.isfinite(held.at(x).value):  # too far from the last fit
+            at = (inner + at) / 2
+            continue
+        found = refit(held, x, "confint")
+        root = _root_of_rise(fit, found)
+        if abs(root - z) <= _CLOSE * z:
+            break
+        x = found.point.x
+        inner, outer = (at, outer) if root < z else (inner, at)
+        # d sqrt(D) / d at
+        slope = loss.design.total * step * held.slope(x) / max(root, _TINY)
+        new = at + (z - root) / slope if slope > 0 else math.inf
+        if inner >= _FAR and new > _FARTHEST:  # it has flattened
+            return math.copysign(math.inf, step)
+        if not inner < new < min(outer, 2 * at):
+            new = (inner + outer) / 2 if math.isfinite(outer) else 2 * at
+        at = new
+    else:
+        warn(
+            "confint: the profile of a parameter does not cross its level smoothly; an "
+            "end is where it does so within rounding",
+            ConvergenceWarning,
+        )
+    return float(best + at * step)
+
+
+def _root_of_rise(fit: Remembered, found: Minimum) -> float:
+    """sqrt(D) at a fit with the parameter held."""
+    loss = fit.loss
+    rise = 2 * loss.design.total * (found.point.value - loss.at(fit.x).value)
+    if rise < -_CLOSE:
+        warn(
+            f"confint: a fit with a parameter held has a log likelihood "
+            f"{-rise / 2:.3g} above that of the model, which is a local maximum",
+            ConvergenceWarning,
+        )
+    if found.status is not Status.CONVERGED:
+        warn(
+            f"confint: a fit with a parameter held ended {found.status.value}, "
+            f"{found.violation:.1e} standard errors from its optimum",
+            ConvergenceWarning,
+        )
+    return math.sqrt(max(rise, 0.0))

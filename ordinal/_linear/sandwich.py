@@ -1,0 +1,146 @@
+"""The sandwich: covariance of estimates where the model may be wrong, or rows belong
+together.
+
+With s_i the gradient of log P(y_i) and H the Hessian of the mean loss over W = sum w,
+
+    V = H^-1 (sum_c u_c u_c') H^-1 / W^2 * G / (G - 1),   u_c = sum_(i in c) w_i s_i (1)
+
+for G clusters c. Without clusters every row is one of its own, a row of weight w is w
+rows, so that the middle is sum_i w_i s_i s_i', and the factor is left out: that of
+White (HC0).
+
+P. J. Huber, "The behavior of maximum likelihood estimates under nonstandard
+conditions", Fifth Berkeley Symposium 1:221-233, 1967. H. White, "Maximum likelihood
+estimation of misspecified models", Econometrica 50:1-25, 1982. A. Zeileis, S. Koell,
+N. Graham, Journal of Statistical Software 95(1), 2020, for G / (G - 1).
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .._input.checks import as_array, shown
+from .._input.sparse import frozen
+from .._numerics.rows import take
+from .likelihood import Likelihood, Point
+
+_BLOCK = 1 << 20  # entries of the scores held at a time
+
+
+CovarianceType = Literal["observed", "robust", "cluster"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Middle:
+    """What the covariance is made with.
+
+    Attributes
+    ----------
+    kind : CovarianceType
+        "observed" is the inverse of the information alone.
+    groups : (n,) int array, or None
+        Numbers 0..G-1 of the clusters.
+    """
+
+    kind: CovarianceType
+    groups: np.ndarray | None
+
+    @classmethod
+    def of(cls, robust: bool, cluster: Any, n: int) -> Middle:
+        """As the arguments of a fit to n rows say."""
+        if cluster is not None:
+            return cls("cluster", _read_clusters(cluster, n))
+        return cls("robust" if robust else "observed", None)
+
+
+def _read_clusters(cluster: Any, n: int) -> np.ndarray:
+    """Numbers 0..G-1 of the clusters of n rows, of which there are 2 or more."""
+    labels = as_array(cluster, "cluster")
+    if labels.shape != (n,):
+        raise ValueError(f"cluster has shape {labels.shape}, expected ({n},) as X")
+    known: dict[Any, int] = {}
+    for i, label in enumerate(labels.tolist()):
+        if not isinstance(label, str | numbers.Real):
+            raise TypeError(
+                f"cluster must hold numbers or strings, got {shown(label)} in row {i}"
+            )
+        known.setdefault(label, len(known))
+    if len(known) < 2:
+        raise ValueError("cluster must hold 2 groups or more, got 1")
+    return np.array([known[label] for label in labels.tolist()])
+
+
+def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | None:
+    """Of the estimates at a minimum, (p, p), in the units of the columns; None where
+    there is no Hessian."""
+    if not at.hessian.size:
+        return None
+    A = loss.design.to_raw()
+    inner = np.linalg.pinv(at.hessian) / loss.design.total
+    if middle.kind != "observed":
+        inner = sandwich(loss, at.x, inner, middle.groups)
+    return frozen(A @ inner @ A.T)
+
+
+def sandwich(
+    loss: Likelihood, x: np.ndarray, bread: np.ndarray, cluster: np.ndarray | None
+) -> np.ndarray:
+    """V of (1) in the parameters of the loss, (p, p), given H^-1 / W. O(n p^2)."""
+    weight = loss.design.weight
+    p = x.size
+    if cluster is None:
+        middle = np.zeros((p, p))
+        for rows, s in scores(loss, x):
+            middle += (weight[rows][:, None] * s).T @ s
+        return np.asarray(bread @ middle @ bread)
+    # a cluster whose rows have no weight is no cluster
+    _, group = np.unique(cluster[weight > 0], return_inverse=True)
+    place = np.zeros(cluster.size, np.intp)
+    place[weight > 0] = group
+    G = int(group.max()) + 1
+    if G < 2:
+        raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
+    sums = np.zeros((G, p))
+    for rows, s in scores(loss, x):
+        np.add.at(sums, place[rows], weight[rows][:, None] * s)
+    return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
+
+
+def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Gradients of log P of rows by x, some rows at a time: which, and (rows, p).
+
+    A row of weight 0 has none, whatever its probability is.
+    """
+    D = loss.design
+    with np.errstate(all="ignore"):  # of rows without weight
+        terms, zeta = loss.terms(x), D.split(x)[3]
+    step = max(1, _BLOCK // (x.size + D.T))
+    for first in range(0, D.n_samples, step):
+        rows = slice(first, min(first + step, D.n_samples))
+        X = np.asarray(take(D.X, rows))
+        Z = X[:, D.scale] / D.spread[D.scale]
+        X = (X - D.centre) / D.spread
+        s = np.exp(Z @ zeta)
+        used = D.weight[rows] > 0
+        rank = D.rank[rows]
+        upper, lower = used & (rank < D.T), used & (rank > 0)
+        by_a = np.where(upper, terms.g1[rows], 0.0)
+        by_b = np.where(lower, terms.g[rows] - terms.g1[rows], 0.0)
+        by_theta = np.zeros((len(X), D.T))
+        by_theta[upper, rank[upper]] += by_a[upper] / s[upper]
+        by_theta[lower, rank[lower] - 1] += by_b[lower] / s[lower]
+        by_alpha = by_theta @ D.J
+        by_nu = -by_alpha[:, :, None] * X[:, None, D.nominal]
+        a = np.where(upper, terms.a[rows], 0.0)
+        b = np.where(lower, terms.b[rows], 0.0)
+        yield rows, np.hstack([
+            by_alpha,
+            by_nu.reshape(len(X), by_alpha.shape[1] * D.nominal.size),
+            -((by_a + by_b) / s)[:, None] * X[:, D.location],
+            -(by_a * a + by_b * b)[:, None] * Z,
+        ])  # fmt: skip

@@ -1,0 +1,726 @@
+"""Errors, intervals, tests and effects of cumulative models.
+
+Figures of R are those that tools/reference/pom_inference.R prints.
+"""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import cumulative_loglik
+from pom_data import SETS
+
+import ordinal
+from ordinal._numerics.tails import normal_margin, normal_two_sided
+from ordinal.linear import lr_test
+
+WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
+LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
+links = pytest.mark.parametrize("link", LINKS)
+
+
+def fitted(rows, columns=None, **options):
+    X = rows.X if columns is None else rows.X[:, columns]
+    given = {"sample_weight": rows.weight, "offset": rows.offset} | options
+    return ordinal.fit_pom(X, rows.y, tol=1e-8, **given)
+
+
+def same(**changes):
+    """A fit of the housing data in which something changes."""
+    return fitted(HOUSING, **changes)
+
+
+# The normal distribution
+
+
+@pytest.mark.parametrize("z", [0.0, 1e-9, 0.5, 1.96, 5.0, 12.0, 37.0])
+def test_two_sided_tails(z):
+    expected = 2 * scipy.stats.norm.sf(z)
+    # the rounding of z moves the logarithm by z^2 of it
+    rtol = 4 * np.finfo(float).eps * (1 + z**2)
+    assert_allclose(normal_two_sided(np.array([z, -z])), expected, rtol=rtol)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.5, 0.9, 0.95, 0.99, 1 - 1e-12])
+def test_margins_of_a_level(level):
+    expected = scipy.stats.norm.isf((1 - level) / 2)
+    assert normal_margin(level) == pytest.approx(expected, rel=1e-13)
+
+
+# Covariances
+
+
+def numerical_scores(model, rows):
+    """Gradients of every row's log likelihood by differences, (n, p)."""
+    nominal, scale = model.nominal, model.scale
+    structure = rows.X[:, model.location], rows.X[:, nominal], rows.X[:, scale]
+
+    def logliks(x):
+        return np.array([
+            cumulative_loglik(
+                x, rows.y[[i]], np.ones(1), model.link, rows.y.max(), model.threshold,
+                *(part[[i]] for part in structure), rows.offset[[i]],
+            )
+            for i in range(len(rows.y))
+        ])  # fmt: skip
+
+    x, h = model.parameters, 1e-4
+    around = [(-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12)]
+    return np.column_stack(
+        [sum(c * logliks(x + k * h * e) for k, c in around) / h for e in np.eye(x.size)]
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"link": "probit", "scale": [1]},
+        {"link": "cloglog", "nominal": [0]},
+        {"threshold": "symmetric", "nominal": [2], "scale": [0, 1]},
+    ],
+)
+def test_the_sandwich_is_its_formula(options):
+    plain = fitted(MADE, **options)
+    V, S, w = plain.covariance, numerical_scores(plain, MADE), MADE.weight
+    robust = fitted(MADE, robust=True, **options)
+    assert_allclose(robust.covariance, V @ (w * S.T) @ S @ V, rtol=1e-6, atol=1e-9)
+
+    group = np.arange(120) % 17
+    U = np.array([(w[:, None] * S)[group == g].sum(axis=0) for g in range(17)])
+    clustered = fitted(MADE, cluster=group, **options)
+    assert_allclose(
+        clustered.covariance, V @ U.T @ U @ V * 17 / 16, rtol=1e-6, atol=1e-9
+    )
+    assert [m.covariance_type for m in (plain, robust, clustered)] == [
+        "observed", "robust", "cluster",
+    ]  # fmt: skip
+    assert_array_equal(robust.parameters, plain.parameters)
+
+
+def test_the_sandwich_of_housing_is_that_of_R():
+    assert_allclose(
+        same(robust=True).standard_errors,
+        [0.126194822228, 0.12636264757, 0.103596911874, 0.128601882494,
+         0.120865489354, 0.152977890261, 0.152058744939, 0.0962561000904],
+        rtol=1e-6,
+    )  # fmt: skip
+    assert_allclose(
+        same(cluster=np.arange(72) // 3).standard_errors,
+        [0.203554478006, 0.190879531902, 0.144587208517, 0.123798736697,
+         0.174837971226, 0.179149779612, 0.224618044761, 0.119991987099],
+        rtol=1e-6,
+    )  # fmt: skip
+
+
+def test_weights_are_frequencies_in_every_covariance():
+    rows = np.repeat(np.arange(120), MADE.weight.astype(int))
+    group = np.arange(120) // 5
+    for options in ({}, {"robust": True}, {"cluster": group}):
+        written_out = options | (
+            {"cluster": group[rows]} if "cluster" in options else {}
+        )
+        weighted = fitted(MADE, **options)
+        repeated = ordinal.fit_pom(
+            MADE.X[rows], MADE.y[rows], offset=MADE.offset[rows], tol=1e-8,
+            **written_out,
+        )  # fmt: skip
+        assert_allclose(repeated.covariance, weighted.covariance, rtol=1e-6, atol=1e-9)
+
+
+def test_rows_of_weight_0_make_no_cluster():
+    weight = np.where(np.arange(72) // 3 == 5, 0.0, HOUSING.weight)
+    kept = weight > 0
+    group = np.arange(72) // 3
+    there = same(cluster=group, sample_weight=weight)
+    gone = ordinal.fit_pom(
+        HOUSING.X[kept], HOUSING.y[kept], sample_weight=weight[kept],
+        cluster=group[kept].astype(str), tol=1e-8,
+    )  # fmt: skip
+    assert_allclose(there.covariance, gone.covariance, rtol=1e-9)
+
+
+def test_every_row_its_own_cluster_is_the_robust_covariance():
+    n = len(WINE.y)
+    clustered = fitted(WINE, cluster=np.arange(n)).covariance
+    robust = fitted(WINE, robust=True).covariance
+    assert_allclose(clustered, robust * n / (n - 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        (np.zeros(72), r"cluster must hold 2 groups or more, got 1"),
+        (np.arange(71), r"cluster has shape \(71,\), expected \(72,\) as X"),
+        (np.r_[np.nan, np.arange(71)], "1 of 72 rows lack values"),
+        (np.array([*range(71), None], object), "1 of 72 rows lack values"),
+    ],
+)
+def test_clusters_that_cannot_be_read(cluster, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(WINE, cluster=cluster)
+
+
+def test_clusters_are_numbers_or_strings():
+    labels = np.empty(72, object)
+    labels[:] = [(1,)] * 72
+    with pytest.raises(TypeError, match=r"numbers or strings, got \(1,\) in row 0"):
+        fitted(WINE, cluster=labels)
+
+
+def test_one_cluster_of_positive_weight_is_too_few():
+    weight = np.where(np.arange(72) % 2, 1.0, 0.0)
+    with pytest.raises(ValueError, match="cluster must hold 2 groups of positive"):
+        fitted(WINE, cluster=np.arange(72) % 2, sample_weight=weight)
+
+
+# The fit as a whole
+
+
+def test_information_criteria_of_housing_are_those_of_R():
+    model = same()
+    assert model.dof == 8
+    assert model.loglik == pytest.approx(-1739.57464953, rel=1e-11)
+    assert model.deviance == pytest.approx(3479.14929906, rel=1e-11)
+    assert model.aic == pytest.approx(3495.14929906, rel=1e-11)
+    assert model.bic == pytest.approx(3538.56645213, rel=1e-11)
+    assert model.null_loglik == pytest.approx(-1824.43881052, rel=1e-11)
+    r2 = 1 - 1739.57464953 / 1824.43881052
+    assert model.mcfadden_r2 == pytest.approx(r2, rel=1e-8)
+
+
+@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
+@links
+def test_the_null_model_is_that_of_features_that_say_nothing(link, threshold):
+    nothing = ordinal.fit_pom(
+        np.tile([[0.0], [1.0]], (120, 1)), np.repeat(MADE.y, 2), link=link,
+        threshold=threshold, sample_weight=np.repeat(MADE.weight, 2) / 2,
+        offset=np.repeat(MADE.offset, 2), tol=1e-8,
+    )  # fmt: skip
+    assert nothing.coef == pytest.approx(0, abs=1e-9)
+    model = fitted(MADE, link=link, threshold=threshold)
+    assert model.null_loglik == pytest.approx(nothing.loglik, rel=1e-12)
+    assert nothing.mcfadden_r2 == pytest.approx(0, abs=1e-12)
+
+
+def test_the_null_model_without_offsets_has_the_shares_of_the_ranks():
+    assert fitted(WINE).null_loglik == pytest.approx(-103.719076204, rel=1e-11)
+    refitted = fitted(WINE, offset=np.zeros(72), threshold="symmetric")
+    assert refitted.null_loglik == pytest.approx(-104.990089554, rel=1e-9)
+
+
+# Tables
+
+
+def test_the_table_holds_what_the_model_says():
+    model = fitted(MADE, nominal=[0], scale=[2])
+    table = model.table()
+    assert table["name"].tolist() == [
+        "0|1", "1|2", "2|3", "0|1.x1", "1|2.x1", "2|3.x1", "x2", "x3", "scale.x3",
+    ]  # fmt: skip
+    assert table["kind"].tolist() == (
+        3 * ["threshold"] + 3 * ["nominal"] + 2 * ["location"] + ["scale"]
+    )
+    assert_array_equal(table["estimate"], model.parameters)
+    assert_array_equal(table["standard_error"] ** 2, model.standard_errors**2)
+    assert_allclose(model.standard_errors**2, np.diag(model.covariance), rtol=1e-14)
+    assert_allclose(table["z"], model.parameters / model.standard_errors, rtol=1e-14)
+    tails = 2 * scipy.stats.norm.sf(abs(table["z"]))
+    assert_allclose(table["p_value"], tails, rtol=1e-12)
+    assert not any(column.flags.writeable for column in table.values())
+
+
+def test_names_are_of_the_ranks_with_rows():
+    model = ordinal.fit_pom(
+        WINE.X, WINE.y, classes=[-1, 0, 1, 2, 2.5, 3, 4, 9], threshold="symmetric"
+    )
+    assert model.parameter_names[:3] == ("central.1", "central.2", "spacing.1")
+    model = ordinal.fit_pom(WINE.X, WINE.y, classes=[-1, 0, 1, 2, 2.5, 3, 4, 9])
+    assert model.parameter_names[:4] == ("0.0|1.0", "1.0|2.0", "2.0|3.0", "3.0|4.0")
+    assert len(model.parameter_names) == model.covariance.shape[0]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_makes_a_data_frame(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame(fitted(WINE).table())
+    assert frame.shape == (6, 6)
+    assert frame["name"][5] == "x2"
+    assert frame["estimate"][5] == fitted(WINE).coef[1]
+
+
+def test_the_summary_is_the_table_that_clm_prints():
+    text = str(ordinal.fit_pom(WINE.X, WINE.y + 1).summary())
+    expected = """
+        Coefficients:
+           Estimate Std. Error z value Pr(>|z|)
+        x1   2.5031     0.5287   4.735 2.19e-06 ***
+        x2   1.5278     0.4766   3.205  0.00135 **
+        ---
+        Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1
+
+        Threshold coefficients:
+            Estimate Std. Error z value
+        1|2  -1.3444     0.5171  -2.600
+        2|3   1.2508     0.4379   2.857
+        3|4   3.4669     0.5978   5.800
+        4|5   5.0064     0.7309   6.850"""
+    lines = [line[8:] for line in expected.strip("\n").splitlines()]
+    assert text.splitlines()[3:] == lines
+    head, values = text.splitlines()[:2]
+    assert head.split()[:6] == ["link", "threshold", "nobs", "logLik", "AIC", "BIC"]
+    assert values.split()[:7] == [
+        "logit", "flexible", "72", "-86.49", "184.98", "198.64", "0.1661",
+    ]  # fmt: skip
+    summary = fitted(WINE).summary()
+    assert repr(summary) == str(summary)
+
+
+def test_the_summary_says_what_else_there_is():
+    text = fitted(MADE, nominal=[0], scale=[1], robust=True).summary()
+    assert "Standard errors: robust (sandwich)" in text
+    assert "Nominal coefficients (a slope for each threshold):" in text
+    scale = text.split("Log-scale coefficients:")[1]
+    assert scale.split("\n")[2].split()[0] == "x2"
+    with pytest.warns(ordinal.ConvergenceWarning):
+        model = ordinal.fit_pom(WINE.X, WINE.y, max_iter=2)
+    assert "Not converged: max_iter after 2 steps" in model.summary()
+
+
+# Intervals
+
+# the roots of R's profile log likelihood, by clm with offsets and uniroot
+WINE_PROFILE = [[1.50974834109, 3.59518822962], [0.615786795724, 2.492392291387]]
+HOUSING_PROFILE = [
+    [0.361641271057, 0.7719536094442], [1.040969138057, 1.5395804478930],
+    [-0.806958576082, -0.3394037670882], [-0.670586003962, -0.0620450405484],
+    [-1.389385525497, -0.7953387204809], [0.173358662469, 0.5479284172664],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [(WINE, WINE_PROFILE), (HOUSING, HOUSING_PROFILE)]
+)
+def test_profile_intervals_are_those_of_R(rows, expected):
+    ends = fitted(rows).confint(method="profile")
+    assert_allclose(
+        np.column_stack([ends["lower"], ends["upper"]]), expected, rtol=2e-7
+    )
+
+
+def test_wald_intervals_of_wine_are_those_of_R():
+    ends = ordinal.fit_pom(WINE.X, WINE.y + 1, tol=1e-8).confint()
+    assert ends["name"].tolist() == ["1|2", "2|3", "3|4", "4|5", "x1", "x2"]
+    assert_allclose(
+        np.column_stack([ends["lower"], ends["upper"]])[[0, 4, 5]],
+        [[-2.357884796432, -0.330882026097], [1.466908050939, 3.539295964859],
+         [0.593634469768, 2.461960846422]],
+        rtol=1e-7,
+    )  # fmt: skip
+    narrow = fitted(WINE).confint(0.5)
+    share = (narrow["upper"] - narrow["lower"]) / (ends["upper"] - ends["lower"])
+    expected = scipy.stats.norm.isf(0.25) / scipy.stats.norm.isf(0.025)
+    assert_allclose(share, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.99])
+@pytest.mark.parametrize(
+    "options", [{}, {"nominal": [1]}, {"threshold": "equidistant"}]
+)
+@links
+def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, level):
+    """By fits that have the feature as an offset, which know nothing of profiles."""
+    model = fitted(MADE, link=link, **options)
+    ends = model.confint(level, method="profile")
+    cut = scipy.stats.chi2.ppf(level, 1)
+    for k, column in enumerate(model.location):
+        others = np.delete(np.arange(3), column)
+        nominal = [int(np.searchsorted(others, j)) for j in model.nominal]
+        for end in (ends["lower"][k], ends["upper"][k]):
+            offset = MADE.offset + end * MADE.X[:, column]
+            held = fitted(
+                MADE,
+                others,
+                link=link,
+                offset=offset,
+                **(options | {"nominal": nominal}),
+            )
+            fall = 2 * (model.loglik - held.loglik)
+            assert fall == pytest.approx(cut, rel=1e-6)
+
+
+def test_profiles_of_the_scale_are_roots_of_the_likelihood():
+    """clm interpolates its profile, which is good for some four digits."""
+    ends = fitted(WINE, scale=[1]).confint(method="profile")
+    assert ends["name"].tolist() == ["x1", "x2", "scale.x2"]
+    expected = [
+        [1.385337453662, 3.605117765654],
+        [0.575180216880, 2.482644350280],
+        [-0.614476336272, 0.350351120526],
+    ]
+    assert_allclose(
+        np.column_stack([ends["lower"], ends["upper"]]), expected, rtol=2e-4
+    )
+
+
+def test_profile_intervals_go_with_a_monotone_map_of_the_feature():
+    scaled = WINE._replace(X=WINE.X * [1e-3, -20.0] + [7.0, 100.0])
+    ends = fitted(WINE).confint(method="profile")
+    there = fitted(scaled).confint(method="profile")
+    assert_allclose(
+        there["lower"], [ends["lower"][0] * 1e3, ends["upper"][1] / -20], 1e-6
+    )
+    assert_allclose(
+        there["upper"], [ends["upper"][0] * 1e3, ends["lower"][1] / -20], 1e-6
+    )
+
+
+def test_an_end_that_no_value_reaches_is_infinite():
+    """In the second group x says next to nothing: a spread without bounds, at which
+    both ranks have a half, is as good."""
+    counts = [[16, 4], [10, 10], [4, 16], [11, 9], [10, 10], [9, 11]]
+    x, group = np.tile([-1.0, 0.0, 1.0], 2), np.repeat([0.0, 1.0], 3)
+    model = ordinal.fit_pom(
+        np.repeat(np.column_stack([x, group]), 2, axis=0), np.tile([0, 1], 6),
+        sample_weight=np.ravel(counts), scale=[1],
+    )  # fmt: skip
+    ends = model.confint(method="profile")
+    assert ends["lower"].tolist()[1:] == [-math.inf, pytest.approx(0.28595, abs=1e-5)]
+    assert ends["upper"].tolist()[1:] == [math.inf, math.inf]
+    assert ends["lower"][0] < model.coef[0] < ends["upper"][0] < math.inf
+
+
+def test_odds_ratios_are_exponentials():
+    model = same()
+    for method in ("wald", "profile"):
+        ends, ratios = model.confint(method=method), model.odds_ratios(method=method)
+        assert ratios["name"].tolist() == ["x1", "x2", "x3", "x4", "x5", "x6"]
+        assert_array_equal(ratios["odds_ratio"], np.exp(model.coef))
+        for end in ("lower", "upper"):
+            assert_array_equal(ratios[end], np.exp(ends[end][-6:]))
+    # the odds of more than rank 0, by the probabilities
+    P = model.cumulative_proba([[0.0] * 6, [1.0, 0, 0, 0, 0, 0]])
+    odds = (1 - P) / P
+    assert_allclose(odds[1] / odds[0], model.odds_ratios()["odds_ratio"][0], rtol=1e-12)
+
+
+def test_odds_ratios_are_of_the_logit_link():
+    with pytest.raises(ValueError, match="link='probit'"):
+        fitted(WINE, link="probit").odds_ratios()
+    with pytest.raises(ValueError, match="this model has scale effects"):
+        fitted(WINE, scale=[0]).odds_ratios()
+
+
+# Tests of models
+
+
+def test_ratio_tests_are_those_of_R():
+    larger = fitted(WINE)
+    test = ordinal.lr_test(fitted(WINE, [0]), larger)
+    assert test.dof == 1
+    assert_allclose(test.chi2, 11.0430043135, rtol=1e-9)
+    assert_allclose(test.p_value, 0.000890224809, rtol=1e-7)
+    test = lr_test(smaller=larger, larger=fitted(WINE, nominal=[1]))
+    assert_allclose(test, [0.566740268, 3, 0.90400], rtol=1e-5)
+
+
+def test_models_that_are_not_nested():
+    model = fitted(WINE)
+    less = fitted(WINE, [0])
+    with pytest.raises(ValueError, match="more parameters than smaller, got 5 and 6"):
+        lr_test(model, less)
+    with pytest.raises(ValueError, match="more parameters than smaller, got 6 and 6"):
+        lr_test(model, model)
+    with pytest.raises(ValueError, match="same link, got 'probit' and 'logit'"):
+        lr_test(fitted(WINE, [0], link="probit"), model)
+    with pytest.raises(ValueError, match="same rows, got 1681 and 72 observations"):
+        lr_test(fitted(WINE, [0], sample_weight=HOUSING.weight), model)
+    with pytest.raises(ValueError, match=r"same ranks, got \[0, 1, 2\] and"):
+        lr_test(same(), model)
+    with pytest.raises(ValueError, match="smaller has flexible thresholds"):
+        lr_test(less, fitted(WINE, threshold="equidistant", nominal=[1]))
+    with pytest.raises(TypeError, match="smaller must be a model of fit_pom, got 3"):
+        lr_test(3, model)
+    with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
+        lr_test(less, fitted(WINE, l2=0.1))
+
+
+def test_a_larger_model_that_is_worse_is_said_to_be():
+    y = np.arange(72) % 5  # as many rows, but others
+    better = fitted(WINE, [0])
+    worse = ordinal.fit_pom(WINE.X, y)
+    with pytest.warns(ordinal.ConvergenceWarning, match="below that of the smaller"):
+        test = lr_test(better, worse)
+    assert (test.chi2, test.p_value) == (0.0, 1.0)
+
+
+def test_brants_test_of_housing_is_that_of_R():
+    test = same().proportional_odds_test()
+    assert test["name"].tolist() == ["all", "x1", "x2", "x3", "x4", "x5", "x6"]
+    assert test["dof"].tolist() == [6, 1, 1, 1, 1, 1, 1]
+    assert_allclose(
+        test["chi2"],
+        [8.5344940012691, 0.3173382642880, 0.1965044744820, 0.4681518543279,
+         2.8047523418553, 0.0312259755377, 1.2859403353521],
+        rtol=1e-6,
+    )  # fmt: skip
+    assert_allclose(test["p_value"][[0, 6]], [0.2014993900434, 0.2567974452103], 1e-6)
+
+
+def test_brants_test_by_its_formula():
+    """With offsets, weights and three thresholds, from binary fits of the package."""
+    model = fitted(MADE)
+    w, n = MADE.weight, len(MADE.y)
+    X = np.column_stack([np.ones(n), MADE.X])
+    b, P, inverse = [], [], []
+    for j in range(3):
+        binary = fitted(MADE._replace(y=(MADE.y > j).astype(int)))
+        b.append(binary.coef)
+        P.append(binary.predict_proba(MADE.X, offset=MADE.offset)[:, 1])
+        inverse.append(np.linalg.inv(X.T @ (X.T * w * P[j] * (1 - P[j])).T))
+
+    def V(j, m):
+        j, m = min(j, m), max(j, m)
+        middle = X.T @ (X.T * w * (P[m] - P[j] * P[m])).T
+        return (inverse[j] @ middle @ inverse[m])[1:, 1:]
+
+    V = np.block(
+        [[V(j, m) if j <= m else V(j, m).T for m in range(3)] for j in range(3)]
+    )
+    D = np.block([[np.eye(3), -np.eye(3), np.zeros((3, 3))],
+                  [np.eye(3), np.zeros((3, 3)), -np.eye(3)]])  # fmt: skip
+
+    def wald(D):
+        d = D @ np.concatenate(b)
+        return d @ np.linalg.solve(D @ V @ D.T, d)
+
+    expected = [wald(D), *(wald(D[k::3]) for k in range(3))]
+    test = model.proportional_odds_test()
+    assert_allclose(test["chi2"], expected, rtol=1e-6)
+    assert test["dof"].tolist() == [6, 2, 2, 2]
+    tails = scipy.stats.chi2.sf(expected, [6, 2, 2, 2])
+    assert_allclose(test["p_value"], tails, rtol=1e-6)
+
+
+@links
+def test_ratio_tests_of_proportional_odds_are_against_nominal_effects(link):
+    model = fitted(MADE, link=link)
+    test = model.proportional_odds_test(method="lr")
+    expected = [
+        lr_test(model, fitted(MADE, link=link, nominal=nominal))
+        for nominal in ([0, 1, 2], [0], [1], [2])
+    ]
+    assert_allclose(test["chi2"], [t.chi2 for t in expected], rtol=1e-6, atol=1e-9)
+    assert_array_equal(test["dof"], [t.dof for t in expected])
+    assert_allclose(test["p_value"], [t.p_value for t in expected], rtol=1e-6)
+
+
+def test_features_that_are_nominal_already_are_not_tested():
+    for options in ({}, {"scale": [1]}, {"threshold": "symmetric"}):
+        model = fitted(MADE, nominal=[1], **options)
+        test = model.proportional_odds_test(method="lr")
+        assert test["name"].tolist() == ["all", "x1", "x3"]
+        whole = fitted(MADE, nominal=[0, 1, 2], **options)
+        chi2 = lr_test(model, whole).chi2
+        assert test["chi2"][0] == pytest.approx(chi2, rel=1e-6)
+        assert test["dof"][0] == whole.dof - model.dof
+
+
+def test_what_tests_of_proportional_odds_refuse():
+    for options in ({"link": "probit"}, {"scale": [0]}):
+        with pytest.raises(ValueError, match="Brant's test is of the logit link"):
+            fitted(MADE, **options).proportional_odds_test()
+    with pytest.raises(ValueError, match="needs 3 ranks or more, got 2"):
+        fitted(MADE._replace(y=MADE.y > 1)).proportional_odds_test()
+    with pytest.raises(ValueError, match="needs features with one slope"):
+        fitted(MADE, nominal=[0, 1, 2]).proportional_odds_test(method="lr")
+    with pytest.raises(ValueError, match="method must be one of 'brant', 'lr'"):
+        fitted(MADE).proportional_odds_test("score")
+
+
+def test_brants_test_needs_its_binary_fits():
+    """None of the wines that were served warm is in the lowest rank."""
+    with pytest.raises(ValueError, match="at each threshold, and at number 1 features"):
+        fitted(WINE).proportional_odds_test()
+
+
+# Marginal effects
+
+
+def mean_probabilities(model, x, X, offset, share):
+    """Of the ranks, at any parameters: by the oracle, a row at a time."""
+    P = np.empty((len(X), model.observed.sum()))
+    Z = X[:, model.location], X[:, model.nominal], X[:, model.scale]
+    for i in range(len(X)):
+        for rank in range(P.shape[1]):
+            P[i, rank] = np.exp(cumulative_loglik(
+                x, np.array([rank]), np.ones(1), model.link, P.shape[1] - 1,
+                model.threshold, *(part[[i]] for part in Z), offset[[i]],
+            ))  # fmt: skip
+    return share @ P
+
+
+def effect_by_differences(model, x, X, offset, share, column):
+    if np.isin(X[:, column], (0, 1)).all():
+        ends = [np.where(np.arange(X.shape[1]) == column, v, X) for v in (0, 1)]
+        low, high = (mean_probabilities(model, x, Z, offset, share) for Z in ends)
+        return high - low
+    h = 1e-4
+    step = h * np.eye(X.shape[1])[column]
+    low, high = (
+        mean_probabilities(model, x, X + s * step, offset, share) for s in (-1, 1)
+    )
+    return (high - low) / (2 * h)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"link": "logit"},
+        {"link": "probit", "scale": [0]},
+        {"link": "cloglog", "nominal": [0, 2]},
+        {"link": "loglog", "threshold": "symmetric", "nominal": [2], "scale": [1, 2]},
+        {"link": "cauchit", "threshold": "equidistant"},
+    ],
+)
+def test_marginal_effects_and_their_errors_by_differences(options):
+    model = fitted(MADE, **options)
+    table = model.marginal_effects()
+    share = MADE.weight / MADE.weight.sum()
+    x, V, h = model.parameters, model.covariance, 1e-4
+
+    def effects(x):
+        return np.concatenate(
+            [
+                effect_by_differences(model, x, MADE.X, MADE.offset, share, j)
+                for j in range(3)
+            ]
+        )
+
+    assert_allclose(table["effect"], effects(x), rtol=1e-6, atol=1e-8)
+    J = np.column_stack(
+        [(effects(x + h * e) - effects(x - h * e)) / (2 * h) for e in np.eye(x.size)]
+    )
+    errors = np.sqrt(np.diag(J @ V @ J.T))
+    assert_allclose(table["standard_error"], errors, rtol=1e-5, atol=1e-8)
+    assert table["name"].tolist() == [
+        name for name in ("x1", "x2", "x3") for _ in "0123"
+    ]
+    assert table["rank"].tolist() == 3 * [0, 1, 2, 3]
+    assert_allclose(table["effect"].reshape(3, 4).sum(axis=1), 0, atol=1e-15)
+
+
+def test_marginal_effects_of_housing_are_those_of_R():
+    table = same().marginal_effects()
+    own = table["name"] == "x6"
+    assert_allclose(
+        table["effect"][own], [-0.0750399075348, -0.00374330100712, 0.0787832085419],
+        rtol=1e-6,
+    )  # fmt: skip
+    error = np.array([0.0198854391442, 0.00178467244072, 0.0205601829116])
+    assert_allclose(table["standard_error"][own], error, rtol=1e-6)
+    z = table["effect"][own] / error
+    assert_allclose(table["z"][own], z, rtol=1e-5)
+    assert_allclose(table["p_value"][own], 2 * scipy.stats.norm.sf(abs(z)), rtol=1e-4)
+    margin = scipy.stats.norm.isf(0.025) * error
+    for end, sign in (("lower", -1), ("upper", 1)):
+        assert_allclose(
+            table[end][own], table["effect"][own] + sign * margin, rtol=1e-4
+        )
+
+
+def test_marginal_effects_over_given_rows(tmp_path):
+    model = fitted(MADE)
+    whole = model.marginal_effects()
+    model.save(tmp_path / "model.npz")
+    given = ordinal.load(tmp_path / "model.npz").marginal_effects(
+        MADE.X, offset=MADE.offset, sample_weight=MADE.weight
+    )
+    for name in whole:
+        assert_array_equal(given[name], whole[name])
+    rows = np.repeat(np.arange(120), MADE.weight.astype(int))
+    repeated = model.marginal_effects(MADE.X[rows], offset=MADE.offset[rows], level=0.5)
+    assert_allclose(repeated["effect"], whole["effect"], rtol=1e-12)
+    assert (repeated["upper"] < whole["upper"]).all()
+    with pytest.raises(ValueError, match="offset goes with X"):
+        model.marginal_effects(offset=MADE.offset)
+    with pytest.raises(ValueError, match="sample_weight must not be zero everywhere"):
+        model.marginal_effects(MADE.X, sample_weight=np.zeros(120))
+
+
+# What has no inference, and what has not the training rows
+
+
+CALLS = {
+    "standard_errors": lambda m: m.standard_errors,
+    "z": lambda m: m.z,
+    "p_values": lambda m: m.p_values,
+    "dof": lambda m: m.dof,
+    "aic": lambda m: m.aic,
+    "bic": lambda m: m.bic,
+    "table": lambda m: m.table(),
+    "summary": lambda m: m.summary(),
+    "confint": lambda m: m.confint(),
+    "profile": lambda m: m.confint(method="profile"),
+    "odds_ratios": lambda m: m.odds_ratios(),
+    "brant": lambda m: m.proportional_odds_test(),
+    "lr": lambda m: m.proportional_odds_test(method="lr"),
+    "effects": lambda m: m.marginal_effects(),
+}
+OF_ROWS = "profile", "brant", "lr", "effects"
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_penalised_fits_have_no_inference(call):
+    model = fitted(WINE, l2=0.5)
+    with pytest.raises(ValueError, match=r"fitted with l2=0\.5, which biases them"):
+        CALLS[call](model)
+    assert model.loglik < fitted(WINE).loglik
+    assert model.deviance == -2 * model.loglik
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_model_without_its_rows_says_so_where_it_needs_them(call, tmp_path):
+    model = fitted(HOUSING)
+    expected = CALLS[call](model)
+    model.save(tmp_path / "model.npz")
+    for other in (
+        ordinal.load(tmp_path / "model.npz"),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+    ):
+        if call in OF_ROWS:
+            with pytest.raises(ValueError, match="fit again"):
+                CALLS[call](other)
+        else:
+            assert repr(CALLS[call](other)) == repr(expected)
+
+
+@pytest.mark.parametrize("call", OF_ROWS)
+def test_rows_that_were_changed_since_are_noticed(call):
+    X = HOUSING.X.copy()
+    model = fitted(HOUSING._replace(X=X))
+    CALLS[call](model)
+    X[:, 3] += X[:, 0]
+    with pytest.raises(ValueError, match="have been changed since; fit again"):
+        CALLS[call](model)
+
+
+def test_profiles_are_of_the_likelihood():
+    for options in ({"robust": True}, {"cluster": np.arange(72) % 9}):
+        with pytest.raises(ValueError, match='take method="wald"'):
+            fitted(WINE, **options).confint(method="profile")
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, math.nan, "0.95"])
+def test_levels_are_between_0_and_1(level):
+    model = fitted(WINE)
+    for ask in (model.confint, model.odds_ratios):
+        with pytest.raises(ValueError, match="level must be a number between 0 and 1"):
+            ask(level)
+    with pytest.raises(ValueError, match="method must be one of 'wald', 'profile'"):
+        model.confint(method="score")
