@@ -512,3 +512,20 @@ def test_scale_effects_never_make_the_likelihood_less(seed, link, scale):
     options = {"link": link, "sample_weight": weight, "offset": offset}
     with_scale = fit_pom(X, y, scale=scale, max_iter=30, **options)
     assert with_scale.loglik > fit_pom(X, y, max_iter=30, **options).loglik - 1e-9
+
+
+def test_a_saddle_point_is_no_maximum():
+    """With cauchit one of two rows far out, at x = 1 and -1, is better given up. The
+    slope along beta is 0 at beta = 0, where the likelihood is least along it."""
+    X = np.array([1.0, -1.0] + 20 * [0.0])[:, None]
+    offset = np.array([5.0, 5.0] + 20 * [0.0])
+    y = np.array([0, 0] + 10 * [0, 1])
+    model = fit_pom(X, y, link="cauchit", offset=offset)
+    assert model.convergence.converged
+    loglik = loglik_of(model, X, y, np.ones(22), offset)
+    assert_allclose(loglik(parameters(model)), model.loglik, rtol=1e-12)
+    at_zero = max(loglik(np.array([theta, 0.0])) for theta in np.linspace(-1, 1, 201))
+    assert model.loglik > at_zero + 0.1
+    found = optimize.minimize(lambda x: -loglik(x), [0.0, 5.0], method="BFGS")
+    assert_allclose(model.loglik, -found.fun, rtol=1e-9)
+    assert (errors(model) > 0).all()

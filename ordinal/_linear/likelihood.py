@@ -71,6 +71,11 @@ class Likelihood:
         q, qm, d, _ = design.sizes
         self.price[q + qm : q + qm + d] = l2 / design.spread[design.location] ** 2
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether every local minimum is the minimum."""
+        return self.link != "cauchit" and not self.design.scale.size
+
     def start(self) -> np.ndarray:
         """The parameters of no effects."""
         return self.design.start(quantile(self.link, self.design.shares()))

@@ -2,7 +2,8 @@
 
 The first four links have a log P that is concave in the predictors, so that without
 columns of the scale the loss is convex. Where it is not, a multiple of the Hessian's
-diagonal is added until the step descends. Points where a row has no probability have an
+diagonal is added until the step descends, and the descent goes on from saddle points
+along the direction that curves down most. Points where a row has no probability have an
 infinite value, so that thresholds which close in on a row keep their order.
 """
 
@@ -21,6 +22,7 @@ from .likelihood import Point
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 50
+_FLAT = 1e-8  # of eigenvalues, relative to the diagonal: 0 but for rounding
 _MAX_SHIFT = 1e12
 
 
@@ -41,6 +43,8 @@ class Loss(Protocol):
 
     @property
     def design(self) -> Design: ...
+    @property
+    def is_convex(self) -> bool: ...
     def at(self, x: np.ndarray) -> Point: ...
 
 
@@ -56,7 +60,11 @@ def minimize(
         violation = float(np.sqrt(loss.design.total) * np.sqrt(max(-slope, 0.0)))
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
-            return Minimum(here, step, violation, Status.CONVERGED, n_iter)
+            there = None if loss.is_convex or stop else _below_saddle(loss, here)
+            if there is None:
+                return Minimum(here, step, violation, Status.CONVERGED, n_iter)
+            here, n_iter = there, n_iter + 1
+            continue
         if stop is None and n_iter - done >= max_iter:
             stop = Status.MAX_ITER
         there = _searched(loss, here, step, slope) if stop is None else None
@@ -78,6 +86,23 @@ def _direction(here: Point) -> np.ndarray:
             shift = max(1e-10, 10 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-here.gradient / scale)
+
+
+def _below_saddle(loss: Loss, here: Point) -> Point | None:
+    """A lower point where the slope is 0; None if the Hessian has no direction that
+    curves down. O(p^3)."""
+    unit = np.sqrt(np.abs(np.diagonal(here.hessian)))
+    unit = 1 / np.where(unit > 0, unit, 1.0)
+    curvature, along = np.linalg.eigh(here.hessian * unit * unit[:, None])
+    if curvature[0] > -_FLAT:
+        return None
+    for halving in range(_HALVINGS):
+        size = 0.5**halving
+        for step in (size * unit * along[:, 0], -size * unit * along[:, 0]):
+            there = loss.at(here.x + step)
+            if there.value - here.value <= _FALL * size**2 * curvature[0]:
+                return there
+    return None
 
 
 def _searched(loss: Loss, here: Point, step: np.ndarray, slope: float) -> Point | None:

@@ -34,6 +34,7 @@ class Held:
     def __init__(self, loss: Likelihood, index: int, value: float):
         self.loss, self.index, self.value = loss, index, value
         self.design: Design = loss.design
+        self.is_convex = loss.is_convex
 
     def at(self, x: np.ndarray) -> Point:
         whole = self.whole(x)
