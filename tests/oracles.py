@@ -645,7 +645,8 @@ def cumulative_terms(link, a, b):
         "cauchit": (stats.cauchy.cdf, stats.cauchy.sf),
     }
     below, above = F[link]
-    return np.log(np.where(a < 0, below(a) - below(b), above(b) - above(a)))
+    with np.errstate(over="ignore"):  # of exp in exp
+        return np.log(np.where(a < 0, below(a) - below(b), above(b) - above(a)))
 
 
 def threshold_columns(threshold, T):

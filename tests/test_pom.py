@@ -257,6 +257,37 @@ def test_an_offset_that_is_a_feature_moves_its_coefficient(seed, link, scale):
     )
 
 
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
+@pytest.mark.parametrize("scale", [(), (1,)])
+def test_a_constant_offset_moves_the_thresholds(link, threshold, scale):
+    X, y, weight, offset = drawn(3, r=5)
+    options = {"link": link, "threshold": threshold, "sample_weight": weight}
+    one = fit_pom(X, y, offset=offset, scale=scale, **options)
+    other = fit_pom(X, y, offset=offset + 1000, scale=scale, **options)
+    assert one.convergence.converged
+    assert other.convergence.n_iter <= one.convergence.n_iter + 3
+    assert_allclose(one.loglik, other.loglik, rtol=1e-10)
+    # each within 1e-6 errors of the maximum, and what a thousandfold offset rounds off
+    apart = np.abs(parameters(other) - parameters(one))
+    apart[: one.alpha.size] = np.abs(other.thresholds - one.thresholds - 1000).max()
+    assert (apart <= 3e-6 * errors(one).max()).all()
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_offsets_may_vary_by_much_more_than_the_noise(link):
+    rng = np.random.default_rng(0)
+    offset, X = 1000 * rng.normal(size=400), rng.normal(size=(400, 1))
+    noise = -QUANTILE[link](rng.uniform(size=400))
+    y = np.searchsorted([-500, 0, 500], offset + X[:, 0] + noise)
+    near = np.abs(offset[:, None] - [-500, 0, 500]).min(axis=1) < 50
+    assert 20 < near.sum() < 100  # the rows that tell anything
+    model = fit_pom(X, y, link=link, offset=offset)
+    assert model.convergence.converged
+    loglik = loglik_of(model, X, y, np.ones(400), offset)
+    assert model.loglik > loglik(np.array([-500, 0, 500, 1]))
+
+
 # Closed forms
 
 

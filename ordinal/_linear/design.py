@@ -14,6 +14,7 @@ parameters by a factor, are not centred.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,14 +183,33 @@ class Design:
         return np.asarray(np.linalg.lstsq(self.J, ones, rcond=None)[0].round(12))
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
-        """The parameters of no effects, from F^-1 of the shares up to thresholds."""
+        """The parameters of no effects, from F^-1 of the shares up to thresholds, which
+        lie as far about the mean of the offset as its deviation asks for."""
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
         x[:q] = np.linalg.lstsq(self.J, quantile, rcond=None)[0]
         if (np.diff(self.J @ x[:q]) <= 0).any():  # which only some structures can give
             even = np.linspace(-1, 1, self.T)
             x[:q] = np.linalg.lstsq(self.J, even, rcond=None)[0]
+        if self.offset is not None:
+            mean = self.weight @ self.offset / self.total
+            square = self.weight @ (self.offset - mean) ** 2 / self.total
+            x = self.enlarged(x + self.level(x.size), math.sqrt(1 + square))
         return x
+
+    def level(self, size: int) -> np.ndarray:
+        """So many parameters, all 0 but thresholds at the mean of the offset."""
+        x = np.zeros(size)
+        if self.offset is not None:
+            mean = self.weight @ self.offset / self.total
+            x[: self.J.shape[1]] = mean * self._shift()
+        return x
+
+    def enlarged(self, x: np.ndarray, factor: float) -> np.ndarray:
+        """Some parameters, zeta not among them, at a multiple of what they are beyond
+        the mean of the offset."""
+        level = self.level(x.size)
+        return np.asarray(level + factor * (x - level))
 
     def crossings(self, alpha: np.ndarray, nu: np.ndarray) -> np.ndarray:
         """At how many rows with weight a threshold lies above the next one, (T - 1,);

@@ -73,14 +73,14 @@ def _starts(
         # at the mean of z a spread of exp(z'zeta), with all effects enlarged alike
         spread = np.exp(far @ (design.centre / design.spread)[design.scale])
         starts = [
-            np.append(factor * plain.point.x, zeta)
+            np.append(design.enlarged(plain.point.x, factor), zeta)
             for factor, zeta in zip(spread, far, strict=True)
             if 1 / _LARGE < factor < _LARGE
         ]
         return [np.append(plain.point.x, np.zeros(k)), *starts], plain.n_iter
     if loss.link == "cauchit" and several:
         light = _descent(_variant(loss, "logit"), loss.start(), _ROUGH, monitor, 0)
-        steep = _STEEPER * light.point.x
+        steep = design.enlarged(light.point.x, _STEEPER)
         return [loss.start(), light.point.x, steep], light.n_iter
     return [loss.start()], 0
 

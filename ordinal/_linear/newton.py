@@ -74,25 +74,37 @@ def minimize(
 
 
 def _direction(here: Point) -> np.ndarray:
-    """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite."""
-    scale = np.abs(np.diagonal(here.hessian))
-    scale = np.maximum(scale, 1e-10 * max(scale.max(), 1e-300))
+    """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite. It is
+    scaled to a diagonal of 1: thresholds that no row is near have curvatures like 1e-70
+    beside others of 1."""
+    unit = _unit(here.hessian)
+    H = here.hessian * unit * unit[:, None]
+    gradient = here.gradient * unit
     shift = 0.0
     while True:
         try:
-            L = np.linalg.cholesky(here.hessian + np.diag(shift * scale))
-            return np.asarray(-np.linalg.solve(L.T, np.linalg.solve(L, here.gradient)))
+            L = np.linalg.cholesky(H + shift * np.eye(unit.size))
         except np.linalg.LinAlgError:
             shift = max(1e-10, 10 * shift)
             if shift > _MAX_SHIFT:
-                return np.asarray(-here.gradient / scale)
+                return np.asarray(-gradient * unit)
+        else:
+            return np.asarray(
+                -np.linalg.solve(L.T, np.linalg.solve(L, gradient)) * unit
+            )
+
+
+def _unit(hessian: np.ndarray) -> np.ndarray:
+    """Lengths along the parameters over which the curvature changes the loss by 1/2."""
+    diagonal = np.abs(np.diagonal(hessian))
+    least = max(1e-100 * diagonal.max(), 1e-300)  # whose product with others is finite
+    return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))
 
 
 def _below_saddle(loss: Loss, here: Point) -> Point | None:
     """A lower point where the slope is 0; None if the Hessian has no direction that
     curves down. O(p^3)."""
-    unit = np.sqrt(np.abs(np.diagonal(here.hessian)))
-    unit = 1 / np.where(unit > 0, unit, 1.0)
+    unit = _unit(here.hessian)
     curvature, along = np.linalg.eigh(here.hessian * unit * unit[:, None])
     if curvature[0] > -_FLAT:
         return None
