@@ -335,5 +335,5 @@ def _model(
             point.value,
         ),
     )
-    remember(model, Remembered(loss, point.x))
+    remember(model, Remembered(loss, point.x, training.frame))
     return model

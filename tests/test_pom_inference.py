@@ -652,6 +652,150 @@ def test_marginal_effects_over_given_rows(tmp_path):
         model.marginal_effects(MADE.X, sample_weight=np.zeros(120))
 
 
+# Tables with categories, and formulas
+
+
+def housing_table():
+    """The housing data as R has them."""
+    pandas = pytest.importorskip("pandas")
+    levels = {
+        "Infl": ["Low", "Medium", "High"],
+        "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
+        "Cont": ["Low", "High"],
+    }
+    columns, first = {}, 0
+    for name, words in levels.items():
+        own = HOUSING.X[:, first : first + len(words) - 1]
+        first += len(words) - 1
+        place = own @ np.arange(1, len(words))
+        words = pandas.Categorical.from_codes(place.astype(int), words)
+        columns[name] = words
+    return pandas.DataFrame(columns)
+
+
+def test_effects_of_categories_are_between_levels():
+    """Those of R, from the mean probabilities with Infl High and with Infl Low."""
+    table = housing_table()
+    model = ordinal.fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8)
+    effects = model.marginal_effects()
+    names = [
+        f"{name}[{level}]" for name in table for level in table[name].cat.categories
+    ]
+    first = {"Infl[Low]", "Type[Tower]", "Cont[Low]"}
+    kept = [name for name in names if name not in first]
+    assert effects["name"].tolist() == [name for name in kept for _ in range(3)]
+    high = effects["name"] == "Infl[High]"
+    assert_allclose(
+        effects["effect"][high], [-0.2600767778989, -0.03548620989255, 0.2955629877914],
+        rtol=1e-6,
+    )  # fmt: skip
+    assert_allclose(
+        effects["standard_error"][high],
+        [0.0235288383252, 0.00945467555553, 0.0281305396577], rtol=1e-6,
+    )  # fmt: skip
+    given = model.marginal_effects(table, sample_weight=HOUSING.weight)
+    assert_array_equal(given["effect"], effects["effect"])
+    one = model.marginal_effects(table.iloc[:1])  # which has one level of each
+    assert one["name"].tolist() == effects["name"].tolist()
+
+
+def test_tests_of_proportional_odds_are_of_whole_categories():
+    """R's nominal_test has Infl 1.106453012 on 2 degrees, Type 5.733737053 on 3 and
+    Cont 2.444552659 on 1."""
+    model = ordinal.fit_pom(
+        housing_table(), HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8
+    )
+    test = model.proportional_odds_test(method="lr")
+    assert test["name"].tolist() == ["all", "Infl", "Type", "Cont"]
+    assert test["dof"].tolist() == [6, 2, 3, 1]
+    assert_allclose(
+        test["chi2"][1:], [1.106453012, 5.733737053, 2.444552659], rtol=1e-6
+    )
+    brant = model.proportional_odds_test()
+    assert brant["dof"].tolist() == [6, 2, 3, 1]
+    assert_allclose(
+        brant["chi2"][[0, 3]], [8.5344940012691, 1.2859403353521], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_effects_through_a_formula_by_differences(link):
+    """Of a number in a logarithm, a product and an offset, by the probabilities of
+    tables in which it was moved."""
+    pytest.importorskip("formulaic")
+    pandas = pytest.importorskip("pandas")
+    data = pandas.DataFrame({
+        "size": MADE.X[:, 0] + 4, "rate": MADE.X[:, 1], "new": MADE.X[:, 2] > 0,
+        "kind": np.where(np.arange(120) % 3 == 0, "a", "b"), "y": MADE.y,
+    })  # fmt: skip
+    text = "y ~ np.log(size) + size:kind + rate * new + offset(0.1 * size)"
+    model = ordinal.fit_pom(
+        text, data, link=link, offset=MADE.offset, sample_weight=MADE.weight
+    )
+    effects = model.marginal_effects()
+    share = MADE.weight / MADE.weight.sum()
+
+    def mean(**changed):
+        P = model.predict_proba(data.assign(**changed), offset=MADE.offset)
+        return share @ P
+
+    h = 1e-5
+    expected = {
+        "size": (mean(size=data["size"] + h) - mean(size=data["size"] - h)) / (2 * h),
+        "rate": (mean(rate=data["rate"] + h) - mean(rate=data["rate"] - h)) / (2 * h),
+        "new": mean(new=True) - mean(new=False),
+        "kind[b]": mean(kind="b") - mean(kind="a"),
+    }
+    assert set(effects["name"].tolist()) == set(expected)
+    for name, effect in expected.items():
+        own = effects["name"] == name
+        assert_allclose(effects["effect"][own], effect, rtol=1e-6, atol=1e-9)
+
+
+def test_errors_through_a_formula_are_those_of_the_columns_it_makes():
+    pytest.importorskip("formulaic")
+    pandas = pytest.importorskip("pandas")
+    data = pandas.DataFrame(MADE.X, columns=["a", "b", "c"]).assign(y=MADE.y)
+    made = ordinal.fit_pom("y ~ I(2 * a) + b + c", data, sample_weight=MADE.weight,
+                           scale=["b"])  # fmt: skip
+    plain = ordinal.fit_pom(
+        data[["a", "b", "c"]], MADE.y, sample_weight=MADE.weight, scale=["b"]
+    )
+    ours, theirs = made.marginal_effects(), plain.marginal_effects()
+    assert ours["name"].tolist() == theirs["name"].tolist()
+    assert_allclose(ours["effect"], theirs["effect"], rtol=1e-6, atol=1e-9)
+    assert_allclose(ours["standard_error"], theirs["standard_error"], rtol=1e-6)
+
+
+def test_a_comparison_has_no_slope():
+    pytest.importorskip("formulaic")
+    pandas = pytest.importorskip("pandas")
+    data = pandas.DataFrame(MADE.X, columns=["a", "b", "c"]).assign(y=MADE.y)
+    model = ordinal.fit_pom("y ~ I(a > 0) + b", data)
+    with pytest.raises(ValueError, match=r"I\(a > 0\)' jumps with 'a'"):
+        model.marginal_effects()
+
+
+def test_sparse_rows_have_the_inference_of_dense_ones():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    sparse = MADE._replace(X=scipy_sparse.csr_array(MADE.X))
+    group = np.arange(120) // 4
+    for options in ({"robust": True}, {"cluster": group}, {"nominal": [0]}):
+        ours, theirs = fitted(sparse, **options), fitted(MADE, **options)
+        assert_allclose(ours.covariance, theirs.covariance, rtol=1e-6, atol=1e-10)
+    ours, theirs = fitted(sparse), fitted(MADE)
+    for ask in (
+        lambda m: m.confint(method="profile"),
+        lambda m: m.proportional_odds_test(),
+        lambda m: m.proportional_odds_test(method="lr"),
+        lambda m: m.marginal_effects(),
+        lambda m: m.marginal_effects(sparse.X, offset=MADE.offset),
+    ):
+        for a, b in zip(ask(ours).values(), ask(theirs).values(), strict=True):
+            if a.dtype.kind == "f":
+                assert_allclose(a, b, rtol=1e-5, atol=1e-9)
+
+
 # What has no inference, and what has not the training rows
 
 

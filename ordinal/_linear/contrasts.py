@@ -201,6 +201,28 @@ class Coding(Storable):
                 labels[variable.source] = variable.labels
         return tuple(labels)
 
+    @property
+    def columns_read(self) -> list[int]:
+        """Columns of the table that terms or offsets are made of, by number."""
+        names = self.feature_names or default_names(self.n_features)
+        read: set[int] = set()
+        for k in {*chain(*self.terms, self.offsets)}:
+            source = self.variables[k].source
+            if isinstance(source, int):
+                read.add(source)
+            else:
+                read |= {names.index(name) for name in columns_of(source)}
+        return sorted(read)
+
+    def reference_of(self, column: int) -> int:
+        """The level, by number, that others of a column of categories are held
+        against."""
+        return next(
+            v.reference
+            for v in self.variables
+            if v.source == column and v.labels is not None
+        )
+
     def read(self, X: MatrixLike) -> Frame:
         """The columns of a table that this reads.
 

@@ -86,6 +86,11 @@ def called(node: ast.expr) -> str | None:
     return function.id if isinstance(function, ast.Name) else None
 
 
+def compares(text: str) -> bool:
+    """Whether a comparison is in a text, whose value jumps then."""
+    return any(isinstance(node, ast.Compare) for node in ast.walk(parsed(text)[0]))
+
+
 def columns_of(text: str) -> tuple[str, ...]:
     """The columns that a text reads, each once, in its order.
 

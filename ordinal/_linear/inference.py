@@ -19,8 +19,9 @@ from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.convergence import ConvergenceWarning, warn
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
-from .design import threshold_parameter_names
-from .margins import Effects, Rows, of_ranks
+from .contrasts import Coding
+from .design import read_offset, threshold_parameter_names
+from .margins import Effects, MatrixRows, TableRows, of_ranks
 from .odds import brant_test, ratio_tests
 from .profile import profile_interval
 from .remembered import Trained, remembered
@@ -36,6 +37,8 @@ class Inference(Trained):
 
     if TYPE_CHECKING:  # fields of the model
 
+        @property
+        def coding(self) -> Coding | None: ...
         @property
         def column_names(self) -> tuple[str, ...]: ...
         @property
@@ -330,7 +333,8 @@ class Inference(Trained):
         -------
         Table
             A dict of arrays, the first entry for all features ("all"), then one a
-            feature of `coef`: "name", "chi2", "dof", "p_value".
+            feature of `coef`, which is a term where there is a formula and has all
+            levels of a category: "name", "chi2", "dof", "p_value".
 
         Raises
         ------
@@ -363,19 +367,20 @@ class Inference(Trained):
                 "thresholds, and this model has none"
             )
         fit = remembered(self, "proportional_odds_test")
+        features = self._features()
+        groups = [self.location, *features.values()]
         if method == "brant":
             if self.link != "logit" or self.scale.size:
                 raise ValueError(
                     "Brant's test is of the logit link without scale effects: take "
                     'method="lr"'
                 )
-            chi2, dof = brant_test(fit)
+            chi2, dof = brant_test(fit, groups)
         else:
-            chi2, dof = ratio_tests(fit)
+            chi2, dof = ratio_tests(fit, groups)
         tails = [chi2_tail(x, k) for x, k in zip(chi2, dof, strict=True)]
-        names = ["all", *(self.column_names[j] for j in self.location)]
         return Table({
-            "name": np.array(names),
+            "name": np.array(["all", *features]),
             "chi2": np.array(chi2),
             "dof": np.array(dof),
             "p_value": np.array(tails),
@@ -393,7 +398,9 @@ class Inference(Trained):
 
         Of a number: how fast the mean probability of a rank over the rows rises with
         the feature. Of a column that is 0 or 1 in all rows: how much higher it is with
-        1 in all rows than with 0. The effects of a feature sum to 0 over the ranks.
+        1 in all rows than with 0. Of a level of a category, "Infl[High]": than with the
+        reference level. A feature has its effect through all terms of a formula that it
+        is in. The effects of a feature sum to 0 over the ranks.
 
         Parameters
         ----------
@@ -417,40 +424,59 @@ class Inference(Trained):
         ------
         ValueError, TypeError
             As for `decision_function` and `standard_errors`; offsets or weights without
-            `X`, or no `X` and a model without its training rows.
+            `X`, or no `X` and a model without its training rows; a formula with a
+            comparison, which has no slope.
         """
         z = normal_margin(check_share("level", level))
         self._known_covariance("marginal_effects")
+        source = self._rows_to_average(X, offset, sample_weight)
+        return self._effects_table(source, z)
+
+    def _rows_to_average(
+        self,
+        X: MatrixLike | None,
+        offset: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> MatrixRows | TableRows:
+        """Those that are given, or the training rows."""
+        coding = self.coding
+        held: Any  # a Frame where there is a coding
         if X is None:
             for name, given in (("offset", offset), ("sample_weight", sample_weight)):
                 if given is not None:
-                    raise ValueError(
-                        f"{name} goes with X: the training rows have theirs"
-                    )
-            D = remembered(self, "marginal_effects without X").loss.design
-            held, offset, weight = D.X, D.offset, D.weight
+                    raise ValueError(f"{name} goes with X: training rows have theirs")
+            fit = remembered(self, "marginal_effects without X")
+            D = fit.loss.design
+            held, known, weight = D.X, D.offset, D.weight
+            if coding is not None:
+                held = fit.frame
+                own = coding.offset(held)
+                known = known if own is None or known is None else known - own
         else:
-            held, offset = self._read(X, offset)
+            if coding is None:
+                held, known = self._read(X, offset)
+            else:
+                held = coding.read(X)
+                known = None if offset is None else read_offset(offset, len(held))
             weight = sample_weights(sample_weight, len(held))
-        Z = np.asarray(held)
-        known = np.zeros(len(Z)) if offset is None else np.asarray(offset)
-        rows = Rows(Z[weight > 0], known[weight > 0], weight[weight > 0] / weight.sum())
-        return self._effects_table(rows, z)
+        share = weight / weight.sum()
+        beside = np.zeros(share.size) if known is None else known
+        if coding is not None:
+            return TableRows(held, coding, beside, share)
+        used = np.unique(np.concatenate([self.location, self.nominal, self.scale]))
+        return MatrixRows(held, beside, share, self.column_names, used)
 
-    def _effects_table(self, rows: Rows, z: float) -> Table:
-        columns = np.unique(np.concatenate([self.location, self.nominal, self.scale]))
+    def _effects_table(self, source: MatrixRows | TableRows, z: float) -> Table:
         effects, covariance = Effects(self), self._known_covariance("marginal_effects")
-        found = [
-            of_ranks(*effects.of_column(rows, int(j)), covariance) for j in columns
-        ]
+        features = source.features
+        found = [of_ranks(*effects.of(source, f), covariance) for f in features]
         ranks = self.classes[self.observed]
         effect = np.array([f[0] for f in found]).ravel()
         error = np.array([f[1] for f in found]).ravel()
-        names = np.array([self.column_names[j] for j in columns], dtype=str)
         ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
         return Table({
-            "name": np.repeat(names, ranks.size),
-            "rank": np.tile(ranks, columns.size),
+            "name": np.repeat(np.array([f.name for f in features], str), ranks.size),
+            "rank": np.tile(ranks, len(features)),
             "effect": effect,
             "standard_error": error,
             "z": ratio,
@@ -458,6 +484,14 @@ class Inference(Trained):
             "lower": effect - z * error,
             "upper": effect + z * error,
         })  # fmt: skip
+
+    def _features(self) -> dict[str, np.ndarray]:
+        """Columns that have a coefficient by the term they are of."""
+        if self.coding is None:
+            return {self.column_names[j]: np.array([j]) for j in self.location.tolist()}
+        terms = self.coding.columns_of_terms.items()
+        own = {term: np.intersect1d(of, self.location) for term, of in terms}
+        return {term: columns for term, columns in own.items() if columns.size}
 
     def _first_coef(self) -> int:
         """The place of `coef` among the parameters."""

@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._model.convergence import ConvergenceWarning, Status, warn
+from .._numerics.rows import dense
 from .design import Design
 from .fitting import likelihood_of
 from .likelihood import cumulative
@@ -31,13 +32,15 @@ from .separation import separated_columns
 _ASKED = "proportional_odds_test"
 
 
-def brant_test(fit: Remembered) -> tuple[list[float], list[int]]:
-    """Statistics and degrees of freedom: of all columns of the location, and of each.
+def brant_test(
+    fit: Remembered, groups: list[np.ndarray]
+) -> tuple[list[float], list[int]]:
+    """Statistics and degrees of freedom of groups of columns of the location.
     O(n T^2 d^2)."""
     D = fit.loss.design
     columns = np.union1d(D.location, D.nominal)
     X = np.column_stack([
-        np.ones(D.n_samples), ((np.asarray(D.X) - D.centre) / D.spread)[:, columns]
+        np.ones(D.n_samples), ((dense(D.X) - D.centre) / D.spread)[:, columns]
     ])  # fmt: skip
     b, above = _binary_fits(D, columns, X, fit.loss.n_threads)
     T, p = b.shape
@@ -51,8 +54,7 @@ def brant_test(fit: Remembered) -> tuple[list[float], list[int]]:
             middle = _product(X, D.weight * (above[m] - above[j] * above[m]))
             V[j, :, m] = bread[j] @ middle @ bread[m]
             V[m, :, j] = V[j, :, m].T
-    own = 1 + np.searchsorted(columns, D.location)
-    tested = [own, *own[:, None]]
+    tested = [1 + np.searchsorted(columns, group) for group in groups]
     return (
         [_wald(b[:, k], V[:, k][:, :, :, k]) for k in tested],
         [(T - 1) * k.size for k in tested],
@@ -100,13 +102,15 @@ def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return np.asarray((weight[:, None] * X).T @ X)
 
 
-def ratio_tests(fit: Remembered) -> tuple[list[float], list[int]]:
-    """Statistics and degrees of freedom of the fits with all columns of the location,
-    and with each, as nominal effects instead."""
+def ratio_tests(
+    fit: Remembered, groups: list[np.ndarray]
+) -> tuple[list[float], list[int]]:
+    """Statistics and degrees of freedom of the fits with groups of columns of the
+    location as nominal effects instead."""
     loss, x = fit.loss, fit.x
     D, least = loss.design, loss.at(x).value
     chi2, dof = [], []
-    for freed in (D.location, *D.location[:, None]):
+    for freed in groups:
         larger, start = _freed(D, x, freed)
         found = refit(
             likelihood_of(larger, loss.link, 0.0, loss.n_threads), start, _ASKED

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.frame import Frame
 from .._model.model import Model
 from .._model.monitor import Monitor
 from .likelihood import Likelihood
@@ -30,10 +31,13 @@ class Remembered:
     loss : Likelihood
     x : (p,) array
         The minimum, in the parameters of the loss.
+    frame : Frame or None
+        The table that a coding has made the columns of, if one has.
     """
 
     loss: Likelihood
     x: np.ndarray
+    frame: Frame | None
 
 
 class Trained(Model):

@@ -196,7 +196,8 @@ class RowwiseLikelihood(Likelihood):
             )
             for e in r.E.T
         ]
-        return self._of_slots(np.stack(by_slot, axis=2).reshape(D.location.size, -1).T)
+        slots = np.stack(by_slot, axis=2).reshape(D.location.size, D.T * len(by_slot))
+        return self._of_slots(slots.T)
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian. O(sum over rows of the squares of entries)."""
@@ -252,5 +253,6 @@ class RowwiseLikelihood(Likelihood):
         """Rows by alpha and nu*, from those by thresholds and slots."""
         J, D = self.design.J, self.design
         M = 1 + D.nominal.size
-        by_u = np.tensordot(J, A.reshape(D.T, M, -1), (0, 0))
-        return np.vstack([by_u[:, 0], by_u[:, 1:].reshape(-1, A.shape[1])])
+        width = A.shape[1]
+        by_u = np.tensordot(J, A.reshape(D.T, M, width), (0, 0))
+        return np.vstack([by_u[:, 0], by_u[:, 1:].reshape(len(by_u) * (M - 1), width)])

@@ -26,7 +26,7 @@ import numpy as np
 
 from .._input.checks import as_array, shown
 from .._input.sparse import frozen
-from .._numerics.rows import take
+from .._numerics.rows import dense, take
 from .likelihood import Likelihood, Point
 
 _BLOCK = 1 << 20  # entries of the scores held at a time
@@ -122,7 +122,7 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
     step = max(1, _BLOCK // (x.size + D.T))
     for first in range(0, D.n_samples, step):
         rows = slice(first, min(first + step, D.n_samples))
-        X = np.asarray(take(D.X, rows))
+        X = dense(take(D.X, rows))
         Z = X[:, D.scale] / D.spread[D.scale]
         X = (X - D.centre) / D.spread
         s = np.exp(Z @ zeta)

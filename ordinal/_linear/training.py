@@ -48,6 +48,8 @@ class Training:
         How a table became X; None where X is as it was given.
     n_missing : int
         Rows that were left out as they lacked a value.
+    frame : Frame or None
+        The table that the coding made X of.
     """
 
     X: Any
@@ -58,6 +60,7 @@ class Training:
     cluster: Any
     coding: Coding | None
     n_missing: int
+    frame: Frame | None
 
 
 def read_training(
@@ -111,12 +114,14 @@ def read_training(
         table = table.rows(keep) if isinstance(table, Frame) else table[keep]
         y = _rows_of(y, keep)
         given = {k: v if v is None else _rows_of(v, keep) for k, v in given.items()}
-    coding = None
+    coding, frame = None, table if coded else None
     if coded:
         coding = _coding(parsed, table, reference)
         given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
-    return Training(table, y, classes, coding=coding, n_missing=n_missing, **given)
+    return Training(
+        table, y, classes, coding=coding, n_missing=n_missing, frame=frame, **given
+    )
 
 
 def _is_dense(X: Any) -> bool:

@@ -25,6 +25,11 @@ def take(X: Matrix | Frame, rows: Index) -> Any:
     return X.rows(rows) if isinstance(X, CSR | Frame) else X[rows]
 
 
+def dense(X: Matrix) -> np.ndarray:
+    """A matrix, or a few rows of one, as an array."""
+    return X.dense() if isinstance(X, CSR) else X
+
+
 def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
     """Slices that cover range(start, n) in steps of a tile."""
     return (slice(i, min(i + width, n)) for i in range(start, n, width))

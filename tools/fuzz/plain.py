@@ -14,7 +14,7 @@ INSTANCES = {
         "fit('gpor', kernel='ard_linear', inference='laplace', max_iter=3)",
     ],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
-    "PomModel": ["fit('pom', l2=0.1)", "fit('pom', nominal=(0,), scale=(1,), l2=0.1)"],
+    "PomModel": ["likely()", "likely(nominal=(0,))"],
     "SvorModel": [
         "fit('svorim', probability=True)",
         "fit('redsvm', kernel='linear', probability=True)",
@@ -105,6 +105,8 @@ SPECIAL = {
     ("fit('xofm', probability=True).link_input", "like"): "fit('xofm')",
     ("fit('xofm', solver='sgd', probability=True).link_input", "like"): "fit('xofm')",
     ("link_input", "like"): "fit('svorim')",
+    ("lr_test", "smaller"): "likely(2)",
+    ("lr_test", "larger"): "likely()",
     ("stratified_holdout", "n_splits"): "3",
 }
 
@@ -129,6 +131,7 @@ OPTIONS = {
     "categorical": ["[]", "[0]"],
     "by_class": ["True"],
     "choose": ["'best'", "'one_se'"],
+    "cluster": ["np.arange(24) // 3"],
     "class_weight": ["'balanced'", "{1: 2.0, 2: 0.5}"],
     "classes": ["[1, 2, 3]", "[1, 2, 3, 4]"],
     "coef0": ["0.0", "2.0"],
@@ -155,6 +158,7 @@ OPTIONS = {
         "lambda A, B: np.asarray(A) @ np.asarray(B).T",
     ],
     "labels": ["[1, 2, 3]"],
+    "level": ["0.5", "0.9"],
     "lambda_main": ["1e-2"],
     "lambda_pair": ["1e-2"],
     "learning_rate": ["0.1"],
@@ -178,6 +182,7 @@ OPTIONS = {
     "progress": ["False"],
     "refit": ["False", "'one_se'"],
     "rho": ["0.5"],
+    "robust": ["True"],
     "rng": ["0", "7", "np.random.default_rng(3)"],
     "rule": ["'mode'", "'median'", "'cost'", "'threshold'", "'nearest'"],
     "sample_weight": ["weights()"],
