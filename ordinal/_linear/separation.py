@@ -38,7 +38,7 @@ _HOLDS = 1e-9  # of the largest move: what rounding may take from another
 _INVOLVED = 1e-6  # of the largest change by a column's spread
 _MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
-_ROWS = 65536  # at a time
+_ROWS, _NEAR = 65536, 8192  # at a time; the fewer stay in the cache
 _DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
 _LARGEST = 1000  # parameters up to which (1) is solved
 
@@ -63,6 +63,8 @@ def separated_columns(
     none = np.zeros(0, dtype=np.int64)
     if is_penalised and not design.nominal.size:
         return none
+    if _is_near(design, link, x, step):
+        return none
     if not (_goes_on(design, step) or _is_flat(design, link, x)):
         return none
     if is_penalised:
@@ -77,6 +79,32 @@ def separated_columns(
     change[design.location] = np.abs(beta)
     change[design.nominal] = np.abs(nu).max(axis=0, initial=0.0)
     return np.flatnonzero(change > _INVOLVED * change.max())
+
+
+def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
+    """Whether a bound on the predictors of all rows, and on what the step moves them
+    by, tells that the step goes on nowhere and no row is where F is flat. In a third of
+    the time; False if it takes more than a bound to tell."""
+    if D.nominal.size or D.scale.size:
+        return False
+    offset = 0.0 if D.offset is None else np.abs(D.offset).max()
+    bounds = _bound(D, x) + offset, _bound(D, step)
+    ends = np.array([bounds[0], -bounds[0]])
+    tail = min(exceeding(link, ends)[0], cumulative(link, ends)[1])
+    return bool(tail >= _FLAT and bounds[1] <= _MOVES)
+
+
+def _bound(D: Design, x: np.ndarray) -> float:
+    """On |J alpha - x_i'beta| of all rows."""
+    alpha, _, beta, _ = D.split(x)
+    unit = np.zeros((1, D.centre.size))
+    unit[0, D.location] = beta / D.spread[D.location]
+    shift = float(D.centre @ unit[0])
+    largest = max(
+        float(np.abs(inner_products(take(D.X, rows), unit) - shift).max())
+        for rows in strips(D.n_samples, _NEAR)
+    )
+    return largest + float(np.abs(D.J @ alpha).max())
 
 
 def _goes_on(D: Design, step: np.ndarray) -> bool:
