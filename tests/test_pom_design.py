@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import housing
-from scipy.optimize import linprog
+from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
 
 import ordinal
@@ -159,6 +159,17 @@ def test_codings_of_terms_span_what_their_products_do():
     assert of_terms(frame, ["a", "b", "a:b"]).column_names == (
         "a[q]", "a[r]", "b[v]", "a[q]:b[v]", "a[r]:b[v]",
     )  # fmt: skip
+
+
+def test_columns_hold_what_their_names_say():
+    data = houses()[["Infl", "Type", "t"]]
+    coding = of_terms(read_frame(data), ["Infl", "Type", "Infl:Type:t"])
+    for name, column in zip(coding.column_names, coding.transform(data).T, strict=True):
+        expected = np.ones(72)
+        for factor in name.split(":"):
+            variable, _, level = factor.rstrip("]").partition("[")
+            expected *= data[variable] == level if level else data[variable]
+        assert_array_equal(column, expected, err_msg=name)
 
 
 def of_terms(frame, terms):
@@ -314,7 +325,8 @@ def test_arithmetic_of_what_is_missing_is_missing():
     "text",
     [
         "__import__('os')", "x.__class__", "x[0]", "[x]", "lambda: x", "open(x)",
-        "np.linalg.norm(x)", "log(x, 2)", "log(*x)", "log(x=1)", "x if x else 1",
+        "np.linalg.norm(x)", "log(x, 2)", "log(*x)", "log(x=1)",
+        "log(x, base=2)", "x if x else 1",
         "x and 1", "1 < x < 2", "x ^ 2", "'a'", "True", "os.log(x)", "x := 1", "x;x",
         "", "(" * 300, "-" * 499 + "x" * 9, "x\0",
     ],
@@ -584,6 +596,16 @@ def test_columns_collinear_to_rounding_are_found_far_from_0(mean):
     assert left_out(Z, y)[0].dropped == ("x4",)
 
 
+def test_a_combination_of_nearly_collinear_columns_is_found():
+    """Whose coefficients of 1e5 products of columns do not give to seven digits."""
+    X, y = clean(200)
+    close = X[:, 0] + 1e-5 * X[:, 1]
+    Z = np.column_stack([X[:, 0], close, 1e5 * (close - X[:, 0])])
+    assert dependencies(design_of(Z, y), [0, 1, 2]) == {2: [0, 1]}
+    Z[:, 2] += 1e-5 * X[:, 2]
+    assert dependencies(design_of(Z, y), [0, 1, 2]) == {}
+
+
 def test_sparse_columns_are_looked_at_alike():
     X, y = clean(60)
     X = np.where(np.abs(X) > 0.5, X, 0.0)
@@ -698,6 +720,12 @@ def test_there_is_a_certificate_where_linear_programming_finds_one(design):
         moved = moved_rows(design) @ found
         assert moved.max() > 0
         assert moved.min() >= -1e-9 * moved.max()
+        # and the direction is that of (1): c + A'u of least length, u >= 0
+        A = moved_rows(design)
+        nearest = A.sum(axis=0) + A.T @ nnls(A.T, -A.sum(axis=0))[0]
+        assert_allclose(
+            found / np.linalg.norm(found), nearest / np.linalg.norm(nearest), atol=1e-6
+        )
 
 
 def separated(X, y, **options):
@@ -793,6 +821,14 @@ def test_separation_with_scale_effects_is_said():
     rare[np.flatnonzero(y == 2)[:4]] = 1.0
     model, _ = separated(np.column_stack([X, rare]), y, scale=[0])
     assert 3 in model.separated
+
+
+def test_separation_is_found_where_offsets_leave_nothing_to_gain():
+    X, y = clean(60)
+    rare = np.zeros(60)
+    rare[np.flatnonzero(y == 2)[:4]] = 1.0
+    model, _ = separated(np.column_stack([X, rare]), y, offset=60.0 * rare)
+    assert_array_equal(model.separated, [3])
 
 
 def test_rows_of_weight_0_separate_nothing_and_prevent_nothing():
