@@ -219,10 +219,11 @@ def _least_violating(D: Design) -> np.ndarray:
     N = np.zeros((p, 0))  # the set's rows of A, as columns
     multiplier = np.zeros(0)
     held: list[tuple[int, int]] = []
+    settled: list[tuple[int, int]] = []  # that the rows held imply, to rounding
     for _ in range(20 * p + 100):
         turn()
         moved = moves(D, d)
-        for side, i in held:
+        for side, i in held + settled:
             moved[side, i] = np.inf
         side, i = divmod(int(moved.argmin()), D.n_samples)
         if moved[side, i] >= -1e-14:
@@ -237,12 +238,13 @@ def _least_violating(D: Design) -> np.ndarray:
             free = np.linalg.norm(rest) > _DEPENDENT * np.linalg.norm(normal)
             whole = -float(normal @ d) / float(rest @ rest) if free else np.inf
             ratio = np.full(falls.size, np.inf)
-            ratio[falls > 0] = multiplier[falls > 0] / falls[falls > 0]
+            down = falls > _DEPENDENT * np.abs(falls).max(initial=0.0)
+            ratio[down] = multiplier[down] / falls[down]
             first = int(ratio.argmin()) if held else -1
             part = ratio[first] if held else np.inf
             length = min(whole, part)
-            if not np.isfinite(length):  # by rounding alone: 0 fulfils all rows
-                return np.zeros(p)
+            if not np.isfinite(length):  # it is violated by rounding alone
+                break
             multiplier = multiplier - length * falls
             gained += length
             if free:
@@ -251,8 +253,12 @@ def _least_violating(D: Design) -> np.ndarray:
                 break
             N, multiplier = np.delete(N, first, 1), np.delete(multiplier, first)
             del held[first]
+        if not np.isfinite(length):
+            settled.append((side, i))
+            continue
         N, multiplier = np.column_stack([N, normal]), np.append(multiplier, gained)
         held.append((side, i))
+        settled.clear()
     Q = np.linalg.qr(N)[0]
     d = c - Q @ (Q.T @ c)  # without the rounding of the steps
     return np.asarray(d - Q @ (Q.T @ d))
