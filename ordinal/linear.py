@@ -102,7 +102,7 @@ def fit_pom(
         Words and categories, ordered or not, get treatment contrasts: a column of 0 and
         1 for every level but the first, named "Infl[High]". A formula such as
         "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
-        (docs/methods/pom.md says what it may hold), and needs the package formulaic.
+        (docs/input.md says what it may hold), and needs the package formulaic.
     y : (n,) array-like, or the data frame of a formula
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -269,9 +269,9 @@ def _warn_of_separation(solver: str, model: PomModel) -> None:
     names = listed([model.column_names[j] for j in model.separated])[1:-1]
     remedy = "leave them out of nominal=" if model.l2 else "l2 > 0 gives finite ones"
     warn(
-        f"{solver}: {model.convergence.status.value}: {names} tell ranks apart without "
-        "error, so that no finite coefficients are the most likely, and those returned "
-        f"only say where they go; {remedy}",
+        f"{solver}: {model.convergence.status.value}: ranks are told apart without "
+        f"error by {names}, so that no finite coefficients are the most likely, and "
+        f"those returned only say where they go; {remedy}",
         ConvergenceWarning,
     )
 

@@ -5,6 +5,7 @@ import pickle
 import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -278,6 +279,16 @@ def test_rows_of_matrices_are_dropped_alike():
         ordinal.fit_pom(X, np.arange(60) % 3)
 
 
+def test_the_summary_says_what_was_left_out():
+    frame, y, *_ = gappy()
+    frame["twice"], frame["one"] = 2 * frame["x"], 1.0
+    with pytest.warns(CollinearColumnsWarning):
+        model = ordinal.fit_pom(frame, y, missing="drop")
+    lines = str(model.summary()).splitlines()
+    assert "Left out: 5 rows that lack values" in lines
+    assert "Left out, as other columns determine them: 'twice', 'one'" in lines
+
+
 def test_gaps_that_leave_no_row():
     with pytest.raises(ValueError, match=r"3 of 3 rows lack values .*no row is left"):
         ordinal.fit_pom(np.full((3, 1), np.nan), [0, 1, 2], missing="drop")
@@ -518,6 +529,17 @@ def test_a_formula_without_formulaic_says_what_to_install(monkeypatch):
         ordinal.fit_pom("Sat ~ Infl", houses())
 
 
+def test_the_page_on_formulas_is_right():
+    """Its blocks that need formulaic, behind those that all pages' tests run."""
+    pytest.importorskip("formulaic")
+    page = (Path(__file__).parent.parent / "docs" / "input.md").read_text()
+    session = {"np": np}
+    for block in re.findall(r"^```(?:python|py)\n(.*?)^```", page, re.S | re.M):
+        if "people" in block or "import" in block:
+            exec(block, session)
+    assert session["model"].coef_names == ("smokes[yes]", "np.log(age)")
+
+
 def test_formulas_read_only_their_columns():
     pytest.importorskip("formulaic")
     data = houses()
@@ -553,7 +575,10 @@ def test_the_later_of_collinear_columns_is_left_out(units):
     X, y = clean()
     Z = np.column_stack([X[:, :2], 3 + X[:, 0] - 2 * X[:, 1], X[:, 2]]) * units
     model, message = left_out(Z, y)
-    assert message.startswith("'x3' is a combination of 'x1', 'x2': left out")
+    assert message == (
+        "left out of the model: 'x3' is a combination of 'x1', 'x2'; with l2 > 0 all "
+        "columns stay"
+    )
     assert model.coef_names == ("x1", "x2", "x4")
     assert model.dropped == ("x3",)
     without = ordinal.fit_pom(np.delete(Z, 2, axis=1), y)
@@ -568,7 +593,7 @@ def test_constant_columns_are_left_out(value):
     X, y = clean()
     X[:, 1] = value
     model, message = left_out(X, y)
-    assert message.startswith("'x2' is constant: left out of the model")
+    assert "left out of the model: 'x2' is constant;" in message
     assert model.coef_names == ("x1", "x3")
 
 
@@ -734,7 +759,7 @@ def test_there_is_a_certificate_where_linear_programming_finds_one(design):
 
 
 def separated(X, y, **options):
-    with pytest.warns(ConvergenceWarning, match=r"separated: .* ranks apart") as caught:
+    with pytest.warns(ConvergenceWarning, match="separated: ranks are told") as caught:
         model = ordinal.fit_pom(X, y, **options)
     assert len(caught) == 1
     assert model.convergence.status is Status.SEPARATED
@@ -753,7 +778,9 @@ def test_quasi_complete_separation_names_its_columns(link, seed):
     Z = np.column_stack([X, rare])
     model, message = separated(Z, y, link=link)
     assert_array_equal(model.separated, [3])
-    assert message.startswith("fit_pom: separated: 'x4' tell ranks apart without error")
+    assert message.startswith(
+        "fit_pom: separated: ranks are told apart without error by 'x4', so that"
+    )
     assert message.endswith("l2 > 0 gives finite ones")
     # the others are those of the fit without the rows that the level predicts
     rest = ordinal.fit_pom(X[rare == 0], y[rare == 0], link=link)
@@ -777,7 +804,7 @@ def test_levels_that_separate_are_named():
     model, message = separated(
         data[["Infl", "Type"]], data["Sat"], sample_weight=data["Freq"]
     )
-    assert "'Type[Atrium]' tell ranks apart" in message
+    assert "told apart without error by 'Type[Atrium]', so" in message
     assert_array_equal(model.separated, [3])
 
 

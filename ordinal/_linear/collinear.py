@@ -76,8 +76,7 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
     if not found:
         return design
     warn(
-        f"{_said(found, names)}: left out of the model, as the other columns determine "
-        "it; l2 > 0 keeps all columns",
+        f"left out of the model: {_said(found, names)}; with l2 > 0 all columns stay",
         CollinearColumnsWarning,
     )
     return replace(design, location=np.setdiff1d(design.location, list(found)))

@@ -68,6 +68,10 @@ class Inference(Trained):
         @property
         def separated(self) -> np.ndarray: ...
         @property
+        def n_missing(self) -> int: ...
+        @property
+        def dropped(self) -> tuple[str, ...]: ...
+        @property
         def l1(self) -> float: ...
         @property
         def l2(self) -> float: ...
@@ -511,7 +515,7 @@ class Inference(Trained):
             names = listed([self.column_names[j] for j in self.separated])[1:-1]
             raise ValueError(
                 f"{asked} needs estimates of maximum likelihood, and there are none: "
-                f"{names} tell ranks apart without error; leave them out"
+                f"ranks are told apart without error by {names}; leave these out"
             )
 
     def _known_covariance(self, asked: str) -> np.ndarray:
@@ -542,6 +546,11 @@ def _summary_lines(model: Inference) -> list[str]:
         lines.append(f"Not converged: {model.convergence}")
     if model.covariance_type != "observed":
         lines.append(f"Standard errors: {model.covariance_type} (sandwich)")
+    if model.n_missing:
+        lines.append(f"Left out: {model.n_missing} rows that lack values")
+    if model.dropped:
+        others = listed(model.dropped)[1:-1]
+        lines.append(f"Left out, as other columns determine them: {others}")
     table = model.table()
     parts = {
         "location": "Coefficients",
