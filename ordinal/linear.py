@@ -126,7 +126,8 @@ def fit_pom(
         sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
         at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows, whose products are limited alike. Standard
+        errors are right for them with `robust` only: they are no frequencies.
     robust : bool, default False
         Take the sandwich for the covariance, which holds where rows are independent and
         the model may be wrong (White's HC0).

@@ -394,6 +394,23 @@ def test_an_end_that_no_value_reaches_is_infinite():
     assert ends["lower"][0] < model.coef[0] < ends["upper"][0] < math.inf
 
 
+def test_an_end_far_from_the_estimate_is_found():
+    """An outlier makes the Cauchy likelihood of a slope fall slowly on one side."""
+    x = np.r_[np.zeros(10), np.ones(10), 8.0][:, None]
+    y = np.repeat([0, 1, 0, 1, 0], [7, 3, 3, 7, 1])
+    model = ordinal.fit_pom(x, y, link="cauchit", tol=1e-8)
+    end = model.confint(0.999, method="profile")["upper"][0]
+    length = model.confint(0.999)["upper"][1] - model.coef[0]
+    assert end > model.coef[0] + 8 * length
+    nothing = np.tile([[0.0], [1.0]], (21, 1))  # which has no effect, held against y
+    held = ordinal.fit_pom(
+        nothing, np.repeat(y, 2), link="cauchit", offset=end * np.repeat(x, 2),
+        sample_weight=np.full(42, 0.5), tol=1e-8,
+    )  # fmt: skip
+    fall = 2 * (model.loglik - held.loglik)
+    assert fall == pytest.approx(scipy.stats.chi2.ppf(0.999, 1), rel=1e-6)
+
+
 def test_odds_ratios_are_exponentials():
     model = same()
     for method in ("wald", "profile"):
@@ -697,6 +714,20 @@ def test_effects_of_categories_are_between_levels():
     assert_array_equal(given["effect"], effects["effect"])
     one = model.marginal_effects(table.iloc[:1])  # which has one level of each
     assert one["name"].tolist() == effects["name"].tolist()
+
+
+def test_effects_are_against_the_reference_level():
+    table, first = housing_table(), {"Infl": "High", "Type": "Atrium"}
+    fits = [
+        ordinal.fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, reference=of)
+        for of in (None, first)
+    ]
+    usual, other = (fit.marginal_effects() for fit in fits)
+    down, up = other["name"] == "Infl[Low]", usual["name"] == "Infl[High]"
+    assert_allclose(other["effect"][down], -usual["effect"][up], rtol=1e-9)
+    assert_allclose(other["standard_error"][down], usual["standard_error"][up], 1e-6)
+    assert "Type[Tower]" in other["name"]
+    assert not {"Infl[High]", "Type[Atrium]"} & set(other["name"].tolist())
 
 
 def test_tests_of_proportional_odds_are_of_whole_categories():

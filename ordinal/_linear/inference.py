@@ -177,6 +177,18 @@ class Inference(Trained):
         ------
         ValueError
             As for `standard_errors`.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> model.table()
+        name kind      estimate standard_error       z  p_value
+        1|2  threshold  6.22797        4.20292 1.48182 0.138388
+        2|3  threshold  9.70213        6.09846 1.59091 0.111629
+        x1   location   2.55694        2.14936 1.18963 0.234192
+        x2   location   1.43238       0.920156 1.55667 0.119548
         """
         kinds = "threshold", "nominal", "location", "scale"
         parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
@@ -201,6 +213,17 @@ class Inference(Trained):
         ------
         ValueError
             As for `standard_errors`.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> print(model.summary().split("\n\n")[1])
+        Coefficients:
+           Estimate Std. Error z value Pr(>|z|)
+        x1   2.5569     2.1494   1.190    0.234
+        x2   1.4324     0.9202   1.557     0.12
         """
         return Text("\n".join(_summary_lines(self)))
 
@@ -237,6 +260,16 @@ class Inference(Trained):
         ConvergenceWarning
             A fit of a profile ended short of its optimum, or found that of the model to
             be a local one.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> model.confint(method="profile")
+        name estimate    lower   upper
+        x1    2.55694 -1.21761 8.56449
+        x2    1.43238 0.240105 4.82105
         """
         z = normal_margin(check_share("level", level))
         check_choice("method", method, ("wald", "profile"))
@@ -298,6 +331,16 @@ class Inference(Trained):
         ValueError
             As for `confint`; and for another link than "logit" or columns of the scale:
             odds do not change by one factor then.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> model.odds_ratios(0.9)
+        name odds_ratio    lower   upper
+        x1      12.8963 0.375896 442.448
+        x2      4.18866 0.922064 19.0278
         """
         if self.link != "logit" or self.scale.size:
             what = (
@@ -310,12 +353,10 @@ class Inference(Trained):
         ends = self.confint(level, method=method)
         first = self._first_coef() if method == "wald" else 0
         own = slice(first, first + self.coef.size)
-        return Table({
-            "name": ends["name"][own],
-            "odds_ratio": np.exp(ends["estimate"][own]),
-            "lower": np.exp(ends["lower"][own]),
-            "upper": np.exp(ends["upper"][own]),
-        })  # fmt: skip
+        columns = {"odds_ratio": "estimate", "lower": "lower", "upper": "upper"}
+        with np.errstate(over="ignore"):  # infinite then, which is right
+            ratios = {name: np.exp(ends[of][own]) for name, of in columns.items()}
+        return Table({"name": ends["name"][own], **ratios})
 
     # What else is asked of a model
 
@@ -357,6 +398,17 @@ class Inference(Trained):
         ----------
         R. Brant, "Assessing proportionality in the proportional odds model for ordinal
         logistic regression", Biometrics 46:1171-1178, 1990.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> model.proportional_odds_test(method="lr")
+        name     chi2 dof   p_value
+        all   3.78801   2  0.150468
+        x1    3.78801   1 0.0516211
+        x2   0.111966   1  0.737917
         """
         check_choice("method", method, ("brant", "lr"))
         self._known_covariance("proportional_odds_test")
@@ -430,6 +482,17 @@ class Inference(Trained):
             As for `decision_function` and `standard_errors`; offsets or weights without
             `X`, or no `X` and a model without its training rows; a formula with a
             comparison, which has no slope.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> effects = model.marginal_effects()
+        >>> effects["name"][:3], effects["rank"][:3]
+        (array(['x1', 'x1', 'x1'], dtype='<U2'), array([1, 2, 3]))
+        >>> effects["effect"][:3].round(4)
+        array([-0.2192,  0.0022,  0.217 ])
         """
         z = normal_margin(check_share("level", level))
         self._known_covariance("marginal_effects")
