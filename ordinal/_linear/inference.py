@@ -219,7 +219,8 @@ class Inference(Trained):
         >>> import ordinal
         >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
         >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
-        >>> print(model.summary().split("\n\n")[1])
+        >>> for line in model.summary().splitlines()[3:7]:
+        ...     print(line)
         Coefficients:
            Estimate Std. Error z value Pr(>|z|)
         x1   2.5569     2.1494   1.190    0.234
