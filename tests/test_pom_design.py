@@ -529,9 +529,10 @@ def test_a_formula_without_formulaic_says_what_to_install(monkeypatch):
         ordinal.fit_pom("Sat ~ Infl", houses())
 
 
-def test_the_page_on_formulas_is_right():
+def test_the_page_on_formulas_is_right(tmp_path, monkeypatch):
     """Its blocks that need formulaic, behind those that all pages' tests run."""
     pytest.importorskip("formulaic")
+    monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parent.parent / "docs" / "input.md").read_text()
     session = {"np": np}
     for block in re.findall(r"^```(?:python|py)\n(.*?)^```", page, re.S | re.M):
