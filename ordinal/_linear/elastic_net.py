@@ -39,13 +39,14 @@ _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 40
 _POLISH = 30  # Newton steps for u alone
-_LOOSE = 0.1  # of the tolerance, to which a quadratic is solved, and its successors
-_SWEEP_SECONDS = 2e-9  # of an entry
-_SWEEPS = 10_000
+_INNER = 0.1  # of a tolerance, that of the columns which take part
+_EXACT = 0.01  # of that, the worth of the last steps of coordinate descent
+_SWEEPS = 100_000  # of one quadratic
+_SECONDS = 2e-9  # of an entry in a sweep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Certified:
+class Solution:
     """A point of a path.
 
     Attributes
@@ -76,7 +77,7 @@ class Certified:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Penalty:
-    """Prices of (4), (d,) each."""
+    """Prices of |beta_j| and of beta_j^2 / 2, (d,) each."""
 
     l1: np.ndarray
     l2: np.ndarray
@@ -85,14 +86,14 @@ class Penalty:
         return float(self.l1 @ np.abs(beta) + 0.5 * self.l2 @ beta**2)
 
     def of(self, which: np.ndarray) -> Penalty:
+        """Of some of the columns."""
         return Penalty(self.l1[which], self.l2[which])
 
     def bound(self, value: float, slope: np.ndarray, beta: np.ndarray) -> float:
-        """The largest of (5) for c = 1 and the largest c without excess."""
+        """(5) for c = 1, or the largest c for which P* is 0: the larger one."""
         tangent, size = value - float(slope @ beta), np.abs(slope)
         over = size > self.l1
-        least = float((self.l1[over] / size[over]).min(initial=1.0))
-        bounds = [least * tangent]
+        bounds = [float((self.l1[over] / size[over]).min(initial=1.0)) * tangent]
         if (self.l2[over] > 0).all():
             excess = (size - self.l1)[over]
             bounds.append(tangent - 0.5 * float((excess**2 / self.l2[over]).sum()))
@@ -100,21 +101,21 @@ class Penalty:
 
 
 class PathSolver:
-    """Solutions of (4) for one penalty after another, each begun at the last one.
+    """Minima of (4) for one penalty after another, each begun at the last one.
 
     Parameters
     ----------
     loss : RowwiseLikelihood
-        Without penalty and effects on the scale.
-    tol : float
-        Duality gap at which a point has converged, by the loss without features.
+        Without penalty and without effects on the scale.
     max_iter : int
         Quadratics a point.
     monitor : Monitor
+        A point has converged where its duality gap is at most `tol` times the loss
+        without features.
 
     Attributes
     ----------
-    null : Certified
+    null : Solution
         The optimum without features.
     largest : float
         The least l1 for which no feature takes part.
@@ -124,90 +125,83 @@ class PathSolver:
         self.loss, self.max_iter, self.monitor = loss, max_iter, monitor
         self._U = sum(loss.design.sizes[:2])
         self._spread = loss.design.spread[loss.design.location]
-        d = self._spread.size
-        nothing = Penalty(np.full(d, np.inf), np.zeros(d))
-        self.sweeps = 0
         self._n_iter, self._status = 0, Status.CONVERGED
-        start = loss.start()
-        self.null = self._certified(start[: self._U], np.zeros(d), nothing)
+        d = self._spread.size
+        free = Penalty(np.full(d, np.inf), np.zeros(d))
+        self.null = self._solution(loss.start()[: self._U], np.zeros(d), free)
         self.largest = float((np.abs(self.null.slope) * self._spread).max(initial=0.0))
         self._last, self._last_l1 = self.null, self.largest
+        self._part = np.zeros(0, np.int64), loss  # columns that took part, their loss
 
-    def solve(self, l1: float, l2: float) -> Certified:
-        """The minimum of (4), from the last point."""
+    def solve(self, l1: float, l2: float) -> Solution:
+        """The minimum for these penalties of features in their units."""
         penalty = Penalty(l1 / self._spread, l2 / self._spread**2)
         here, limit = self._last, self.monitor.tol * self.null.value
-        strong = (2 * l1 - self._last_l1) / self._spread
-        working = (here.beta != 0) | (np.abs(here.slope) >= np.maximum(strong, 0))
+        strong = np.maximum(2 * l1 - self._last_l1, 0) / self._spread
+        part = (here.beta != 0) | (np.abs(here.slope) >= strong)
         self._n_iter, self._status = 0, Status.CONVERGED
-        tol = _LOOSE * limit
+        tol = _INNER * limit
         while True:
-            here = self._descended(here, np.flatnonzero(working), penalty, tol)
+            here = self._over(np.flatnonzero(part), here, penalty, tol)
             if here.primal - here.dual <= limit or self._status is not Status.CONVERGED:
                 break
-            missed = ~working & (np.abs(here.slope) > penalty.l1)
+            missed = ~part & (np.abs(here.slope) > penalty.l1)
             if missed.any():
-                working |= missed
-            elif tol < _ROUNDING * self.null.value:
-                self._status = Status.STALLED
+                part |= missed
+            elif tol > _ROUNDING * self.null.value:
+                tol *= _INNER
             else:
-                tol *= _LOOSE
+                self._status = Status.STALLED
         self._last, self._last_l1 = here, l1
         return here
 
-    def _descended(
-        self, here: Certified, working: np.ndarray, penalty: Penalty, tol: float
-    ) -> Certified:
-        """The minimum over the columns that take part, to where a step promises no more
-        than tol."""
-        beta = np.zeros_like(here.beta)
-        u = here.u
-        if working.size:
-            part, loss = penalty.of(working), self.loss.of_columns(working)
-            u, beta[working] = self._minimized(loss, u, here.beta[working], part, tol)
-        return self._certified(u, beta, penalty)
+    def _over(
+        self, part: np.ndarray, here: Solution, penalty: Penalty, tol: float
+    ) -> Solution:
+        """The minimum over some columns, to where Newton's method promises to lower it
+        by no more than tol."""
+        u, beta = here.u, np.zeros_like(here.beta)
+        if part.size:
+            if not np.array_equal(part, self._part[0]):
+                self._part = part, self.loss.of_columns(part)
+            loss = self._part[1]
+            x = np.concatenate([u, here.beta[part]])
+            x = self._minimized(loss, x, penalty.of(part), tol)
+            u, beta[part] = x[: self._U], x[self._U :]
+        return self._solution(u, beta, penalty)
 
     def _minimized(
-        self,
-        loss: RowwiseLikelihood,
-        u: np.ndarray,
-        beta: np.ndarray,
-        penalty: Penalty,
-        tol: float,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, loss: RowwiseLikelihood, x: np.ndarray, penalty: Penalty, tol: float
+    ) -> np.ndarray:
         """Newton's method for L, with the penalties as they are."""
         U = self._U
-        x = np.concatenate([u, beta])
         rows = loss.rows_at(x)
-        value, exact = rows.value + penalty(beta), tol * 0.001
+        value = rows.value + penalty(x[U:])
         while True:
             gradient = loss.gradient_of(rows)
-            to = self._quadratic(loss, rows, gradient, x, penalty, exact)
-            step = to - x
-            promised = float(gradient @ step) + penalty(to[U:]) - penalty(x[U:])
+            to = self._of_quadratic(loss, rows, gradient, x, penalty, _EXACT * tol)
+            promised = float(gradient @ (to - x)) + penalty(to[U:]) - penalty(x[U:])
             stop = self.monitor.stop(self._n_iter, -promised / self.null.value)
             if stop is None and self._n_iter >= self.max_iter:
                 stop = Status.MAX_ITER
             if stop is not None:
                 self._status = stop
-                break
+                return x
             self._n_iter += 1
             for halving in range(_HALVINGS):
                 size = 0.5**halving
-                there = x + size * step if halving else to
-                moved = loss.rows_at(there)
-                reached = moved.value + penalty(there[U:])
-                if reached - value <= _FALL * size * promised + _ROUNDING * abs(value):
-                    x, rows, value = there, moved, reached
+                there = x + size * (to - x) if halving else to
+                rows_there = loss.rows_at(there)
+                reached = rows_there.value + penalty(there[U:])
+                if reached - value <= _FALL * size * promised + _ROUNDING * value:
                     break
             else:
-                break
+                return x
+            x, rows, value = there, rows_there, reached
             if -promised <= tol:
-                break
-            exact = min(exact, 0.001 * -promised)
-        return x[:U], x[U:]
+                return x
 
-    def _quadratic(
+    def _of_quadratic(
         self,
         loss: RowwiseLikelihood,
         rows: Rows,
@@ -216,60 +210,49 @@ class PathSolver:
         penalty: Penalty,
         tol: float,
     ) -> np.ndarray:
-        """Where the quadratic at x and the penalties are least, by coordinate descent
-        until no step of a sweep lowers them by tol.
+        """Where the quadratic of L at x and the penalties are least, by coordinate
+        descent until no step of a sweep lowers them by tol.
 
-        u, which has no penalty, is eliminated: with H_uu = L L' and k = L^-1 H_ub the
-        Hessian by beta is H_bb - k'k.
+        u is eliminated: with H_uu = C C' and k = C^-1 H_ub the Hessian by beta is
+        H_bb - k'k, and u moves by -C^-T (C^-1 g_u + k (step of beta)).
         """
         U, columns = self._U, loss.columns
-        L = np.linalg.cholesky(loss.free_hessian(rows))
-        k = np.linalg.solve(L, np.column_stack([loss.border(rows), gradient[:U]]))
-        border, free = np.ascontiguousarray(k[:, :-1].T), -k[:, -1]
+        C = _factor(loss.free_hessian(rows))
+        k = np.linalg.solve(C, np.column_stack([gradient[:U], loss.border(rows)]))
+        free, border = -k[:, 0], np.ascontiguousarray(k[:, 1:].T)
         b = x[U:].copy()
         scratch, active = np.empty(b.size), np.empty(b.size, np.int32)
+        rest = penalty.l1, penalty.l2, tol
         if isinstance(columns, SparseColumns) and b.size**2 > columns.entries:
-            A = columns.columns
+            A, slope, moved = columns.columns, rows.slope.copy(), free.copy()
             cost = A.data.size + border.size
-            slope = rows.slope.copy()
 
-            def descend(most: int) -> tuple[int, float]:
+            def descend(sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_columns(
-                    A.indptr, A.indices, A.data, rows.curvature, border, penalty.l1,
-                    penalty.l2, tol, most, slope, free, b, scratch, active,
+                    A.indptr, A.indices, A.data, rows.curvature, border, *rest, sweeps,
+                    slope, moved, b, scratch, active,
                 )  # fmt: skip
         else:
             H = columns.gram(rows.curvature) - border @ border.T
-            cost = H.size
-            slope = gradient[U:] + border @ free
+            slope, cost = gradient[U:] + border @ free, H.size
 
-            def descend(most: int) -> tuple[int, float]:
+            def descend(sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_gram(
-                    H, penalty.l1, penalty.l2, tol, most, slope, b, scratch, active
+                    H, *rest, sweeps, slope, b, scratch, active
                 )
 
-        at_once = max(1, int(self.monitor.SLICE / (_SWEEP_SECONDS * cost)))
-        done = 0
-        while done < _SWEEPS and not self.monitor.late():
-            sweeps, largest = descend(at_once)
-            done += sweeps
+        at_once = max(1, int(self.monitor.SLICE / (_SECONDS * cost)))
+        for _ in range(0, _SWEEPS, at_once):
             turn()
-            if largest <= tol:
+            if descend(at_once)[1] <= tol or self.monitor.late():
                 break
-        self.sweeps += done
-        # H_uu u* = -(g_u + H_ub step)
-        if slope.size == b.size:
-            free = free - border.T @ (b - x[U:])
-        return np.concatenate([x[:U] + np.linalg.solve(L.T, free), b])
+        free -= border.T @ (b - x[U:])
+        return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
 
-    def _certified(
-        self, u: np.ndarray, beta: np.ndarray, penalty: Penalty
-    ) -> Certified:
-        """u polished, and (5)."""
+    def _solution(self, u: np.ndarray, beta: np.ndarray, penalty: Penalty) -> Solution:
+        """The point with the best u, by Newton's method, and (5)."""
         loss, q = self.loss, self.loss.design.J.shape[1]
-        held = np.flatnonzero(beta)
-        f = loss.columns.times(beta)
-        none = np.zeros(0)
+        f, none = loss.columns.times(beta), np.zeros(0)
 
         def rows_at(u: np.ndarray) -> Rows:
             free = np.column_stack([u[:q], u[q:].reshape(q, -1)])
@@ -277,22 +260,32 @@ class PathSolver:
 
         rows = rows_at(u)
         for _ in range(_POLISH):
-            g = loss.free_gradient(rows)
-            step = -np.linalg.solve(loss.free_hessian(rows), g)
-            promised = float(g @ step)
-            size = 1.0
-            there = rows_at(u + step)
-            while (
-                not there.value <= rows.value + _FALL * size * promised and size > 1e-10
-            ):
-                size *= 0.5
-                there = rows_at(u + size * step)
-            if not there.value < rows.value:
+            C, g = _factor(loss.free_hessian(rows)), loss.free_gradient(rows)
+            step = np.linalg.solve(C.T, np.linalg.solve(C, -g))
+            for halving in range(_HALVINGS):
+                there = u + 0.5**halving * step
+                moved = rows_at(there)
+                if moved.value <= rows.value + _FALL * 0.5**halving * float(g @ step):
+                    break
+            if not moved.value < rows.value:
                 break
-            u, rows = u + size * step, there
+            u, rows = there, moved
         slope = loss.columns.across(rows.slope)
-        primal = rows.value + penalty(beta) if held.size else rows.value
-        dual = penalty.bound(rows.value, slope, beta)
-        return Certified(
-            u, beta, rows.value, slope, primal, dual, self._status, self._n_iter
-        )
+        primal = rows.value + (penalty(beta) if beta.any() else 0.0)
+        return Solution(
+            u, beta, rows.value, slope, primal, penalty.bound(rows.value, slope, beta),
+            self._status, self._n_iter,
+        )  # fmt: skip
+
+
+def _factor(H: np.ndarray) -> np.ndarray:
+    """C of C C' = H; of H with a larger diagonal where H is singular to rounding."""
+    diagonal = np.diagonal(H)
+    shift = 0.0
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(H + np.diag(shift * diagonal)))
+        except np.linalg.LinAlgError:
+            if not shift < 1:
+                raise
+            shift = max(1e-12, 10 * shift)
