@@ -39,7 +39,7 @@ from ._model.model import Model, load
 from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
-from .linear import PomModel, fit_pom, lr_test
+from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -59,6 +59,7 @@ __all__ = [
     "NpsvorModel",
     "OrdinalError",
     "PomModel",
+    "PomPath",
     "State",
     "Status",
     "SvorModel",
@@ -73,6 +74,7 @@ __all__ = [
     "fit_npsvor",
     "fit_npsvor_path",
     "fit_pom",
+    "fit_pom_path",
     "fit_redsvm",
     "fit_shashua_levin",
     "fit_svorex",

@@ -5,7 +5,8 @@ With ranks y_i in 0..r-1, weights w_i of sum W, and a distribution function F,
     P(y_i <= j) = F(eta_ij),   eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_i) / s_i  (1)
     s_i = exp(z_i'zeta),       theta_0 < theta_1 < ... < theta_(r-2)
 
-    min  -(1/W) sum_i w_i log(F(eta_i,y_i) - F(eta_i,y_i - 1)) + l2/2 |beta|^2       (P)
+    min  -(1/W) sum_i w_i log(F(eta_i,y_i) - F(eta_i,y_i - 1))
+         + l1 |beta|_1 + l2/2 |beta|^2                                               (P)
 
 With F the logistic function this is the proportional odds model, POM: odds of y <= j
 change by the factor exp(-beta) with a unit of x, for all j alike. The columns n have a
@@ -24,6 +25,7 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,8 @@ from ._input.checks import (
     check_count,
     check_factor_or_zero,
     check_flag,
+    check_real,
+    check_share,
     listed,
     shown,
 )
@@ -43,24 +47,38 @@ from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
 from ._linear.design import Design, read_offset
+from ._linear.elastic_net import PathSolver, Solution
 from ._linear.fitting import has_many, likelihood_of, minimize
 from ._linear.inference import LikelihoodRatio, lr_test
-from ._linear.likelihood import LINKS, Likelihood, Link
+from ._linear.likelihood import LINKS, Likelihood, Link, Point
 from ._linear.model import PomModel, Threshold
 from ._linear.newton import Minimum
+from ._linear.path import CONCAVE, ConcaveLink, PomPath, geometric, read_lambdas
 from ._linear.remembered import Remembered, null_loglik, remember
+from ._linear.rowwise import RowwiseLikelihood
 from ._linear.sandwich import Middle, covariance_of
 from ._linear.separation import separated_columns
 from ._linear.training import Missing, Training, read_training
-from ._model.convergence import ConvergenceWarning, Status, warn, warn_of_disorder
+from ._model.convergence import (
+    Convergence,
+    ConvergenceWarning,
+    Status,
+    warn,
+    warn_of_disorder,
+)
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 
-__all__ = ["LikelihoodRatio", "PomModel", "fit_pom", "lr_test"]
+__all__ = [
+    "LikelihoodRatio", "PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+_EASIER = "raise the penalties"  # where a limit was met
 
 
 def fit_pom(
@@ -71,6 +89,7 @@ def fit_pom(
     threshold: Threshold = "flexible",
     nominal: Sequence[str | int] = (),
     scale: Sequence[str | int] = (),
+    l1: float = 0.0,
     l2: float = 0.0,
     offset: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -116,8 +135,11 @@ def fit_pom(
         they became, such as "Infl[High]".
     scale : names or numbers of columns, default none
         Features that change the spread of the latent variable as well, named alike.
-    l2 : float >= 0, default 0
-        Of (P), in the units of the features. 0 is maximum likelihood.
+    l1, l2 : float >= 0, default 0
+        Of (P), in the units of the features. 0 is maximum likelihood. With l1 > 0 some
+        coefficients are 0, and the model has no `covariance`; see `fit_pom_path` for
+        many penalties at once. The loss must be convex for it: all links but cauchit,
+        without scale effects.
     offset : (n,) array-like, default 0
         o of (1): what is known to be added to x'beta, beside `offset(...)` of a
         formula. As `sample_weight`, it may be the name of a column of a formula's data.
@@ -148,7 +170,7 @@ def fit_pom(
         Length of the next Newton step, in standard errors, at which the fit has
         converged. Steps converge quadratically: the last one ends far below it. For
         L-BFGS the largest slope of (P) by a parameter, in units of the spread of its
-        column.
+        column. With l1 > 0 the duality gap of (P), as in `fit_pom_path`.
     max_iter : int, default 1000
         Newton steps, or those of L-BFGS.
     max_time : float > 0, optional
@@ -192,35 +214,231 @@ def fit_pom(
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
-    check_choice("link", link, LINKS)
-    check_choice("threshold", threshold, ("flexible", "symmetric", "equidistant"))
-    l2 = check_factor_or_zero("l2", l2)
+    l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
     robust = check_flag("robust", robust)
     max_iter = check_count("max_iter", max_iter)
+    if l1 > 0:
+        _check_concave("l1", link, scale)
+    e = _entered(
+        "fit_pom", X, y, l1 + l2 > 0, link=link, threshold=threshold, nominal=nominal,
+        scale=scale, offset=offset, sample_weight=sample_weight,
+        class_weight=class_weight, classes=classes, reference=reference,
+        missing=missing, tol=tol, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose, cluster=cluster,
+    )  # fmt: skip
+    middle = _middle(robust, e.training.cluster, e.design, l1)
+    with e.monitor as monitor:
+        if l1 > 0:
+            solver = PathSolver(e.rowwise, max_iter, monitor)
+            model = _model_of_net(e, solver, solver.reach(l1, l2), l1, l2)
+        else:
+            loss = likelihood_of(e.design, link, l2, e.n_threads)
+            found = minimize(loss, max_iter, monitor)
+            model = _model(e, loss, found, l2, middle)
+        monitor.conclude(model.convergence)
+    if model.separated.size:
+        _warn_of_separation("fit_pom", model)
+    else:
+        model.convergence.warn_unless_converged("fit_pom", _EASIER)
+    warn_of_disorder(model.disorder, "fit_pom")
+    return model
+
+
+def fit_pom_path(
+    X: MatrixLike | str,
+    y: Labels,
+    *,
+    ratio: float = 1.0,
+    lambdas: ArrayLike | None = None,
+    n_lambdas: int = 100,
+    smallest: float | None = None,
+    link: ConcaveLink = "logit",
+    threshold: Threshold = "flexible",
+    nominal: Sequence[str | int] = (),
+    offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    reference: Mapping[str, Any] | None = None,
+    missing: Missing = "error",
+    tol: float = 1e-5,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> PomPath:
+    """Fit cumulative link models for a path of penalties: the lasso and elastic net.
+
+    For every lambda of the path (P) with l1 = ratio lambda, l2 = (1 - ratio) lambda, as
+    glmnet has it: the loss is a mean over the weight of the rows, and the penalty is
+    one of coefficients in the units of the features. Standardise these first where they
+    should be penalised alike. Features may be many more than rows, and stay sparse.
+
+    Parameters
+    ----------
+    X, y
+        As for `fit_pom`.
+    ratio : float in [0, 1], default 1
+        1 is the lasso. 0 is a ridge, and needs `lambdas`.
+    lambdas : sequence of floats > 0, optional
+        Penalties, fitted from the largest on.
+    n_lambdas : int, default 100
+        How many there are otherwise, at equal ratios, from the largest one that has an
+        effect.
+    smallest : float between 0 and 1, optional
+        The last of these by the first; by default 1e-4 for more rows than columns, else
+        1e-2, as in glmnet.
+    link : {"logit", "probit", "cloglog", "loglog"}, default "logit"
+        Those of which the loss is convex.
+    threshold, nominal, offset, sample_weight, class_weight, classes, reference, missing
+        As for `fit_pom`. Thresholds and nominal effects have no penalty.
+    tol : float > 0, default 1e-5
+        Duality gap of (P), by the loss without features, at which a point has
+        converged: its objective is so near to the minimum, or nearer.
+    max_iter : int, default 1000
+        Newton steps a penalty, each solved by coordinate descent.
+    max_time : float > 0, optional
+        Seconds. The path ends early then, or where the callback ends it, with the last
+        penalty that was begun.
+    n_threads, callback, verbose
+        As for `fit_pom`.
+
+    Returns
+    -------
+    PomPath
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        A point ended short of the tolerance; the message says why and what helps.
+    DisorderedThresholdsWarning
+        As `fit_pom`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> path = ordinal.fit_pom_path(X, y, n_lambdas=5, smallest=1e-2)
+    >>> path.n_nonzero
+    array([0, 2, 2, 2, 2])
+    >>> path.model(-1).predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    """
+    check_choice("link", link, CONCAVE)
+    ratio = check_real(
+        "ratio", ratio, lambda v: 0 <= v <= 1, "a number between 0 and 1"
+    )
+    if lambdas is not None:
+        lambdas = read_lambdas(lambdas)
+    elif ratio == 0:
+        raise ValueError("lambdas must be given for ratio=0: no penalty is the largest")
+    n_lambdas = check_count("n_lambdas", n_lambdas)
+    smallest = None if smallest is None else check_share("smallest", smallest)
+    max_iter = check_count("max_iter", max_iter)
+    e = _entered(
+        "fit_pom_path", X, y, True, link=link, threshold=threshold, nominal=nominal,
+        scale=(), offset=offset, sample_weight=sample_weight,
+        class_weight=class_weight, classes=classes, reference=reference,
+        missing=missing, tol=tol, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    with e.monitor as monitor:
+        solver = PathSolver(e.rowwise, max_iter, monitor)
+        if lambdas is None:
+            if smallest is None:
+                smallest = 1e-4 if e.problem.n_samples > e.problem.n_features else 1e-2
+            lambdas = geometric((solver.largest or 1.0) / ratio, smallest, n_lambdas)
+        models: list[PomModel] = []
+        null = null_loglik(solver.loss)
+        for i, penalty in enumerate(lambdas.tolist()):
+            l1, l2 = ratio * penalty, (1 - ratio) * penalty
+            with monitor.numbered("penalty", i, lambdas.size):
+                found = solver.solve(l1, l2)
+            models.append(_model_of_net(e, solver, found, l1, l2, null))
+            if models[-1].convergence.status in (Status.MAX_TIME, Status.STOPPED):
+                break
+        path = PomPath(
+            lambdas=frozen(lambdas[: len(models)]),
+            ratio=ratio,
+            models=tuple(models),
+            convergence=Convergence.of_parts([m.convergence for m in models]),
+        )
+        monitor.conclude(path.convergence)
+    path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
+    lines = dict.fromkeys(line for model in models for line in model.disorder)
+    warn_of_disorder(tuple(lines), "fit_pom_path")
+    return path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """What a fit may rely on when its own part begins."""
+
+    training: Training
+    problem: Problem
+    design: Design
+    link: Link
+    threshold: Threshold
+    n_threads: int
+    monitor: Monitor
+
+    @property
+    def rowwise(self) -> RowwiseLikelihood:
+        """The loss without penalty, of no more than vectors."""
+        return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
+
+
+def _entered(
+    name: str,
+    X: MatrixLike | str,
+    y: Labels,
+    is_penalised: bool,
+    *,
+    link: Link,
+    threshold: Threshold,
+    nominal: Sequence[str | int],
+    scale: Sequence[str | int],
+    offset: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: Sequence[Any] | None,
+    reference: Mapping[str, Any] | None,
+    missing: Missing,
+    cluster: ArrayLike | None = None,
+    **common: Any,
+) -> _Entry:
+    """Check and read what the fits share."""
+    check_choice("link", link, LINKS)
+    check_choice("threshold", threshold, ("flexible", "symmetric", "equidistant"))
     training = read_training(
         X, y, classes=classes, missing=missing, reference=reference,
         sample_weight=sample_weight, offset=offset, cluster=cluster,
     )  # fmt: skip
     entry = enter(
-        "fit_pom", training.X, training.y, tol=tol, classes=training.classes,
-        sample_weight=training.sample_weight, class_weight=class_weight,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+        name, training.X, training.y, classes=training.classes,
+        sample_weight=training.sample_weight, **common,
     )  # fmt: skip
     problem = entry.problem
     design = _design(training, problem, nominal, scale, threshold)
-    design = identified(design, problem.shown_names, l2 > 0)
-    middle = _middle(robust, training.cluster, design)
-    loss = likelihood_of(design, link, l2, entry.n_threads)
-    with entry.monitor as monitor:
-        found = minimize(loss, max_iter, monitor)
-        model = _model(training, problem, loss, found, threshold, l2, middle, monitor)
-        monitor.conclude(model.convergence)
-    if model.separated.size:
-        _warn_of_separation("fit_pom", model)
-    else:
-        model.convergence.warn_unless_converged("fit_pom")
-    warn_of_disorder(model.disorder, "fit_pom")
-    return model
+    design = identified(design, problem.shown_names, is_penalised)
+    return _Entry(
+        training, problem, design, link, threshold, entry.n_threads, entry.monitor
+    )
+
+
+def _check_concave(penalty: str, link: Any, scale: Any) -> None:
+    """Raise ValueError for a model whose loss is not convex."""
+    if link == "cauchit" or (isinstance(scale, Sequence) and len(scale)):
+        got = "link='cauchit'" if link == "cauchit" else f"scale={shown(scale)}"
+        raise ValueError(
+            f"{penalty} is for models with a convex loss, which those with the link "
+            f"cauchit or with scale effects have not, got {got}"
+        )
 
 
 def _design(
@@ -235,12 +453,12 @@ def _design(
     return Design.of(problem, location, nominal, scale, known, threshold)
 
 
-def _middle(robust: bool, cluster: Any, design: Design) -> Middle:
+def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     middle = Middle.of(robust, cluster, design.n_samples)
-    if middle.kind != "observed" and has_many(design):
+    if middle.kind != "observed" and (l1 > 0 or has_many(design)):
+        fits = "with l1 > 0" if l1 > 0 else "of more than 2000 features"
         raise ValueError(
-            "robust and cluster are of the covariance, which fits of more than 2000 "
-            "features do without"
+            f"robust and cluster are of the covariance, which fits {fits} do without"
         )
     return middle
 
@@ -277,20 +495,43 @@ def _warn_of_separation(solver: str, model: PomModel) -> None:
     )
 
 
+def _model_of_net(
+    e: _Entry,
+    solver: PathSolver,
+    found: Solution,
+    l1: float,
+    l2: float,
+    null: float | None = None,
+) -> PomModel:
+    """The model of a point of a path; `null` is the log-likelihood without features, if
+    it is known."""
+    x = np.concatenate([found.u, found.beta])
+    nothing = np.empty((0, 0))
+    point = Point(x, found.value, nothing, nothing)
+    gap = (found.primal - found.dual) / solver.null.value
+    end = Minimum(point, nothing, gap, found.status, found.n_iter)
+    middle = Middle.of(False, None, e.problem.n_samples)
+    objectives = found.primal, found.dual
+    return _model(e, solver.loss, end, l2, middle, l1, objectives, null)
+
+
 def _model(
-    training: Training,
-    problem: Problem,
+    e: _Entry,
     loss: Likelihood,
     found: Minimum,
-    threshold: Threshold,
     l2: float,
     middle: Middle,
-    monitor: Monitor,
+    l1: float = 0.0,
+    objectives: tuple[float, float] | None = None,
+    null: float | None = None,
 ) -> PomModel:
-    """The model of a minimum, in the units of the features."""
+    """The model of a minimum, in the units of the features; `objectives` are primal and
+    dual, where there is a dual."""
+    training, problem = e.training, e.problem
     design, point = loss.design, found.point
+    primal, dual = objectives or (point.value, None)
     separated = np.zeros(0, dtype=np.int64)
-    if found.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
+    if l1 == 0 and found.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
         separated = separated_columns(design, loss.link, point.x, found.step, l2 > 0)
     alpha, nu, beta, zeta = design.split(design.raw(point.x))
     present = np.flatnonzero(problem.present)
@@ -309,7 +550,7 @@ def _model(
         coding=coding,
         column_names=problem.shown_names,
         link=loss.link,
-        threshold=threshold,
+        threshold=e.threshold,
         location=frozen(design.location),
         nominal=frozen(design.nominal),
         scale=frozen(design.scale),
@@ -322,18 +563,19 @@ def _model(
         observed=frozen(problem.present),
         covariance=covariance_of(loss, point, middle),
         covariance_type=middle.kind,
-        l1=0.0,
+        l1=l1,
         l2=l2,
         loglik=-design.total * (point.value - penalty),
-        null_loglik=null_loglik(loss),
+        null_loglik=null_loglik(loss) if null is None else null,
         n_obs=design.total,
         n_missing=training.n_missing,
         separated=frozen(separated),
-        convergence=monitor.record(
+        convergence=e.monitor.record(
             Status.SEPARATED if separated.size else found.status,
             found.n_iter,
             found.violation,
-            point.value,
+            primal,
+            dual,
         ),
     )
     remember(model, Remembered(loss, point.x, training.frame))

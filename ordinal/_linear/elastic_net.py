@@ -25,7 +25,7 @@ regression and the ordinalNet R package", J. Stat. Software 99(6), 2021.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,9 +40,13 @@ _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 40
 _POLISH = 30  # Newton steps for u alone
 _INNER = 0.1  # of a tolerance, that of the columns which take part
+_TIGHTER = 0.01  # this one from one attempt at a point to the next
+_LEAST = 1e-26  # where slopes are rounding, by the loss: they count squared
 _EXACT = 0.01  # of that, the worth of the last steps of coordinate descent
+_ABOVE = 1e-12  # lest rounding lets a feature take part at the largest penalty
 _SWEEPS = 100_000  # of one quadratic
 _SECONDS = 2e-9  # of an entry in a sweep
+_FAR = 2.0  # between the penalties of a path to one of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +133,8 @@ class PathSolver:
         d = self._spread.size
         free = Penalty(np.full(d, np.inf), np.zeros(d))
         self.null = self._solution(loss.start()[: self._U], np.zeros(d), free)
-        self.largest = float((np.abs(self.null.slope) * self._spread).max(initial=0.0))
+        largest = (np.abs(self.null.slope) * self._spread).max(initial=0.0)
+        self.largest = float(largest) * (1 + _ABOVE)
         self._last, self._last_l1 = self.null, self.largest
         self._part = np.zeros(0, np.int64), loss  # columns that took part, their loss
 
@@ -148,12 +153,21 @@ class PathSolver:
             missed = ~part & (np.abs(here.slope) > penalty.l1)
             if missed.any():
                 part |= missed
-            elif tol > _ROUNDING * self.null.value:
-                tol *= _INNER
+            elif tol > _LEAST * self.null.value:
+                tol *= _TIGHTER
             else:
                 self._status = Status.STALLED
         self._last, self._last_l1 = here, l1
         return here
+
+    def reach(self, l1: float, l2: float) -> Solution:
+        """The same for a penalty that may be far from the last one, by way of others;
+        `n_iter` counts those of all."""
+        n_iter = 0
+        while self._last_l1 > _FAR * l1 and self._status is Status.CONVERGED:
+            n_iter += self.solve(self._last_l1 / _FAR, l2).n_iter
+        here = self.solve(l1, l2)
+        return replace(here, n_iter=n_iter + here.n_iter)
 
     def _over(
         self, part: np.ndarray, here: Solution, penalty: Penalty, tol: float
@@ -198,7 +212,7 @@ class PathSolver:
             else:
                 return x
             x, rows, value = there, rows_there, reached
-            if -promised <= tol:
+            if -promised <= max(tol, _ROUNDING * value):
                 return x
 
     def _of_quadratic(

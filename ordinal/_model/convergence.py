@@ -162,12 +162,13 @@ class Convergence:
             f"{self.violation:.2e} against tol {self.tol:.2e}{gap}"
         )
 
-    def warn_unless_converged(self, solver: str) -> None:
-        """Warn at the caller of the `fit_*` function: what was missed, and the cure."""
+    def warn_unless_converged(self, solver: str, easier: str = "lower C") -> None:
+        """Warn at the caller of the `fit_*` function: what was missed, and the cure;
+        `easier` is what helps a problem with a dual where a limit was met."""
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
-            lower_C = ", or lower C" if limited and self.dual is not None else ""
-            remedy = f"{_REMEDY[self.status]}{lower_C}"
+            more = f", or {easier}" if limited and self.dual is not None else ""
+            remedy = f"{_REMEDY[self.status]}{more}"
             warn(f"{solver}: {self}; {remedy}", ConvergenceWarning)
 
 

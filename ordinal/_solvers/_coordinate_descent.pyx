@@ -114,7 +114,7 @@ cdef (Py_ssize_t, double) sweeps(
         if largest <= tol or done >= most:
             return done, largest
         worth = largest
-        while worth > tol and done < most:
+        while worth > tol and done + 1 < most:
             worth = 0
             for k in range(count):
                 j = active[k]

@@ -15,6 +15,7 @@ INSTANCES = {
     ],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
     "PomModel": ["likely()", "likely(nominal=(0,))"],
+    "PomPath": ["fit('pom_path', n_lambdas=3)"],
     "SvorModel": [
         "fit('svorim', probability=True)",
         "fit('redsvm', kernel='linear', probability=True)",
@@ -56,6 +57,7 @@ PLAIN = {
     "y_pred": "ranks()[::-1]",
     "proba": "proba()",
     "values": "rows()[:, 0]",
+    "k": "0",
     "n_bins": "3",
     "edges": "[0.0, 1.0]",
     "preprocessor": "preprocessing.Standardizer.fit(rows())",

@@ -1,0 +1,422 @@
+"""Penalties of absolute values: coordinate descent, paths and their certificates."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ordinal
+from ordinal import ConvergenceWarning
+from ordinal._linear.elastic_net import Penalty
+from ordinal._solvers import _coordinate_descent
+
+LINKS = "logit", "probit", "cloglog", "loglog"
+
+
+def rows(n=60, d=8, seed=0, ranks=4, share=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < share) * np.arange(1, d + 1)
+    f = X[:, :3] @ [1.0, -0.5, 0.3] + rng.logistic(size=n)
+    return X, np.digitize(f, np.quantile(f, np.arange(1, ranks) / ranks))
+
+
+def mean_loss(link, X, y, theta, beta, weight=None, offset=0.0):
+    """(P) without penalty in naive arithmetic, and its gradient by beta."""
+    from scipy import stats
+
+    F = {
+        "logit": stats.logistic, "probit": stats.norm,
+        "cloglog": stats.gumbel_l, "loglog": stats.gumbel_r,
+    }[link]  # fmt: skip
+    ends = np.concatenate([[-np.inf], theta, [np.inf]])
+    f = X @ beta + offset
+    a, b = ends[y + 1] - f, ends[y] - f
+    with np.errstate(all="ignore"):  # far out, where the loss is infinite
+        # differences of small numbers have digits
+        P = np.where(b > 0, F.sf(b) - F.sf(a), F.cdf(a) - F.cdf(b))
+        at_a = np.where(np.isinf(a), 0, F.pdf(a)) / P
+        at_b = np.where(np.isinf(b), 0, F.pdf(b)) / P
+        log_p = np.log(P)
+    w = np.ones(y.size) if weight is None else weight
+    w = w / w.sum()
+    by_theta = np.bincount(y, -w * at_a, theta.size + 1)[:-1]
+    by_theta += np.bincount(y, w * at_b, theta.size + 1)[1:]
+    return -w @ log_p, X.T @ (w * (at_a - at_b)), by_theta
+
+
+def objective(model, X, y, **data):
+    value = mean_loss(model.link, X, y, model.thresholds, model.coef, **data)[0]
+    beta = model.coef
+    return value + model.l1 * np.abs(beta).sum() + 0.5 * model.l2 * beta @ beta
+
+
+def proximal_gradient(link, X, y, l1, l2, steps=20_000):
+    """Minimum of (P) by accelerated proximal gradient steps with backtracking and
+    restarts, on thresholds and coefficients: nothing in common with the solver."""
+    T = y.max()
+    share = np.cumsum(np.bincount(y))[:-1] / y.size
+    x = np.concatenate([np.log(share / (1 - share)), np.zeros(X.shape[1])])
+
+    def smooth(x):
+        value, by_beta, by_theta = mean_loss(link, X, y, x[:T], x[T:])
+        value += 0.5 * l2 * x[T:] @ x[T:]
+        return value, np.concatenate([by_theta, by_beta + l2 * x[T:]])
+
+    def proximal(z, step):
+        out = z.copy()
+        out[T:] = np.sign(z[T:]) * np.maximum(np.abs(z[T:]) - step * l1, 0)
+        return out
+
+    step, ahead, t = 1.0, x, 1.0
+    for _ in range(steps):
+        value, gradient = smooth(ahead)
+        while True:
+            there = proximal(ahead - step * gradient, step)
+            move = there - ahead
+            rises = (np.diff(there[:T]) > 0).all()
+            limit = value + gradient @ move + 0.5 / step * move @ move
+            if rises and smooth(there)[0] <= limit + 1e-15:  # not so of NaN
+                break
+            step /= 2
+        if (ahead - there) @ (there - x) > 0:
+            t = 1.0
+        last, t = t, (1 + np.sqrt(1 + 4 * t * t)) / 2
+        ahead = there + (last - 1) / t * (there - x)
+        if not (np.diff(ahead[:T]) > 0).all():
+            ahead = there
+        x = there
+        if np.abs(move).max() < 1e-14:
+            break
+    return smooth(x)[0] + l1 * np.abs(x[T:]).sum(), x[T:]
+
+
+@given(
+    st.integers(1, 12), st.integers(0, 10**6), st.floats(0, 2), st.floats(0, 1),
+)  # fmt: skip
+def test_coordinate_descent_solves_a_quadratic(m, seed, price, ridge):
+    """At the end of descent, by either form, slopes obey the conditions of (1)."""
+    rng = np.random.default_rng(seed)
+    n, U = 20, 3
+    Z = rng.standard_normal((n, m)) * (rng.random((n, m)) < 0.6)
+    B = rng.standard_normal((n, U))  # the columns of u
+    v, g = rng.uniform(0.1, 1, n), rng.standard_normal(n)
+    L = np.linalg.cholesky(B.T @ (v[:, None] * B))
+    k = np.linalg.solve(L, B.T @ (v[:, None] * Z))
+    free = -np.linalg.solve(L, B.T @ g)
+    H = Z.T @ (v[:, None] * Z) - k.T @ k
+    at_0 = Z.T @ g + k.T @ free
+    prices, ridges = np.full(m, price), np.full(m, ridge)
+    columns = sp.csr_matrix(Z.T)
+    columns.sort_indices()
+    found = []
+    for by_columns in (False, True):
+        b, scratch, active = np.zeros(m), np.empty(m), np.empty(m, np.int32)
+        rest = prices, ridges, 1e-26, 100_000
+        if by_columns and columns.nnz:
+            slope, moved = g.copy(), free.copy()
+            _coordinate_descent.descend_columns(
+                columns.indptr.astype(np.int64), columns.indices, columns.data, v,
+                np.ascontiguousarray(k.T), *rest, slope, moved, b, scratch, active,
+            )  # fmt: skip
+            assert_allclose(slope, g + v * (Z @ b), atol=1e-10)
+            assert_allclose(moved, free - k @ b, atol=1e-10)
+        elif not by_columns:
+            slope = at_0.copy()
+            _coordinate_descent.descend_gram(H, *rest, slope, b, scratch, active)
+            assert_allclose(slope, at_0 + H @ b, atol=1e-10)
+        s = at_0 + H @ b + ridge * b
+        assert (np.abs(s) <= price + 1e-6).all()
+        assert_allclose(s[b != 0], -price * np.sign(b[b != 0]), atol=1e-6)
+        found.append(0.5 * b @ H @ b + at_0 @ b + price * np.abs(b).sum()
+                     + 0.5 * ridge * b @ b)  # fmt: skip
+    if columns.nnz:
+        assert found[0] == pytest.approx(found[1], abs=1e-10)
+
+
+def test_descent_resumes_where_it_was():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 6))
+    H, g = A.T @ A, rng.standard_normal(6) * 10
+    rest = np.full(6, 0.3), np.full(6, 0.1)
+
+    def run(calls, most):
+        slope, b = g.copy(), np.zeros(6)
+        scratch, active = np.empty(6), np.empty(6, np.int32)
+        for _ in range(calls):
+            done = _coordinate_descent.descend_gram(
+                H, *rest, 1e-28, most, slope, b, scratch, active
+            )
+        return done, b
+
+    (sweeps, worth), once = run(1, 10_000)
+    assert worth <= 1e-28
+    assert 1 < sweeps < 10_000
+    assert run(1, 2)[0][0] == 2
+    assert run(1, 2)[0][1] > 1e-28
+    assert_allclose(run(200, 2)[1], once, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("link", LINKS)
+def test_a_path_reaches_the_minima_of_an_independent_solver(link, ratio, kind):
+    X, y = rows()
+    path = ordinal.fit_pom_path(
+        kind(X), y, link=link, ratio=ratio, n_lambdas=4, smallest=0.05, tol=1e-9
+    )
+    for penalty, model in zip(path.lambdas, path.models, strict=True):
+        l1, l2 = ratio * penalty, (1 - ratio) * penalty
+        assert (model.l1, model.l2) == (l1, l2)
+        value, beta = proximal_gradient(link, X, y, l1, l2)
+        primal = objective(model, X, y)
+        assert model.convergence.primal == pytest.approx(primal, rel=1e-12)
+        assert primal == pytest.approx(value, rel=1e-8)
+        assert model.convergence.dual <= value * (1 + 1e-9)
+        assert_allclose(model.coef, beta, atol=2e-3 * np.abs(beta).max(initial=1))
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10**6), n=st.integers(12, 60), d=st.integers(1, 80),
+    link=st.sampled_from(LINKS), ratio=st.sampled_from([0.2, 0.7, 1.0]),
+    sparse=st.booleans(), weighted=st.booleans(), ranks=st.integers(2, 4),
+)  # fmt: skip
+def test_points_obey_the_optimality_conditions(
+    seed, n, d, link, ratio, sparse, weighted, ranks
+):
+    rng = np.random.default_rng(seed)
+    X, y = rows(n, max(d, 3), seed, ranks)
+    X = X[:, :d] + (0 if sparse else 5)
+    data = {"offset": rng.standard_normal(n)} if weighted else {}
+    weight = rng.integers(1, 4, n).astype(float)
+    if weighted:
+        data["weight"] = weight
+    tol = 1e-8
+    path = ordinal.fit_pom_path(
+        sp.csc_matrix(X) if sparse else X, y, link=link, ratio=ratio, n_lambdas=4,
+        smallest=0.05, tol=tol, sample_weight=weight if weighted else None,
+        offset=data.get("offset"),
+    )  # fmt: skip
+    null = -path.null_loglik / path.models[0].n_obs
+    assert path.n_nonzero[0] == 0
+    assert_allclose(path.dev_ratio[0], 0, atol=1e-12)
+    # at the largest penalty the first feature is about to enter
+    value, by_beta, by_theta = mean_loss(
+        link, X, y, path.thresholds[0], path.coefs[0], **data
+    )
+    assert value == pytest.approx(null, rel=1e-10)
+    assert np.abs(by_beta).max() == pytest.approx(path.models[0].l1, rel=1e-6)
+    for model in path.models:
+        c = model.convergence
+        assert c.converged
+        assert 0 <= c.gap + 1e-14 * null <= tol * null + 2e-14 * null
+        assert c.violation == pytest.approx(c.gap / null)
+        assert c.violation <= tol
+        assert (np.diff(model.thresholds) > 0).all()
+        assert model.covariance is None
+        value, by_beta, by_theta = mean_loss(
+            link, X, y, model.thresholds, model.coef, **data
+        )
+        assert -model.n_obs * value == pytest.approx(model.loglik, rel=1e-9)
+        assert_allclose(by_theta, 0, atol=1e-7)
+        # a step of coordinate j alone gains s^2 / (2 h), and no more than the gap
+        slope = by_beta + model.l2 * model.coef
+        on = model.coef != 0
+        excess = np.maximum(np.abs(slope) - model.l1, 0)
+        excess[on] = np.abs(slope + model.l1 * np.sign(model.coef))[on]
+        room = np.sqrt(4 * np.maximum(c.gap, 1e-14) * ((X**2).max(axis=0) + model.l2))
+        assert (excess <= room + 1e-9).all()
+
+
+@given(
+    st.integers(1, 6), st.integers(0, 10**6), st.floats(0.01, 2), st.floats(0, 2)
+)  # fmt: skip
+def test_the_bound_lies_below_what_a_quadratic_can_reach(d, seed, l1, l2):
+    """(5) for L = |A b - c|^2 / 2, whose minimum descent finds."""
+    rng = np.random.default_rng(seed)
+    A, c = rng.standard_normal((9, d)), rng.standard_normal(9) * 3
+    penalty = Penalty(np.full(d, l1), np.full(d, l2))
+    H, slope, b = A.T @ A, -A.T @ c, np.zeros(d)
+    _coordinate_descent.descend_gram(
+        H, penalty.l1, penalty.l2, 1e-28, 100_000, slope, b, np.empty(d),
+        np.empty(d, np.int32),
+    )  # fmt: skip
+
+    def bound(at):
+        rest = A @ at - c
+        return penalty.bound(0.5 * rest @ rest, A.T @ rest, at)
+
+    least = 0.5 * np.sum((A @ b - c) ** 2) + penalty(b)
+    for at in (np.zeros(d), b / 2, b + 0.1, 2 * b):
+        assert bound(at) <= least + 1e-10 * (1 + least)
+    assert bound(b) == pytest.approx(least, abs=1e-6 * (1 + least))
+
+
+def test_one_penalty_is_the_point_of_a_path():
+    X, y = rows(80, 30)
+    path = ordinal.fit_pom_path(X, y, ratio=0.6, n_lambdas=5, smallest=0.05, tol=1e-9)
+    for kind in (np.asarray, sp.csr_matrix):
+        for k in (0, 2, 4):
+            expected = path.model(k)
+            model = ordinal.fit_pom(
+                kind(X), y, l1=expected.l1, l2=expected.l2, tol=1e-9
+            )
+            assert_allclose(
+                model.convergence.primal, expected.convergence.primal, rtol=3e-9
+            )
+            assert_allclose(model.coef, expected.coef, atol=1e-3)
+            assert model.covariance is None
+            assert model.convergence.gap <= 1e-9 * -path.null_loglik / model.n_obs
+
+
+def test_a_ridge_path_holds_the_fits_of_newtons_method():
+    X, y = rows()
+    penalties = [0.01, 1.0, 0.1]
+    path = ordinal.fit_pom_path(X, y, ratio=0.0, lambdas=penalties, tol=1e-10)
+    assert_array_equal(path.lambdas, [1.0, 0.1, 0.01])
+    for penalty, model in zip(path.lambdas, path.models, strict=True):
+        newton = ordinal.fit_pom(X, y, l2=penalty, tol=1e-9)
+        assert_allclose(model.convergence.primal, newton.convergence.primal, rtol=1e-9)
+        assert_allclose(model.coef, newton.coef, atol=1e-4)
+        assert_allclose(model.thresholds, newton.thresholds, atol=1e-4)
+
+
+def test_a_vanishing_penalty_gives_the_maximum_of_the_likelihood():
+    X, y = rows(300, 4)
+    for options in ({}, {"nominal": [1]}, {"threshold": "equidistant"}):
+        free = ordinal.fit_pom(X, y, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+            model = ordinal.fit_pom(X, y, l1=1e-6, tol=1e-8, **options)
+        assert_allclose(model.coef, free.coef, atol=1e-4)
+        assert_allclose(model.nominal_coef, free.nominal_coef, atol=1e-4)
+        assert_allclose(model.alpha, free.alpha, atol=1e-4)
+
+
+def test_a_binary_path_is_that_of_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = rows(200, 10, ranks=2)
+    path = ordinal.fit_pom_path(X, y, ratio=0.5, n_lambdas=4, smallest=0.05, tol=1e-10)
+    for model in path.models[1:]:
+        penalty = model.l1 + model.l2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            peer = LogisticRegression(
+                solver="saga", penalty="elasticnet", l1_ratio=0.5, tol=1e-10,
+                C=1 / (penalty * y.size), max_iter=100_000,
+            ).fit(X, y)  # fmt: skip
+        assert_allclose(model.coef, peer.coef_[0], atol=1e-4)
+        assert_allclose(-model.thresholds, peer.intercept_, atol=1e-4)
+
+
+def test_a_row_of_weight_2_is_the_row_twice():
+    X, y = rows()
+    weight = np.random.default_rng(0).integers(0, 3, y.size)
+    weight[:8] = 1
+    options = {"n_lambdas": 4, "smallest": 0.1, "tol": 1e-10}
+    one = ordinal.fit_pom_path(X, y, sample_weight=weight, **options)
+    two = ordinal.fit_pom_path(np.repeat(X, weight, 0), np.repeat(y, weight), **options)
+    assert_allclose(one.lambdas, two.lambdas, rtol=1e-9)
+    assert_allclose(one.coefs, two.coefs, atol=1e-4)
+    assert_allclose(one.loglik, two.loglik, rtol=1e-7)
+
+
+def test_what_a_path_says_of_itself():
+    X, y = rows(60, 12)
+    path = ordinal.fit_pom_path(X, y, n_lambdas=7)
+    assert len(path) == 7
+    assert path.lambdas[-1] == pytest.approx(1e-4 * path.lambdas[0])
+    assert_allclose(np.diff(np.log(path.lambdas)), np.log(1e-4) / 6)
+    wide = ordinal.fit_pom_path(X[:12], y[:12], n_lambdas=3)
+    assert wide.lambdas[-1] == pytest.approx(1e-2 * wide.lambdas[0])
+    assert path.coefs.shape == (7, 12)
+    assert path.coef_names == path.model(0).coef_names
+    assert_array_equal(path.n_nonzero, (path.coefs != 0).sum(axis=1))
+    assert (np.diff(path.loglik) >= 0).all()
+    assert (np.diff(path.dev_ratio) >= 0).all()
+    assert 0 <= path.dev_ratio[0] < path.dev_ratio[-1] < 1
+    assert path.model(-1) is path.models[6]
+    assert_array_equal(path.gaps, [part.gap for part in path.convergence.parts])
+    assert "7 penalties" in repr(path)
+    assert "nonzero      0 to 1" in repr(path)
+    for k in (7, -8, 1.0, True, None):
+        with pytest.raises(ValueError, match=r"k must be the number of a penalty, -7"):
+            path.model(k)
+
+
+def test_a_path_is_saved_with_its_models(tmp_path):
+    X, y = rows()
+    path = ordinal.fit_pom_path(X, y, n_lambdas=3, nominal=[0], smallest=0.5)
+    path.save(tmp_path / "path")
+    again = ordinal.load(tmp_path / "path")
+    assert isinstance(again, ordinal.PomPath)
+    assert_array_equal(again.coefs, path.coefs)
+    assert again.convergence == path.convergence
+    assert_array_equal(again.model(1).predict_proba(X), path.model(1).predict_proba(X))
+
+
+def test_a_path_that_is_stopped_holds_what_it_has():
+    X, y = rows()
+    seen = []
+
+    def stop(state):
+        seen.append(state)
+        return len(seen) > 8
+
+    with pytest.warns(ConvergenceWarning, match="stopped"):
+        path = ordinal.fit_pom_path(X, y, n_lambdas=20, callback=stop)
+    assert 1 <= len(path) < 20
+    assert path.lambdas.size == len(path)
+    assert path.models[0].convergence.converged
+    assert path.convergence.status is ordinal.Status.STOPPED
+    assert {state.method for state in seen} == {"fit_pom_path"}
+
+
+def test_too_few_steps_are_told():
+    X, y = rows(60, 30)
+    with pytest.warns(ConvergenceWarning, match="or raise the penalties"):
+        model = ordinal.fit_pom(X, y, l1=1e-3, max_iter=1)
+    assert model.convergence.status is ordinal.Status.MAX_ITER
+    assert model.convergence.gap > 0
+
+
+def test_no_byte_depends_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr("ordinal._linear.likelihood._MANY", 0)
+    X, y = rows(300, 30)
+    for kind in (np.asarray, sp.csr_matrix):
+        one, three = (
+            ordinal.fit_pom_path(kind(X), y, n_lambdas=4, n_threads=k) for k in (1, 3)
+        )
+        assert_array_equal(one.coefs, three.coefs)
+        assert_array_equal(one.gaps, three.gaps)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ratio": 1.5}, "ratio must be a number between 0 and 1, got 1.5"),
+        ({"ratio": 0}, "lambdas must be given for ratio=0"),
+        ({"lambdas": []}, "lambdas must be a sequence of numbers"),
+        ({"lambdas": [1.0, 0.0]}, "lambdas must be positive and finite, got 0.0"),
+        ({"lambdas": [1.0, np.nan]}, "lambdas must be positive and finite, got nan"),
+        ({"n_lambdas": 0}, "n_lambdas must be a positive integer, got 0"),
+        ({"smallest": 1.0}, "smallest must be a number between 0 and 1, got 1.0"),
+        ({"link": "cauchit"}, "link must be one of 'logit', 'probit', 'cloglog'"),
+    ],
+    ids=str,
+)
+def test_a_bad_argument_of_a_path_is_named(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ordinal.fit_pom_path(*rows(), **options)
+
+
+@pytest.mark.parametrize("options", [{"link": "cauchit"}, {"scale": [0]}], ids=str)
+def test_l1_needs_a_convex_loss(options):
+    with pytest.raises(ValueError, match="l1 is for models with a convex loss"):
+        ordinal.fit_pom(*rows(), l1=0.1, **options)
