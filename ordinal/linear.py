@@ -326,7 +326,7 @@ def fit_pom_path(
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
     >>> path = ordinal.fit_pom_path(X, y, n_lambdas=5, smallest=1e-2)
     >>> path.n_nonzero
-    array([0, 2, 2, 2, 2])
+    array([0, 1, 1, 1, 1])
     >>> path.model(-1).predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
@@ -354,26 +354,31 @@ def fit_pom_path(
             if smallest is None:
                 smallest = 1e-4 if e.problem.n_samples > e.problem.n_features else 1e-2
             lambdas = geometric((solver.largest or 1.0) / ratio, smallest, n_lambdas)
-        models: list[PomModel] = []
-        null = null_loglik(solver.loss)
-        for i, penalty in enumerate(lambdas.tolist()):
-            l1, l2 = ratio * penalty, (1 - ratio) * penalty
-            with monitor.numbered("penalty", i, lambdas.size):
-                found = solver.solve(l1, l2)
-            models.append(_model_of_net(e, solver, found, l1, l2, null))
-            if models[-1].convergence.status in (Status.MAX_TIME, Status.STOPPED):
-                break
-        path = PomPath(
-            lambdas=frozen(lambdas[: len(models)]),
-            ratio=ratio,
-            models=tuple(models),
-            convergence=Convergence.of_parts([m.convergence for m in models]),
-        )
+        path = _path(e, solver, lambdas, ratio)
         monitor.conclude(path.convergence)
     path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
-    lines = dict.fromkeys(line for model in models for line in model.disorder)
+    lines = dict.fromkeys(line for model in path.models for line in model.disorder)
     warn_of_disorder(tuple(lines), "fit_pom_path")
     return path
+
+
+def _path(e: _Entry, solver: PathSolver, lambdas: np.ndarray, ratio: float) -> PomPath:
+    """The models of the penalties, as far as time allows."""
+    models: list[PomModel] = []
+    null = null_loglik(solver.loss)
+    for i, penalty in enumerate(lambdas.tolist()):
+        l1, l2 = ratio * penalty, (1 - ratio) * penalty
+        with e.monitor.numbered("penalty", i, lambdas.size):
+            found = solver.solve(l1, l2)
+        models.append(_model_of_net(e, solver, found, l1, l2, null))
+        if found.status in (Status.MAX_TIME, Status.STOPPED):
+            break
+    return PomPath(
+        lambdas=frozen(lambdas[: len(models)]),
+        ratio=ratio,
+        models=tuple(models),
+        convergence=Convergence.of_parts([model.convergence for model in models]),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
