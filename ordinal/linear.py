@@ -520,6 +520,13 @@ def _model_of_net(
     return _model(e, solver.loss, end, l2, middle, l1, objectives, null)
 
 
+def _crossings(problem: Problem, inner: np.ndarray) -> np.ndarray:
+    """Of all thresholds, from those between the ranks that are present."""
+    out = np.zeros(problem.n_classes - 1, dtype=np.int64)
+    out[np.flatnonzero(problem.present)[1:-1] - 1] = inner
+    return out
+
+
 def _model(
     e: _Entry,
     loss: Likelihood,
@@ -543,8 +550,6 @@ def _model(
     inner = design.J @ alpha
     if not design.nominal.size:  # with nominal effects, order is that at the rows
         inner = np.maximum.accumulate(inner)
-    crossings = np.zeros(problem.n_classes - 1, dtype=np.int64)
-    crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
     penalty = 0.5 * float(loss.price @ point.x**2)
     coding = training.coding
     table = problem if coding is None else coding
@@ -559,7 +564,7 @@ def _model(
         location=frozen(design.location),
         nominal=frozen(design.nominal),
         scale=frozen(design.scale),
-        crossings=frozen(crossings),
+        crossings=frozen(_crossings(problem, design.crossings(alpha, nu))),
         thresholds=frozen(around_ranks(inner, present, problem.n_classes)),
         alpha=frozen(alpha),
         nominal_coef=frozen(nu),
@@ -576,12 +581,9 @@ def _model(
         n_missing=training.n_missing,
         separated=frozen(separated),
         convergence=e.monitor.record(
-            Status.SEPARATED if separated.size else found.status,
-            found.n_iter,
-            found.violation,
-            primal,
-            dual,
+            Status.SEPARATED if separated.size else found.status, found.n_iter,
+            found.violation, primal, dual,
         ),
-    )
+    )  # fmt: skip
     remember(model, Remembered(loss, point.x, training.frame))
     return model
