@@ -208,6 +208,40 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     return total
 
 
+class _Held:
+    """Rows of A that hold with equality, as Q R = N, and R^-1, which is kept up."""
+
+    def __init__(self, p: int):
+        self.rows: list[tuple[int, int]] = []
+        self.N, self.Q, self.inverse = (
+            np.zeros((p, 0)),
+            np.zeros((p, 0)),
+            np.zeros((0, 0)),
+        )
+
+    def add(
+        self, row: tuple[int, int], normal: np.ndarray, along: np.ndarray,
+        rest: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Add a row whose part outside the others' span is `rest`."""
+        k, length = len(self.rows), float(np.linalg.norm(rest))
+        inverse = np.zeros((k + 1, k + 1))
+        inverse[:k, :k] = self.inverse
+        inverse[:k, k] = -(self.inverse @ along) / length
+        inverse[k, k] = 1 / length
+        self.inverse = inverse
+        self.N = np.column_stack([self.N, normal])
+        self.Q = np.column_stack([self.Q, rest / length])
+        self.rows.append(row)
+
+    def drop(self, k: int) -> None:
+        """Drop the k-th row."""
+        del self.rows[k]
+        self.N = np.delete(self.N, k, 1)
+        self.Q, R = np.linalg.qr(self.N)
+        self.inverse = np.linalg.inv(R)
+
+
 def _least_violating(D: Design) -> np.ndarray:
     """The solution of (1), up to a factor; 0 if the rows of the set span everything."""
     c = _sum_of_normals(D)
@@ -215,33 +249,29 @@ def _least_violating(D: Design) -> np.ndarray:
     if size == 0:
         return c
     c /= size
-    d, p = c.copy(), c.size
-    N = np.zeros((p, 0))  # the set's rows of A, as columns
-    multiplier = np.zeros(0)
-    held: list[tuple[int, int]] = []
+    d, held, multiplier = c.copy(), _Held(c.size), np.zeros(0)
     settled: list[tuple[int, int]] = []  # that the rows held imply, to rounding
-    for _ in range(20 * p + 100):
+    for _ in range(20 * c.size + 100):
         turn()
         moved = moves(D, d)
-        for side, i in held + settled:
-            moved[side, i] = np.inf
+        for row in held.rows + settled:
+            moved[row] = np.inf
         side, i = divmod(int(moved.argmin()), D.n_samples)
         if moved[side, i] >= -1e-14:
             break
         normal, gained = _normal(D, side, i), 0.0
         while True:
-            Q, R = np.linalg.qr(N)
-            along = Q.T @ normal
-            rest = normal - Q @ along
-            rest -= Q @ (Q.T @ rest)
-            falls = np.linalg.solve(R, along) if held else along
+            along = held.Q.T @ normal
+            rest = normal - held.Q @ along
+            again = held.Q.T @ rest  # what rounding has left in the span
+            along, rest = along + again, rest - held.Q @ again
+            falls = held.inverse @ along
             free = np.linalg.norm(rest) > _DEPENDENT * np.linalg.norm(normal)
             whole = -float(normal @ d) / float(rest @ rest) if free else np.inf
             ratio = np.full(falls.size, np.inf)
             down = falls > _DEPENDENT * np.abs(falls).max(initial=0.0)
             ratio[down] = multiplier[down] / falls[down]
-            first = int(ratio.argmin()) if held else -1
-            part = ratio[first] if held else np.inf
+            part = float(ratio.min(initial=np.inf))
             length = min(whole, part)
             if not np.isfinite(length):  # it is violated by rounding alone
                 break
@@ -251,14 +281,15 @@ def _least_violating(D: Design) -> np.ndarray:
                 d = d + length * rest
             if whole <= part:
                 break
-            N, multiplier = np.delete(N, first, 1), np.delete(multiplier, first)
-            del held[first]
+            first = int(ratio.argmin())
+            held.drop(first)
+            multiplier = np.delete(multiplier, first)
         if not np.isfinite(length):
             settled.append((side, i))
             continue
-        N, multiplier = np.column_stack([N, normal]), np.append(multiplier, gained)
-        held.append((side, i))
+        held.add((side, i), normal, along, rest)
+        multiplier = np.append(multiplier, gained)
         settled.clear()
-    Q = np.linalg.qr(N)[0]
+    Q = np.linalg.qr(held.N)[0]
     d = c - Q @ (Q.T @ c)  # without the rounding of the steps
     return np.asarray(d - Q @ (Q.T @ d))
