@@ -5,14 +5,22 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import cumulative_edges, cumulative_loglik, threshold_columns
+from oracles import (
+    cumulative_edges,
+    cumulative_loglik,
+    cumulative_terms,
+    threshold_columns,
+)
 from scipy import optimize, sparse, special, stats
 from strategies import datasets
 
+import ordinal
 from ordinal import DisorderedThresholdsWarning, fit_pom
 from ordinal._input.problem import Problem
+from ordinal._linear import newton
 from ordinal._linear.design import Design, structure_of
 from ordinal._linear.likelihood import Likelihood
+from ordinal._model.monitor import Monitor
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
@@ -284,8 +292,23 @@ def test_offsets_may_vary_by_much_more_than_the_noise(link):
     assert 20 < near.sum() < 100  # the rows that tell anything
     model = fit_pom(X, y, link=link, offset=offset)
     assert model.convergence.converged
+    # of steps that move a threshold by a few units of the noise; thrice for cauchit
+    assert model.convergence.n_iter < (100 if link in LINKS[:4] else 1000)
     loglik = loglik_of(model, X, y, np.ones(400), offset)
     assert model.loglik > loglik(np.array([-500, 0, 500, 1]))
+
+
+def test_a_descent_from_thresholds_out_of_order_goes_nowhere():
+    X, y, _, _ = drawn(3)
+    none = np.zeros(0, dtype=np.int64)
+    problem = Problem.from_arrays(X, y)
+    design = Design.of(problem, np.arange(3), none, none, None, "flexible")
+    loss = Likelihood(design, "logit", 0.0, n_threads=1)
+    x = np.array([1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
+    assert loss.at(x).value == np.inf
+    found = newton.minimize(loss, x, 100, Monitor("fit_pom", 1e-6))
+    assert found.status is ordinal.Status.STALLED
+    assert found.n_iter == 0
 
 
 # Closed forms
@@ -388,6 +411,22 @@ def test_probabilities_are_those_of_the_formula(seed, link, threshold, scale):
 
 
 @pytest.mark.parametrize("link", LINKS)
+def test_probabilities_keep_their_digits_in_both_tails(link):
+    X, y, weight, _ = drawn(1)
+    model = fit_pom(X, y, link=link, sample_weight=weight)
+    far = X.mean(axis=0) + 12 * (X - X.mean(axis=0))
+    edges = cumulative_edges(
+        parameters(model), 3, "flexible", far, X[:, []], X[:, []], 0.0
+    )
+    with np.errstate(divide="ignore"):
+        log_P = cumulative_terms(link, edges[:, 1:], edges[:, :-1])
+    told = log_P > -600
+    assert (log_P[told] < -5).sum() > 10
+    P = model.predict_proba(far)
+    assert_allclose(P[told], np.exp(log_P[told]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("link", LINKS)
 def test_ranks_without_rows_have_no_probability(link):
     X, y, weight, _ = drawn(7, r=3)
     few = fit_pom(X, y, link=link, sample_weight=weight)
@@ -419,7 +458,10 @@ def crossing(seed=0):
 def test_thresholds_that_cross_at_training_rows_are_told():
     X, y = crossing()
     weight = np.ones(150)
-    weight[np.abs(X[:, 0]).argmax()] = 0.0
+    with pytest.warns(DisorderedThresholdsWarning):
+        model = fit_pom(X, y, nominal=[0])
+    cuts = model.thresholds - X[:, :1] @ model.nominal_coef.T
+    weight[np.flatnonzero(cuts[:, 1] > cuts[:, 2])[:3]] = 0.0
     options = {"nominal": [0], "sample_weight": weight}
     with pytest.warns(DisorderedThresholdsWarning, match=r"fit_pom: thresholds out of"):
         model = fit_pom(X, y, **options)
@@ -427,9 +469,12 @@ def test_thresholds_that_cross_at_training_rows_are_told():
     crossed = (np.diff(cuts, axis=1) < 0).sum(axis=0)
     assert crossed.min() > 0
     assert_array_equal(model.crossings, [*crossed, 0])
-    assert model.disorder == tuple(
-        f"{j}|{j + 1} is above {j + 1}|{j + 2} at {crossed[j]} training rows"
-        for j in range(2)
+    everywhere = model.thresholds - X[:, :1] @ model.nominal_coef.T
+    assert ((np.diff(everywhere, axis=1) < 0).sum(axis=0) > crossed).any()
+    told = [f"at {n} training row" + "s" * (n > 1) for n in crossed.tolist()]
+    assert model.disorder == (
+        f"0|1 is above 1|2 {told[0]}",
+        f"1|2 is above 2|3 {told[1]}",
     )
     # with a rank between that nobody has
     gaps = {"classes": [0, 1, 5, 2, 3], **options}
@@ -551,7 +596,16 @@ def test_a_saddle_point_is_no_maximum():
     X = np.array([1.0, -1.0] + 20 * [0.0])[:, None]
     offset = np.array([5.0, 5.0] + 20 * [0.0])
     y = np.array([0, 0] + 10 * [0, 1])
+    none = np.zeros(0, dtype=np.int64)
+    problem = Problem.from_arrays(X, y)
+    design = Design.of(problem, np.array([0]), none, none, offset, "flexible")
+    loss = Likelihood(design, "cauchit", 0.0, n_threads=1)
+    assert loss.at(loss.start()).gradient[1] == 0
+    found = newton.minimize(loss, loss.start(), 100, Monitor("fit_pom", 1e-6))
+    assert found.status is ordinal.Status.CONVERGED
+    assert found.point.x[1] != 0
     model = fit_pom(X, y, link="cauchit", offset=offset)
+    assert_allclose(-22 * found.point.value, model.loglik, rtol=1e-10)
     assert model.convergence.converged
     loglik = loglik_of(model, X, y, np.ones(22), offset)
     assert_allclose(loglik(parameters(model)), model.loglik, rtol=1e-12)

@@ -9,6 +9,7 @@ infinite value, so that thresholds which close in on a row keep their order.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,6 +55,8 @@ def minimize(
     """Go downhill from x until a Newton step is shorter than `monitor.tol`; `n_iter`
     counts on from the steps that were `done` before."""
     here, n_iter = loss.at(x), done
+    if not math.isfinite(here.value):
+        return Minimum(here, np.zeros_like(x), math.inf, Status.STALLED, n_iter)
     while True:
         step = _direction(here)
         slope = float(here.gradient @ step)
