@@ -81,10 +81,20 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
     if not at.hessian.size:
         return None
     A = loss.design.to_raw()
-    inner = np.linalg.pinv(at.hessian) / loss.design.total
+    inner = _inverse(at.hessian) / loss.design.total
     if middle.kind != "observed":
         inner = sandwich(loss, at.x, inner, middle.groups)
     return frozen(A @ inner @ A.T)
+
+
+def _inverse(H: np.ndarray) -> np.ndarray:
+    """H^-1, or the pseudoinverse where H is not positive definite: twenty times the
+    work."""
+    try:
+        np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(H)
+    return np.linalg.inv(H)
 
 
 def sandwich(

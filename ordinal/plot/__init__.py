@@ -2,7 +2,7 @@
 
     methods compared    critical_difference, boxplots_by_size, errors_by_method
     predictions         scores, confusion_matrix, reliability, prediction_sets
-    features            partial_dependence, relevance
+    features            partial_dependence, relevance, coefficients
     searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
 
@@ -10,6 +10,7 @@ Every function takes the Axes to draw on, by default those of a new figure of fi
 size, and returns them.
 """
 
+from .coefficients import coefficients
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, reliability, scores
@@ -19,6 +20,7 @@ from .xofm import contributions, interaction, score_functions
 
 __all__ = [
     "boxplots_by_size",
+    "coefficients",
     "confusion_matrix",
     "contributions",
     "critical_difference",

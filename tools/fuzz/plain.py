@@ -107,6 +107,7 @@ SPECIAL = {
     ("fit('xofm', probability=True).link_input", "like"): "fit('xofm')",
     ("fit('xofm', solver='sgd', probability=True).link_input", "like"): "fit('xofm')",
     ("link_input", "like"): "fit('svorim')",
+    ("coefficients", "model"): "likely()",
     ("lr_test", "smaller"): "likely(2)",
     ("lr_test", "larger"): "likely()",
     ("stratified_holdout", "n_splits"): "3",

@@ -1,0 +1,108 @@
+"""The figure of coefficients with their intervals: a forest plot."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from .._input.checks import check_flag, shown
+from ..linear import PomModel
+from .style import PALETTE, Axes, axes_of
+
+
+def coefficients(
+    model: PomModel,
+    ax: Axes | None = None,
+    *,
+    level: float = 0.95,
+    method: Literal["wald", "profile"] = "wald",
+    odds_ratios: bool = False,
+) -> Axes:
+    """Coefficients of a cumulative link model with their confidence intervals.
+
+    A line a coefficient, in the order of the model, with a dot at the estimate and a
+    bar over the interval: blue where it leaves out no effect, which is the dashed line,
+    grey where it does not. A bar that ends in an arrow goes on without end.
+
+    Parameters
+    ----------
+    model : PomModel
+        Without penalties. Drawn is its `coef`: nominal effects, a slope a threshold,
+        and those on the scale are in `model.table()`.
+    ax : matplotlib Axes, optional
+    level : float in (0, 1), default 0.95
+    method : {"wald", "profile"}, default "wald"
+        Of `model.confint`.
+    odds_ratios : bool, default False
+        Draw exp(coef) on a logarithmic axis, for the logit link.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If the model is not of `fit_pom` or has no coefficients; as `model.confint` and
+        `model.odds_ratios`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> ordinal.plot.coefficients(model, odds_ratios=True).get_xlabel()
+    'odds ratio, with 95% intervals'
+    """
+    if not isinstance(model, PomModel):
+        raise TypeError(f"model must be a PomModel, got {shown(model)}")
+    if not model.coef.size:
+        raise ValueError("model has no coefficients that all thresholds share")
+    if check_flag("odds_ratios", odds_ratios):
+        table, column, none = model.odds_ratios(level, method=method), "odds_ratio", 1.0
+    else:
+        table, column, none = model.confint(level, method=method), "estimate", 0.0
+    own = np.isin(table["name"], model.coef_names)
+    estimate, lower, upper = (table[of][own] for of in (column, "lower", "upper"))
+
+    ax = axes_of(ax, 6.0, 0.9 + 0.32 * estimate.size)
+    if odds_ratios:
+        _ratio_axis(ax)
+    known = np.concatenate([estimate, lower, upper, [none]])
+    ends = lower > 0 if odds_ratios else np.isfinite(lower)
+    known = known[np.isfinite(known) & ((known > 0) | (not odds_ratios))]
+    ax.plot(known, np.zeros(known.size), alpha=0)  # for the limits alone
+    low, high = ax.get_xlim()
+    for i, (at, a, b, closed) in enumerate(
+        zip(estimate, lower, upper, ends, strict=True)
+    ):
+        colour = PALETTE[7] if a <= none <= b else PALETTE[0]
+        ax.plot([max(a, low), min(b, high)], [i, i], color=colour, lw=2, zorder=2)
+        ax.plot(at, i, "o", color=colour, ms=6, zorder=3)
+        if not closed:
+            ax.plot(low, i, "<", color=colour, clip_on=False, zorder=3)
+        if not np.isfinite(b):
+            ax.plot(high, i, ">", color=colour, clip_on=False, zorder=3)
+    ax.axvline(none, color="black", lw=1, ls="--", zorder=1)
+    ax.set_yticks(range(estimate.size), table["name"][own].tolist())
+    what = "odds ratio" if odds_ratios else "coefficient"
+    ax.set(
+        xlim=(low, high), ylim=(estimate.size - 0.5, -0.5),
+        xlabel=f"{what}, with {100 * level:.4g}% intervals",
+    )  # fmt: skip
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _ratio_axis(ax: Axes) -> None:
+    """Logarithmic, with ticks at 1, 2, 5, 10 ..."""
+    from matplotlib.ticker import LogLocator
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()

@@ -1,0 +1,122 @@
+"""The forest plot: what is drawn is what the model's intervals say."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from numpy.testing import assert_allclose
+from pom_data import SETS
+
+import ordinal
+from ordinal import plot
+from ordinal.plot.style import PALETTE
+
+matplotlib.use("Agg")
+
+HOUSING = SETS["housing"]
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ordinal.fit_pom(HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight)
+
+
+def drawn(ax):
+    """Places of dots and bars by line, and the colours of the dots."""
+    dots, bars, colours = {}, {}, {}
+    for line in ax.lines:
+        x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        if line.get_marker() == "o":
+            dots[int(y[0])], colours[int(y[0])] = x[0], to_hex(line.get_color())
+        elif line.get_linestyle() == "-" and x.size == 2:
+            bars[int(y[0])] = x
+    order = sorted(dots)
+    return [np.array([of[k] for k in order]) for of in (dots, bars, colours)]
+
+
+@pytest.mark.parametrize("method", ["wald", "profile"])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_dots_and_bars_are_the_estimates_and_their_intervals(model, level, method):
+    ax = plot.coefficients(model, level=level, method=method)
+    dots, bars, _ = drawn(ax)
+    ends = model.confint(level, method=method)
+    assert_allclose(dots, model.coef)
+    assert_allclose(bars[:, 0], ends["lower"][-6:])
+    assert_allclose(bars[:, 1], ends["upper"][-6:])
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(model.coef_names)
+    assert ax.get_xlabel() == f"coefficient, with {100 * level:g}% intervals"
+    top, bottom = ax.get_ylim()
+    assert top > bottom  # the first coefficient is at the top
+
+
+def test_odds_ratios_are_on_a_logarithmic_axis(model):
+    ax = plot.coefficients(model, odds_ratios=True)
+    dots, bars, _ = drawn(ax)
+    table = model.odds_ratios()
+    assert ax.get_xscale() == "log"
+    assert_allclose(dots, table["odds_ratio"])
+    assert_allclose(bars, np.column_stack([table["lower"], table["upper"]]))
+    low, high = ax.get_xlim()
+    assert low < bars.min()
+    assert high > bars.max()
+    ax.figure.canvas.draw()
+    shown = [t.get_text() for t in ax.get_xticklabels()]
+    assert {"0.5", "1", "2"} <= set(shown)
+
+
+def test_intervals_that_hold_no_effect_are_grey(model):
+    """Almost all of them do at a level near 1."""
+    for level in (0.95, 0.99999):
+        _, _, colours = drawn(plot.coefficients(model, level=level))
+        ends = model.confint(level)
+        holds = (ends["lower"][-6:] <= 0) & (ends["upper"][-6:] >= 0)
+        assert colours.tolist() == [
+            to_hex(PALETTE[7] if held else PALETTE[0]) for held in holds
+        ]
+    assert 0 < holds.sum() < 6
+
+
+def test_bars_without_end_have_arrows():
+    counts = [[16, 4], [10, 10], [4, 16], [11, 9], [10, 10], [9, 11]]
+    x, group = np.tile([-1.0, 0.0, 1.0], 2), np.repeat([0.0, 1.0], 3)
+    model = ordinal.fit_pom(
+        np.repeat(np.column_stack([x, group]), 2, axis=0), np.tile([0, 1], 6),
+        sample_weight=np.ravel(counts), scale=[1],
+    )  # fmt: skip
+    ax = plot.coefficients(model, method="profile")
+    arrows = {
+        line.get_marker(): line for line in ax.lines if line.get_marker() in ("<", ">")
+    }
+    for marker, edge in zip("<>", ax.get_xlim(), strict=True):
+        assert arrows[marker].get_ydata()[0] == 1
+        assert arrows[marker].get_xdata()[0] == edge
+    assert sum(line.get_marker() in ("<", ">") for line in ax.lines) == 2
+
+
+def test_the_callers_axes_are_drawn_on(model):
+    ax = plt.figure().subplots()
+    assert plot.coefficients(model, ax) is ax
+
+
+def test_what_has_no_forest(model):
+    with pytest.raises(TypeError, match="model must be a PomModel, got 3"):
+        plot.coefficients(3)
+    with pytest.raises(ValueError, match="odds_ratios must be True or False"):
+        plot.coefficients(model, odds_ratios="yes")
+    every = ordinal.fit_pom(
+        HOUSING.X[:, :1], HOUSING.y, sample_weight=HOUSING.weight, nominal=[0]
+    )
+    with pytest.raises(ValueError, match="no coefficients that all thresholds share"):
+        plot.coefficients(every)
+    penalised = ordinal.fit_pom(
+        HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight, l2=0.1
+    )
+    with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
+        plot.coefficients(penalised)
