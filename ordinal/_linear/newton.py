@@ -88,7 +88,8 @@ def _direction(here: Point) -> np.ndarray:
         try:
             L = np.linalg.cholesky(H + shift * np.eye(unit.size))
         except np.linalg.LinAlgError:
-            shift = max(1e-10, 10 * shift)
+            # no power of ten: -1, a lone negative curvature, plus 1 would be rounding
+            shift = max(3e-10, 10 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-gradient * unit)
         else:
