@@ -84,19 +84,17 @@ def _direction(here: Point) -> np.ndarray:
     H = here.hessian * unit * unit[:, None]
     gradient = here.gradient * unit
     shift = 0.0
-    while shift <= _MAX_SHIFT:
+    while True:
         try:
             L = np.linalg.cholesky(H + shift * np.eye(unit.size))
         except np.linalg.LinAlgError:
-            pass
+            shift = max(1e-10, 10 * shift)
+            if shift > _MAX_SHIFT:
+                return np.asarray(-gradient * unit)
         else:
-            # -1, a lone negative curvature, plus a shift of 1 would be rounding
-            if L.diagonal().min() ** 2 >= 1e-3 * shift:
-                return np.asarray(
-                    -np.linalg.solve(L.T, np.linalg.solve(L, gradient)) * unit
-                )
-        shift = max(1e-10, 10 * shift)
-    return np.asarray(-gradient * unit)
+            return np.asarray(
+                -np.linalg.solve(L.T, np.linalg.solve(L, gradient)) * unit
+            )
 
 
 def _unit(hessian: np.ndarray) -> np.ndarray:
