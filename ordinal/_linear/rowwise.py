@@ -147,9 +147,9 @@ class RowwiseLikelihood(Likelihood):
             u = np.zeros((D.T + 2, E.shape[1]))
             u[1:-1] = D.J @ free
             f = (f if D.offset is None else f + D.offset) * s
-            a = (E * u[D.rank + 1]).sum(axis=1) - f
-            b = (E * u[D.rank]).sum(axis=1) - f
-            delta = (E * (u[D.rank + 1] - u[D.rank])).sum(axis=1)
+            a = np.einsum("ik,ik->i", E, u[D.rank + 1]) - f
+            b = np.einsum("ik,ik->i", E, u[D.rank]) - f
+            delta = np.einsum("ik,ik->i", E, np.diff(u, axis=0)[D.rank])
         unused = D.weight == 0
         above, below = (D.rank == D.T) | unused, (D.rank == 0) | unused
         a[above], b[below], delta[above | below] = np.inf, -np.inf, np.inf
