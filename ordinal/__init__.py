@@ -40,6 +40,7 @@ from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
+from .logistic import LinearThresholdModel, fit_lat, fit_lit
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -55,6 +56,7 @@ __all__ = [
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
     "GporModel",
+    "LinearThresholdModel",
     "Model",
     "NpsvorModel",
     "OrdinalError",
@@ -71,6 +73,8 @@ __all__ = [
     "cross_conformal",
     "datasets",
     "fit_gpor",
+    "fit_lat",
+    "fit_lit",
     "fit_npsvor",
     "fit_npsvor_path",
     "fit_pom",

@@ -73,7 +73,7 @@ from ._input.weights import check_spread, sample_weights
 from ._model.convergence import Convergence
 from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model, innermost
-from ._model.threshold_model import ScoreModel
+from ._model.threshold_model import Scored
 from ._numerics.rows import take
 from .model_selection.grouping import group_numbers
 from .model_selection.search import splits_of
@@ -536,7 +536,7 @@ def _name(model: Any) -> str:
 
 
 def _has_scores(model: Any) -> bool:
-    return isinstance(innermost(model), ScoreModel | NpsvorModel)
+    return isinstance(innermost(model), Scored | NpsvorModel)
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -552,7 +552,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
         return _rps(_probabilities(model, X))
     inner = innermost(model)
     values = np.asarray(model.decision_function(X))
-    if isinstance(inner, ScoreModel):
+    if isinstance(inner, Scored):
         return _beyond_thresholds(values, inner.thresholds)
     return _beyond_nearest(np.abs(values))
 

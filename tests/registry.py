@@ -165,6 +165,21 @@ def xofm(name: str, **fields: Any) -> Method:
     )
 
 
+def thresholded(name: str, fit: Callable[..., Any]) -> Method:
+    return Method(
+        name,
+        fit,
+        ordinal.LinearThresholdModel,
+        takes=frozenset({"class_weight", "probability"}),
+        rules=PROBABLE,
+        precise={"tol": 1e-10},
+        missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9},
+        n_endless=100_000,
+        threaded=((5000, {}), (5000, {"probability": True})),  # five chunks of rows
+    )
+
+
 METHODS = [
     npsvor(
         "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
@@ -234,6 +249,8 @@ METHODS = [
         precise={"kernel": "linear", "basis": 3, "tol": 1e-5},
         threaded=((1001, {"basis": 20, "max_iter": 3}),),
     ),
+    thresholded("lit", ordinal.fit_lit),
+    thresholded("lat", ordinal.fit_lat),
     xofm(
         "xofm-lbfgs",
         precise={"n_factors": 0, "tol": 1e-9},

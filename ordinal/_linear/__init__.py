@@ -4,5 +4,5 @@
 structure of the thresholds, `likelihood` the mean loss with its derivatives, `newton`
 finds its minimum, and `model` is what a fit returns.
 
-Imports `_model` and what stands below. `linear` imports it.
+Imports `_model` and what stands below. `linear` and `logistic` import it.
 """

@@ -122,7 +122,7 @@ class Design:
         rank = np.searchsorted(present, problem.rank)
         rank = np.minimum(rank, present.size - 1).astype(np.int32)
         total = float(problem.weight.sum())
-        centre, spread = _moments(problem.X, problem.weight / total)
+        centre, spread = moments(problem.X, problem.weight / total)
         J = structure_of(threshold, present.size - 1)
         return cls(
             problem.X, location, nominal, scale, offset, rank, problem.weight, total,
@@ -246,7 +246,7 @@ def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
     return made
 
 
-def _moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
     centres are 0. The spread of a column that is constant to rounding is 1."""
     if isinstance(X, CSR):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -11,18 +11,22 @@ from .._input.types import ArrayLike
 from .convergence import warn_of_disorder
 from .fields import FINITE, SHARED, THRESHOLDS, Array
 from .links import CumulativeLink, require_link
+from .model import Model
 from .rules import predicted
 from .support import KernelModel, decision, finite_scores
 
 ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ThresholdModel(KernelModel):
-    """Base of the models whose ranks are divided by thresholds on one line."""
+class Thresholds(Model):
+    """What the models whose ranks are divided by thresholds on one line have."""
 
-    coef: Annotated[np.ndarray, Array("f8", "m"), FINITE]
-    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def thresholds(self) -> np.ndarray: ...
 
     @property
     def threshold_names(self) -> tuple[str, ...]:
@@ -30,12 +34,18 @@ class ThresholdModel(KernelModel):
         return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ScoreModel(ThresholdModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it."""
+class Scored(Thresholds):
+    """What the models have whose `decision_function` is one score a row, which their
+    thresholds cut: predictions, and probabilities by a link."""
 
-    link: Annotated[CumulativeLink, SHARED] | None
+    __slots__ = ()
     link_type = CumulativeLink
+
+    if TYPE_CHECKING:
+
+        @property
+        def link(self) -> CumulativeLink | None: ...
+        def decision_function(self, X: Any) -> np.ndarray: ...
 
     @property
     def disorder(self) -> tuple[str, ...]:
@@ -52,40 +62,10 @@ class ScoreModel(ThresholdModel):
             if a - b > self.convergence.tol
         )
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The latent score f(x), which increases with the rank.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or CSR
-            Rows to judge; for a precomputed kernel k(rows, training rows).
-
-        Returns
-        -------
-        (n,) array
-            In the unit of the margin: up to slack, training rows lie 1 or more from
-            the thresholds.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns; the Pearson
-            kernel takes NaN.
-        """
-        return decision(self, X)
-
-    def _columns(self) -> np.ndarray:
-        """The coefficients as a matrix, which may have no rows."""
-        return self.coef[:, None]
-
-    def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The score from the (n, 1) sums over the support rows."""
-        return finite_scores(sums[:, 0])
-
-    def link_input(self, X: Any, like: "ScoreModel") -> np.ndarray:
+    def link_input(self, X: Any, like: "Scored") -> np.ndarray:
         """Scores for the link of another model, moved by what its thresholds lie higher
         than these: only the distance to them means the same in both."""
-        if not isinstance(like, ScoreModel) or like.classes.size != self.classes.size:
+        if not isinstance(like, Scored) or like.classes.size != self.classes.size:
             raise TypeError(
                 f"like must be such a model, of as many ranks, got {shown(like)}"
             )
@@ -165,7 +145,52 @@ class ScoreModel(ThresholdModel):
         return np.asarray(self.classes[np.append(0, last + 1)[reached]])
 
 
-def warn_of(model: ScoreModel, name: str) -> None:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ThresholdModel(Thresholds, KernelModel):
+    """Base of the kernel models with thresholds."""
+
+    coef: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScoreModel(Scored, ThresholdModel):
+    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it."""
+
+    link: Annotated[CumulativeLink, SHARED] | None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The latent score f(x), which increases with the rank.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n,) array
+            In the unit of the margin: up to slack, training rows lie 1 or more from
+            the thresholds.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    def _columns(self) -> np.ndarray:
+        """The coefficients as a matrix, which may have no rows."""
+        return self.coef[:, None]
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The score from the (n, 1) sums over the support rows."""
+        return finite_scores(sums[:, 0])
+
+
+def warn_of(model: Scored, name: str) -> None:
     """Warn of what the model of the function `name` falls short of."""
     model.convergence.warn_unless_converged(name)
     warn_of_disorder(model.disorder, name)

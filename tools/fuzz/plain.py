@@ -13,6 +13,10 @@ INSTANCES = {
         "fit('gpor', kernel='ard', max_iter=3)",
         "fit('gpor', kernel='ard_linear', inference='laplace', max_iter=3)",
     ],
+    "LinearThresholdModel": [
+        "fit('lit', probability=True)",
+        "fit('lat', probability=True)",
+    ],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
     "PomModel": ["likely()", "likely(nominal=(0,))"],
     "PomPath": ["fit('pom_path', n_lambdas=3)"],

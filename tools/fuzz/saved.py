@@ -84,6 +84,8 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "pom": lambda: (_fitted("pom", rows(), nominal=[0], scale=[1], l2=0.1), rows()),
     "pom_path": lambda: (_fitted("pom_path", rows(), nominal=[0], n_lambdas=3), rows()),
     "pom words": lambda: (_fitted("pom", table()[:, 2:], l2=0.1), table()[:, 2:]),
+    "lit": lambda: (_fitted("lit", _sparse()), _sparse()),
+    "lat": lambda: (_fitted("lat", rows(), probability=True), rows()),
     "xofm": lambda: (
         _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
         _with_gaps(),

@@ -1,0 +1,335 @@
+"""The mean logistic loss of LIT and LAT over a direction, its thresholds minimised out.
+
+With the score f = x'beta and the losses of `_solvers/_threshold_losses.pyx`,
+
+    V(beta) = min { L(f, b) : b_1 <= ... <= b_T } + l2/2 |beta|^2                    (V)
+
+L falls apart into one convex function a threshold, so that b for given scores takes T
+searches of a root, and where these come out in disorder, pools of neighbours that have
+one root: the least of a sum of functions under an order is found by pooling adjacent
+violators. V is convex, and at its b, with pools for thresholds,
+
+    dV = dL/dbeta,   d2V = L_beta,beta - L_beta,b L_b,b^-1 L_b,beta                  (H)
+
+where L_b,b is diagonal. Newton's method is run on it, and L-BFGS where there are so
+many features that the matrix would be too much.
+
+R. E. Barlow, H. D. Brunk, "The isotonic regression problem and its dual", JASA
+67:140-147, 1972, for pools of convex functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import CSR, frozen
+from .._model.convergence import Status
+from .._model.monitor import Monitor, OutOfTime, turn
+from .._numerics import lbfgs
+from .._numerics.cholesky import Cholesky
+from .._numerics.rows import inner_products, strips
+from .._solvers import _threshold_losses
+from .design import moments
+from .score_model import LinearThresholdModel
+
+_BLOCK = 65_536  # entries of X that are centred and scaled at a time
+_NEWTON = 2000  # features up to which there is a Hessian
+_EXACT = 1e-8  # step of a threshold, relative, after which its error is the square
+_SEARCHES = 200
+_FALL = 1e-4  # of Armijo's rule
+_ROUNDING = 1e-14  # of V, relative to it
+_HALVINGS = 50
+_RIDGE = 1e-10  # share of the diagonal that collinear features need
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """Where V was evaluated, in the units of the centred and scaled features.
+
+    Attributes
+    ----------
+    x : (d,) array
+        beta.
+    b : (T,) array
+        The thresholds of these scores, in order.
+    pools : int array
+        The first threshold of each pool; all, where none are equal.
+    f, curvature : (n,) arrays
+        The scores, and the second derivatives of L by them.
+    value : float
+    gradient : (d,) array
+    """
+
+    x: np.ndarray
+    b: np.ndarray
+    pools: np.ndarray
+    f: np.ndarray
+    curvature: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Where a descent ended, and why."""
+
+    point: Point
+    violation: float
+    status: Status
+    n_iter: int
+
+
+class ThresholdLoss:
+    """(V) of one training set, over the T thresholds between ranks that have rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    beside : bool
+        Whether rows have losses at the thresholds beside their rank only (LIT).
+    l2 : float
+        Of beta in the units of the features.
+    n_threads : int
+    """
+
+    def __init__(self, problem: Problem, beside: bool, l2: float, n_threads: int):
+        self.X, self.beside, self.n_threads = problem.X, beside, n_threads
+        self.total = float(problem.weight.sum())
+        self.weight = problem.weight / self.total
+        self.centre, self.spread = moments(problem.X, self.weight)
+        self.price = l2 / self.spread**2
+        present = np.flatnonzero(problem.present)
+        # a row of a rank without weight is in no term, wherever it is put
+        rank = np.searchsorted(present, problem.rank)
+        self.rank = np.minimum(rank, present.size - 1).astype(np.int32)
+        # LAT counts a threshold on either side of a rank without rows; in LIT such a
+        # threshold has rows on one side alone, and the other is the better half of it
+        gaps = np.diff(present).astype(float)
+        self.times = np.ones(gaps.size) if beside else gaps
+        mass = np.bincount(self.rank, self.weight, minlength=present.size)
+        below, above = np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[-2::-1]
+        self.sides = (mass[:-1], mass[1:]) if beside else (below, above)
+
+    def at(self, x: np.ndarray, b: np.ndarray) -> Point:
+        """V and its gradient; the search for the thresholds begins at b."""
+        f = self._scores(x)
+        b, pools = self._thresholds(f, b)
+        slope, curvature = np.empty(f.size), np.empty(f.size)
+        by_chunk = np.empty(_threshold_losses.n_chunks(f.size))
+        _threshold_losses.by_row(
+            f, b, self.rank, self.weight, self.times, self.beside, slope, curvature,
+            by_chunk, self.n_threads,
+        )  # fmt: skip
+        ridge = self.price * x
+        value = float(by_chunk.sum() + 0.5 * (ridge @ x))
+        gradient = self._summed(slope) + ridge
+        return Point(x, b, pools, f, curvature, value, gradient)
+
+    def start(self) -> Point:
+        """No effects, with the thresholds that are best for them."""
+        low, high = self.sides
+        return self.at(np.zeros(self.spread.size), np.log(low / high))
+
+    def hessian(self, here: Point) -> tuple[np.ndarray, np.ndarray]:
+        """(H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T, d).
+        O(n d^2)."""
+        H = np.diag(self.price)
+        border = np.zeros((here.b.size, here.x.size))
+        for rows, Z in self._blocks():
+            H += Z.T @ (here.curvature[rows, None] * Z)
+            _threshold_losses.across(
+                here.f[rows], here.b, self.rank[rows], self.weight[rows], self.times,
+                self.beside, Z, border,
+            )  # fmt: skip
+        pooled = np.add.reduceat(border, here.pools)
+        least = np.finfo(float).tiny  # of terms that have all gone flat
+        moves = (
+            pooled
+            / np.maximum(self._slopes(here.f, here.b, here.pools)[1], least)[:, None]
+        )
+        H -= pooled.T @ moves
+        return H, np.repeat(moves, self._sizes(here.pools), axis=0)
+
+    def _thresholds(
+        self, f: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The least of L for these scores: thresholds in order, and their pools."""
+        pools = np.arange(b.size)
+        while True:
+            b = self._roots(f, b, pools)
+            in_order = np.append(True, b[1:] >= b[:-1])
+            if in_order.all():
+                return np.repeat(b, self._sizes(pools)), pools
+            # neighbours in disorder are one in the solution as well
+            runs = np.flatnonzero(in_order)
+            b = np.add.reduceat(b, runs) / np.diff(np.append(runs, b.size))
+            pools = pools[runs]
+
+    def _roots(self, f: np.ndarray, b: np.ndarray, pools: np.ndarray) -> np.ndarray:
+        """Where the slope of each pool is 0: Newton's method between bounds."""
+        sums = (np.add.reduceat(self.times * side, pools) for side in self.sides)
+        level = np.subtract(*(np.log(side) for side in sums))
+        lo, hi = f.min() + level - 1, f.max() + level + 1  # not a root in rounding
+        for _ in range(_SEARCHES):
+            b = np.clip(b, lo, hi)
+            slope, curvature = self._slopes(f, b, pools)
+            lo, hi = np.where(slope < 0, b, lo), np.where(slope > 0, b, hi)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                there = b - slope / curvature
+            inside = (there >= lo) & (there <= hi)
+            step = np.where(inside, there, (lo + hi) / 2) - b
+            b = b + step
+            if (np.abs(step) <= _EXACT * np.maximum(1, np.abs(b))).all():
+                break
+        return np.asarray(b)
+
+    def _slopes(self, f: np.ndarray, b: np.ndarray, pools: np.ndarray) -> np.ndarray:
+        """Derivatives of L by the pools, (2, p), where b has a threshold a pool, or
+        all of them."""
+        if b.size < self.times.size:
+            b = np.repeat(b, self._sizes(pools))
+        by_chunk = np.empty((_threshold_losses.n_chunks(f.size), b.size, 2))
+        _threshold_losses.by_threshold(
+            f, b, self.rank, self.weight, self.times, self.beside, by_chunk,
+            self.n_threads,
+        )  # fmt: skip
+        return np.asarray(np.add.reduceat(by_chunk.sum(axis=0), pools).T)
+
+    def _sizes(self, pools: np.ndarray) -> np.ndarray:
+        return np.diff(np.append(pools, self.times.size))
+
+    def _scores(self, x: np.ndarray) -> np.ndarray:
+        if isinstance(self.X, CSR):
+            return inner_products(self.X, (x / self.spread)[None, :])[:, 0]
+        f = np.empty(len(self.X))
+        for rows, Z in self._blocks():
+            f[rows] = Z @ x
+        return f
+
+    def _summed(self, v: np.ndarray) -> np.ndarray:
+        """sum_i v_i x_i."""
+        X = self.X
+        if isinstance(X, CSR):
+            entries = np.repeat(v, np.diff(X.indptr)) * X.data
+            sums = np.bincount(X.indices, entries, X.shape[1])
+            return np.asarray(sums / self.spread)
+        out = np.zeros(self.spread.size)
+        for rows, Z in self._blocks():
+            out += v[rows] @ Z
+        return out
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows, and what they hold in columns that are centred and scaled."""
+        X = self.X
+        for rows in strips(len(X), max(1, _BLOCK // max(1, self.spread.size))):
+            turn()
+            Z = X.dense(rows.start, rows.stop) if isinstance(X, CSR) else X[rows]
+            yield rows, (Z - self.centre) / self.spread
+
+
+def fit_thresholded(
+    problem: Problem,
+    beside: bool,
+    l2: float,
+    n_threads: int,
+    max_iter: int,
+    monitor: Monitor,
+) -> LinearThresholdModel:
+    """The model of LIT, whose losses are `beside` the ranks, or LAT."""
+    loss = ThresholdLoss(problem, beside, l2, n_threads)
+    descend = _newton if loss.spread.size <= _NEWTON else _lbfgs
+    found = descend(loss, max_iter, monitor)
+    coef = found.point.x / loss.spread
+    b = found.point.b + loss.centre @ coef
+    present = np.flatnonzero(problem.present)
+    return LinearThresholdModel(
+        method="lit" if beside else "lat",
+        coef=frozen(coef),
+        thresholds=frozen(around_ranks(b, present, problem.n_classes)),
+        l2=l2,
+        classes=frozen(problem.classes),
+        n_features=problem.n_features,
+        feature_names=problem.feature_names,
+        link=None,
+        convergence=monitor.record(
+            found.status, found.n_iter, found.violation, found.point.value
+        ),
+    )
+
+
+def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
+    """Newton's method; its violation is the length of the next step in the norm of the
+    Hessian of the sum of the losses."""
+    here, n_iter, violation = loss.start(), 0, np.inf
+    while True:
+        there = stop = None
+        try:
+            with monitor.limited():
+                H, moves = loss.hessian(here)
+                step = _solved(H, -here.gradient)
+                slope = float(here.gradient @ step)
+                violation = float(np.sqrt(loss.total * max(-slope, 0.0)))
+                stop = monitor.stop(n_iter, violation)
+                if violation <= monitor.tol:
+                    return Found(here, violation, Status.CONVERGED, n_iter)
+                if stop is None and n_iter >= max_iter:
+                    stop = Status.MAX_ITER
+                if stop is None:
+                    there = _searched(loss, here, step, slope, moves)
+        except OutOfTime:
+            stop = monitor.stop(n_iter, violation)
+        if there is None:
+            return Found(here, violation, stop or Status.STALLED, n_iter)
+        here, n_iter = there, n_iter + 1
+
+
+def _solved(H: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """H^-1 v of a matrix that may be singular, where v is in its range."""
+    diagonal = np.diagonal(H)
+    shift = _RIDGE * max(float(diagonal.max(initial=0.0)), np.finfo(float).tiny)
+    while True:
+        try:
+            return Cholesky(H + np.diag(np.full(len(H), shift))).solve(v[:, None])[:, 0]
+        except np.linalg.LinAlgError:
+            shift *= 100
+
+
+def _searched(
+    loss: ThresholdLoss,
+    here: Point,
+    step: np.ndarray,
+    slope: float,
+    moves: np.ndarray,
+) -> Point | None:
+    """Armijo's rule from a step of 1; None where none is left that improves."""
+    for halving in range(_HALVINGS):
+        size = 0.5**halving
+        there = loss.at(here.x + size * step, here.b + size * (moves @ step))
+        rise = there.value - here.value
+        if rise <= _FALL * size * slope:
+            return there
+        # near the minimum values differ by their rounding only
+        if rise <= _ROUNDING * max(1.0, abs(here.value)) and (
+            np.abs(there.gradient).max() <= 0.5 * np.abs(here.gradient).max()
+        ):
+            return there
+    return None
+
+
+def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
+    """L-BFGS; its violation is the largest slope of V."""
+    here = loss.start()
+
+    def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal here
+        here = loss.at(x, here.b)
+        return here.value, here.gradient
+
+    end = lbfgs.minimize(
+        fun, here.x, tol=monitor.tol, max_iter=max_iter, monitor=monitor
+    )
+    return Found(loss.at(end.x, here.b), end.violation, end.status, end.n_iter)

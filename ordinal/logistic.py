@@ -1,0 +1,249 @@
+"""LIT and LAT: logistic losses of a linear score at the immediate or at all thresholds.
+
+With ranks y_i in 0..r-1, weights w_i of sum W, and s_ij = +1 where y_i > j, else -1,
+
+    min  (1/W) sum_i w_i sum_(j in T_i) log(1 + exp(-s_ij (x_i'beta - theta_j)))
+             + l2/2 |beta|^2,   theta_0 <= ... <= theta_(r-2)                       (P2)
+
+    T_i = {y_i - 1, y_i} for LIT, {0, ..., r-2} for LAT
+
+(P2) is convex. With LAT the order of the thresholds comes by itself: at one place the
+slope by theta_(j+1) is that by theta_j less w_i / W for each row of rank j + 1. With
+LIT it is a constraint, and ranks whose thresholds it makes equal are not predicted. The
+loss of LIT is that of POM (ordinal/linear.py) without log(1 - exp(theta_(y-1) -
+theta_y)), the term by which POM's thresholds keep apart: LIT fits no probabilities, LAT
+one a threshold. Of two ranks all three are logistic regression.
+
+J. D. M. Rennie, N. Srebro, "Loss functions for preference levels: regression with
+discrete ordered labels", IJCAI Workshop on Advances in Preference Handling, 2005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from ._input.checks import check_count, check_factor_or_zero, check_flag
+from ._input.problem import Problem
+from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from ._linear.score_model import LinearThresholdModel
+from ._linear.thresholded import fit_thresholded
+from ._model.calibration import calibrate
+from ._model.entry import Callback, Common, enter
+from ._model.folds import fold_shares
+from ._model.registry import PENALTIES, register
+
+__all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def fit_lit(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    l2: float = 1e-3,
+    tol: float = 1e-6,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> LinearThresholdModel:
+    """Fit LIT: logistic losses at the immediate thresholds, those beside the rank.
+
+    The module's docstring states (P2). Newton's method takes 3 to 8 steps of O(n d^2);
+    with more than 2000 features L-BFGS takes some 100 steps of O(n d), or of the
+    entries that a sparse X holds.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. `predict` finds the columns of a data frame
+        by their names.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    l2 : float >= 0, default 1e-3
+        Of (P2), in the units of the features; the loss is a mean, so that a penalty
+        means the same for any number of rows. At 0 rows that some direction separates
+        by rank, as those of many features are, have no finite optimum: the default is
+        small, but enough against that.
+    tol : float > 0, default 1e-6
+        Length of the next Newton step in the norm of the Hessian of the sum of losses:
+        (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
+        of (P2) by the coefficient of a feature of unit spread.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths. Unused without `probability`.
+    n_threads : int, optional
+        Of the loops over rows; matrix products use the threads of numpy's BLAS.
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
+        bit of the result depends on it; last bits do depend on the number of threads
+        of numpy's BLAS, which is set apart (docs/reliability.md).
+    max_iter : int, default 1000
+        Steps of Newton's method, or of L-BFGS.
+    max_time : float > 0, optional
+        Seconds, looked at before every step and within it.
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    LinearThresholdModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit, or one of those for `probability`, ended short of the tolerance; the
+        message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_lit(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.coef.shape, model.thresholds.shape
+    ((2,), (2,))
+    """
+    return _fit_thresholded(
+        "fit_lit", X, y, l2, probability, max_iter, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )  # fmt: skip
+
+
+def fit_lat(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    l2: float = 1e-3,
+    tol: float = 1e-6,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> LinearThresholdModel:
+    """Fit LAT: a logistic loss at every threshold.
+
+    The module's docstring states (P2). Rennie and Srebro found it the best of their
+    losses: an error of k ranks costs k terms, so that it minimises a bound of the
+    absolute error, where LIT bounds the number of errors. It is logistic regression of
+    y > j on x for all j at once, with one direction. O(n (d^2 + r)) a step.
+
+    Parameters
+    ----------
+    X, y, and the others : as for `fit_lit`
+
+    Returns
+    -------
+    LinearThresholdModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_lit`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit_lit`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_lat(X, y, probability=True)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    """
+    return _fit_thresholded(
+        "fit_lat", X, y, l2, probability, max_iter, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )  # fmt: skip
+
+
+def _fit_thresholded(
+    name: str,
+    X: MatrixLike,
+    y: Labels,
+    l2: float,
+    probability: bool,
+    max_iter: int,
+    **common: Unpack[Common],
+) -> LinearThresholdModel:
+    """`fit_lit` or `fit_lat`, by name."""
+    l2 = check_factor_or_zero("l2", l2)
+    probability = check_flag("probability", probability)
+    max_iter = check_count("max_iter", max_iter)
+    entry = enter(name, X, y, **common)
+    problem = entry.problem
+    share = fold_shares(problem, entry.rng) if probability else None
+    with entry.monitor as monitor:
+
+        def fit(
+            part: Problem, train: np.ndarray | None = None
+        ) -> list[LinearThresholdModel]:
+            beside = name == "fit_lit"
+            return [
+                fit_thresholded(part, beside, l2, entry.n_threads, max_iter, monitor)
+            ]
+
+        model: LinearThresholdModel
+        (model,) = calibrate(fit(problem), problem, share, fit, monitor)
+        monitor.conclude(model.convergence)
+    model.convergence.warn_unless_converged(name)
+    return model
+
+
+register(
+    fit_lit,
+    name="lit",
+    estimator="LIT",
+    accepts={"sparse"},
+    grid={"l2": PENALTIES},
+)
+register(
+    fit_lat,
+    name="lat",
+    estimator="LAT",
+    accepts={"sparse"},
+    grid={"l2": PENALTIES},
+)

@@ -1,0 +1,230 @@
+"""LIT and LAT, ordinal/logistic.py: (P2), its kernel, the search of thresholds."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from oracles import thresholded_loss, thresholded_optimum
+from pom_data import SETS
+from scipy import sparse
+from strategies import datasets, sample
+
+import ordinal
+from ordinal._linear import thresholded
+from ordinal._solvers import _threshold_losses
+
+FITS = {"lit": ordinal.fit_lit, "lat": ordinal.fit_lat}
+every_loss = pytest.mark.parametrize("name", FITS)
+penalties = st.sampled_from([1e-4, 3e-2, 1.0])
+
+
+def terms(name, rank, T):
+    """Which thresholds a row has a loss at, (n, T), and on which side it should be."""
+    j = np.arange(T)
+    beside = (j == rank[:, None]) | (j == rank[:, None] - 1)
+    return (beside if name == "lit" else np.ones_like(beside)), np.where(
+        rank[:, None] > j, 1, -1
+    )
+
+
+def slopes(name, model, X, rank, weight):
+    """The slopes of the mean loss by the coefficients and the thresholds, from (P2)."""
+    used, s = terms(name, rank, model.thresholds.size)
+    z = (X @ model.coef)[:, None] - model.thresholds
+    by_score = -(weight / weight.sum())[:, None] * used * s / (1 + np.exp(s * z))
+    return by_score.sum(axis=1) @ X + model.l2 * model.coef, -by_score.sum(axis=0)
+
+
+@every_loss
+@given(case=datasets(), l2=penalties, weights=st.sampled_from([1, 3]))
+def test_the_returned_point_satisfies_kkt(name, case, l2, weights):
+    X, y, r = case
+    weight = 1.0 + np.arange(y.size) % weights
+    model = FITS[name](X, y, l2=l2, sample_weight=weight, tol=1e-9)
+    by_coef, by_threshold = slopes(name, model, X, y, weight)
+    size = 1 + np.abs(X).max()
+    assert_allclose(by_coef, 0, atol=1e-9 * size)
+    b = model.thresholds
+    assert (np.diff(b) >= 0).all()
+    # equal thresholds are held by forces that push them together and add up to nothing
+    pools = np.split(by_threshold, 1 + np.flatnonzero(np.diff(b) > 0))
+    for pool in pools:
+        force = np.cumsum(pool)
+        assert abs(force[-1]) <= 1e-12
+        assert force.max() <= 1e-12
+    if name == "lat":
+        assert len(pools) == r - 1
+
+
+@every_loss
+@given(case=datasets(), l2=penalties)
+def test_nothing_that_another_method_finds_is_lower(name, case, l2):
+    X, y, r = case
+    model = FITS[name](X, y, l2=l2)
+    used, s = terms(name, y, r - 1)
+    primal = thresholded_loss(model.coef, model.thresholds, X, used, s, l2)
+    assert_allclose(model.convergence.primal, primal, rtol=1e-12)
+    beta, b = thresholded_optimum(X, used, s, l2)
+    assert primal <= thresholded_loss(beta, b, X, used, s, l2) + 1e-12
+    assert_allclose(X @ model.coef, X @ beta, atol=2e-3)
+
+
+# Fits of mord 0.7, by tools/reference/logistic_thresholds.py.
+MORD = json.loads((Path(__file__).parent / "data" / "mord_reference.json").read_text())
+
+
+@pytest.mark.parametrize("fact", MORD, ids=lambda f: f"{f['set']}-{f['method']}")
+def test_mord_fits_the_same(fact):
+    X, y, _, weight, _ = SETS[fact["set"]]
+    model = FITS[fact["method"]](X, y, l2=fact["l2"], sample_weight=weight)
+    found = np.concatenate([model.coef, model.thresholds])
+    assert_allclose(found, fact["found"], atol=1e-5)
+
+
+def test_lit_does_not_predict_ranks_whose_thresholds_meet():
+    X, y, _, weight, _ = SETS["housing"]
+    model = ordinal.fit_lit(X, y, sample_weight=weight)
+    assert model.thresholds[0] == model.thresholds[1]
+    assert set(model.predict(X)) == {0, 2}
+    model = ordinal.fit_lat(X, y, sample_weight=weight)
+    assert model.thresholds[0] < model.thresholds[1]
+
+
+def test_of_two_ranks_all_three_are_logistic_regression():
+    X, y = sample(80, 2)
+    lit, lat = (fit(X, y, l2=0.01) for fit in FITS.values())
+    pom = ordinal.fit_pom(X, y, l2=0.01)
+    for model in (lat, pom):
+        assert_allclose(model.coef, lit.coef, rtol=1e-6)
+        assert_allclose(model.thresholds, lit.thresholds, rtol=1e-6, atol=1e-9)
+
+
+def test_the_loss_of_lit_is_that_of_pom_less_what_keeps_thresholds_apart():
+    X, y = sample(60, 4)
+    pom = ordinal.fit_pom(X, y, l2=0.01)
+    used, s = terms("lit", y, 3)
+    loss = thresholded_loss(pom.coef, pom.thresholds, X, used, s, 0.0)
+    b = np.concatenate([[-np.inf], pom.thresholds, [np.inf]])
+    apart = np.log1p(-np.exp(b[y] - b[y + 1])).mean()
+    assert_allclose(loss - apart, -pom.loglik / 60, rtol=1e-12)
+
+
+def test_a_rank_without_rows_is_the_limit_of_one_with_few():
+    X, y = sample(60, 4)
+    few = np.where(y == 1, 1e-9, 1.0)
+    for fit in FITS.values():
+        without = fit(X[y != 1], y[y != 1], classes=range(4))
+        beside = fit(X, y, sample_weight=few)
+        assert without.thresholds[0] == without.thresholds[1]
+        assert_allclose(without.coef, beside.coef, atol=1e-6)
+        assert_allclose(without.thresholds, beside.thresholds, atol=1e-6)
+
+
+@every_loss
+def test_features_far_from_zero_lose_no_digits(name):
+    X, y = sample(80, 3)
+    near = FITS[name](X, y, l2=0.0)
+    scale = np.array([1e-3, 1.0, 50.0])[: X.shape[1]]
+    far = FITS[name](1e6 * scale + X * scale, y, l2=0.0)
+    # what is left of X beside 1e6 has 10 digits
+    assert_allclose(far.coef * scale, near.coef, rtol=1e-8)
+    assert_allclose(
+        far.thresholds - far.coef @ (1e6 * scale), near.thresholds, atol=1e-6
+    )
+
+
+@every_loss
+def test_sparse_rows_and_lbfgs_find_the_same(name, monkeypatch):
+    X, y = sample(90, 4)
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    dense = FITS[name](X, y)
+    held = FITS[name](sparse.csr_array(X), y)
+    monkeypatch.setattr(thresholded, "_NEWTON", 0)
+    for rows in (X, sparse.csr_array(X)):
+        other = FITS[name](rows, y, tol=1e-9)
+        assert other.convergence.n_iter > dense.convergence.n_iter
+        for model in (held, other):
+            assert_allclose(model.coef, dense.coef, atol=1e-6)
+            assert_allclose(model.thresholds, dense.thresholds, atol=1e-6)
+
+
+@every_loss
+def test_the_tolerance_bounds_the_distance_from_the_minimum(name):
+    X, y = sample(200, 5, noise=2.0)
+    best = FITS[name](X, y, tol=1e-12).convergence.primal
+    for tol in (10.0, 1.0, 0.1, 1e-3):
+        c = FITS[name](X, y, tol=tol).convergence
+        assert 0 <= c.primal - best + 1e-15
+        assert c.primal - best <= 1.5 * c.violation**2 / (2 * 200) + 1e-15
+
+
+@every_loss
+def test_a_thousand_ranks(name):
+    X, y = sample(600, 300, noise=1.0)
+    model = FITS[name](X, y)
+    assert model.convergence.converged
+    by_coef, by_threshold = slopes(name, model, X, y, np.ones(600))
+    assert_allclose(by_coef, 0, atol=1e-9)
+    assert abs(by_threshold.sum()) <= 1e-12
+    assert np.unique(model.thresholds).size < 299 or name == "lat"
+
+
+@every_loss
+def test_scores_far_out_have_finite_losses(name):
+    f, rank = np.array([-800.0, -40.0, 0.0, 40.0, 800.0]), np.array([2, 0, 1, 2, 0])
+    rank = rank.astype(np.int32)
+    slope, curvature, value = np.empty(5), np.empty(5), np.empty(1)
+    _threshold_losses.by_row(
+        f, np.array([-1.0, 1.0]), rank, np.ones(5), np.ones(2), name == "lit", slope,
+        curvature, value, 1,
+    )  # fmt: skip
+    lost = 2 * 801 + 2 * 799 * (name == "lat")
+    assert_allclose(value[0], lost + 2 * np.log1p(np.exp(-1)), rtol=1e-12)
+    assert np.isfinite([slope, curvature]).all()
+    # a term is e^-m where it is small: beside 1 it would be lost
+    assert 0 < -slope[3] < 2 * np.exp(-39) * (1 + 1e-12)
+
+
+@every_loss
+@pytest.mark.parametrize("T", [1, 2, 5])
+def test_the_kernel_gives_the_derivatives_of_its_loss(name, T):
+    rng = np.random.default_rng(3)
+    n = 1500  # two chunks
+    f, b = rng.normal(size=n) * 2, rng.normal(size=T)
+    rank = rng.integers(0, T + 1, n).astype(np.int32)
+    v, c = rng.uniform(0.1, 2, n), rng.uniform(0.5, 2, T)
+    rest = rank, v, c, name == "lit"
+
+    def by_row(f, b):
+        slope, curvature, value = np.empty(n), np.empty(n), np.empty(2)
+        _threshold_losses.by_row(f, b, *rest, slope, curvature, value, 1)
+        return value.sum(), slope, curvature
+
+    def by_threshold(b):
+        sums = np.empty((2, T, 2))
+        _threshold_losses.by_threshold(f, b, *rest, sums, 1)
+        return sums.sum(axis=0).T
+
+    used, s = terms(name, rank, T)
+    loss = used * v[:, None] * c * np.logaddexp(0, -s * (f[:, None] - b))
+    value, slope, curvature = by_row(f, b)
+    assert_allclose(value, loss.sum(), rtol=1e-12)
+    h = 1e-5
+    up, down = by_row(f + h, b), by_row(f - h, b)
+    assert_allclose(slope.sum(), (up[0] - down[0]) / (2 * h), rtol=1e-6)
+    assert_allclose(curvature, (up[1] - down[1]) / (2 * h), rtol=1e-6, atol=1e-9)
+    X = rng.normal(size=(n, 2))
+    across = np.zeros((T, 2))
+    _threshold_losses.across(f, b, *rest, X, across)
+    for j, e in enumerate(np.eye(T) * h):
+        higher, lower = by_row(f, b + e), by_row(f, b - e)
+        slope_j, curvature_j = by_threshold(b)[:, j]
+        assert_allclose(slope_j, (higher[0] - lower[0]) / (2 * h), rtol=1e-6, atol=1e-6)
+        change = (by_threshold(b + e) - by_threshold(b - e))[0, j] / (2 * h)
+        assert_allclose(curvature_j, change, rtol=1e-6)
+        mixed = X.T @ (lower[1] - higher[1]) / (2 * h)
+        assert_allclose(across[j], mixed, rtol=1e-6, atol=1e-6)
