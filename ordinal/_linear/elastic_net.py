@@ -276,14 +276,18 @@ class PathSolver:
         for _ in range(_POLISH):
             C, g = _factor(loss.free_hessian(rows)), loss.free_gradient(rows)
             step = np.linalg.solve(C.T, np.linalg.solve(C, -g))
+            promised = float(g @ step)
             for halving in range(_HALVINGS):
-                there = u + 0.5**halving * step
-                moved = rows_at(there)
-                if moved.value <= rows.value + _FALL * 0.5**halving * float(g @ step):
+                size = 0.5**halving
+                moved = rows_at(u + size * step)
+                rise = moved.value - rows.value
+                if rise <= _FALL * size * promised + _ROUNDING * rows.value:
                     break
-            if not moved.value < rows.value:
+            else:
                 break
-            u, rows = there, moved
+            u, rows = u + size * step, moved
+            if -promised <= _ROUNDING * rows.value:  # steps converge quadratically
+                break
         slope = loss.columns.across(rows.slope)
         primal = rows.value + (penalty(beta) if beta.any() else 0.0)
         return Solution(

@@ -40,7 +40,7 @@ _MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
 _ROWS, _NEAR = 65536, 8192  # at a time; the fewer stay in the cache
 _DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
-_LARGEST = 1000  # parameters up to which (1) is solved
+_LARGEST = 1500  # parameters up to which (1) is solved: in some 20 s there
 
 
 def separated_columns(

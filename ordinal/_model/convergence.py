@@ -19,7 +19,8 @@ class ConvergenceWarning(UserWarning):
 
 
 class DisorderedThresholdsWarning(UserWarning):
-    """Thresholds of the returned model do not increase; its `disorder` lists them."""
+    """Thresholds of the returned model do not increase, or cross at training rows; its
+    `disorder` lists them."""
 
 
 class CollinearColumnsWarning(UserWarning):

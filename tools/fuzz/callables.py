@@ -15,7 +15,7 @@ import ordinal
 # What callers are given and do not make: their methods are called, on instances.
 _GIVEN = (ordinal.Model, Exception, tuple)
 _GIVEN_NAMES = {
-    "Convergence", "Failure", "Nested", "Selection", "State", "Status",
+    "Convergence", "Failure", "Nested", "PomPath", "Selection", "State", "Status",
     "TableCoding",
 }  # fmt: skip
 
