@@ -182,6 +182,19 @@ class Design:
         ones = np.ones(self.T)
         return np.asarray(np.linalg.lstsq(self.J, ones, rcond=None)[0].round(12))
 
+    def of_slots(self, A: np.ndarray) -> np.ndarray:
+        """Rows by alpha and nu*, from rows by thresholds and (1, nominal columns)."""
+        M, width = 1 + self.nominal.size, A.shape[1]
+        by_u = A.reshape(self.T, M, width)
+        if not self._is_flexible:
+            by_u = np.tensordot(self.J, by_u, (0, 0))
+        slopes = by_u[:, 1:].reshape(len(by_u) * (M - 1), width)
+        return np.vstack([by_u[:, 0], slopes])
+
+    @property
+    def _is_flexible(self) -> bool:
+        return np.array_equal(self.J, np.eye(self.T))
+
     def start(self, quantile: np.ndarray) -> np.ndarray:
         """The parameters of no effects, from F^-1 of the shares up to thresholds, which
         lie as far about the mean of the offset as its deviation asks for."""

@@ -70,6 +70,13 @@ class Likelihood:
         self.price = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
         self.price[q + qm : q + qm + d] = l2 / design.spread[design.location] ** 2
+        columns = design.location, design.nominal, design.scale
+        every = np.concatenate(columns)
+        centre = design.centre[every]
+        centre[every.size - design.scale.size :] = 0.0
+        self._columns = columns, centre, 1 / design.spread[every]
+        known = design.offset
+        self._offset = np.zeros(design.n_samples) if known is None else known
 
     @property
     def is_convex(self) -> bool:
@@ -101,62 +108,82 @@ class Likelihood:
         return Terms(a, b, *out)
 
     def at(self, x: np.ndarray) -> Point:
-        """Value, gradient and Hessian. O(n p^2)."""
+        """Value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
         with np.errstate(all="ignore"):  # what is no number counts as out of reach
-            point = self._at(x)
-        if np.isfinite(point.gradient).all() and np.isfinite(point.hessian).all():
-            return point
-        return Point(x, np.inf, point.gradient, point.hessian)
+            sums = self._sums(x)
+            value = -float(sums.value.sum()) / self.design.total
+            value += 0.5 * float(self.price @ x**2)
+            gradient = self._gradient(sums) + self.price * x
+            hessian = self._hessian(sums)
+            hessian[np.diag_indices_from(hessian)] += self.price
+            finite = np.isfinite(gradient).all() and np.isfinite(hessian).all()
+        if not (finite and math.isfinite(value)):
+            value = np.inf
+        return Point(x, value, gradient, hessian)
 
-    def _at(self, x: np.ndarray) -> Point:
-        D, p = self.design, self.design.n_parameters
-        t = self.terms(x)
-        w = D.weight / D.total
-        used = w > 0
-        value = -float(w[used] @ t.log_p[used]) + 0.5 * float(self.price @ x**2)
-        if not math.isfinite(value):
-            return Point(x, np.inf, np.full(p, np.nan), np.full((p, p), np.nan))
-        U, V, Z = self._slopes(x, t)
-        h11, h22 = t.c1 - t.h12, t.c2 - t.h12
-        g2 = t.g - t.g1
-        gradient = -((w * t.g1) @ U + (w * g2) @ V) + self.price * x
-        H = (w * h11)[:, None] * U + (w * t.h12)[:, None] * V
-        hessian = U.T @ H + V.T @ ((w * t.h12)[:, None] * U + (w * h22)[:, None] * V)
-        # a and b themselves curve: both fall with sigma as they are, da/dx by -1
-        by_scale = (w * t.g1)[:, None] * U + (w * g2)[:, None] * V
-        k = Z.shape[1]
-        if k:
-            block = by_scale.T @ Z
-            curve = np.zeros_like(hessian)
-            curve[:, p - k :] -= block
-            curve[p - k :, :] -= block.T
-            curve[p - k :, p - k :] += block[p - k :]
-            hessian += curve
-        return Point(x, value, gradient, np.diag(self.price) - hessian)
+    def _sums(self, x: np.ndarray) -> _Sums:
+        D, (columns, centre, factor) = self.design, self._columns
+        alpha, nu, beta, zeta = D.split(x)
+        theta, slopes = D.J @ alpha, np.ascontiguousarray(D.J @ nu)
+        gap = np.concatenate([[np.inf], np.diff(theta), [np.inf]])
+        ends = np.zeros(_cumulative.padded(beta.size + zeta.size))
+        ends[: beta.size] = beta
+        rows, sums = _Sums.of(D)
+        scratch = _cumulative.scratch_of_share(ends.size, D.nominal.size)
+        link, X = _cumulative.LINKS.index(self.link), np.asarray(D.X)
+        _cumulative.sums(
+            link, X, *columns, centre, factor,
+            self._offset, D.rank, D.weight, theta, gap, slopes, ends, zeta, rows,
+            np.empty((sums.value.size, scratch)), sums.value, sums.by_slot,
+            sums.by_core, sums.diag, sums.off, sums.border, sums.core, self.n_threads,
+        )  # fmt: skip
+        return sums
 
-    def _slopes(
-        self, x: np.ndarray, t: Terms
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """da/dx and db/dx of every row, (n, p), and the columns of the scale."""
+    def _gradient(self, sums: _Sums) -> np.ndarray:
+        by_slot = self.design.of_slots(sums.by_slot.sum(axis=0).reshape(-1, 1))
+        by_core = sums.by_core.sum(axis=0)
+        return np.concatenate([by_slot[:, 0], by_core]) / -self.design.total
+
+    def _hessian(self, sums: _Sums) -> np.ndarray:
         D = self.design
-        X = (np.asarray(D.X) - D.centre) / D.spread
-        Z = np.asarray(D.X)[:, D.scale] / D.spread[D.scale]
-        s = np.exp(Z @ D.split(x)[3])[:, None]
-        N = -X[:, D.nominal]
-        ends = np.vstack([np.zeros_like(D.J[0]), D.J, np.zeros_like(D.J[0])])
+        T, M = sums.by_slot.shape[1:]
+        U = D.n_parameters - sums.core.shape[1]
+        H = np.zeros((D.n_parameters, D.n_parameters))
+        H[U:, U:] = np.tril(sums.core.sum(axis=0))
+        H[U:, :U] = D.of_slots(
+            sums.border.sum(axis=0).reshape(T * M, sums.core.shape[1])
+        ).T
+        slots, at = np.zeros((T, M, T, M)), np.arange(T)
+        slots[at, :, at] = sums.diag.sum(axis=0)
+        off = sums.off.sum(axis=0)[:-1]
+        slots[at[1:], :, at[:-1]] = off
+        slots[at[:-1], :, at[1:]] = off
+        H[:U, :U] = D.of_slots(D.of_slots(slots.reshape(T * M, T * M)).T)
+        H /= -D.total
+        return H + np.tril(H, -1).T - np.triu(H, 1)
 
-        def side(cut: np.ndarray, eta: np.ndarray, inner: np.ndarray) -> np.ndarray:
-            J = ends[cut]
-            nominal = (J[:, :, None] * N[:, None, :]).reshape(len(J), -1)
-            whole = np.hstack([J / s, nominal / s, -X[:, D.location] / s,
-                               -np.where(inner, eta, 0.0)[:, None] * Z])  # fmt: skip
-            return np.where(inner[:, None], whole, 0.0)
 
-        return (
-            side(D.rank + 1, t.a, D.rank < D.T),
-            side(D.rank, t.b, D.rank > 0),
-            Z,
-        )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sums:
+    """What `_cumulative.sums` returns: sums over shares of the rows, from zeros."""
+
+    value: np.ndarray
+    by_slot: np.ndarray
+    by_core: np.ndarray
+    diag: np.ndarray
+    off: np.ndarray
+    border: np.ndarray
+    core: np.ndarray
+
+    @classmethod
+    def of(cls, D: Design) -> tuple[int, _Sums]:
+        """The rows of a share, and zeros of the shapes of a design."""
+        T, M, C = D.T, 1 + D.nominal.size, D.location.size + D.scale.size
+        shapes = (), (T, M), (C,), (T, M, M), (T, M, M), (T, M, C), (C, C)
+        held = sum(math.prod(shape) for shape in shapes)
+        rows = _cumulative.share_of_rows(D.n_samples, held)
+        shares = -(-D.n_samples // rows)
+        return rows, cls(*(np.zeros((shares, *shape)) for shape in shapes))
 
 
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:

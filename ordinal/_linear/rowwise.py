@@ -185,7 +185,7 @@ class RowwiseLikelihood(Likelihood):
                 # of rows between two thresholds, from rank 1 on
                 pair = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
                 out[at[:-1], k, at[1:], h] = out[at[1:], k, at[:-1], h] = pair
-        return self._of_slots(self._of_slots(out.reshape(T * M, -1)).T)
+        return self.design.of_slots(self.design.of_slots(out.reshape(T * M, -1)).T)
 
     def border(self, r: Rows) -> np.ndarray:
         """Of the Hessian, by alpha and nu* and by beta: (U, d)."""
@@ -197,7 +197,7 @@ class RowwiseLikelihood(Likelihood):
             for e in r.E.T
         ]
         slots = np.stack(by_slot, axis=2).reshape(D.location.size, D.T * len(by_slot))
-        return self._of_slots(slots.T)
+        return self.design.of_slots(slots.T)
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian. O(sum over rows of the squares of entries)."""
@@ -248,11 +248,3 @@ class RowwiseLikelihood(Likelihood):
         return np.asarray(
             np.bincount(rank, of_a, T + 1)[:T] + np.bincount(rank, of_b, T + 1)[1:]
         )
-
-    def _of_slots(self, A: np.ndarray) -> np.ndarray:
-        """Rows by alpha and nu*, from those by thresholds and slots."""
-        J, D = self.design.J, self.design
-        M = 1 + D.nominal.size
-        width = A.shape[1]
-        by_u = np.tensordot(J, A.reshape(D.T, M, width), (0, 0))
-        return np.vstack([by_u[:, 0], by_u[:, 1:].reshape(len(by_u) * (M - 1), width)])

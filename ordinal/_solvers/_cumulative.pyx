@@ -18,13 +18,21 @@ and 1 / delta^2, but g, c1 and c2 are not.
 """
 from cython.parallel cimport prange
 from libc.math cimport (
-    M_PI, atan2, exp, expm1, fabs, fmax, fmin, isinf, log, log1p, sqrt,
+    INFINITY, M_PI, atan2, exp, expm1, fmin, isinf, log, log1p, sqrt,
 )
 
+from libc.stdint cimport int32_t, int64_t
+
 from ._ordinal_probit cimport Interval, interval
+from .simd cimport GRAM_LANES, simd, simd_loops
 
 cdef enum Link:
     LOGIT, PROBIT, CLOGLOG, LOGLOG, CAUCHIT
+
+cdef Py_ssize_t ROWS = 128               # of a block: its features stay in cache
+cdef Py_ssize_t GUARD = 2 * GRAM_LANES   # what vectors read beyond an end
+cdef Py_ssize_t SHARES = 64
+cdef Py_ssize_t MEMORY = 2 ** 21         # doubles of the sums of all shares
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")  # by their numbers
 
@@ -38,29 +46,6 @@ cdef struct Terms:           # of one row
 cdef inline double log_of(double p, double rest) noexcept nogil:
     """log p, where p + rest = 1 and both are known to their last digits."""
     return log(p) if p < 0.5 else log1p(-rest)
-
-
-cdef inline Terms logit(double a, double b, double delta) noexcept nogil:
-    """F(x) = 1 / (1 + exp(-x)).
-
-    log P = -log(1 + e^-a) - log(1 + e^b) + log(1 - e^-delta), where exponentials are
-    taken of negative numbers only.
-    """
-    cdef Terms t
-    cdef double A = exp(-fabs(a)), B = exp(-fabs(b)), E = exp(-delta)
-    cdef double gap = -expm1(-delta)
-    cdef double total = (1 + A) * (1 + B)
-    cdef double above = (A if a > 0 else 1) / (1 + A)       # 1 - F(a)
-    cdef double below = (1 if b > 0 else B) / (1 + B)       # F(b)
-    t.log_p = log_of(gap / total, (A + B + A * B + E) / total)
-    t.log_p = fmin(a, 0) - fmax(b, 0) + t.log_p
-    t.g = above - below
-    t.upper = above + E / gap
-    t.lower = below + E / gap
-    t.c1 = -A / ((1 + A) * (1 + A))
-    t.c2 = -B / ((1 + B) * (1 + B))
-    t.h12 = E / (gap * gap)
-    return t
 
 
 cdef inline Terms probit(double a, double b, double delta) noexcept nogil:
@@ -172,8 +157,6 @@ cdef inline Terms cauchit(double a, double b, double delta) noexcept nogil:
 
 
 cdef inline Terms terms(int link, double a, double b, double delta) noexcept nogil:
-    if link == LOGIT:
-        return logit(a, b, delta)
     if link == PROBIT:
         return probit(a, b, delta)
     if link == CLOGLOG:
@@ -181,6 +164,27 @@ cdef inline Terms terms(int link, double a, double b, double delta) noexcept nog
     if link == LOGLOG:
         return loglog(a, b, delta)
     return cauchit(a, b, delta)
+
+
+cdef void terms_of(
+    int link, const double* a, const double* b, const double* delta, Py_ssize_t n,
+    double* out, Py_ssize_t stride,
+) noexcept nogil:
+    """log P, g, upper, c1, c2 and h12 of n rows, in rows of `out` that are `stride`
+    apart."""
+    cdef Py_ssize_t i
+    cdef Terms t
+    if link == LOGIT:
+        simd().logit_terms(a, b, delta, n, out, stride)
+        return
+    for i in range(n):
+        t = terms(link, a[i], b[i], delta[i])
+        out[i] = t.log_p
+        out[stride + i] = t.g
+        out[2 * stride + i] = t.upper
+        out[3 * stride + i] = t.c1
+        out[4 * stride + i] = t.c2
+        out[5 * stride + i] = t.h12
 
 
 def row_terms(
@@ -192,18 +196,396 @@ def row_terms(
     int n_threads,
 ):
     """Rows: log P, g, upper, c1, c2, h12."""
-    cdef Py_ssize_t i, n = a.shape[0]
-    cdef Terms t
+    cdef Py_ssize_t i, n = a.shape[0], blocks = (n + ROWS - 1) // ROWS
     if not (b.shape[0] == delta.shape[0] == out.shape[1] == n and out.shape[0] == 6):
         raise ValueError("row_terms: inconsistent array shapes")
     if not 0 <= link < len(LINKS):
         raise ValueError("row_terms: no such link")
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
+    for i in prange(blocks, nogil=True, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
-        t = terms(link, a[i], b[i], delta[i])
-        out[0, i] = t.log_p
-        out[1, i] = t.g
-        out[2, i] = t.upper
-        out[3, i] = t.c1
-        out[4, i] = t.c2
-        out[5, i] = t.h12
+        terms_of(link, &a[i * ROWS], &b[i * ROWS], &delta[i * ROWS],
+                 min(ROWS, n - i * ROWS), &out[0, i * ROWS], n)
+
+
+cdef struct Problem:
+    int link
+    Py_ssize_t n, T, m, d, k
+    Py_ssize_t ldx           # doubles from one row of X to the next
+    const double* X
+    const int64_t* location  # (d,) columns, as the next two
+    const int64_t* nominal   # (m,)
+    const int64_t* scale     # (k,)
+    const double* centre     # (d + m + k,) of the columns in that order
+    const double* factor     # (d + m + k,)
+    const double* offset     # (n,)
+    const int32_t* rank      # (n,)
+    const double* weight     # (n,)
+    const double* theta      # (T,)
+    const double* gap        # (T + 1,) to the one before, inf at both ends
+    const double* nu         # (T, m)
+    const double* beta       # (stride,) and zeros
+    const double* zeta       # (k,)
+    Py_ssize_t stride        # doubles of a row of standardised features
+
+
+cdef struct Sums:            # over rows, of log P and its derivatives
+    double value
+    double* by_slot          # (T, 1 + m)
+    double* by_core          # (d + k,)
+    double* diag             # (T, 1 + m, 1 + m)
+    double* off              # (T - 1, 1 + m, 1 + m) threshold t (rows) with t + 1
+    double* border           # (T, 1 + m, d + k)
+    double* core             # (d + k, d + k), its lower triangle
+
+
+cdef struct Scratch:         # of a block of rows
+    double* V                # (ROWS, stride) of the location, then of the scale
+    double* N                # (ROWS, m)
+    double* f                # (ROWS,) x'beta + o, as all that follow
+    double* s                # exp(-z'zeta)
+    double* a
+    double* b
+    double* delta
+    double* terms            # (6, ROWS)
+    double* by_f             # slopes by f and tau = z'zeta, and curvatures
+    double* by_tau
+    double* f_f
+    double* f_tau
+    double* tau_tau
+    double* a_f              # by f or tau and by the ends before the scale is applied
+    double* b_f
+    double* a_tau
+    double* b_tau
+    double* c
+    int32_t* above           # threshold above a row, or -1
+    int32_t* below
+    int32_t* nowhere         # 0
+
+
+cdef enum:
+    VECTORS = 23             # of ROWS doubles: those above, the integers half each
+
+
+cdef Scratch in_parts(double* memory, Py_ssize_t stride, Py_ssize_t m) noexcept nogil:
+    cdef Scratch q
+    cdef double* at = memory + ROWS * stride + GUARD
+    q.V = memory
+    q.N = at
+    at = at + ROWS * m
+    q.f, q.s, q.a, q.b = at, at + ROWS, at + 2 * ROWS, at + 3 * ROWS
+    q.delta, q.terms = at + 4 * ROWS, at + 5 * ROWS
+    at = at + 11 * ROWS
+    q.by_f, q.by_tau, q.f_f, q.f_tau = at, at + ROWS, at + 2 * ROWS, at + 3 * ROWS
+    q.tau_tau, q.a_f, q.b_f, q.a_tau = (
+        at + 4 * ROWS, at + 5 * ROWS, at + 6 * ROWS, at + 7 * ROWS)
+    q.b_tau, q.c = at + 8 * ROWS, at + 9 * ROWS
+    at = at + 10 * ROWS
+    q.above = <int32_t*>at
+    q.below = q.above + ROWS
+    q.nowhere = q.below + ROWS
+    return q
+
+
+cdef void read_rows(
+    const Problem* p, Py_ssize_t start, Py_ssize_t n, Scratch* q,
+) noexcept nogil:
+    """Standardised features, the ends of the ranks, and the scale, of a block."""
+    cdef const simd_loops* loops = simd()
+    cdef const double* X = p.X + start * p.ldx
+    cdef Py_ssize_t i, j, T = p.T
+    cdef int32_t y
+    cdef double up, low, width, x, tau
+    cdef const double* nu
+    for i in range(n):
+        q.f[i] = p.offset[start + i]
+    if p.stride:
+        loops.standardise(X, p.ldx, n, p.location, p.d, p.centre, p.factor, q.V,
+                          p.stride, p.stride)
+        loops.row_products(q.V, p.stride, n, p.beta, q.f)
+    if p.m:
+        loops.standardise(X, p.ldx, n, p.nominal, p.m, p.centre + p.d, p.factor + p.d,
+                          q.N, p.m, p.m)
+    if p.k:
+        loops.standardise(X, p.ldx, n, p.scale, p.k, p.centre + p.d + p.m,
+                          p.factor + p.d + p.m, q.V + p.d, p.stride, p.k)
+    for i in range(n):
+        y = p.rank[start + i]
+        q.s[i] = 1
+        q.above[i] = y if y < T else -1
+        q.below[i] = y - 1
+        if p.weight[start + i] == 0:     # certain, wherever its rank was put
+            q.a[i], q.b[i], q.delta[i] = INFINITY, -INFINITY, INFINITY
+            continue
+        up = p.theta[y] - q.f[i] if y < T else INFINITY
+        low = p.theta[y - 1] - q.f[i] if y > 0 else -INFINITY
+        width = p.gap[y]
+        for j in range(p.m):
+            x = q.N[i * p.m + j]
+            nu = p.nu + y * p.m + j
+            if y < T:
+                up = up - x * nu[0]
+            if y > 0:
+                low = low - x * nu[-p.m]
+            if 0 < y < T:
+                width = width - x * (nu[0] - nu[-p.m])
+        if p.k:
+            tau = 0
+            for j in range(p.k):
+                tau = tau + q.V[i * p.stride + p.d + j] * p.zeta[j]
+            q.s[i] = exp(-tau)
+        q.a[i], q.b[i], q.delta[i] = up * q.s[i], low * q.s[i], width * q.s[i]
+
+
+cdef void chain(
+    const Problem* p, Py_ssize_t start, Py_ssize_t n, Scratch* q, Sums* out,
+) noexcept nogil:
+    """From the terms of a block: the value and what depends on thresholds alone, into
+    `out`; factors of the features in all other sums, into `q`.
+
+    With A and B the ends before f is taken away and the scale applied, a falls by a
+    with tau, as b does by b, and so do all slopes by A, B and f.
+    """
+    cdef Py_ssize_t i, M = 1 + p.m
+    cdef double w, s, g, upper, lower, c1, c2, h12, a, b, to_a, to_b
+    cdef const double* t = q.terms
+    for i in range(n):
+        w, s = p.weight[start + i], q.s[i]
+        out.value += w * t[i] if w > 0 else 0
+        g, upper = w * t[ROWS + i], w * t[2 * ROWS + i]
+        c1, c2, h12 = w * t[3 * ROWS + i], w * t[4 * ROWS + i], w * t[5 * ROWS + i]
+        lower = g - upper                # slope by b, below 0
+        q.by_f[i] = -g * s
+        q.f_f[i] = (c1 + c2) * s * s
+        q.a_f[i], q.b_f[i] = -c1 * s * s, -c2 * s * s
+        if p.k:
+            a = 0 if isinf(q.a[i]) else q.a[i]
+            b = 0 if isinf(q.b[i]) else q.b[i]
+            to_a = upper + a * (c1 - h12) + b * h12
+            to_b = lower + a * h12 + b * (c2 - h12)
+            q.by_tau[i] = -(a * upper + b * lower)
+            q.a_tau[i], q.b_tau[i] = -to_a * s, -to_b * s
+            q.f_tau[i] = (to_a + to_b) * s
+            q.tau_tau[i] = a * to_a + b * to_b
+        if q.above[i] >= 0:
+            add_slot(out.by_slot + q.above[i] * M, out.diag + q.above[i] * M * M,
+                     q.N + i * p.m, p.m, upper * s, (c1 - h12) * s * s)
+        if q.below[i] >= 0:
+            add_slot(out.by_slot + q.below[i] * M, out.diag + q.below[i] * M * M,
+                     q.N + i * p.m, p.m, lower * s, (c2 - h12) * s * s)
+            if q.above[i] >= 0:
+                add_products(out.off + q.below[i] * M * M, q.N + i * p.m, p.m,
+                             h12 * s * s)
+
+
+cdef inline void add_slot(
+    double* by, double* diag, const double* x, Py_ssize_t m, double slope, double bend,
+) noexcept nogil:
+    """by += slope u and diag += bend u u', where u = (1, -x)."""
+    cdef Py_ssize_t j
+    by[0] += slope
+    for j in range(m):
+        by[1 + j] -= slope * x[j]
+    add_products(diag, x, m, bend)
+
+
+cdef inline void add_products(
+    double* out, const double* x, Py_ssize_t m, double bend,
+) noexcept nogil:
+    """out += bend u u', where u = (1, -x)."""
+    cdef Py_ssize_t i, j
+    out[0] += bend
+    for i in range(m):
+        out[1 + i] -= bend * x[i]
+        out[(1 + i) * (1 + m)] -= bend * x[i]
+        for j in range(m):
+            out[(1 + i) * (1 + m) + 1 + j] += bend * x[i] * x[j]
+
+
+cdef void add_features(
+    const Problem* p, Py_ssize_t n, Scratch* q, Sums* out,
+) noexcept nogil:
+    """The sums over a block in which features are."""
+    cdef const simd_loops* loops = simd()
+    cdef Py_ssize_t i, u, D = p.d + p.k, M = 1 + p.m, step = p.stride
+    cdef double* Z = q.V + p.d
+    if D == 0:
+        return
+    loops.scatter_rows(q.V, step, n, p.d, q.nowhere, q.by_f, out.by_core, 0)
+    loops.weighted_gram(q.V, step, p.d, q.V, step, n, p.d, q.f_f, 1, out.core, D)
+    if p.k:
+        loops.scatter_rows(Z, step, n, p.k, q.nowhere, q.by_tau, out.by_core + p.d, 0)
+        loops.weighted_gram(Z, step, p.k, q.V, step, n, p.d, q.f_tau, 0,
+                            out.core + p.d * D, D)
+        loops.weighted_gram(Z, step, p.k, Z, step, n, p.k, q.tau_tau, 1,
+                            out.core + p.d * D + p.d, D)
+    for u in range(M):
+        if u > 0:
+            for i in range(n):           # of u = (1, -x)
+                q.c[i] = -q.N[i * p.m + u - 1]
+        else:
+            for i in range(n):
+                q.c[i] = 1
+        for i in range(n):
+            q.by_f[i] = q.a_f[i] * q.c[i]
+            q.f_f[i] = q.b_f[i] * q.c[i]
+        loops.scatter_rows(q.V, step, n, p.d, q.above, q.by_f,
+                           out.border + u * D, M * D)
+        loops.scatter_rows(q.V, step, n, p.d, q.below, q.f_f,
+                           out.border + u * D, M * D)
+        if p.k:
+            for i in range(n):
+                q.by_f[i] = q.a_tau[i] * q.c[i]
+                q.f_f[i] = q.b_tau[i] * q.c[i]
+            loops.scatter_rows(Z, step, n, p.k, q.above, q.by_f,
+                               out.border + u * D + p.d, M * D)
+            loops.scatter_rows(Z, step, n, p.k, q.below, q.f_f,
+                               out.border + u * D + p.d, M * D)
+
+
+cdef Sums of_share(const Problem* p, Sums first, Py_ssize_t i) noexcept nogil:
+    """Where the sums of share i are, from those of share 0."""
+    cdef Sums out = first
+    cdef Py_ssize_t M = 1 + p.m, D = p.d + p.k
+    out.by_slot += i * p.T * M
+    out.diag += i * p.T * M * M
+    out.off += i * p.T * M * M
+    if D:
+        out.by_core += i * D
+        out.border += i * p.T * M * D
+        out.core += i * D * D
+    return out
+
+
+cdef double sum_share(
+    const Problem* p, Py_ssize_t start, Py_ssize_t stop, double* memory, Sums out,
+) noexcept nogil:
+    """The sums over rows from start to stop, block by block; returns that of log P."""
+    cdef Scratch q = in_parts(memory, p.stride, p.m)
+    cdef Py_ssize_t i, n
+    cdef double total = 0
+    for i in range(ROWS):
+        q.nowhere[i] = 0
+    while start < stop:
+        n = min(ROWS, stop - start)
+        read_rows(p, start, n, &q)
+        terms_of(p.link, q.a, q.b, q.delta, n, q.terms, ROWS)
+        out.value = 0
+        chain(p, start, n, &q, &out)
+        total = total + out.value
+        add_features(p, n, &q, &out)
+        start = start + n
+    return total
+
+
+def share_of_rows(Py_ssize_t n, Py_ssize_t held):
+    """Rows whose sums are taken one after the other, a whole number of blocks: shares
+    can be taken side by side. Of the shape of the problem alone; `held` is how many
+    doubles the sums of a share are."""
+    cdef Py_ssize_t most = max(1, min(SHARES, MEMORY // max(1, held)))
+    cdef Py_ssize_t blocks = (n + ROWS - 1) // ROWS
+    return ROWS * ((blocks + most - 1) // most)
+
+
+def scratch_of_share(Py_ssize_t stride, Py_ssize_t m):
+    """Doubles that the work on a share needs."""
+    return ROWS * (stride + m + VECTORS) + 2 * GUARD
+
+
+def padded(Py_ssize_t d):
+    """Doubles of a row of d standardised features."""
+    return (d + 2 * GRAM_LANES - 1) // (2 * GRAM_LANES) * (2 * GRAM_LANES)
+
+
+cdef int check_columns(const int64_t[::1] columns, Py_ssize_t count) except -1:
+    cdef Py_ssize_t i
+    for i in range(columns.shape[0]):
+        if not 0 <= columns[i] < count:
+            raise ValueError("sums: no such column")
+    return 0
+
+
+def sums(
+    int link,                            # its number in LINKS
+    const double[:, :] X not None,       # (n, C), rows contiguous
+    const int64_t[::1] location not None,  # (d,) columns of X, as the next two
+    const int64_t[::1] nominal not None,   # (m,)
+    const int64_t[::1] scale not None,     # (k,)
+    const double[::1] centre not None,   # (d + m + k,) of the columns in that order
+    const double[::1] factor not None,   # (d + m + k,)
+    const double[::1] offset not None,   # (n,)
+    const int32_t[::1] rank not None,    # (n,) 0..T
+    const double[::1] weight not None,   # (n,)
+    const double[::1] theta not None,    # (T,)
+    const double[::1] gap not None,      # (T + 1,) to the one before; inf at both ends
+    const double[:, ::1] nu not None,    # (T, m)
+    const double[::1] beta not None,     # (padded(d + k),) and zeros
+    const double[::1] zeta not None,     # (k,)
+    Py_ssize_t rows,                     # of a share
+    double[:, ::1] scratch not None,     # (shares, scratch_of_share)
+    double[::1] value not None,          # OUT (shares,) as all that follow, of zeros
+    double[:, :, ::1] by_slot not None,  # (shares, T, 1 + m)
+    double[:, ::1] by_core not None,     # (shares, d + k)
+    double[:, :, :, ::1] diag not None,  # (shares, T, 1 + m, 1 + m)
+    double[:, :, :, ::1] off not None,   # the same, of which the last is no pair's
+    double[:, :, :, ::1] border not None,  # (shares, T, 1 + m, d + k)
+    double[:, :, ::1] core not None,     # (shares, d + k, d + k), lower triangles
+    int n_threads,
+):
+    """Of log P over the rows of each share, with weights: its value, and its first and
+    second derivatives by thresholds with their slopes ("slots"), and by beta and zeta
+    ("core"), of the features (x - centre) factor.
+
+    One pass over X: O(n ((d + k)^2 + (1 + m) (d + k) + (1 + m)^2)).
+    """
+    cdef Problem p
+    cdef Sums out
+    cdef Py_ssize_t i, T = theta.shape[0], m = nominal.shape[0], S = value.shape[0]
+    cdef Py_ssize_t n = X.shape[0], d = location.shape[0], k = scale.shape[0]
+    cdef Py_ssize_t M = 1 + m, D = d + k, stride = beta.shape[0]
+    cdef bint fits = (
+        centre.shape[0] == factor.shape[0] == d + m + k
+        and offset.shape[0] == rank.shape[0] == weight.shape[0] == n > 0
+        and T > 0 and gap.shape[0] == T + 1 and nu.shape[0] == T and nu.shape[1] == m
+        and stride == padded(D) and zeta.shape[0] == k
+        and rows > 0 and rows % ROWS == 0 and (S - 1) * rows < n <= S * rows
+        and scratch.shape[0] == S and scratch.shape[1] == scratch_of_share(stride, m)
+        and by_slot.shape[0] == by_core.shape[0] == diag.shape[0] == off.shape[0] == S
+        and border.shape[0] == core.shape[0] == S
+        and by_slot.shape[1] == diag.shape[1] == off.shape[1] == border.shape[1] == T
+        and by_slot.shape[2] == diag.shape[2] == diag.shape[3] == M
+        and off.shape[2] == off.shape[3] == border.shape[2] == M
+        and by_core.shape[1] == border.shape[3] == D
+        and core.shape[1] == core.shape[2] == D
+    )
+    if not fits or (X.shape[1] > 1 and X.strides[1] != sizeof(double)):
+        raise ValueError("sums: inconsistent array shapes")
+    if not 0 <= link < len(LINKS):
+        raise ValueError("sums: no such link")
+    check_columns(location, X.shape[1])
+    check_columns(nominal, X.shape[1])
+    check_columns(scale, X.shape[1])
+    for i in range(n):
+        if not 0 <= rank[i] <= T:
+            raise ValueError("sums: no such rank")
+    p.link, p.n, p.T, p.m, p.d, p.k = link, n, T, m, d, k
+    p.ldx, p.stride = X.strides[0] // <Py_ssize_t>sizeof(double), stride
+    p.X = &X[0, 0] if d + m + k else NULL
+    p.offset, p.rank, p.weight = &offset[0], &rank[0], &weight[0]
+    p.location = &location[0] if d else NULL
+    p.nominal = &nominal[0] if m else NULL
+    p.scale = &scale[0] if k else NULL
+    p.centre = &centre[0] if d + m + k else NULL
+    p.factor = &factor[0] if d + m + k else NULL
+    p.theta, p.gap = &theta[0], &gap[0]
+    p.nu = &nu[0, 0] if m else NULL
+    p.beta = &beta[0] if D else NULL
+    p.zeta = &zeta[0] if k else NULL
+    out.by_slot, out.diag = &by_slot[0, 0, 0], &diag[0, 0, 0, 0]
+    out.off, out.value = &off[0, 0, 0, 0], 0
+    out.by_core = &by_core[0, 0] if D else NULL
+    out.border = &border[0, 0, 0, 0] if D else NULL
+    out.core = &core[0, 0, 0] if D else NULL
+    for i in prange(S, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        value[i] = sum_share(&p, i * rows, min(n, (i + 1) * rows), &scratch[i, 0],
+                             of_share(&p, out, i))

@@ -17,6 +17,7 @@
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
 enum { XOFM_LANES = 4 };  /* rows of XOFM's tables are padded to it */
+enum { GRAM_LANES = 8 };  /* rows of standardised features are padded to twice that */
 
 typedef struct {
   const char *name;
@@ -78,6 +79,22 @@ typedef struct {
   void (*xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *dW, double step,
                        const double *keep, const double *floor, const uint8_t *squared,
                        double *W);
+
+  /* Linear cumulative models: the terms of n rows, six rows of `out`; features that are
+   * centred and scaled, their products with coefficients, and sums of them over rows. */
+  void (*logit_terms)(const double *a, const double *b, const double *delta, ptrdiff_t n,
+                      double *out, ptrdiff_t stride);
+  void (*standardise)(const double *X, ptrdiff_t ldx, ptrdiff_t n, const int64_t *column,
+                      ptrdiff_t d, const double *centre, const double *factor, double *V,
+                      ptrdiff_t stride, ptrdiff_t end);
+  void (*row_products)(const double *V, ptrdiff_t stride, ptrdiff_t n,
+                       const double *coef, double *out);
+  void (*scatter_rows)(const double *V, ptrdiff_t stride, ptrdiff_t n, ptrdiff_t d,
+                       const int32_t *slot, const double *c, double *out,
+                       ptrdiff_t width);
+  void (*weighted_gram)(const double *V, ptrdiff_t stride, ptrdiff_t rows,
+                        const double *W, ptrdiff_t width, ptrdiff_t n, ptrdiff_t d,
+                        const double *c, int lower, double *out, ptrdiff_t ldo);
 } simd_loops;
 
 /* The level in use, chosen at the first call: the one that ORDINAL_SIMD names, or

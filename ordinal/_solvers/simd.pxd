@@ -1,9 +1,10 @@
-from libc.stdint cimport int8_t, int32_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 cdef extern from "simd.h" nogil:
     enum:
         SIMD_LANES
         XOFM_LANES
+        GRAM_LANES
     const float SMO_ETA_MIN
 
     ctypedef struct simd_loops:
@@ -77,6 +78,28 @@ cdef extern from "simd.h" nogil:
         void (*xofm_descend)(
             Py_ssize_t P, Py_ssize_t m, const double* dW, double step,
             const double* keep, const double* floor, const uint8_t* squared, double* W,
+        ) noexcept nogil
+        void (*logit_terms)(
+            const double* a, const double* b, const double* delta, Py_ssize_t n,
+            double* out, Py_ssize_t stride,
+        ) noexcept nogil
+        void (*standardise)(
+            const double* X, Py_ssize_t ldx, Py_ssize_t n, const int64_t* column,
+            Py_ssize_t d, const double* centre, const double* factor, double* V,
+            Py_ssize_t stride, Py_ssize_t end,
+        ) noexcept nogil
+        void (*row_products)(
+            const double* V, Py_ssize_t stride, Py_ssize_t n, const double* coef,
+            double* out,
+        ) noexcept nogil
+        void (*scatter_rows)(
+            const double* V, Py_ssize_t stride, Py_ssize_t n, Py_ssize_t d,
+            const int32_t* slot, const double* c, double* out, Py_ssize_t width,
+        ) noexcept nogil
+        void (*weighted_gram)(
+            const double* V, Py_ssize_t stride, Py_ssize_t rows, const double* W,
+            Py_ssize_t width, Py_ssize_t n, Py_ssize_t d, const double* c, int lower,
+            double* out, Py_ssize_t ldo,
         ) noexcept nogil
 
     const simd_loops* simd()

@@ -482,9 +482,196 @@ static void FN(xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *restrict dW
   }
 }
 
+/* exp(x) - 1 = scale (1 + tail) - 1 for -708 <= x <= 0, where tail is small beside 1 and
+ * known to its own last digit; first dropped term r^14/15! < 2^-61. */
+static inline double FN(expm1_f64)(double x, double *exponential) {
+  const double magic = 6755399441055744.0;
+  const double c = x > -708. ? x : -708.;
+  const double shifted = c * 1.4426950408889634 + magic;
+  const double n = shifted - magic;
+  const double r = (c - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  double p = 1. / 87178291200;
+  int64_t bits;
+  double scale, tail;
+  p = p * r + 1. / 6227020800;
+  p = p * r + 1. / 479001600;
+  p = p * r + 1. / 39916800;
+  p = p * r + 1. / 3628800;
+  p = p * r + 1. / 362880;
+  p = p * r + 1. / 40320;
+  p = p * r + 1. / 5040;
+  p = p * r + 1. / 720;
+  p = p * r + 1. / 120;
+  p = p * r + 1. / 24;
+  p = p * r + 1. / 6;
+  p = p * r + 0.5;
+  tail = p * (r * r) + r;
+  memcpy(&bits, &shifted, sizeof bits);
+  bits = (int64_t)((uint64_t)(bits + 1023) << 52);
+  memcpy(&scale, &bits, sizeof scale);
+  *exponential = x > -708. ? scale + scale * tail : 0.;
+  return x > -708. ? scale * tail + (scale - 1) : -1.;
+}
+
+/* log p, where p + rest = 1 and both are known to their last digits: 2 atanh s with
+ * s = f / (2 + f), of f = -rest where p is near 1, else of p = 2^k (1 + f) with 1 + f
+ * between the roots of 1/2 and 2; first dropped term s^22 / 23 < 2^-59. */
+static inline double FN(log_f64)(double p, double rest) {
+  const uint64_t half = 0x3fe6a09e667f3bcdULL; /* the root of 1/2 */
+  const int near_one = rest < 0.25;
+  uint64_t bits, of_f, of_k;
+  double m, k, f, s, z, t = 1. / 21;
+  memcpy(&bits, &p, sizeof bits);
+  bits += 0x3ff0000000000000ULL - half;
+  of_f = (bits & 0xfffffffffffffULL) + half;
+  of_k = (bits >> 52) | 0x4330000000000000ULL; /* 2^52 + 1023 + k */
+  memcpy(&m, &of_f, sizeof m);
+  memcpy(&k, &of_k, sizeof k);
+  k = near_one ? 0. : k - 4503599627371519.;
+  f = near_one ? -rest : m - 1;
+  s = f / (2 + f);
+  z = s * s;
+  t = t * z + 1. / 19;
+  t = t * z + 1. / 17;
+  t = t * z + 1. / 15;
+  t = t * z + 1. / 13;
+  t = t * z + 1. / 11;
+  t = t * z + 1. / 9;
+  t = t * z + 1. / 7;
+  t = t * z + 1. / 5;
+  t = t * z + 1. / 3;
+  t = k * 6.93147180369123816490e-01 +
+      (k * 1.90821492927058770002e-10 + (2 * s + 2 * s * (z * t)));
+  return p > 0 ? t : -INFINITY;
+}
+
+/* The terms of `_cumulative` for the logit link, rows of `out`: with A = e^-|a|,
+ * B = e^-|b| and E = e^-delta,
+ *
+ *   P = e^min(a, 0) e^min(-b, 0) (1 - E) / ((1 + A) (1 + B))
+ *
+ * where exponentials are taken of negative numbers only, and the last factor is one less
+ * a sum of positive terms. */
+static void FN(logit_terms)(const double *restrict a, const double *restrict b,
+                            const double *restrict delta, ptrdiff_t n,
+                            double *restrict out, ptrdiff_t stride) {
+  double *restrict log_p = out, *restrict g = out + stride;
+  double *restrict upper = out + 2 * stride, *restrict c1 = out + 3 * stride;
+  double *restrict c2 = out + 4 * stride, *restrict h12 = out + 5 * stride;
+#pragma omp simd
+  for (ptrdiff_t i = 0; i < n; i++) {
+    double A, B, E;
+    const double size_a = a[i] > 0 ? a[i] : -a[i], size_b = b[i] > 0 ? b[i] : -b[i];
+    const double gap = -FN(expm1_f64)(-delta[i], &E);
+    double ra, rb, rg, rest, low, above, below, between;
+    FN(expm1_f64)(-size_a, &A);
+    FN(expm1_f64)(-size_b, &B);
+    ra = 1 / (1 + A);
+    rb = 1 / (1 + B);
+    rg = 1 / gap;
+    rest = ((A + B) + A * B + E) * (ra * rb);
+    low = (a[i] < 0 ? a[i] : 0) - (b[i] > 0 ? b[i] : 0);
+    above = (a[i] > 0 ? A : 1) * ra; /* 1 - F(a) */
+    below = (b[i] > 0 ? 1 : B) * rb; /* F(b) */
+    between = E * rg;
+    log_p[i] = FN(log_f64)(gap * (ra * rb), rest) + low;
+    g[i] = above - below;
+    upper[i] = above + between;
+    c1[i] = -A * (ra * ra);
+    c2[i] = -B * (rb * rb);
+    h12[i] = between * rg;
+  }
+}
+
+/* V = (X - centre) * factor for the d columns of `column`, and zeros up to `end`; rows of
+ * V are `stride` apart. */
+static void FN(standardise)(const double *restrict X, ptrdiff_t ldx, ptrdiff_t n,
+                            const int64_t *restrict column, ptrdiff_t d,
+                            const double *restrict centre,
+                            const double *restrict factor, double *restrict V,
+                            ptrdiff_t stride, ptrdiff_t end) {
+  const int together = d > 0 && column[d - 1] - column[0] == d - 1;
+  for (ptrdiff_t i = 0; i < n; i++, X += ldx, V += stride) {
+    if (together) {
+      const double *restrict x = X + column[0];
+#pragma omp simd
+      for (ptrdiff_t j = 0; j < d; j++) V[j] = (x[j] - centre[j]) * factor[j];
+    } else {
+      for (ptrdiff_t j = 0; j < d; j++) V[j] = (X[column[j]] - centre[j]) * factor[j];
+    }
+    for (ptrdiff_t j = d; j < end; j++) V[j] = 0;
+  }
+}
+
+/* out_i += <V_i, coef>, of vectors that zeros fill to a multiple of GRAM_LANES. */
+static void FN(row_products)(const double *restrict V, ptrdiff_t stride, ptrdiff_t n,
+                             const double *restrict coef, double *restrict out) {
+  for (ptrdiff_t i = 0; i < n; i++, V += stride) {
+    double lanes[GRAM_LANES] = {0}, sum = 0;
+    for (ptrdiff_t j = 0; j < stride; j += GRAM_LANES)
+#pragma omp simd
+      for (int l = 0; l < GRAM_LANES; l++) lanes[l] += V[j + l] * coef[j + l];
+    for (int l = 0; l < GRAM_LANES; l++) sum += lanes[l];
+    out[i] += sum;
+  }
+}
+
+/* out[slot_i] += c_i V_i, where slot_i >= 0: rows of `out` are `width` apart. */
+static void FN(scatter_rows)(const double *restrict V, ptrdiff_t stride, ptrdiff_t n,
+                             ptrdiff_t d, const int32_t *restrict slot,
+                             const double *restrict c, double *restrict out,
+                             ptrdiff_t width) {
+  for (ptrdiff_t i = 0; i < n; i++, V += stride) {
+    const double t = c[i];
+    double *restrict to;
+    if (slot[i] < 0) continue;
+    to = out + slot[i] * width;
+#pragma omp simd
+    for (ptrdiff_t j = 0; j < d; j++) to[j] += t * V[j];
+  }
+}
+
+/* out += V_a' diag(c) V_b for a the columns of V from `first` to `last` and b those of W,
+ * d of them, with rows of `stride` and `width` doubles; where V is W, no more of them than
+ * its lower triangle needs. Tiles of the result stay in registers. */
+static void FN(weighted_gram)(const double *restrict V, ptrdiff_t stride, ptrdiff_t rows,
+                              const double *restrict W, ptrdiff_t width, ptrdiff_t n,
+                              ptrdiff_t d, const double *restrict c, int lower,
+                              double *restrict out, ptrdiff_t ldo) {
+  enum { TALL = 4, WIDE = 2 * GRAM_LANES };
+  for (ptrdiff_t a = 0; a < rows; a += TALL) {
+    const ptrdiff_t tall = rows - a < TALL ? rows - a : TALL;
+    const ptrdiff_t last = lower && a + tall < d ? a + tall : d;
+    for (ptrdiff_t b = 0; b < last; b += WIDE) {
+      const ptrdiff_t wide = d - b < WIDE ? d - b : WIDE;
+      double s0[WIDE] = {0}, s1[WIDE] = {0}, s2[WIDE] = {0}, s3[WIDE] = {0};
+      for (ptrdiff_t i = 0; i < n; i++) {
+        const double *restrict v = V + i * stride + a;
+        const double *restrict w = W + i * width + b;
+        const double t0 = c[i] * v[0], t1 = c[i] * v[1];
+        const double t2 = c[i] * v[2], t3 = c[i] * v[3];
+#pragma omp simd
+        for (int l = 0; l < WIDE; l++) {
+          s0[l] += t0 * w[l];
+          s1[l] += t1 * w[l];
+          s2[l] += t2 * w[l];
+          s3[l] += t3 * w[l];
+        }
+      }
+      for (ptrdiff_t k = 0; k < tall; k++) {
+        const double *s = k == 0 ? s0 : k == 1 ? s1 : k == 2 ? s2 : s3;
+        double *restrict to = out + (a + k) * ldo + b;
+        for (ptrdiff_t l = 0; l < wide; l++) to[l] += s[l];
+      }
+    }
+  }
+}
+
 static const simd_loops FN(loops) = {
   STR(LEVEL), FN(smo_update), FN(threshold_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
   FN(combine_rows), FN(symmetric_product), FN(rank_one),
   FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip), FN(xofm_scores), FN(xofm_scatter),
   FN(xofm_spread), FN(xofm_gather), FN(xofm_descend),
+  FN(logit_terms), FN(standardise), FN(row_products), FN(scatter_rows),
+  FN(weighted_gram),
 };
