@@ -608,10 +608,11 @@ def test_columns_are_constant_in_rows_of_positive_weight():
 
 @pytest.mark.parametrize("noise", [1e-3, 1e-5])
 def test_columns_that_are_nearly_collinear_stay(noise):
-    """What is left of the column is well above R's 1e-7 of it."""
+    """What is left of the column is well above R's 1e-7 of it. Scores then are sums
+    of terms 1 / noise times as large, whose rounding a violation of 1e-6 is near."""
     X, y = clean()
     Z = np.column_stack([X, X @ [1.0, 2.0, 3.0] + noise * np.sin(np.arange(40))])
-    assert ordinal.fit_pom(Z, y).coef_names == ("x1", "x2", "x3", "x4")
+    assert ordinal.fit_pom(Z, y, tol=1e-4).coef_names == ("x1", "x2", "x3", "x4")
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])

@@ -234,7 +234,8 @@ def test_points_obey_the_optimality_conditions(
 
 
 @given(
-    st.integers(1, 6), st.integers(0, 10**6), st.floats(0.01, 2), st.floats(0, 2)
+    st.integers(1, 6), st.integers(0, 10**6), st.floats(0.01, 2),
+    st.just(0.0) | st.floats(1e-12, 2),
 )  # fmt: skip
 def test_the_bound_lies_below_what_a_quadratic_can_reach(d, seed, l1, l2):
     """(5) for L = |A b - c|^2 / 2, whose minimum descent finds."""

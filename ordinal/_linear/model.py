@@ -118,6 +118,25 @@ class PomModel(Inference):
     separated: Annotated[np.ndarray, Array("i8", "_")]
     convergence: Convergence
 
+    def _check(self) -> None:
+        made = self.feature_names if self.coding is None else self.coding.column_names
+        c = self.n_features if made is None else len(made)
+        if len(self.column_names) != c:
+            raise ValueError(f"column_names must name the {c} columns of the features")
+        for name in ("location", "nominal", "scale", "separated"):
+            columns = getattr(self, name)
+            if not ((columns >= 0) & (columns < c)).all():
+                raise ValueError(f"{name} must number columns, 0 to {c - 1}")
+            if np.unique(columns).size < columns.size:
+                raise ValueError(f"{name} must number a column once")
+        T = int(np.count_nonzero(self.observed)) - 1
+        if T < 1 or structure_of(self.threshold, T).shape[1] != self.alpha.size:
+            raise ValueError("alpha must have a parameter for each free threshold")
+        p = self.alpha.size * (1 + self.nominal.size) + self.coef.size
+        p += self.scale_coef.size
+        if self.covariance is not None and len(self.covariance) != p:
+            raise ValueError(f"covariance must have {p} rows, one a parameter")
+
     @property
     def threshold_names(self) -> tuple[str, ...]:
         """The two labels on the sides of each threshold, such as "low|mid"."""

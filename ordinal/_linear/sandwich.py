@@ -88,13 +88,13 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
 
 
 def _inverse(H: np.ndarray) -> np.ndarray:
-    """H^-1, or the pseudoinverse where H is not positive definite: twenty times the
-    work."""
+    """H^-1, or the pseudoinverse, which is more work, where H is not positive definite
+    or singular to rounding, as of separated ranks."""
     try:
         np.linalg.cholesky(H)
+        return np.linalg.inv(H)
     except np.linalg.LinAlgError:
         return np.linalg.pinv(H)
-    return np.linalg.inv(H)
 
 
 def sandwich(
