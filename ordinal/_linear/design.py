@@ -259,15 +259,23 @@ def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
     return made
 
 
+def _unit_of(largest: float) -> float:
+    """What entries are divided by so that their squares are finite."""
+    return 1.0 if largest < 1e100 else 2.0**600
+
+
 def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
     centres are 0. The spread of a column that is constant to rounding is 1."""
     if isinstance(X, CSR):
         mean = np.zeros(X.shape[1])
+        unit = _unit_of(float(np.abs(X.data).max(initial=0.0)))
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
-        square = np.bincount(X.indices, share[rows] * X.data**2, minlength=X.shape[1])
+        part = share[rows] * (X.data / unit) ** 2
+        square = np.bincount(X.indices, part, minlength=X.shape[1])
     else:
+        unit = _unit_of(float(max(X.max(), -X.min())))
         mean = share @ X
-        square = share @ (X - mean) ** 2
-    spread = np.sqrt(square)
+        square = share @ ((X - mean) / unit) ** 2
+    spread = np.sqrt(square) * unit
     return mean, np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)

@@ -140,7 +140,7 @@ class PathSolver:
 
     def solve(self, l1: float, l2: float) -> Solution:
         """The minimum for these penalties of features in their units."""
-        penalty = Penalty(l1 / self._spread, l2 / self._spread**2)
+        penalty = Penalty(l1 / self._spread, l2 / self._spread / self._spread)
         here, limit = self._last, self.monitor.tol * self.null.value
         strong = np.maximum(2 * l1 - self._last_l1, 0) / self._spread
         part = (here.beta != 0) | (np.abs(here.slope) >= strong)

@@ -69,7 +69,10 @@ class Likelihood:
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.price = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
-        self.price[q + qm : q + qm + d] = l2 / design.spread[design.location] ** 2
+        spread = design.spread[design.location]
+        self.price[q + qm : q + qm + d] = (
+            l2 / spread / spread
+        )  # whose square may overflow
         columns = design.location, design.nominal, design.scale
         every = np.concatenate(columns)
         centre = design.centre[every]

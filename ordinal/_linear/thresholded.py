@@ -101,7 +101,7 @@ class ThresholdLoss:
         self.total = float(problem.weight.sum())
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments(problem.X, self.weight)
-        self.price = l2 / self.spread**2
+        self.price = l2 / self.spread / self.spread
         present = np.flatnonzero(problem.present)
         # a row of a rank without weight is in no term, wherever it is put
         rank = np.searchsorted(present, problem.rank)
