@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -50,10 +50,10 @@ from ._linear.design import Design, read_offset
 from ._linear.elastic_net import PathSolver, Solution
 from ._linear.fitting import has_many, likelihood_of, minimize
 from ._linear.inference import LikelihoodRatio, lr_test
-from ._linear.likelihood import LINKS, Likelihood, Link, Point
+from ._linear.likelihood import Likelihood, Link, Point
 from ._linear.model import PomModel, Threshold
 from ._linear.newton import Minimum
-from ._linear.path import CONCAVE, ConcaveLink, PomPath, geometric, read_lambdas
+from ._linear.path import ConcaveLink, PomPath, geometric, read_lambdas
 from ._linear.remembered import Remembered, null_loglik, remember
 from ._linear.rowwise import RowwiseLikelihood
 from ._linear.sandwich import Middle, covariance_of
@@ -330,7 +330,7 @@ def fit_pom_path(
     >>> path.model(-1).predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
-    check_choice("link", link, CONCAVE)
+    check_choice("link", link, get_args(ConcaveLink))
     ratio = check_real(
         "ratio", ratio, lambda v: 0 <= v <= 1, "a number between 0 and 1"
     )
@@ -418,8 +418,8 @@ def _entered(
     **common: Any,
 ) -> _Entry:
     """Check and read what the fits share."""
-    check_choice("link", link, LINKS)
-    check_choice("threshold", threshold, ("flexible", "symmetric", "equidistant"))
+    check_choice("link", link, get_args(Link))
+    check_choice("threshold", threshold, get_args(Threshold))
     training = read_training(
         X, y, classes=classes, missing=missing, reference=reference,
         sample_weight=sample_weight, offset=offset, cluster=cluster,

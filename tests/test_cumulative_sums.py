@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ordinal._input.problem import Problem
 from ordinal._linear.design import Design
-from ordinal._linear.likelihood import LINKS, Likelihood
+from ordinal._linear.likelihood import Likelihood
 from ordinal._linear.rowwise import RowwiseLikelihood
 from ordinal._model.entry import enter
+from ordinal._solvers._cumulative import LINKS
 
 
 def problem_of(X, y, weight) -> Problem:

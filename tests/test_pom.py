@@ -329,6 +329,16 @@ def test_thresholds_without_effects_are_quantiles_of_the_shares(link):
 
 
 @pytest.mark.parametrize("link", LINKS)
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")  # of rounding
+def test_a_rank_may_weigh_less_than_the_rounding_of_the_sum(link):
+    y = np.append(np.arange(200) % 2, 2)
+    X = np.random.default_rng(0).normal(size=(201, 1))
+    model = fit_pom(X, y, link=link, sample_weight=np.where(y == 2, 1.0, 1e15))
+    assert np.isfinite(model.thresholds).all()
+    assert model.loglik > 1e15 * 200 * np.log(0.5) - 1e15
+
+
+@pytest.mark.parametrize("link", LINKS)
 def test_a_slope_a_threshold_fits_every_group_by_itself(link):
     counts = np.array([[6, 3, 8, 4], [1, 9, 2, 12]])
     X, y = (np.repeat(a.ravel(), counts.ravel()) for a in np.indices(counts.shape))

@@ -162,7 +162,7 @@ class Design:
             1 / self.spread[self.location], 1 / self.spread[self.scale],
         ]))  # fmt: skip
         ratio = self.centre / self.spread
-        A[:q, q + qm : q + qm + d] = np.outer(self._shift(), ratio[self.location])
+        A[:q, q + qm : q + qm + d] = np.outer(self.even(), ratio[self.location])
         A[np.repeat(np.arange(q), m), q + np.arange(qm)] = np.tile(
             ratio[self.nominal], q
         )
@@ -172,13 +172,14 @@ class Design:
         """A x of `to_raw`, without A."""
         alpha, nu, beta, zeta = self.split(x)
         beta, nu = beta / self.spread[self.location], nu / self.spread[self.nominal]
-        alpha = alpha + self._shift() * (self.centre[self.location] @ beta)
+        alpha = alpha + self.even() * (self.centre[self.location] @ beta)
         alpha += nu @ self.centre[self.nominal]
         zeta = zeta / self.spread[self.scale]
         return np.concatenate([alpha, nu.ravel(), beta, zeta])
 
-    def _shift(self) -> np.ndarray:
-        """alpha of a shift of all thresholds by 1, which every structure has."""
+    def even(self) -> np.ndarray:
+        """alpha of which J alpha = 1: what every structure has for a shift of all
+        thresholds, or for one slope at all of them."""
         ones = np.ones(self.T)
         return np.asarray(np.linalg.lstsq(self.J, ones, rcond=None)[0].round(12))
 
@@ -215,7 +216,7 @@ class Design:
         x = np.zeros(size)
         if self.offset is not None:
             mean = self.weight @ self.offset / self.total
-            x[: self.J.shape[1]] = mean * self._shift()
+            x[: self.J.shape[1]] = mean * self.even()
         return x
 
     def enlarged(self, x: np.ndarray, factor: float) -> np.ndarray:
@@ -240,9 +241,11 @@ class Design:
         return count
 
     def shares(self) -> np.ndarray:
-        """Of the weight, up to each threshold, (T,)."""
+        """Of the weight, up to each threshold, (T,), all below 1."""
         mass = np.bincount(self.rank, self.weight, minlength=self.T + 1)
-        return np.asarray(np.cumsum(mass)[:-1] / self.total)
+        below = np.cumsum(mass)[:-1] / self.total
+        # the weight of a rank may be less than the rounding of the sum
+        return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
 def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:

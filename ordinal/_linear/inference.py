@@ -8,7 +8,6 @@ an error.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from .._input.sparse import CSR, frozen
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.convergence import ConvergenceWarning, warn
+from .._model.threshold_model import Thresholds, names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
 from .contrasts import Coding
 from .design import read_offset, threshold_parameter_names
@@ -30,7 +30,7 @@ from .tables import LEGEND, Table, Text, aligned, coefficient_lines
 _LEAST_FALL = -1e-6  # of twice the log likelihood: rounding of two fits
 
 
-class Inference(Trained):
+class Inference(Thresholds, Trained):
     """Errors, tests, intervals and tables of a fitted cumulative model."""
 
     __slots__ = ()
@@ -100,9 +100,8 @@ class Inference(Trained):
         """Their names: "1|2" for a threshold, "1|2.x" for the slope of x at it, "x" for
         a coefficient and "scale.x" for that of the scale."""
         columns = self.column_names
-        labels = self.classes[self.observed].tolist()
-        between = [f"{a}|{b}" for a, b in pairwise(labels)]
-        alpha = threshold_parameter_names(self.threshold, tuple(between))
+        between = names_between(self.classes[self.observed])
+        alpha = threshold_parameter_names(self.threshold, between)
         nominal = [f"{a}.{columns[j]}" for a in alpha for j in self.nominal]
         location = [columns[j] for j in self.location]
         scale = [f"scale.{columns[j]}" for j in self.scale]

@@ -13,12 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from .._numerics.tails import normal_cdf
+from .._numerics.tails import normal_cdf, normal_quantile
 from .._solvers import _cumulative
 from .design import Design
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
-LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 _MANY = 4096  # rows, below which starting threads costs more than the work
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
 
@@ -66,13 +65,13 @@ class Likelihood:
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
         self.design, self.link, self.l2 = design, link, l2
+        self.link_number = _cumulative.LINKS.index(link)
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.price = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
         spread = design.spread[design.location]
-        self.price[q + qm : q + qm + d] = (
-            l2 / spread / spread
-        )  # whose square may overflow
+        ridge = l2 / spread / spread  # the square of a spread may overflow
+        self.price[q + qm : q + qm + d] = ridge
         columns = design.location, design.nominal, design.scale
         every = np.concatenate(columns)
         centre = design.centre[every]
@@ -106,8 +105,7 @@ class Likelihood:
         b = (ends[rows, D.rank] - f) / s
         width = (ends[rows, D.rank + 1] - ends[rows, D.rank]) / s
         out = np.empty((6, D.n_samples))
-        number = _cumulative.LINKS.index(self.link)
-        _cumulative.row_terms(number, a, b, width, out, self.n_threads)
+        _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
 
     def at(self, x: np.ndarray) -> Point:
@@ -133,9 +131,8 @@ class Likelihood:
         ends[: beta.size] = beta
         rows, sums = _Sums.of(D)
         scratch = _cumulative.scratch_of_share(ends.size, D.nominal.size)
-        link, X = _cumulative.LINKS.index(self.link), np.asarray(D.X)
         _cumulative.sums(
-            link, X, *columns, centre, factor,
+            self.link_number, np.asarray(D.X), *columns, centre, factor,
             self._offset, D.rank, D.weight, theta, gap, slopes, ends, zeta, rows,
             np.empty((sums.value.size, scratch)), sums.value, sums.by_slot,
             sums.by_core, sums.diag, sums.off, sums.border, sums.core, self.n_threads,
@@ -244,12 +241,6 @@ def quantile(link: str, p: np.ndarray) -> np.ndarray:
         return np.asarray(-np.log(-np.log(p)))
     if link == "cauchit":
         return np.asarray(np.tan(math.pi * (p - 0.5)))
-    logit = np.log(p / (1 - p))
-    if link == "logit":
-        return np.asarray(logit)
-    lo, hi = np.full_like(p, -40.0), np.full_like(p, 40.0)
-    for _ in range(80):
-        mid = (lo + hi) / 2
-        below = normal_cdf(mid) < p
-        lo, hi = np.where(below, mid, lo), np.where(below, hi, mid)
-    return np.asarray(lo)
+    if link == "probit":
+        return normal_quantile(p)
+    return np.asarray(np.log(p / (1 - p)))

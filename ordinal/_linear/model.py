@@ -138,11 +138,6 @@ class PomModel(Inference):
             raise ValueError(f"covariance must have {p} rows, one a parameter")
 
     @property
-    def threshold_names(self) -> tuple[str, ...]:
-        """The two labels on the sides of each threshold, such as "low|mid"."""
-        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
-
-    @property
     def disorder(self) -> tuple[str, ...]:
         """Which thresholds cross at training rows, a line for each such pair.
 

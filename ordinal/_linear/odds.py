@@ -129,9 +129,7 @@ def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndar
     kept = ~np.isin(D.location, freed)
     slopes = np.zeros((alpha.size, nominal.size))
     slopes[:, np.searchsorted(nominal, D.nominal)] = nu
-    # J even = 1: the same slope at all thresholds
-    even = np.linalg.lstsq(D.J, np.ones(D.T), rcond=None)[0]
-    slopes[:, np.searchsorted(nominal, freed)] = np.outer(even, beta[~kept])
+    slopes[:, np.searchsorted(nominal, freed)] = np.outer(D.even(), beta[~kept])
     larger = replace(D, location=D.location[kept], nominal=nominal)
     return larger, np.concatenate([alpha, slopes.ravel(), beta[kept], zeta])
 

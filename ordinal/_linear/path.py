@@ -14,7 +14,6 @@ from .._model.files import Storable
 from .model import PomModel
 
 ConcaveLink = Literal["logit", "probit", "cloglog", "loglog"]
-CONCAVE = "logit", "probit", "cloglog", "loglog"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -155,8 +155,7 @@ class RowwiseLikelihood(Likelihood):
         a[above], b[below], delta[above | below] = np.inf, -np.inf, np.inf
         out = np.full((6, D.n_samples), np.nan)
         if (delta > 0).all():  # not so of NaN
-            link = _cumulative.LINKS.index(self.link)
-            _cumulative.row_terms(link, a, b, delta, out, self.n_threads)
+            _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
         return E, s, Terms(a, b, *out)
 
     def gradient_of(self, r: Rows) -> np.ndarray:

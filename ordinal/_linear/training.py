@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def read_training(
     ImportError
         For a formula without formulaic.
     """
-    check_choice("missing", missing, ("error", "drop"))
+    check_choice("missing", missing, get_args(Missing))
     parsed: Parsed | None = None
     given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
     if isinstance(X, str):

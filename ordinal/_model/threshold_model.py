@@ -31,7 +31,12 @@ class Thresholds(Model):
     @property
     def threshold_names(self) -> tuple[str, ...]:
         """The two labels on the sides of each threshold, such as "low|mid"."""
-        return tuple(f"{a}|{b}" for a, b in pairwise(self.classes.tolist()))
+        return names_between(self.classes)
+
+
+def names_between(labels: np.ndarray) -> tuple[str, ...]:
+    """Neighbours among labels in rank order, such as "low|mid"."""
+    return tuple(f"{a}|{b}" for a, b in pairwise(labels.tolist()))
 
 
 class Scored(Thresholds):

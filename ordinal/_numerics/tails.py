@@ -73,6 +73,14 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
     return np.array(values).reshape(x.shape)
 
 
+def normal_quantile(p: np.ndarray) -> np.ndarray:
+    """The inverse of `normal_cdf`, of every entry; 0 < p < 1."""
+    from statistics import NormalDist  # slow to import
+
+    values = [NormalDist().inv_cdf(v) for v in p.ravel().tolist()]
+    return np.array(values).reshape(p.shape)
+
+
 def normal_two_sided(z: np.ndarray) -> np.ndarray:
     """P(|standard normal| > |z|) of every entry, to its last digits in the tails."""
     tails = [math.erfc(abs(t)) for t in (z / math.sqrt(2)).ravel().tolist()]
