@@ -573,9 +573,7 @@ class _Job:
         """(D) with boxes for weight 1, a group for each threshold between ranks that
         have rows."""
         present = np.flatnonzero(problem.present)
-        rank = np.searchsorted(present, problem.rank)
-        # a row of a rank without weight has no box, whichever of its neighbours it is
-        rank = np.minimum(rank, present.size - 1)
+        rank = problem.rank_among_present
         cost = self.cost
         if cost is None:
             cost = _default_cost(self.method, problem.n_classes)

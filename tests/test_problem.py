@@ -270,6 +270,13 @@ def test_a_class_of_no_weight_is_not_present():
     assert_array_equal(p.present, [False, True, True])
 
 
+def test_ranks_are_counted_among_the_classes_that_are_present():
+    p = problem([0, 2, 4, 1, 5, 4], classes=range(6), sample_weight=[1, 2, 1, 0, 0, 3])
+    assert_array_equal(p.rank_among_present[p.weight > 0], [0, 1, 2, 2])
+    assert p.rank_among_present.dtype == np.int32
+    assert set(p.rank_among_present) == {0, 1, 2}  # those of the others are some rank
+
+
 labels_and_weights = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=12
 ).filter(lambda rows: len({y for y, w in rows if w}) >= 2)

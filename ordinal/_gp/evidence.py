@@ -145,7 +145,7 @@ class Evidence:
         self.X = X
         c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
-        self.rank = np.searchsorted(present, problem.rank[self.rows]).astype(np.int32)
+        self.rank = problem.rank_among_present[self.rows]
         self.hyper = Hyperparameters.of(
             gamma, c, present, problem.n_classes, prior, start
         )

@@ -130,6 +130,15 @@ class Problem:
         """Which classes have a row of positive weight, (r,) bool."""
         return np.bincount(self.rank, self.weight, minlength=self.n_classes) > 0
 
+    @property
+    def rank_among_present(self) -> np.ndarray:
+        """Ranks counted without the classes that are not present, (n,) int32. A row of
+        such a class has no weight, and some rank that is present."""
+        present = self.present
+        below = np.cumsum(present) - present
+        among = np.minimum(below, np.count_nonzero(present) - 1)
+        return np.asarray(among.astype(np.int32)[self.rank])
+
 
 def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:
     """The r - 1 thresholds of all ranks from those between the ranks that are present.

@@ -118,15 +118,12 @@ class Design:
         threshold: str,
     ) -> Design:
         """Of the rows of a problem."""
-        present = np.flatnonzero(problem.present)
-        rank = np.searchsorted(present, problem.rank)
-        rank = np.minimum(rank, present.size - 1).astype(np.int32)
         total = float(problem.weight.sum())
         centre, spread = moments(problem.X, problem.weight / total)
-        J = structure_of(threshold, present.size - 1)
+        J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
         return cls(
-            problem.X, location, nominal, scale, offset, rank, problem.weight, total,
-            J, centre, spread,
+            problem.X, location, nominal, scale, offset, problem.rank_among_present,
+            problem.weight, total, J, centre, spread,
         )  # fmt: skip
 
     @property

@@ -103,9 +103,7 @@ class ThresholdLoss:
         self.centre, self.spread = moments(problem.X, self.weight)
         self.price = l2 / self.spread / self.spread
         present = np.flatnonzero(problem.present)
-        # a row of a rank without weight is in no term, wherever it is put
-        rank = np.searchsorted(present, problem.rank)
-        self.rank = np.minimum(rank, present.size - 1).astype(np.int32)
+        self.rank = problem.rank_among_present
         # LAT counts a threshold on either side of a rank without rows; in LIT such a
         # threshold has rows on one side alone, and the other is the better half of it
         gaps = np.diff(present).astype(float)

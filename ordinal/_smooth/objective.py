@@ -73,9 +73,7 @@ class TruncatedObjective:
     ):
         self.K, self.C, self.eta, self.n_threads = K, C, eta, n_threads
         present = np.flatnonzero(problem.present)
-        # a row of a rank without weight is in no term, wherever it is put
-        rank = np.searchsorted(present, problem.rank)
-        self.rank = np.minimum(rank, present.size - 1).astype(np.int32)
+        self.rank = problem.rank_among_present
         self.weight = problem.weight
         self.times = np.diff(present).astype(float)  # terms that a threshold stands for
         self.T = self.times.size
