@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._input.checks import check_choice, check_share, listed, shown
+from .._input.checks import check_choice, check_flag, check_share, listed, shown
 from .._input.sparse import CSR, frozen
 from .._input.types import ArrayLike, MatrixLike
-from .._input.weights import sample_weights
 from .._model.convergence import ConvergenceWarning, warn
 from .._model.threshold_model import Thresholds, names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
+from .averages import averages_table, effects_table, rows_to_average
 from .contrasts import Coding
-from .design import read_offset, threshold_parameter_names
-from .margins import Effects, MatrixRows, TableRows, of_ranks
+from .design import threshold_parameter_names
 from .odds import brant_test, ratio_tests
 from .profile import profile_interval
 from .remembered import Trained, remembered
@@ -495,62 +494,65 @@ class Inference(Thresholds, Trained):
         array([-0.2192,  0.0022,  0.217 ])
         """
         z = normal_margin(check_share("level", level))
-        self._known_covariance("marginal_effects")
-        source = self._rows_to_average(X, offset, sample_weight)
-        return self._effects_table(source, z)
+        covariance = self._known_covariance("marginal_effects")
+        rows = rows_to_average(self, "marginal_effects", X, offset, sample_weight)
+        return effects_table(self, rows, covariance, z)
 
-    def _rows_to_average(
+    def average_proba(
         self,
-        X: MatrixLike | None,
-        offset: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-    ) -> MatrixRows | TableRows:
-        """Those that are given, or the training rows."""
-        coding = self.coding
-        held: Any  # a Frame where there is a coding
-        if X is None:
-            for name, given in (("offset", offset), ("sample_weight", sample_weight)):
-                if given is not None:
-                    raise ValueError(f"{name} goes with X: training rows have theirs")
-            fit = remembered(self, "marginal_effects without X")
-            D = fit.loss.design
-            held, known, weight = D.X, D.offset, D.weight
-            if coding is not None:
-                held = fit.frame
-                own = coding.offset(held)
-                known = known if own is None or known is None else known - own
-        else:
-            if coding is None:
-                held, known = self._read(X, offset)
-            else:
-                held = coding.read(X)
-                known = None if offset is None else read_offset(offset, len(held))
-            weight = sample_weights(sample_weight, len(held))
-        share = weight / weight.sum()
-        beside = np.zeros(share.size) if known is None else known
-        if coding is not None:
-            return TableRows(held, coding, beside, share)
-        used = np.unique(np.concatenate([self.location, self.nominal, self.scale]))
-        return MatrixRows(held, beside, share, self.column_names, used)
+        X: MatrixLike | None = None,
+        *,
+        cumulative: bool = False,
+        level: float = 0.95,
+        offset: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Table:
+        """The mean of `predict_proba` over rows, with standard errors and intervals.
 
-    def _effects_table(self, source: MatrixRows | TableRows, z: float) -> Table:
-        effects, covariance = Effects(self), self._known_covariance("marginal_effects")
-        features = source.features
-        found = [of_ranks(*effects.of(source, f), covariance) for f in features]
-        ranks = self.classes[self.observed]
-        effect = np.array([f[0] for f in found]).ravel()
-        error = np.array([f[1] for f in found]).ravel()
-        ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
-        return Table({
-            "name": np.repeat(np.array([f.name for f in features], str), ranks.size),
-            "rank": np.tile(ranks, len(features)),
-            "effect": effect,
-            "standard_error": error,
-            "z": ratio,
-            "p_value": normal_two_sided(ratio),
-            "lower": effect - z * error,
-            "upper": effect + z * error,
-        })  # fmt: skip
+        One row gives its probabilities. The errors are those of the estimates (delta
+        method); the rows are taken as they are.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or data frame, optional
+            Rows to average over. Default: the training rows, with their weights and
+            offsets.
+        cumulative : bool, default False
+            Give the mean of P(y <= j), at every threshold, in place of P(y = j).
+        level : float in (0, 1), default 0.95
+            Of the intervals, which are symmetric on the scale of log p / (1 - p), as
+            those of R's `predict.clm`, and so lie within 0 and 1.
+        offset : (n,) array-like, default 0
+        sample_weight : (n,) array-like >= 0, optional
+            Both go with `X`.
+
+        Returns
+        -------
+        Table
+            A dict of arrays, with an entry for each of the r ranks or r - 1 thresholds:
+            "rank" or "threshold", "probability", "standard_error", "lower", "upper".
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `decision_function` and `standard_errors`; offsets or weights without
+            `X`, or no `X` and a model without its training rows.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+        >>> model.average_proba(cumulative=True)
+        threshold probability standard_error    lower    upper
+        1|2          0.373492      0.0928077 0.215071 0.564661
+        2|3          0.630519        0.10474 0.414172 0.804653
+        """
+        z = normal_margin(check_share("level", level))
+        check_flag("cumulative", cumulative)
+        covariance = self._known_covariance("average_proba")
+        rows = rows_to_average(self, "average_proba", X, offset, sample_weight)
+        return averages_table(self, rows, covariance, z, cumulative)
 
     def _features(self) -> dict[str, np.ndarray]:
         """Columns that have a coefficient by the term they are of."""

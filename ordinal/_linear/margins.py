@@ -1,13 +1,14 @@
-"""Average marginal effects: how the probabilities of the ranks move with a feature.
+"""Average probabilities of the ranks, and how they move with a feature.
 
-With weights v_i of sum 1, the effect of a feature x on the mean of P(y <= j) is
+With weights v_i of sum 1, the mean of P(y <= j) and the effect of a feature x on it are
 
+    sum_i v_i F(eta_ij)                                                              (1)
     sum_i v_i f(eta_ij) deta_ij/dx      or, of two values that x may have in all rows,
-    sum_i v_i (F(eta_ij) at one - F(eta_ij) at the other)                            (1)
+    sum_i v_i (F(eta_ij) at one - F(eta_ij) at the other)                            (2)
 
-and that on the probability of a rank is the difference of two of them. Their errors are
-those of a linear function of the estimates (delta method): sqrt(g'Vg), g the gradient
-of (1) by the parameters.
+and those of a rank are differences of two of them. Their errors are those of a linear
+function of the estimates (delta method): sqrt(g'Vg), g the gradient by the parameters.
+Where nominal effects make thresholds cross at a row, its eta_ij are put in order first.
 
 A column of a table may have made several columns of the design: its effect is through
 all of them, whose slopes by it are differences of the design.
@@ -18,8 +19,9 @@ package, for the differences.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -27,12 +29,15 @@ from .._input.checks import shown
 from .._input.columns import default_names
 from .._input.frame import Frame
 from .._input.sparse import CSR
-from .._numerics.rows import dense, take
+from .._input.types import Index
+from .._numerics.rows import dense, strips, take
 from .contrasts import Coding
 from .design import structure_of
 from .expressions import columns_of, compares
-from .likelihood import cumulative, density, slope
+from .likelihood import cumulative, density, exceeding, slope
+from .predictors import predictors
 
+_FARTHEST = 700.0  # log of the largest factor of odds
 _BLOCK = 1 << 20  # entries of the rows held at a time
 _STEP = float(np.cbrt(np.finfo(float).eps))  # of a central difference, relative to x
 
@@ -42,6 +47,9 @@ class At(NamedTuple):
 
     Z: np.ndarray
     offset: np.ndarray
+
+    def take(self, rows: Index) -> At:
+        return At(self.Z[rows], self.offset[rows])
 
 
 class Step(NamedTuple):
@@ -56,6 +64,12 @@ class Slope(NamedTuple):
 
     here: At
     by: At
+
+    def take(self, rows: Index) -> Slope:
+        return Slope(self.here.take(rows), self.by.take(rows))
+
+
+Signed: TypeAlias = list[tuple[float, At | Slope]]  # whose sum is asked for
 
 
 class Feature(NamedTuple):
@@ -74,6 +88,7 @@ class Source(Protocol):
     def share(self) -> np.ndarray: ...
     @property
     def features(self) -> list[Feature]: ...
+    def at(self, rows: slice) -> At: ...
     def change(self, feature: Feature, rows: slice) -> Step | Slope: ...
 
 
@@ -105,8 +120,11 @@ class MatrixRows:
             for j in self.used.tolist()
         ]
 
+    def at(self, rows: slice) -> At:
+        return At(dense(take(self.X, rows)), self.offset[rows])
+
     def change(self, feature: Feature, rows: slice) -> Step | Slope:
-        Z, offset = dense(take(self.X, rows)), self.offset[rows]
+        Z, offset = self.at(rows)
         column = np.arange(Z.shape[1]) == feature.column
         if feature.values is None:
             by = np.broadcast_to(column.astype(np.float64), Z.shape)
@@ -154,22 +172,25 @@ class TableRows:
                 found.append(Feature(names[j], j, (0.0, 1.0) if binary else None))
         return found
 
+    def at(self, rows: slice) -> At:
+        return self._coded(self.frame.rows(rows), self.offset[rows])
+
     def change(self, feature: Feature, rows: slice) -> Step | Slope:
         part, offset, j = self.frame.rows(rows), self.offset[rows], feature.column
         if feature.values is not None:
             low, high = (
-                self._at(self._with(part, j, v), offset) for v in feature.values
+                self._coded(self._with(part, j, v), offset) for v in feature.values
             )
             return Step(low, high)
         x = part.values[:, j]
         spread = float(self.frame.values[:, j].std())
         h = _STEP * np.where(x == 0, spread, np.abs(x))
         low, high = (
-            self._at(self._with(part, j, x + sign * h), offset) for sign in (-1, 1)
+            self._coded(self._with(part, j, x + sign * h), offset) for sign in (-1, 1)
         )
         width = (x + h) - (x - h)
         by = At((high.Z - low.Z) / width[:, None], (high.offset - low.offset) / width)
-        return Slope(self._at(part, offset), by)
+        return Slope(self._coded(part, offset), by)
 
     def _check_slope(self, name: str) -> None:
         """Raise ValueError if what the coding makes of a column jumps."""
@@ -181,7 +202,7 @@ class TableRows:
                     f"with {shown(name)}: give the comparison as a column of its own"
                 )
 
-    def _at(self, frame: Frame, offset: np.ndarray) -> At:
+    def _coded(self, frame: Frame, offset: np.ndarray) -> At:
         known = self.coding.offset(frame, offset)
         return At(self.coding.transform(frame), offset if known is None else known)
 
@@ -202,8 +223,8 @@ def _is_binary(X: np.ndarray | CSR, j: int) -> bool:
     return bool(np.isin(entries, (0.0, 1.0)).all())
 
 
-class Effects:
-    """Mean effects of features on P(y <= j), with their gradients by the parameters.
+class Means:
+    """(1) and (2), with their gradients by the parameters.
 
     Parameters
     ----------
@@ -213,68 +234,93 @@ class Effects:
     def __init__(self, model: Any):
         self.model = model
         self.J = structure_of(model.threshold, int(model.observed.sum()) - 1)
-        self.theta = self.J @ model.alpha
         self.nu = self.J @ model.nominal_coef
 
-    def of(self, source: Source, feature: Feature) -> tuple[np.ndarray, np.ndarray]:
-        """(1), (T,), and its gradient by the parameters, (T, p)."""
-        T, p = self.theta.size, self.model.parameters.size
-        value, gradient = np.zeros(T), np.zeros((T, p))
-        step = max(1, _BLOCK // (T + self.model.location.size))
-        for first in range(0, source.share.size, step):
-            rows = slice(first, min(first + step, source.share.size))
-            change, v = source.change(feature, rows), source.share[rows][:, None]
+    def of(self, source: Source) -> tuple[np.ndarray, np.ndarray]:
+        """(1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
+        parameters, (T, p)."""
+        return self._summed(source, lambda rows: [(1.0, source.at(rows))])
+
+    def effects(
+        self, source: Source, feature: Feature
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(2), (T,), and its gradient by the parameters, (T, p)."""
+
+        def parts(rows: slice) -> Signed:
+            change = source.change(feature, rows)
             if isinstance(change, Slope):
-                parts = [(1.0, self._of_slope(change, v))]
-            else:
-                parts = [
-                    (sign, self._mean(at, v))
-                    for sign, at in zip((-1.0, 1.0), change, strict=True)
-                ]
-            for sign, (a, b) in parts:
-                value += sign * a
-                gradient += sign * b
+                return [(1.0, change)]
+            return [(-1.0, change.low), (1.0, change.high)]
+
+        value, gradient = self._summed(source, parts)
+        return value[0], gradient
+
+    def _summed(
+        self, source: Source, parts: Callable[[slice], Signed]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The sums over all rows, some of them at a time."""
+        T, p = len(self.J), self.model.parameters.size
+        value, gradient = np.zeros((2, T)), np.zeros((T, p))
+        step = max(1, _BLOCK // (T + self.model.location.size))
+        for rows in strips(source.share.size, step):
+            share = source.share[rows][:, None]
+            for sign, part in parts(rows):
+                for own, order in self._orders(part):
+                    a, b = self._terms(part.take(own), share[own])
+                    value += sign * a[:, order]
+                    gradient += sign * b[order]
         return value, gradient
 
-    def _mean(self, at: At, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """sum_i v_i F(eta_ij)."""
+    def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
+        """Which rows have their predictors in one order, and that order."""
+        here = part.here if isinstance(part, Slope) else part
+        eta = predictors(self.model, *here)[0] if self.model.nominal.size else None
+        if eta is None or (eta[:, :-1] <= eta[:, 1:]).all():
+            yield slice(None), slice(None)
+            return
+        each = np.argsort(eta, axis=1, kind="stable")
+        orders, which = np.unique(each, axis=0, return_inverse=True)
+        for k, order in enumerate(orders):
+            yield np.flatnonzero(which.ravel() == k), order
+
+    def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What rows add to the sums of F and 1 - F, (2, T), and to the gradient of the
+        first, (T, p)."""
+        if isinstance(part, Slope):
+            effect, gradient = self._of_slope(part, v)
+            return np.stack([effect, -effect]), gradient
         link = self.model.link
-        eta, s = self._predictors(at)
-        value = (v * cumulative(link, eta)).sum(axis=0)
-        return value, self._chain(at, v * density(link, eta), eta, s)
+        eta, unit = predictors(self.model, *part)
+        sums = [(v * F(link, eta)).sum(axis=0) for F in (cumulative, exceeding)]
+        by_eta = v * density(link, eta)
+        return np.stack(sums), self._chain(part, by_eta, _finite(eta), unit)
 
     def _of_slope(self, change: Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_i v_i f(eta_ij) e_ij, with e = deta/dx."""
         m, (here, by) = self.model, change
-        eta, s = self._predictors(here)
+        eta, unit = predictors(m, *here)
+        f, bend = v * density(m.link, eta), v * slope(m.link, eta)
+        eta = _finite(eta)
         dN, dL, dS = (by.Z[:, part] for part in (m.nominal, m.location, m.scale))
         S = here.Z[:, m.scale]
         moved = dN @ self.nu.T + (dL @ m.coef + by.offset)[:, None]  # of -eta s
         spread = (dS @ m.scale_coef)[:, None]
-        f = v * density(m.link, eta)
-        e = -moved / s - eta * spread
-        through = v * slope(m.link, eta) * e - f * spread  # by eta itself
-        over = (f / s).T
+        e = -moved * unit - eta * spread
+        through = bend * e - f * spread  # by eta itself
+        over = (f * unit).T
         beside = self._place(  # where e has the parameters in it
-            np.zeros(self.theta.size), -over @ dN, -over @ dL,
-            (f * moved / s).T @ S - (f * eta).T @ dS,
+            np.zeros(len(self.J)), -over @ dN, -over @ dL,
+            (f * moved * unit).T @ S - (f * eta).T @ dS,
         )  # fmt: skip
-        gradient = self._chain(here, through, eta, s) + beside
+        gradient = self._chain(here, through, eta, unit) + beside
         return (f * e).sum(axis=0), gradient
 
-    def _predictors(self, at: At) -> tuple[np.ndarray, np.ndarray]:
-        """eta, (n, T), and s, (n, 1)."""
-        m = self.model
-        s = np.exp(at.Z[:, m.scale] @ m.scale_coef)[:, None]
-        f = (at.Z[:, m.location] @ m.coef + at.offset)[:, None]
-        return (self.theta - at.Z[:, m.nominal] @ self.nu.T - f) / s, s
-
     def _chain(
-        self, at: At, by_eta: np.ndarray, eta: np.ndarray, s: np.ndarray
+        self, at: At, by_eta: np.ndarray, eta: np.ndarray, unit: np.ndarray
     ) -> np.ndarray:
         """sum_i by_eta_ij deta_ij/dparameters, (T, p)."""
         m = self.model
-        over = (by_eta / s).T
+        over = (by_eta * unit).T
         return self._place(
             over.sum(axis=1), -over @ at.Z[:, m.nominal], -over @ at.Z[:, m.location],
             -(by_eta * eta).T @ at.Z[:, m.scale],
@@ -292,13 +338,31 @@ class Effects:
         ])  # fmt: skip
 
 
-def of_ranks(
-    value: np.ndarray, gradient: np.ndarray, covariance: np.ndarray
+def _finite(eta: np.ndarray) -> np.ndarray:
+    """0 in the place of infinite predictors, where F is flat."""
+    return np.where(np.isfinite(eta), eta, 0.0)
+
+
+def of_ranks(A: np.ndarray) -> np.ndarray:
+    """Changes of P(y = j), (r, ...), from those of P(y <= j), (r - 1, ...)."""
+    zero = np.zeros_like(A[:1])
+    return np.diff(np.concatenate([zero, A, zero]), axis=0)
+
+
+def errors_of(gradient: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """sqrt(g'Vg) for every row g."""
+    variance = ((gradient @ covariance) * gradient).sum(axis=1)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+
+def logit_interval(
+    p: np.ndarray, error: np.ndarray, z: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Effects on the probabilities of the ranks and their errors, (T + 1,) each, from
-    those on P(y <= j)."""
-    effect = np.diff(value, prepend=0.0, append=0.0)
-    zero = np.zeros_like(gradient[:1])
-    G = np.diff(np.vstack([zero, gradient, zero]), axis=0)
-    variance = ((G @ covariance) * G).sum(axis=1)
-    return effect, np.sqrt(np.maximum(variance, 0.0))
+    """Ends of intervals of probabilities that reach z errors to either side on the
+    scale of log p / (1 - p), and so lie within 0 and 1."""
+    inside = (p > 0) & (p < 1)
+    q = np.where(inside, p, 0.5)
+    # odds lose nothing where p is close to 0 or 1
+    far = np.exp(np.minimum(z * error / (q * (1 - q)), _FARTHEST))
+    low, high = q / (q + (1 - q) * far), q * far / (q * far + (1 - q))
+    return np.where(inside, low, p), np.where(inside, high, p)

@@ -24,12 +24,11 @@ from .._model.fields import (
 )
 from .._model.model import read_for
 from .._model.rules import cost_of_rule, decide
-from .._model.support import finite_scores
 from .contrasts import Coding
 from .design import read_offset, structure_of
 from .inference import Inference
 from .likelihood import Link, cumulative, exceeding
-from .matrices import columns_times
+from .predictors import for_all_ranks, predictors, rank_probabilities, score
 from .sandwich import CovarianceType
 
 Threshold = Literal["flexible", "symmetric", "equidistant"]
@@ -180,8 +179,7 @@ class PomModel(Inference):
             If X is not a finite real matrix of `n_features` columns, or an offset is
             not finite.
         """
-        Z, known = self._read(X, offset)
-        return self._location(Z, known)
+        return score(self, *self._read(X, offset))
 
     def cumulative_proba(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
@@ -205,12 +203,7 @@ class PomModel(Inference):
         Rows sum to 1. Parameters and errors are those of `decision_function`.
         """
         eta = self._predictors(X, offset)
-        end = np.full((len(eta), 1), np.inf)
-        eta = np.hstack([-end, eta, end])
-        # P(y > j) beside P(y <= j): a difference of two numbers near 1 has no digits
-        below, above = cumulative(self.link, eta), exceeding(self.link, eta)
-        lower, upper = np.diff(below, axis=1), -np.diff(above, axis=1)
-        P: np.ndarray = np.where(below[:, 1:] < 0.5, lower, upper)
+        P = rank_probabilities(cumulative(self.link, eta), exceeding(self.link, eta))
         P /= P.sum(axis=1, keepdims=True)
         return P
 
@@ -260,28 +253,9 @@ class PomModel(Inference):
         frame = self.coding.read(X)
         return self.coding.transform(frame), self.coding.offset(frame, offset)
 
-    def _location(self, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
-        f = columns_times(Z, self.location, self.coef)
-        return finite_scores(f if offset is None else f + offset)
-
     def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
         """eta, (n, r - 1), in order at every row."""
-        Z, known = self._read(X, offset)
-        f = self._location(Z, known)[:, None]
-        cuts = self.thresholds - self._nominal_shift(Z)
-        log_spread = np.clip(columns_times(Z, self.scale, self.scale_coef), -700, 700)
-        with np.errstate(over="ignore"):  # whose limit is right
-            eta = (cuts - f) * np.exp(-log_spread)[:, None]
-        return np.asarray(np.sort(eta, axis=1) if self.nominal.size else eta)
-
-    def _nominal_shift(self, Z: np.ndarray | CSR) -> np.ndarray:
-        """n'nu_j, (n, r - 1)."""
-        if not self.nominal.size:
-            return np.zeros((len(Z), 1))
-        present = np.flatnonzero(self.observed)
-        nu = structure_of(self.threshold, present.size - 1) @ self.nominal_coef
-        shift = np.zeros((len(Z), self.thresholds.size))
-        for t, slopes in enumerate(nu):
-            at = columns_times(Z, self.nominal, slopes)
-            shift[:, present[t] : present[t + 1]] = at[:, None]
-        return shift
+        eta, _ = predictors(self, *self._read(X, offset))
+        if self.nominal.size:
+            eta.sort(axis=1)
+        return for_all_ranks(self.observed, eta, -np.inf, np.inf)

@@ -1,0 +1,59 @@
+"""What a fitted cumulative model says of rows: scores, predictors, probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._input.sparse import CSR
+from .._model.support import finite_scores
+from .design import structure_of
+from .matrices import columns_times
+
+_FARTHEST = 700.0  # log spread, whose exponential is finite either way
+
+
+def score(model: Any, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
+    """x'beta plus the offset, (n,), of rows of all columns; ValueError if infinite."""
+    f = columns_times(Z, model.location, model.coef)
+    return finite_scores(f if offset is None else f + offset)
+
+
+def predictors(
+    model: Any, Z: np.ndarray | CSR, offset: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """eta_ij of (1) in `design` at the T thresholds between ranks that have training
+    rows, (n, T), and 1 / s_i, (n, 1)."""
+    f = score(model, Z, offset)[:, None]
+    present = np.flatnonzero(model.observed)
+    cuts = model.thresholds[present[:-1]]
+    if model.nominal.size:
+        nu = structure_of(model.threshold, cuts.size) @ model.nominal_coef
+        shift = [columns_times(Z, model.nominal, slopes) for slopes in nu]
+        cuts = cuts - np.column_stack(shift)
+    log_spread = columns_times(Z, model.scale, model.scale_coef)
+    unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
+    with np.errstate(over="ignore"):  # whose limit is right
+        return (cuts - f) * unit, unit
+
+
+def for_all_ranks(
+    observed: np.ndarray, A: np.ndarray, first: float, last: float
+) -> np.ndarray:
+    """From values at the T thresholds between observed ranks those at all r - 1, in the
+    last dimension: `first` and `last` beyond the observed ranks, and at a rank between
+    that has no rows the same on both sides."""
+    ends = [np.full((*A.shape[:-1], 1), end) for end in (first, last)]
+    every = np.concatenate([ends[0], A, ends[1]], axis=-1)
+    return np.asarray(every[..., np.cumsum(observed)[:-1]])
+
+
+def rank_probabilities(below: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """P(y = j), (..., r), from P(y <= j) and P(y > j), (..., r - 1)."""
+    zero = np.zeros((*below.shape[:-1], 1))
+    below = np.concatenate([zero, below, zero + 1], axis=-1)
+    above = np.concatenate([zero + 1, above, zero], axis=-1)
+    lower, upper = np.diff(below, axis=-1), -np.diff(above, axis=-1)
+    # a difference of two numbers near 1 has no digits
+    return np.asarray(np.where(below[..., 1:] < 0.5, lower, upper))

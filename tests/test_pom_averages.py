@@ -1,0 +1,214 @@
+"""Mean probabilities of cumulative models: values, and errors by the delta method."""
+
+from dataclasses import replace
+
+import numpy as np
+import pom_data
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+import ordinal
+from ordinal._linear.design import structure_of
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+# ranks between those that are present, and beyond them, are absent
+Y = np.digitize(X[:, 0] + RNG.logistic(size=200), [-1, 0, 1]) * 2
+LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
+
+
+def moved(model, x):
+    """The model with other parameters, in the order of its covariance."""
+    q, m, d = model.alpha.size, model.nominal.size, model.coef.size
+    alpha, nu, beta, zeta = np.split(x, np.cumsum([q, q * m, d]))
+    present = np.flatnonzero(model.observed)
+    inner = structure_of(model.threshold, present.size - 1) @ alpha
+    thresholds = model.thresholds.copy()
+    for t, theta in enumerate(inner):
+        thresholds[present[t] : present[t + 1]] = theta
+    return replace(
+        model,
+        thresholds=thresholds,
+        alpha=alpha,
+        nominal_coef=nu.reshape(q, m),
+        coef=beta,
+        scale_coef=zeta,
+    )
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"threshold": "equidistant"},
+        {"nominal": [1], "scale": [2]},
+        {"nominal": [1, 0], "scale": [0, 2], "threshold": "symmetric"},
+    ],
+)
+def test_errors_are_those_of_slopes_by_finite_differences(link, options):
+    model = ordinal.fit_pom(X, Y, link=link, classes=range(-1, 8), **options)
+    rows = 4 * X if "nominal" in options else X  # so far out that thresholds cross
+    weight = np.random.default_rng(1).random(len(X))
+    share = weight / weight.sum()
+    x = model.parameters
+    assert_allclose(moved(model, x).predict_proba(X), model.predict_proba(X))
+
+    def mean(step, k):
+        at = x + step * (np.arange(x.size) == k)
+        return share @ moved(model, at).predict_proba(rows)
+
+    h = 1e-5
+    G = np.column_stack(
+        [
+            (8 * (mean(h, k) - mean(-h, k)) - mean(2 * h, k) + mean(-2 * h, k))
+            / (12 * h)
+            for k in range(x.size)
+        ]
+    )
+    found = model.average_proba(rows, sample_weight=weight)
+    assert_array_equal(found["rank"], range(-1, 8))
+    assert_allclose(found["probability"], share @ model.predict_proba(rows), 1e-12)
+    assert_allclose(found["standard_error"], errors(model, G), atol=1e-9)
+    assert (found["standard_error"][[0, -1]] == 0).all()  # of ranks beyond all rows
+    found = model.average_proba(rows, sample_weight=weight, cumulative=True)
+    assert_array_equal(found["threshold"], model.threshold_names)
+    assert_allclose(found["probability"], share @ model.cumulative_proba(rows), 1e-12)
+    G = np.cumsum(G, axis=0)[:-1]
+    assert_allclose(found["standard_error"], errors(model, G), atol=1e-9)
+
+
+def errors(model, G):
+    return np.sqrt(np.diagonal(G @ model.covariance @ G.T))
+
+
+def test_marginal_effects_are_of_the_probabilities_of_predictions():
+    """Where thresholds cross as well."""
+    model = ordinal.fit_pom(X, Y, nominal=[1, 0], scale=[0])
+    rows, h = 4 * X, 1e-4
+    cuts = model.thresholds - rows[:, model.nominal] @ model.nominal_coef.T
+    assert (np.diff(cuts, axis=1) < 0).any()
+    effects = model.marginal_effects(rows)
+    for j, name in enumerate(["x1", "x2", "x3"]):
+        step = h * np.eye(3)[j]
+        ends = [model.predict_proba(rows + s * step).mean(axis=0) for s in (-1, 1)]
+        slopes = (ends[1] - ends[0]) / (2 * h)
+        own = effects["name"] == name
+        assert_allclose(effects["effect"][own], slopes, rtol=1e-5, atol=1e-8)
+
+
+def test_far_rows_have_the_limits():
+    model = ordinal.fit_pom(X, Y, scale=[2])
+    for rows in ([[1e200, 0, 0]], [[0, 0, 1e200]], [[1e200, 0, -1e200]]):
+        found = model.average_proba(rows)
+        assert_allclose(found["probability"], model.predict_proba(rows)[0])
+        assert np.isfinite(found["standard_error"]).all()
+    far = model.average_proba([[60 / model.coef[0], 0, 0]])
+    assert 0 < far["probability"][0] < 1e-20
+    assert 0 < far["lower"][0] < far["probability"][0] < far["upper"][0]
+
+
+def test_without_rows_the_training_rows_are_averaged():
+    weight, offset = np.linspace(1, 3, 200), np.sin(np.arange(200.0))
+    model = ordinal.fit_pom(X, Y, sample_weight=weight, offset=offset)
+    own = model.average_proba()
+    given = model.average_proba(X, sample_weight=weight, offset=offset)
+    assert_array_equal(own["standard_error"], given["standard_error"])
+    # a flexible model with the logit link has the mean of each threshold's events
+    share = [weight[y == Y].sum() for y in model.classes]
+    assert_allclose(own["probability"], np.array(share) / weight.sum(), atol=0.02)
+    with pytest.raises(ValueError, match=r"^sample_weight goes with X"):
+        model.average_proba(sample_weight=weight)
+
+
+def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("formulaic")
+    place = np.arange(200) % 3
+    table = pandas.DataFrame(X, columns=[*"abc"])
+    table["kind"] = np.array(["red", "blue", "green"])[place]
+    table["y"] = Y
+    model = ordinal.fit_pom("y ~ a * kind + log(4 + b) + offset(c)", table)
+    red = table.assign(kind="red")
+    found = model.average_proba(red)
+    assert_allclose(found["probability"], model.predict_proba(red).mean(axis=0))
+    assert_allclose(
+        model.average_proba()["probability"], model.predict_proba(table).mean(axis=0)
+    )
+
+
+def test_means_that_estimates_say_nothing_of_are_refused():
+    with pytest.raises(ValueError, match=r"^average_proba needs .* with l2=0\.1"):
+        ordinal.fit_pom(X, Y, l2=0.1).average_proba(X)
+    with pytest.warns(ordinal.ConvergenceWarning):
+        separated = ordinal.fit_pom(np.arange(9.0)[:, None], np.arange(9) // 3)
+    with pytest.raises(ValueError, match=r"^average_proba needs .* apart .* by 'x1'"):
+        separated.average_proba([[1.0]])
+    model = ordinal.fit_pom(X, Y)
+    with pytest.raises(ValueError, match=r"^cumulative must be True or False, got 1"):
+        model.average_proba(X, cumulative=1)
+    with pytest.raises(ValueError, match=r"^level must be a number between 0 and 1"):
+        model.average_proba(X, level=1.0)
+
+
+# predict(clm(...), se.fit = TRUE, interval = TRUE) of R's ordinal 2022.11-16
+CLM = {
+    "logit": {
+        (0, 0): (
+            [0.206790132354, 0.57064970430, 0.1922909373, 0.02361881639, 0.006650409],
+            [0.084819200595, 0.08683884132, 0.06388671636, 0.01380264291, 0.004828500],
+            [0.086441084004, 0.39887109337, 0.09609419207, 0.007429028921, 0.00159552],
+            [0.41802602811, 0.7269446750, 0.3477399241, 0.07251283525, 0.02728234436],
+        ),
+        (1, 1): (
+            [0.004608273511, 0.05380128431, 0.3042099408, 0.36359580979, 0.273784691],
+            [0.003522846056, 0.02668355413, 0.07805941668, 0.08671573779, 0.091327864],
+            [0.001026538233, 0.01994751897, 0.17506663283, 0.215126732, 0.132874005],
+            [0.02043158401, 0.1370738615, 0.4738927944, 0.54356745098, 0.48120232985],
+        ),
+    },
+    "cloglog": {
+        (0, 0): (
+            [0.16096759011, 0.57846995368, 0.2569889248, 0.003572047258, 1.4841277e-06],
+            [0.068157013483, 0.08781801548, 0.08329432053, 0.0062459796, 7.5568075e-06],
+            [0.066598762159, 0.40386882006, 0.1282351883, 0.0001150003, 6.87638245e-11],
+            [0.34030318461, 0.7354323779, 0.4485076493, 0.1005059796, 0.03103778242],
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("link", CLM)
+def test_one_row_has_the_intervals_of_clm(link):
+    wine = pom_data.wine()
+    model = ordinal.fit_pom(wine.X, wine.y, link=link, tol=1e-10)
+    for row, (fit, errors, low, high) in CLM[link].items():
+        found = model.average_proba([row])
+        assert_allclose(found["probability"], fit, rtol=1e-6)
+        assert_allclose(found["standard_error"], errors, rtol=1e-4)
+        assert_allclose(found["lower"], low, rtol=1e-3)
+        assert_allclose(found["upper"], high, rtol=1e-3)
+
+
+@pytest.mark.parametrize("cumulative", [False, True])
+def test_intervals_hold_their_probability_and_stay_within_0_and_1(cumulative):
+    wine = pom_data.wine()
+    model = ordinal.fit_pom(wine.X, wine.y)
+    narrow, wide = (
+        model.average_proba(wine.X, level=level, cumulative=cumulative)
+        for level in (0.5, 0.9999999)
+    )
+    ends = [
+        wide["lower"], narrow["lower"], narrow["probability"], narrow["upper"],
+        wide["upper"],
+    ]  # fmt: skip
+    assert (np.diff([0 * ends[0], *ends, 1 + 0 * ends[0]], axis=0) > 0).all()
+
+
+def test_sparse_rows_have_the_averages_of_dense_ones():
+    model = ordinal.fit_pom(X, Y, nominal=[1], scale=[2])
+    sparse = model.average_proba(csr_array(4 * X))
+    dense = model.average_proba(4 * X)
+    for name, column in dense.items():
+        assert_allclose(sparse[name], column, rtol=1e-12)
