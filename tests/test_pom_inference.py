@@ -15,7 +15,12 @@ from oracles import cumulative_loglik
 from pom_data import SETS
 
 import ordinal
-from ordinal._numerics.tails import normal_margin, normal_two_sided
+from ordinal._numerics.tails import (
+    normal_cdf,
+    normal_margin,
+    normal_quantile,
+    normal_two_sided,
+)
 from ordinal.linear import lr_test
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
@@ -49,6 +54,11 @@ def test_two_sided_tails(z):
 def test_margins_of_a_level(level):
     expected = scipy.stats.norm.isf((1 - level) / 2)
     assert normal_margin(level) == pytest.approx(expected, rel=1e-13)
+
+
+def test_quantiles_of_the_normal_distribution_are_where_it_has_the_probability():
+    p = np.array([[1e-300, 1e-20, 0.1], [0.5, 0.9, np.nextafter(1, 0)]])
+    assert_allclose(normal_cdf(normal_quantile(p)), p, rtol=1e-12)
 
 
 # Covariances

@@ -15,7 +15,7 @@ import numpy as np
 from .._input.checks import listed, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
-from .._numerics.rows import inner_products, strips, turns
+from .._numerics.rows import matvec, strips, turns
 from .design import Design, across, block
 from .matrices import columns_of
 
@@ -177,7 +177,7 @@ def _regressed(
         unit = np.zeros(D.X.shape[1])
         unit[which[j]] = 1 / spread[j]
         unit[which[kept]] = -coef / spread[kept]
-        left = inner_products(D.X, unit[None, :])[:, 0]
+        left = matvec(D.X, unit)
         left -= weight @ left
         along = across(D.X, weight * left)[which[kept]] / spread[kept]
         coef = coef + np.linalg.solve(G, along)

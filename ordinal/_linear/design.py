@@ -180,6 +180,15 @@ class Design:
         ones = np.ones(self.T)
         return np.asarray(np.linalg.lstsq(self.J, ones, rcond=None)[0].round(12))
 
+    def columns(self, rows: slice, which: np.ndarray) -> np.ndarray:
+        """Some columns of some rows as solvers see them, centred and scaled."""
+        made = block(self.X, rows, which) - self.centre[which]
+        return np.asarray(made / self.spread[which])
+
+    def scale_columns(self, rows: slice) -> np.ndarray:
+        """z of some rows, scaled only."""
+        return np.asarray(block(self.X, rows, self.scale) / self.spread[self.scale])
+
     def of_slots(self, A: np.ndarray) -> np.ndarray:
         """Rows by alpha and nu*, from rows by thresholds and (1, nominal columns)."""
         M, width = 1 + self.nominal.size, A.shape[1]

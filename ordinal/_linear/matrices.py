@@ -11,7 +11,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from .._input.sparse import CSR
-from .._numerics.rows import turns
+from .._numerics.rows import matvec, turns
 from .._solvers import _sparse_products
 
 
@@ -69,20 +69,11 @@ def columns_times(
     X: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray
 ) -> np.ndarray:
     """X[:, columns] @ slopes."""
-    if not isinstance(X, CSR):
-        return np.asarray(X[:, columns] @ slopes)
+    if not columns.size:
+        return np.zeros(len(X))
     every = np.zeros(X.shape[1])
     every[columns] = slopes
-    return times(X, every, 1)
-
-
-def times(A: CSR, x: np.ndarray, n_threads: int) -> np.ndarray:
-    """A x."""
-    out = np.empty(len(A))
-    _sparse_products.times(
-        A.indptr, A.indices, A.data, np.ascontiguousarray(x), out, n_threads
-    )
-    return out
+    return matvec(X, every)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,10 +105,10 @@ class SparseColumns:
         return self.columns.data.size
 
     def times(self, beta: np.ndarray) -> np.ndarray:
-        return times(self.rows, beta, self.n_threads)
+        return matvec(self.rows, beta, self.n_threads)
 
     def across(self, v: np.ndarray) -> np.ndarray:
-        return times(self.columns, v, self.n_threads)
+        return matvec(self.columns, v, self.n_threads)
 
     def gram(self, v: np.ndarray) -> np.ndarray:
         d = len(self.columns)

@@ -21,7 +21,6 @@ from dataclasses import replace
 import numpy as np
 
 from .._model.convergence import ConvergenceWarning, Status, warn
-from .._numerics.rows import dense
 from .design import Design
 from .fitting import likelihood_of
 from .likelihood import cumulative
@@ -39,9 +38,7 @@ def brant_test(
     O(n T^2 d^2)."""
     D = fit.loss.design
     columns = np.union1d(D.location, D.nominal)
-    X = np.column_stack([
-        np.ones(D.n_samples), ((dense(D.X) - D.centre) / D.spread)[:, columns]
-    ])  # fmt: skip
+    X = np.column_stack([np.ones(D.n_samples), D.columns(slice(None), columns)])
     b, above = _binary_fits(D, columns, X, fit.loss.n_threads)
     T, p = b.shape
     bread = [

@@ -25,7 +25,7 @@ from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Scored
-from .._numerics.rows import inner_products
+from .._numerics.rows import matvec
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -83,5 +83,5 @@ class LinearThresholdModel(Scored):
         """
         rows = read_for(self, X)
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
-            scores = inner_products(rows, self.coef[None, :])[:, 0]
+            scores = matvec(rows, self.coef)
         return finite_scores(scores)

@@ -30,8 +30,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._model.monitor import turn
-from .._numerics.rows import inner_products, strips, take
-from .design import Design, across, block
+from .._numerics.rows import matvec, strips, take
+from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
 
 _HOLDS = 1e-9  # of the largest move: what rounding may take from another
@@ -97,11 +97,11 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
 def _bound(D: Design, x: np.ndarray) -> float:
     """On |J alpha - x_i'beta| of all rows."""
     alpha, _, beta, _ = D.split(x)
-    unit = np.zeros((1, D.centre.size))
-    unit[0, D.location] = beta / D.spread[D.location]
-    shift = float(D.centre @ unit[0])
+    unit = np.zeros(D.centre.size)
+    unit[D.location] = beta / D.spread[D.location]
+    shift = float(D.centre @ unit)
     largest = max(
-        float(np.abs(inner_products(take(D.X, rows), unit) - shift).max())
+        float(np.abs(matvec(take(D.X, rows), unit) - shift).max())
         for rows in strips(D.n_samples, _NEAR)
     )
     return largest + float(np.abs(D.J @ alpha).max())
@@ -121,7 +121,7 @@ def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
         up, low = moves(D, x, rows)
         if D.offset is not None:
             up, low = up - D.offset[rows], low + D.offset[rows]
-        s = np.exp(block(D.X, rows, D.scale) / D.spread[D.scale] @ zeta)
+        s = np.exp(D.scale_columns(rows) @ zeta)
         ends = (_finite(side / s).max(initial=-np.inf) for side in (up, low))
         furthest = np.array([next(ends), -next(ends)])
         tails = exceeding(link, furthest)[0], cumulative(link, furthest)[1]
@@ -158,8 +158,8 @@ def moves(
     alpha, nu, beta, _ = D.split(direction)
     unit = np.zeros(D.centre.size)
     unit[D.location] = beta / D.spread[D.location]
-    f = inner_products(take(D.X, rows), unit[None, :])[:, 0] - D.centre @ unit
-    N = _columns(D, D.nominal, rows) if D.nominal.size else None
+    f = matvec(take(D.X, rows), unit) - D.centre @ unit
+    N = D.columns(rows, D.nominal) if D.nominal.size else None
     moved = np.full((2, f.size), np.inf)
     for side, sign in ((0, 1.0), (1, -1.0)):
         cut = D.rank[rows] - side
@@ -175,16 +175,11 @@ def _finite(moved: np.ndarray) -> np.ndarray:
     return np.asarray(moved[np.isfinite(moved)])
 
 
-def _columns(D: Design, which: np.ndarray, rows: slice) -> np.ndarray:
-    """Some columns of some rows, centred and scaled."""
-    return np.asarray((block(D.X, rows, which) - D.centre[which]) / D.spread[which])
-
-
 def _normal(D: Design, side: int, i: int) -> np.ndarray:
     """The row of A that gives `moves(...)[side, i]`, (p,)."""
     i_th = slice(i, i + 1)
     J = D.J[D.rank[i] - side]
-    n, x = _columns(D, D.nominal, i_th)[0], _columns(D, D.location, i_th)[0]
+    n, x = D.columns(i_th, D.nominal)[0], D.columns(i_th, D.location)[0]
     row: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
     return row if side == 0 else -row
 
@@ -201,7 +196,7 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     count = np.bincount(D.rank[used], minlength=D.T + 1)
     total[:q] = D.J.T @ (count[:-1] - count[1:])
     if D.nominal.size:
-        N = _columns(D, D.nominal, slice(None))
+        N = D.columns(slice(None), D.nominal)
         sums = np.zeros((D.T + 1, D.nominal.size))
         np.add.at(sums, D.rank[used], N[used])
         total[q : q + qm] = -(D.J.T @ (sums[:-1] - sums[1:])).ravel()

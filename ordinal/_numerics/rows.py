@@ -10,7 +10,7 @@ from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.types import Index, Matrix
 from .._model.monitor import turn
-from .._solvers import _kernel_values
+from .._solvers import _kernel_values, _sparse_products
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 # multiplications of one product of matrices: a tenth of a second of one processor
@@ -96,6 +96,15 @@ def inner_products(
         part = np.zeros((len(A), columns.shape[1]))
         _kernel_values.csr_times_dense(*_parts(A), columns, part)
         out[:, rows] = part
+    return out
+
+
+def matvec(X: Matrix, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    """X v, (n,), of a sparse X on so many threads."""
+    if not isinstance(X, CSR):
+        return times(X, v[:, None])[:, 0]
+    out = np.empty(len(X))
+    _sparse_products.times(*_parts(X), np.ascontiguousarray(v), out, n_threads)
     return out
 
 
