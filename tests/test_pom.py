@@ -1,5 +1,7 @@
 """Cumulative models: (1) and (P) are those of ordinal/linear.py."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
@@ -628,3 +630,15 @@ def test_a_saddle_point_is_no_maximum():
     found = optimize.minimize(lambda x: -loglik(x), [0.0, 5.0], method="BFGS")
     assert_allclose(model.loglik, -found.fun, rtol=1e-9)
     assert (errors(model) > 0).all()
+
+
+@pytest.mark.parametrize("robust", [False, True])
+def test_no_copy_of_many_rows_is_made(robust):
+    X, y, weight, offset = drawn(0, n=200_000, d=20)
+    options = {"sample_weight": weight, "offset": offset, "robust": robust}
+    fit_pom(X[:100], y[:100], link="probit")  # what is imported late, is before
+    tracemalloc.start()
+    fit_pom(X, y, n_threads=1, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * len(X) + 4e6  # of a row, and of blocks of rows; X has 160 a row

@@ -95,11 +95,13 @@ class Problem:
 
         sample_weight = sample_weights(sample_weight, n)
         check_spread("sample_weight", sample_weight)
-        factor = class_weights(class_weight, classes, rank, sample_weight)
-        with np.errstate(over="ignore", invalid="ignore"):  # reported below
-            weight = frozen(sample_weight * factor[rank])
-        if class_weight is not None and weight.any():
-            check_spread("sample_weight times class_weight", weight)
+        weight = sample_weight
+        if class_weight is not None:
+            factor = class_weights(class_weight, classes, rank, sample_weight)
+            with np.errstate(over="ignore", invalid="ignore"):  # reported below
+                weight = frozen(sample_weight * factor[rank])
+            if weight.any():
+                check_spread("sample_weight times class_weight", weight)
         problem = cls(X, rank, classes, weight, sample_weight, names)
         if problem.present.sum() < 2:
             raise ValueError(

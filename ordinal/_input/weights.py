@@ -54,8 +54,6 @@ def class_weights(
 ) -> np.ndarray:
     """Factor of every class, (r,)."""
     factor = np.ones(classes.size)
-    if class_weight is None:
-        return factor
     if isinstance(class_weight, str) and class_weight == "balanced":
         held = np.bincount(rank, sample_weight, minlength=classes.size)
         present = held > 0

@@ -23,8 +23,9 @@ import numpy as np
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._numerics.rows import strips
 
-_ENTRIES = 2**20  # of arrays a row and threshold, made a few rows at a time
+_ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
 
 
@@ -238,9 +239,7 @@ class Design:
         count = np.zeros(self.T - 1, dtype=np.int64)
         if not self.nominal.size:
             return count
-        step = max(1, _ENTRIES // self.T)
-        for start in range(0, self.n_samples, step):
-            rows = np.s_[start : start + step]
+        for rows in strips(self.n_samples, max(1, _ENTRIES // self.T)):
             N = block(self.X, rows, self.nominal)[self.weight[rows] > 0]
             cuts = theta - N @ slopes.T
             count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
@@ -281,10 +280,12 @@ def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndar
         unit = _unit_of(float(np.abs(X.data).max(initial=0.0)))
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
         part = share[rows] * (X.data / unit) ** 2
-        square = np.bincount(X.indices, part, minlength=X.shape[1])
+        square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
     else:
         unit = _unit_of(float(max(X.max(), -X.min())))
-        mean = share @ X
-        square = share @ ((X - mean) / unit) ** 2
+        mean, square = share @ X, np.zeros(X.shape[1])
+        for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):
+            Z = (X[few] - mean) / unit
+            square += share[few] @ (Z * Z)
     spread = np.sqrt(square) * unit
     return mean, np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)

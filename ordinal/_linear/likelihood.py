@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from .._numerics.rows import dense, take
 from .._numerics.tails import normal_cdf, normal_quantile
 from .._solvers import _cumulative
 from .design import Design
@@ -24,7 +25,7 @@ _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """log P of every row and its derivatives by a and b, (n,) each.
+    """log P of rows and its derivatives by a and b, (n,) each.
 
     g = d/da + d/db and g1 = d/da; c1 = d2/da2 + d2/dadb, c2 = d2/db2 + d2/dadb and
     h12 = d2/dadb: sums that would cancel where a and b are close.
@@ -89,22 +90,22 @@ class Likelihood:
         """The parameters of no effects."""
         return self.design.start(quantile(self.link, self.design.shares()))
 
-    def terms(self, x: np.ndarray) -> Terms:
-        """Of every row."""
+    def terms(self, x: np.ndarray, rows: slice) -> Terms:
+        """Of some rows."""
         D = self.design
         alpha, nu, beta, zeta = D.split(x)
-        X = (np.asarray(D.X) - D.centre) / D.spread
+        X, rank = dense(take(D.X, rows)), D.rank[rows]
+        s = np.exp(X[:, D.scale] / D.spread[D.scale] @ zeta)
+        X = (X - D.centre) / D.spread
         cuts = (D.J @ alpha)[None, :] - X[:, D.nominal] @ (D.J @ nu).T
         ends = np.column_stack([
-            np.full(D.n_samples, -np.inf), cuts, np.full(D.n_samples, np.inf)
+            np.full(len(X), -np.inf), cuts, np.full(len(X), np.inf)
         ])  # fmt: skip
-        f = X[:, D.location] @ beta + (0 if D.offset is None else D.offset)
-        s = np.exp(np.asarray(D.X)[:, D.scale] / D.spread[D.scale] @ zeta)
-        rows = np.arange(D.n_samples)
-        a = (ends[rows, D.rank + 1] - f) / s
-        b = (ends[rows, D.rank] - f) / s
-        width = (ends[rows, D.rank + 1] - ends[rows, D.rank]) / s
-        out = np.empty((6, D.n_samples))
+        f = X[:, D.location] @ beta + self._offset[rows]
+        at = np.arange(len(X))
+        upper, lower = ends[at, rank + 1], ends[at, rank]
+        a, b, width = (upper - f) / s, (lower - f) / s, (upper - lower) / s
+        out = np.empty((6, len(X)))
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
 

@@ -109,9 +109,6 @@ class RowwiseLikelihood(Likelihood):
         parts = self.columns.chosen(which), self.N, self.Z
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
 
-    def terms(self, x: np.ndarray) -> Terms:
-        return self._terms(*self._free_and_rest(x))[2]
-
     def rows_at(self, x: np.ndarray) -> Rows:
         """O(entries + n m)."""
         return self.rows_of(*self._free_and_rest(x))

@@ -29,7 +29,7 @@ from .._input.sparse import frozen
 from .._numerics.rows import dense, take
 from .likelihood import Likelihood, Point
 
-_BLOCK = 1 << 20  # entries of the scores held at a time
+_BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
 
 
 CovarianceType = Literal["observed", "robust", "cluster"]
@@ -126,12 +126,12 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
 
     A row of weight 0 has none, whatever its probability is.
     """
-    D = loss.design
-    with np.errstate(all="ignore"):  # of rows without weight
-        terms, zeta = loss.terms(x), D.split(x)[3]
+    D, zeta = loss.design, loss.design.split(x)[3]
     step = max(1, _BLOCK // (x.size + D.T))
     for first in range(0, D.n_samples, step):
         rows = slice(first, min(first + step, D.n_samples))
+        with np.errstate(all="ignore"):  # of rows without weight
+            terms = loss.terms(x, rows)
         X = dense(take(D.X, rows))
         Z = X[:, D.scale] / D.spread[D.scale]
         X = (X - D.centre) / D.spread
@@ -139,15 +139,15 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
         used = D.weight[rows] > 0
         rank = D.rank[rows]
         upper, lower = used & (rank < D.T), used & (rank > 0)
-        by_a = np.where(upper, terms.g1[rows], 0.0)
-        by_b = np.where(lower, terms.g[rows] - terms.g1[rows], 0.0)
+        by_a = np.where(upper, terms.g1, 0.0)
+        by_b = np.where(lower, terms.g - terms.g1, 0.0)
         by_theta = np.zeros((len(X), D.T))
         by_theta[upper, rank[upper]] += by_a[upper] / s[upper]
         by_theta[lower, rank[lower] - 1] += by_b[lower] / s[lower]
         by_alpha = by_theta @ D.J
         by_nu = -by_alpha[:, :, None] * X[:, None, D.nominal]
-        a = np.where(upper, terms.a[rows], 0.0)
-        b = np.where(lower, terms.b[rows], 0.0)
+        a = np.where(upper, terms.a, 0.0)
+        b = np.where(lower, terms.b, 0.0)
         yield rows, np.hstack([
             by_alpha,
             by_nu.reshape(len(X), by_alpha.shape[1] * D.nominal.size),
