@@ -52,6 +52,10 @@ def test_dots_and_bars_are_the_estimates_and_their_intervals(model, level, metho
     assert_allclose(bars[:, 1], ends["upper"][-6:])
     assert [t.get_text() for t in ax.get_yticklabels()] == list(model.coef_names)
     assert ax.get_xlabel() == f"coefficient, with {100 * level:g}% intervals"
+    left, right = ax.texts
+    assert (left.get_text().strip(), left.get_ha()) == ("← lower ranks", "right")
+    assert (right.get_text().strip(), right.get_ha()) == ("higher ranks →", "left")
+    assert left.xy == right.xy == (0, 1)
     top, bottom = ax.get_ylim()
     assert top > bottom  # the first coefficient is at the top
 

@@ -16,7 +16,7 @@ import ordinal
 from ordinal import datasets, metrics, plot, sklearn
 from ordinal.model_selection import Grid, select
 from ordinal.plot import dependence, predictions, style
-from ordinal.preprocessing import PreprocessedModel
+from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 matplotlib.use("Agg")
 
@@ -492,6 +492,57 @@ def test_bands_of_a_gaussian_process_are_its_posterior_deviations(gpor, of):
         expected = np.array([middle - 1.645 * deviation, middle + 1.645 * deviation])
         expected = expected if of == "score" else np.clip(expected, 0, 1)
         assert_allclose([low, high], expected, atol=0.05 * deviation)
+
+
+def ends_of_bands(ax):
+    """(2, bands, values) of the ends of areas, or of the bars of categories."""
+    ends = []
+    for band in ax.collections:
+        if band.get_alpha():
+            parts = [path.vertices for path in band.get_paths()]
+            at = np.unique(np.vstack(parts)[:, 0])
+            own = [np.vstack(parts)[np.vstack(parts)[:, 0] == x, 1] for x in at]
+            ends.append([[y.min() for y in own], [y.max() for y in own]])
+    return np.moveaxis(np.array(ends), 1, 0)
+
+
+@pytest.mark.parametrize("column", ["size", "colour"])
+def test_bands_of_a_cumulative_link_model_are_the_intervals_of_its_averages(column):
+    table, weight = TABLE.drop(columns="weight"), np.linspace(1, 2, 300)
+    model = ordinal.fit_pom(table, Y, sample_weight=weight, link="probit")
+    at = ["blue", "red"] if column == "colour" else [11.0, 12.0, 17.0]
+    ax = plot.partial_dependence(model, table, column, at=at, sample_weight=weight)
+    low, high = ends_of_bands(ax)
+    for k, value in enumerate(at):
+        Z = table.assign(**{column: value})
+        found = model.average_proba(Z, cumulative=True, level=0.9, sample_weight=weight)
+        assert_allclose(low[:, k], found["lower"])
+        assert_allclose(high[:, k], found["upper"])
+        if column == "size":
+            assert_allclose(boundaries(ax)[k, :-1], found["probability"])
+    assert ax.get_ylabel() == "probability, with 90% intervals"
+
+
+def test_a_model_behind_a_preprocessor_has_the_same_bands():
+    model = ordinal.fit_pom(X, Y)
+    behind = PreprocessedModel.fit(ordinal.fit_pom, X, Y, preprocess=Standardizer)
+    a, b = plt.subplots(1, 2)[1]
+    for ax, of in ((a, model), (b, behind)):
+        plot.partial_dependence(of, X, 1, ax, at=[10.0, 15.0])
+    assert_allclose(ends_of_bands(a), ends_of_bands(b), rtol=1e-5)
+
+
+def test_there_are_no_bands_where_a_model_has_no_errors():
+    penalised = ordinal.fit_pom(X, Y, l2=0.1)
+    assert not penalised.has_errors
+    ax = plot.partial_dependence(penalised, X, 0, at=3)
+    assert len(ax.collections) == 3
+    assert ax.get_ylabel() == "probability"
+    model = ordinal.fit_pom(X, Y)
+    assert model.has_errors
+    ax = plot.partial_dependence(model, X, 0, at=3, of="score")
+    assert not ax.collections
+    assert ax.get_ylabel() == "score"
 
 
 def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):

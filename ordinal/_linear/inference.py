@@ -137,6 +137,13 @@ class Inference(Thresholds, Trained):
         """Two-sided, of the normal distribution at `z`, (p,)."""
         return frozen(normal_two_sided(self.z))
 
+    @property
+    def has_errors(self) -> bool:
+        """Whether there are `standard_errors`, and intervals and tests by them: not
+        of a penalised fit, of separated ranks, or of more features than `covariance` is
+        computed for."""
+        return self.covariance is not None and not self._bias()
+
     # The fit as a whole
 
     @property
@@ -568,20 +575,29 @@ class Inference(Thresholds, Trained):
 
     def _need_likelihood(self, asked: str) -> None:
         """Raise ValueError unless the estimates are those of maximum likelihood."""
+        bias = self._bias()
+        if bias:
+            raise ValueError(
+                f"{asked} needs estimates of maximum likelihood, and {bias}"
+            )
+
+    def _bias(self) -> str:
+        """Why the estimates are not those of maximum likelihood; "" if they are."""
         if self.l1 or self.l2:
             said = ", ".join(
                 f"{k}={v:g}" for k, v in (("l1", self.l1), ("l2", self.l2)) if v
             )
-            raise ValueError(
-                f"{asked} needs estimates of maximum likelihood, and this model was "
-                f"fitted with {said}, which biases them; fit without penalties"
+            return (
+                f"this model was fitted with {said}, which biases them; fit without "
+                "penalties"
             )
         if self.separated.size:
             names = listed([self.column_names[j] for j in self.separated])[1:-1]
-            raise ValueError(
-                f"{asked} needs estimates of maximum likelihood, and there are none: "
-                f"ranks are told apart without error by {names}; leave these out"
+            return (
+                f"there are none: ranks are told apart without error by {names}; leave "
+                "these out"
             )
+        return ""
 
     def _known_covariance(self, asked: str) -> np.ndarray:
         self._need_likelihood(asked)

@@ -23,7 +23,8 @@ def coefficients(
 
     A line a coefficient, in the order of the model, with a dot at the estimate and a
     bar over the interval: blue where it leaves out no effect, which is the dashed line,
-    grey where it does not. A bar that ends in an arrow goes on without end.
+    grey where it does not. Right of that line a larger feature makes higher ranks more
+    probable. A bar that ends in an arrow goes on without end.
 
     Parameters
     ----------
@@ -87,6 +88,11 @@ def coefficients(
         if not np.isfinite(b):
             ax.plot(high, i, ">", color=colour, clip_on=False, zorder=3)
     ax.axvline(none, color="black", lw=1, ls="--", zorder=1)
+    for text, side in (("← lower ranks  ", "right"), ("  higher ranks →", "left")):
+        ax.annotate(
+            text, (none, 1), xycoords=("data", "axes fraction"), ha=side, va="bottom",
+            fontsize="small", color="0.4", annotation_clip=False,
+        )  # fmt: skip
     ax.set_yticks(range(estimate.size), table["name"][own].tolist())
     what = "odds ratio" if odds_ratios else "coefficient"
     ax.set(

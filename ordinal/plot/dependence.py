@@ -22,7 +22,7 @@ from .._input.weights import sample_weights
 from .._model.model import Model, innermost
 from ..kernels import Precomputed
 from ..model_selection import Selection
-from .models import finite_thresholds, fitted, is_process, score_of
+from .models import finite_thresholds, fitted, has_errors, is_process, score_of
 from .style import (
     PALETTE,
     Axes,
@@ -33,7 +33,7 @@ from .style import (
     rank_colours,
 )
 
-_Z90 = 1.644854  # of a normal distribution, two-sided
+_LEVEL, _Z = 0.9, 1.644854  # of the bands, and its two-sided normal quantile
 _LARGEST, _FAR = 1e300, 38.0  # beyond that many deviations the density is 0
 _MOST_TERMS = 300
 
@@ -87,30 +87,42 @@ def dependence_of(
     """The partial dependence on column j at some values, by a prediction for all rows
     at each."""
     weight = rows.weight / rows.weight.sum()
-    process, of_score = is_process(model), of == "score"
-    means, deviations = [], []
-    for value in at.tolist():
-        X = rows.with_value(j, value)
-        f = score_of(model, X) if of_score or process else np.empty(0)
-        if of_score:
-            means.append(weight @ f)
-        else:
-            means.append(weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1])
-        if process:
-            cov = model.latent_covariance(X)
-            deviations.append(
-                np.sqrt(max(weight @ cov @ weight, 0.0))
-                if of_score
-                else deviation_of_mean(f, cov, model.thresholds, model.noise, weight)
-            )
-    mean = np.array(means)
-    if not deviations:
+    mean_of = _mean_score if of == "score" else _mean_probabilities
+    found = [mean_of(model, rows.with_value(j, value), weight) for value in at.tolist()]
+    mean = np.array([here for here, _ in found])
+    if found[0][1] is None:
         return Dependence(at, is_category, mean, None, None)
-    half = _Z90 * np.array(deviations)
-    low, high = mean - half, mean + half
-    if of == "probability":
-        low, high = np.maximum(low, 0), np.minimum(high, 1)
+    low, high = np.moveaxis(np.array([ends for _, ends in found]), 1, 0)
     return Dependence(at, is_category, mean, low, high)
+
+
+def _mean_score(
+    model: Any, X: Frame, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The mean, (), and the ends of its band, (2,), if there is one."""
+    mean = weight @ score_of(model, X)
+    if not is_process(model):
+        return mean, None
+    half = _Z * np.sqrt(max(weight @ model.latent_covariance(X) @ weight, 0.0))
+    return mean, np.array([mean - half, mean + half])
+
+
+def _mean_probabilities(
+    model: Any, X: Frame, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The mean probabilities, (r - 1,), and the ends of their bands, (2, r - 1), if
+    there are any."""
+    if has_errors(model):
+        found = model.average_proba(
+            X, cumulative=True, level=_LEVEL, sample_weight=weight
+        )
+        return found["probability"], np.array([found["lower"], found["upper"]])
+    mean = weight @ np.cumsum(model.predict_proba(X), axis=1)[:, :-1]
+    if not is_process(model):
+        return mean, None
+    f, cov = score_of(model, X), model.latent_covariance(X)
+    half = _Z * deviation_of_mean(f, cov, model.thresholds, model.noise, weight)
+    return mean, np.array([np.maximum(mean - half, 0), np.minimum(mean + half, 1)])
 
 
 def deviation_of_mean(
@@ -199,9 +211,11 @@ def partial_dependence(
     bottom, or the score with the thresholds. The grey hills below are the rows' own
     values: where there are none, the model is asked for what it has not seen.
 
-    Bands belong to Gaussian processes alone: 1.64 posterior deviations of what is drawn
-    to either side, 90 % of a normal distribution, by the covariance of f between the
-    rows. The curve may lie anywhere in them; rows scatter about it as well.
+    Bands are 90 % intervals of what is drawn, of each boundary by itself; rows scatter
+    about it as well. Two kinds of models have them. Of a Gaussian process they reach
+    1.64 posterior deviations to either side, by the covariance of f between the rows.
+    Those of a cumulative link model without penalties are `PomModel.average_proba`'s;
+    its score has none, since the place of its 0 is arbitrary.
 
     Parameters
     ----------
@@ -281,14 +295,15 @@ def _draw_probabilities(ax: Axes, model: Model, found: Dependence) -> None:
             ax.bar(x, high - low, 0.8, low, color=colours[k], edgecolor="white")
         else:
             ax.fill_between(x, low, high, color=colours[k], lw=0)
-            ax.plot(x, high, color="white", lw=1)
+            ax.plot(x, high, color="white", lw=1.5)
     if found.low is not None and found.high is not None:
         for low, high in zip(found.low.T, found.high.T, strict=True):
             if found.is_category:
                 ax.vlines(x, low, high, color="white", lw=3, alpha=0.7)
             else:
-                ax.fill_between(x, low, high, color="white", alpha=0.4, lw=0)
-    ax.set(ylim=(0 if found.is_category else -0.1, 1), ylabel="probability")
+                ax.fill_between(x, low, high, color="white", alpha=0.22, lw=0)
+    ax.set(ylim=(0 if found.is_category else -0.1, 1))
+    ax.set_ylabel(_with_intervals("probability", found))
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
     ax.spines["left"].set_bounds(0, 1)
     middle = (edges[-1, 1:] + edges[-1, :-1]) / 2
@@ -308,10 +323,15 @@ def _draw_score(ax: Axes, model: Model, found: Dependence) -> None:
             ax.fill_between(x, found.low, found.high, color=PALETTE[4], alpha=0.4, lw=0)
     ax.plot(x, found.mean, "o" if found.is_category else "-", color=PALETTE[0], lw=1.8)
     low, high = ax.get_ylim()
-    ax.set(ylim=(low - 0.1 * (high - low), high), ylabel="score")
+    ax.set(ylim=(low - 0.1 * (high - low), high))
+    ax.set_ylabel(_with_intervals("score", found))
     order = np.argsort(thresholds)
     places = [thresholds[k] for k in order]
     label_right(ax, places, [names[k] for k in order])
+
+
+def _with_intervals(label: str, found: Dependence) -> str:
+    return label if found.low is None else f"{label}, with {_LEVEL:.0%} intervals"
 
 
 def _has_proba(model: Model) -> bool:

@@ -9,6 +9,7 @@ from .._input.labels import ranks_of, read_labels
 from .._input.weights import sample_weights
 from .._model.model import Model, innermost
 from ..gpor import GporModel
+from ..linear import PomModel
 from ..model_selection import Selection
 from ..model_selection.selection import model_in
 from ..prediction_sets import ConformalModel
@@ -33,6 +34,12 @@ def fitted(model: Any) -> Model:
 def is_process(model: Model) -> bool:
     """Whether it is a Gaussian process, with a latent function of known uncertainty."""
     return isinstance(innermost(model), GporModel)
+
+
+def has_errors(model: Model) -> bool:
+    """Whether it is a cumulative link model with standard errors."""
+    of = innermost(model)
+    return isinstance(of, PomModel) and of.has_errors
 
 
 def score_of(model: Any, X: Any) -> np.ndarray:
