@@ -61,10 +61,9 @@ from ._linear.separation import separated_columns
 from ._linear.training import Missing, Training, read_training
 from ._model.convergence import (
     Convergence,
-    ConvergenceWarning,
     Status,
-    warn,
     warn_of_disorder,
+    warn_of_separation,
 )
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
@@ -197,7 +196,7 @@ def fit_pom(
     -----
     ConvergenceWarning
         The fit ended short of the tolerance; the message says why and what helps. Or
-        columns separate the ranks, so that no finite coefficients are the most likely:
+        columns separate the ranks, so that no finite coefficients are the best:
         they are named, and the status is `Status.SEPARATED`.
     CollinearColumnsWarning
         Without a penalty: columns that are constant, or combinations of those before
@@ -237,7 +236,9 @@ def fit_pom(
             model = _model(e, loss, found, l2, middle)
         monitor.conclude(model.convergence)
     if model.separated.size:
-        _warn_of_separation("fit_pom", model)
+        names = [model.column_names[j] for j in model.separated]
+        remedy = "leave them out of nominal=" if l2 else "l2 > 0 gives finite ones"
+        warn_of_separation(names, "fit_pom", remedy)
     else:
         model.convergence.warn_unless_converged("fit_pom", _EASIER)
     warn_of_disorder(model.disorder, "fit_pom")
@@ -487,17 +488,6 @@ def _chosen(
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"{argument} must name a column once, got {listed(columns)}")
     return np.array(sorted(numbers), dtype=np.int64)
-
-
-def _warn_of_separation(solver: str, model: PomModel) -> None:
-    names = listed([model.column_names[j] for j in model.separated])[1:-1]
-    remedy = "leave them out of nominal=" if model.l2 else "l2 > 0 gives finite ones"
-    warn(
-        f"{solver}: {model.convergence.status.value}: ranks are told apart without "
-        f"error by {names}, so that no finite coefficients are the most likely, and "
-        f"those returned only say where they go; {remedy}",
-        ConvergenceWarning,
-    )
 
 
 def _model_of_net(

@@ -31,6 +31,7 @@ from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.score_model import LinearThresholdModel
 from ._linear.thresholded import fit_thresholded
 from ._model.calibration import calibrate
+from ._model.convergence import warn_of_separation
 from ._model.entry import Callback, Common, enter
 from ._model.folds import fold_shares
 from ._model.registry import PENALTIES, register
@@ -75,9 +76,9 @@ def fit_lit(
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
         Of (P2), in the units of the features; the loss is a mean, so that a penalty
-        means the same for any number of rows. At 0 rows that some direction separates
-        by rank, as those of many features are, have no finite optimum: the default is
-        small, but enough against that.
+        means the same for any number of rows. At 0 there is no finite optimum where
+        some direction separates the rows by rank, as with many features: the default
+        is small, but enough against that.
     tol : float > 0, default 1e-6
         Length of the next Newton step in the norm of the Hessian of the sum of losses:
         (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
@@ -122,7 +123,9 @@ def fit_lit(
     -----
     ConvergenceWarning
         The fit, or one of those for `probability`, ended short of the tolerance; the
-        message says why and what helps.
+        message says why and what helps. Or, with l2 = 0, features separate the ranks,
+        so that no finite coefficients are the best: they are named, and the status is
+        `Status.SEPARATED`.
 
     Examples
     --------
@@ -229,7 +232,11 @@ def _fit_thresholded(
         model: LinearThresholdModel
         (model,) = calibrate(fit(problem), problem, share, fit, monitor)
         monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged(name)
+    if model.separated.size:
+        names = [problem.shown_names[j] for j in model.separated]
+        warn_of_separation(names, name, "l2 > 0 gives finite ones")
+    else:
+        model.convergence.warn_unless_converged(name)
     return model
 
 

@@ -1,19 +1,22 @@
 """LIT and LAT, ordinal/logistic.py: (P2), its kernel, the search of thresholds."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import thresholded_loss, thresholded_optimum
 from pom_data import SETS
 from scipy import sparse
+from scipy.optimize import linprog
 from strategies import datasets, sample
 
 import ordinal
+from ordinal import Status
 from ordinal._linear import thresholded
 from ordinal._solvers import _threshold_losses
 
@@ -150,6 +153,89 @@ def test_sparse_rows_and_lbfgs_find_the_same(name, monkeypatch):
         for model in (held, other):
             assert_allclose(model.coef, dense.coef, atol=1e-6)
             assert_allclose(model.thresholds, dense.thresholds, atol=1e-6)
+
+
+def is_separated(name, X, rank, T):
+    """By linear programming: whether there is a direction along which no loss of (P2)
+    grows, and one falls."""
+    used, s = terms(name, rank, T)
+    row, j = np.nonzero(used)
+    margins = s[row, j, None] * np.column_stack([X[row], -np.eye(T)[j]])
+    order = np.diff(np.eye(T), axis=0)  # which the losses of LIT do not imply
+    order = np.column_stack([np.zeros((T - 1, X.shape[1])), order])
+    rows = np.vstack([margins, order])
+    found = linprog(
+        -margins.sum(0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1)
+    )
+    return -found.fun > 1e-7
+
+
+def fitted(name, X, y, **options):
+    """A model without penalty, and what was warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = FITS[name](X, y, l2=0.0, **options)
+    for array in (model.coef, model.thresholds):
+        assert np.isfinite(array).all()
+    return model, [str(w.message) for w in caught]
+
+
+def few_rows(seed):
+    """Few rows, tied or not, of which some are separated in every manner."""
+    rng = np.random.default_rng(seed)
+    n, d, T = (int(rng.integers(*ends)) for ends in ((4, 20), (1, 4), (1, 4)))
+    X = rng.normal(size=(n, d))
+    X = np.round(X) if rng.random() < 0.5 else X
+    score = X @ rng.normal(size=d) * rng.choice([0.0, 1.0, 3.0])
+    y = np.clip(np.round(score + rng.normal(size=n) * rng.choice([0.0, 0.5])), 0, T)
+    y[:2] = 0, 1
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+@every_loss
+@given(case=st.integers(0, 2**32 - 1).map(few_rows))
+def test_a_fit_is_separated_where_linear_programming_finds_a_direction(name, case):
+    X, y = case
+    model, messages = fitted(name, X, y)
+    is_so = is_separated(name, X, y, y.max())
+    assert (model.separated.size > 0) == is_so
+    expected = Status.SEPARATED if is_so else Status.CONVERGED
+    assert model.convergence.status is expected
+    assert len(messages) == is_so
+
+
+@every_loss
+@pytest.mark.parametrize("newton", [0, 2000])
+def test_quasi_complete_separation_names_its_features(name, newton, monkeypatch):
+    """A level whose rows all have the highest rank."""
+    monkeypatch.setattr(thresholded, "_NEWTON", newton)
+    X, y = sample(80, 3, noise=1.5)
+    rare = np.zeros(80)
+    rare[np.flatnonzero(y == 2)[:4]] = 1.0
+    model, messages = fitted(name, np.column_stack([X, rare]), y)
+    d = X.shape[1]
+    assert_array_equal(model.separated, [d])
+    assert model.convergence.status is Status.SEPARATED
+    assert messages == [
+        f"fit_{name}: separated: ranks are told apart without error by 'x{d + 1}', so "
+        "that no finite coefficients are the best, and those returned only say where "
+        "they go; l2 > 0 gives finite ones"
+    ]
+    # the others are those of the fit without the rows that the level predicts
+    rest, messages = fitted(name, X[rare == 0], y[rare == 0])
+    assert not messages
+    assert_allclose(model.coef[:d], rest.coef, rtol=1e-4, atol=1e-4)
+
+
+@every_loss
+def test_a_penalty_makes_separated_fits_finite(name):
+    X, _ = sample(40, 3)
+    y = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.6]))
+    assert fitted(name, X, y)[0].separated.size
+    for l2 in (1e-6, 1e-2, 1e2):
+        model = FITS[name](X, y, l2=l2)
+        assert model.convergence.converged
+        assert model.separated.size == 0
 
 
 @every_loss

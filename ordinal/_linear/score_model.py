@@ -12,6 +12,7 @@ from .._model.convergence import Convergence
 from .._model.fields import (
     DISTINCT,
     FINITE,
+    INCREASING,
     LABELS,
     NONNEGATIVE,
     RISING,
@@ -43,6 +44,10 @@ class LinearThresholdModel(Scored):
         both sides of a rank that is never predicted: one without rows or, with LIT, one
         whose thresholds would otherwise be out of order.
     l2 : float
+    separated : int array
+        Numbers of the features that separate the ranks, which only l2 = 0 allows: their
+        coefficients have no finite best values, and are where the fit has ended. Empty
+        for all other fits.
     classes : (r,) array
         Labels in rank order.
     n_features : int
@@ -57,11 +62,16 @@ class LinearThresholdModel(Scored):
     coef: Annotated[np.ndarray, Array("f8", "d"), FINITE]
     thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
     l2: Annotated[float, FINITE, NONNEGATIVE]
+    separated: Annotated[np.ndarray, Array("i8", "_"), NONNEGATIVE, INCREASING]
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     n_features: Annotated[int, Size("d")]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
     link: Annotated[CumulativeLink, SHARED] | None
     convergence: Convergence
+
+    def _check(self) -> None:
+        if (self.separated >= self.n_features).any():
+            raise ValueError(f"separated must number the {self.n_features} features")
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """The score f(x) = x'coef, which increases with the rank.

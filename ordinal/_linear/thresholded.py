@@ -14,6 +14,11 @@ violators. V is convex, and at its b, with pools for thresholds,
 where L_b,b is diagonal. Newton's method is run on it, and L-BFGS where there are so
 many features that the matrix would be too much.
 
+Without a penalty there may be no minimum. A direction of scores and thresholds along
+which no loss grows keeps each row between the two thresholds beside its rank, and with
+them the order of thresholds between which there are rows. So it is one that separates
+ranks for cumulative models too, and `separation` finds it.
+
 R. E. Barlow, H. D. Brunk, "The isotonic regression problem and its dual", JASA
 67:140-147, 1972, for pools of convex functions.
 """
@@ -33,8 +38,9 @@ from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner_products, strips
 from .._solvers import _threshold_losses
-from .design import moments
+from .design import Design, moments
 from .score_model import LinearThresholdModel
+from .separation import separated_columns
 
 _BLOCK = 65_536  # entries of X that are centred and scaled at a time
 _NEWTON = 2000  # features up to which there is a Hessian
@@ -75,9 +81,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Where a descent ended, and why."""
+    """Where a descent ended, and why. `step` is the next one of (b, beta), or all steps
+    together."""
 
     point: Point
+    step: np.ndarray
     violation: float
     status: Status
     n_iter: int
@@ -243,37 +251,52 @@ def fit_thresholded(
     found = descend(loss, max_iter, monitor)
     coef = found.point.x / loss.spread
     b = found.point.b + loss.centre @ coef
+    separated = np.zeros(0, dtype=np.int64)
+    if l2 == 0 and found.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
+        separated = _separated(problem, found)
     present = np.flatnonzero(problem.present)
     return LinearThresholdModel(
         method="lit" if beside else "lat",
         coef=frozen(coef),
         thresholds=frozen(around_ranks(b, present, problem.n_classes)),
         l2=l2,
+        separated=frozen(separated),
         classes=frozen(problem.classes),
         n_features=problem.n_features,
         feature_names=problem.feature_names,
         link=None,
         convergence=monitor.record(
-            found.status, found.n_iter, found.violation, found.point.value
+            Status.SEPARATED if separated.size else found.status, found.n_iter,
+            found.violation, found.point.value,
         ),
-    )
+    )  # fmt: skip
+
+
+def _separated(problem: Problem, found: Found) -> np.ndarray:
+    """Features that separate the ranks, by number."""
+    every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
+    design = Design.of(problem, every, none, none, None, "flexible")
+    x = np.concatenate([found.point.b, found.point.x])
+    return separated_columns(design, "logit", x, found.step, is_penalised=False)
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
     """Newton's method; its violation is the length of the next step in the norm of the
     Hessian of the sum of the losses."""
     here, n_iter, violation = loss.start(), 0, np.inf
+    ahead = np.zeros(here.b.size + here.x.size)
     while True:
         there = stop = None
         try:
             with monitor.limited():
                 H, moves = loss.hessian(here)
                 step = _solved(H, -here.gradient)
+                ahead = np.concatenate([moves @ step, step])
                 slope = float(here.gradient @ step)
                 violation = float(np.sqrt(loss.total * max(-slope, 0.0)))
                 stop = monitor.stop(n_iter, violation)
                 if violation <= monitor.tol:
-                    return Found(here, violation, Status.CONVERGED, n_iter)
+                    return Found(here, ahead, violation, Status.CONVERGED, n_iter)
                 if stop is None and n_iter >= max_iter:
                     stop = Status.MAX_ITER
                 if stop is None:
@@ -281,7 +304,7 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
         except OutOfTime:
             stop = monitor.stop(n_iter, violation)
         if there is None:
-            return Found(here, violation, stop or Status.STALLED, n_iter)
+            return Found(here, ahead, violation, stop or Status.STALLED, n_iter)
         here, n_iter = there, n_iter + 1
 
 
@@ -330,4 +353,6 @@ def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
     end = lbfgs.minimize(
         fun, here.x, tol=monitor.tol, max_iter=max_iter, monitor=monitor
     )
-    return Found(loss.at(end.x, here.b), end.violation, end.status, end.n_iter)
+    point = loss.at(end.x, here.b)
+    ahead = np.concatenate([point.b, point.x])
+    return Found(point, ahead, end.violation, end.status, end.n_iter)

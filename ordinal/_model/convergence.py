@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Literal
 
-from .._input.checks import shown
+from .._input.checks import listed, shown
 from .fields import FINITE, NONNEGATIVE, NOT_NAN
 
 
@@ -46,6 +46,16 @@ def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
             f"{solver}: thresholds out of order: {'; '.join(disorder)}",
             DisorderedThresholdsWarning,
         )
+
+
+def warn_of_separation(columns: Sequence[str], solver: str, remedy: str) -> None:
+    """Warn at the caller of the `fit_*` function that columns separate the ranks."""
+    warn(
+        f"{solver}: {Status.SEPARATED.value}: ranks are told apart without error by "
+        f"{listed(columns)[1:-1]}, so that no finite coefficients are the best, and "
+        f"those returned only say where they go; {remedy}",
+        ConvergenceWarning,
+    )
 
 
 def filter_held(action: Literal["ignore", "always"]) -> None:
