@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 
-from .._numerics.rows import dense, take
 from .._numerics.tails import normal_cdf, normal_quantile
 from .._solvers import _cumulative
 from .design import Design
@@ -94,18 +93,15 @@ class Likelihood:
         """Of some rows."""
         D = self.design
         alpha, nu, beta, zeta = D.split(x)
-        X, rank = dense(take(D.X, rows)), D.rank[rows]
-        s = np.exp(X[:, D.scale] / D.spread[D.scale] @ zeta)
-        X = (X - D.centre) / D.spread
-        cuts = (D.J @ alpha)[None, :] - X[:, D.nominal] @ (D.J @ nu).T
-        ends = np.column_stack([
-            np.full(len(X), -np.inf), cuts, np.full(len(X), np.inf)
-        ])  # fmt: skip
-        f = X[:, D.location] @ beta + self._offset[rows]
-        at = np.arange(len(X))
+        rank, s = D.rank[rows], np.exp(D.scale_columns(rows) @ zeta)
+        cuts = D.J @ alpha - D.columns(rows, D.nominal) @ (D.J @ nu).T
+        end = np.full((len(cuts), 1), np.inf)
+        ends = np.hstack([-end, cuts, end])
+        f = D.columns(rows, D.location) @ beta + self._offset[rows]
+        at = np.arange(len(cuts))
         upper, lower = ends[at, rank + 1], ends[at, rank]
         a, b, width = (upper - f) / s, (lower - f) / s, (upper - lower) / s
-        out = np.empty((6, len(X)))
+        out = np.empty((6, len(cuts)))
         _cumulative.row_terms(self.link_number, a, b, width, out, self.n_threads)
         return Terms(a, b, *out)
 

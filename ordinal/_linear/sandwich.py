@@ -26,7 +26,7 @@ import numpy as np
 
 from .._input.checks import as_array, shown
 from .._input.sparse import frozen
-from .._numerics.rows import dense, take
+from .._numerics.rows import strips
 from .likelihood import Likelihood, Point
 
 _BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
@@ -127,14 +127,11 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
     A row of weight 0 has none, whatever its probability is.
     """
     D, zeta = loss.design, loss.design.split(x)[3]
-    step = max(1, _BLOCK // (x.size + D.T))
-    for first in range(0, D.n_samples, step):
-        rows = slice(first, min(first + step, D.n_samples))
+    for rows in strips(D.n_samples, max(1, _BLOCK // (x.size + D.T))):
         with np.errstate(all="ignore"):  # of rows without weight
             terms = loss.terms(x, rows)
-        X = dense(take(D.X, rows))
-        Z = X[:, D.scale] / D.spread[D.scale]
-        X = (X - D.centre) / D.spread
+        N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+        Z = D.scale_columns(rows)
         s = np.exp(Z @ zeta)
         used = D.weight[rows] > 0
         rank = D.rank[rows]
@@ -145,12 +142,12 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
         by_theta[upper, rank[upper]] += by_a[upper] / s[upper]
         by_theta[lower, rank[lower] - 1] += by_b[lower] / s[lower]
         by_alpha = by_theta @ D.J
-        by_nu = -by_alpha[:, :, None] * X[:, None, D.nominal]
+        by_nu = -by_alpha[:, :, None] * N[:, None, :]
         a = np.where(upper, terms.a, 0.0)
         b = np.where(lower, terms.b, 0.0)
         yield rows, np.hstack([
             by_alpha,
-            by_nu.reshape(len(X), by_alpha.shape[1] * D.nominal.size),
-            -((by_a + by_b) / s)[:, None] * X[:, D.location],
+            by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
+            -((by_a + by_b) / s)[:, None] * X,
             -(by_a * a + by_b * b)[:, None] * Z,
         ])  # fmt: skip
