@@ -67,6 +67,7 @@ from ._model.convergence import (
 )
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
+from ._model.registry import PENALTIES, register
 
 __all__ = [
     "LikelihoodRatio", "PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test",
@@ -577,3 +578,14 @@ def _model(
     )  # fmt: skip
     remember(model, Remembered(loss, point.x, training.frame))
     return model
+
+
+register(
+    fit_pom,
+    name="pom",
+    estimator="POM",
+    accepts={"categories", "sparse"},
+    probabilities=True,
+    grid={"l2": PENALTIES},
+    by_row={"offset", "cluster"},
+)

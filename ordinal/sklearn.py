@@ -73,7 +73,7 @@ from ._input.labels import (
     ranks_of,
     read_labels,
 )
-from ._input.sparse import CSR
+from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
 from ._input.weights import sample_weights
 from ._model.registry import Content, Method, methods
@@ -319,7 +319,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _content(self, X: Any) -> np.ndarray | CSR:
         """The training rows as numbers, a category by its place."""
         known = None
-        if "categories" in self._accepts():
+        if "categories" in self._accepts() and not is_sparse(X):
             known = column_categories(X, getattr(self, "categorical", ()))
         return read_features(X, missing=True, categories=known)
 
@@ -439,7 +439,7 @@ def _described(method: Method) -> str:
     text = inspect.getdoc(method.fit) or ""
     head = text.partition("Parameters\n")[0].strip().removeprefix("Fit ")
     told = _parameters(method.fit)
-    told = {k: v for k, v in told.items() if k not in ("X", "y", "sample_weight")}
+    told = {k: v for k, v in told.items() if k not in _rowwise(method)}
     name, rule = method.estimator, _rule(method)
     own = "the model's own" if rule is None else repr(rule)
     return f"""{head[0].upper()}{head[1:]}
@@ -479,10 +479,15 @@ def _rule(method: Method) -> str | None:
     return "mode" if method.probabilities else None
 
 
+def _rowwise(method: Method) -> Set[str]:
+    """The arguments of the fit that are of rows, and no parameters."""
+    return {"X", "y", "sample_weight"} | method.by_row
+
+
 def _signature(method: Method) -> inspect.Signature:
     """Of `__init__`: the arguments of the fit by name, `rule` and `scoring`."""
     own = inspect.signature(method.fit).parameters.values()
-    given = [p for p in own if p.name not in ("X", "y", "sample_weight")]
+    given = [p for p in own if p.name not in _rowwise(method)]
     added = {"rule": ("str | None", _rule(method)), "scoring": ("str", "mae")}
     for name, (kind, default) in added.items():
         by_name = inspect.Parameter.KEYWORD_ONLY

@@ -20,14 +20,18 @@ import pytest
 from strategies import sample
 
 import ordinal
-from ordinal import ConvergenceWarning, DisorderedThresholdsWarning
+from ordinal import (
+    CollinearColumnsWarning,
+    ConvergenceWarning,
+    DisorderedThresholdsWarning,
+)
 
 REQUIRED = {
-    "classes", "sample_weight", "rng", "n_threads", "tol", "max_iter", "max_time",
+    "classes", "sample_weight", "n_threads", "tol", "max_iter", "max_time",
     "callback", "verbose",
 }  # fmt: skip
 OPTIONAL = {
-    "basis", "cache_mb", "class_weight", "cost", "kernel", "probability",
+    "basis", "cache_mb", "class_weight", "cost", "kernel", "probability", "rng",
 }  # fmt: skip
 
 
@@ -73,9 +77,11 @@ class Method:
             return self.fit(X, y, **{"n_threads": 1, **self.variant, **options})
 
     def cut_short(self, X: Any, y: Any, **options: Any) -> Any:
-        """The same where it does not matter whether the fit converges."""
+        """The same where it does not matter whether the fit converges, or which columns
+        it does without."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", CollinearColumnsWarning)
             return self(X, y, **options)
 
     def numbers(self, model: Any, X: Any, **options: Any) -> np.ndarray:
@@ -95,7 +101,7 @@ class Method:
         return self.name
 
 
-DUAL = frozenset({"cache_mb", "class_weight", "cost", "kernel", "probability"})
+DUAL = frozenset({"cache_mb", "class_weight", "cost", "kernel", "probability", "rng"})
 PROBABLE = ("threshold", "mode", "median", "cost")
 
 
@@ -142,7 +148,7 @@ def gpor(name: str, **fields: Any) -> Method:
         name,
         ordinal.fit_gpor,
         ordinal.GporModel,
-        takes=frozenset({"basis", "kernel"}),
+        takes=frozenset({"basis", "kernel", "rng"}),
         rules=("median", "mode", "cost"),
         atol=1e-3,
         endless={"n_restarts": 10_000},
@@ -158,7 +164,7 @@ def xofm(name: str, **fields: Any) -> Method:
         name,
         ordinal.fit_xofm,
         ordinal.XofmModel,
-        takes=frozenset({"probability"}),
+        takes=frozenset({"probability", "rng"}),
         rules=("paper", "mode", "median", "cost"),
         missing="always",
         **fields,
@@ -170,7 +176,7 @@ def thresholded(name: str, fit: Callable[..., Any]) -> Method:
         name,
         fit,
         ordinal.LinearThresholdModel,
-        takes=frozenset({"class_weight", "probability"}),
+        takes=frozenset({"class_weight", "probability", "rng"}),
         rules=PROBABLE,
         precise={"tol": 1e-10},
         missing="never",
@@ -212,7 +218,7 @@ METHODS = [
         "tlssvor",
         ordinal.fit_tlssvor,
         ordinal.TlsSvorModel,
-        takes=frozenset({"basis", "class_weight", "kernel", "probability"}),
+        takes=frozenset({"basis", "class_weight", "kernel", "probability", "rng"}),
         rules=PROBABLE,
         precise={"tol": 1e-10},
         endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
@@ -224,7 +230,7 @@ METHODS = [
         "tlssvor-basis",
         ordinal.fit_tlssvor,
         ordinal.TlsSvorModel,
-        takes=frozenset({"basis", "class_weight", "kernel", "probability"}),
+        takes=frozenset({"basis", "class_weight", "kernel", "probability", "rng"}),
         rules=PROBABLE,
         variant={"basis": 0.5},
         precise=None,
@@ -251,6 +257,18 @@ METHODS = [
     ),
     thresholded("lit", ordinal.fit_lit),
     thresholded("lat", ordinal.fit_lat),
+    Method(
+        "pom",
+        ordinal.fit_pom,
+        ordinal.PomModel,
+        takes=frozenset({"class_weight"}),
+        rules=("median", "mode", "cost"),
+        precise={"tol": 1e-10},
+        missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9},
+        n_endless=100_000,
+        threaded=((5000, {}), (5000, {"l1": 1e-3})),  # five chunks of rows
+    ),
     xofm(
         "xofm-lbfgs",
         precise={"n_factors": 0, "tol": 1e-9},

@@ -595,11 +595,14 @@ def wines(tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_words_and_gaps_go_to_any_method(run, tmp_path, wines, method):
     path, frame = wines
-    out = run("fit", path, "--method", method, "--out", tmp_path / "m.npz", *WINES)
+    ridge = {"l2": 0.01} if method == "pom" else {}  # without it, one level goes
+    given = [f"--set={name}={value}" for name, value in ridge.items()]
+    argv = ["--method", method, "--out", tmp_path / "m.npz", *given]
+    out = run("fit", path, *argv, *WINES)
     assert "60 rows, 4 features (2 of words, 2 with gaps), 3 ranks" in out
     model = ordinal.load(tmp_path / "m.npz")
     X, y = frame.drop(columns="stars"), frame["stars"]
-    options = {"classes": ["poor", "fair", "good"], **METHODS[method][1]}
+    options = {"classes": ["poor", "fair", "good"], **METHODS[method][1], **ridge}
     fit = METHODS[method][0].fit
     if method == "xofm":
         expected = fit(X, y, **options)

@@ -173,8 +173,8 @@ BAD = [  # (X, y, options, error, message)
     (X2, [[0], [1]], {}, ValueError, r"^y must be 1-dimensional, got shape \(2, 1\)$"),
     (X2, ["low", "high"], {}, TypeError, r"^y holds strings, .* classes=\['high', 'lo"),
     (X2, [0.5, 1.0], {}, ValueError, "^y holds 0.5 in row 0, not a whole number"),
-    (X2, [0, np.nan], {}, ValueError, "^y holds nan in row 1"),
-    (X2, [0, None], {}, (TypeError, ValueError), "^y .*in row [01]"),
+    (X2, [0, np.nan], {}, ValueError, "^y(:.* first| holds nan) in row 1"),
+    (X2, [0, None], {}, (TypeError, ValueError), "^y.* in row [01]"),
     (X2, [1j, 0], {}, TypeError, "^y must hold integers or strings, got dtype complex"),
     (X2, np.ma.array(Y2, mask=[0, 1]), {}, TypeError, "^y is a masked array"),
     (X2, pd.Categorical(["a", "b"]), {}, TypeError, r"^y is an unordered categorical"),
@@ -189,7 +189,7 @@ BAD = [  # (X, y, options, error, message)
     (X2, Y2, {"classes": [0, 1, 1]}, ValueError, r"^classes must be distinct, got \[1"),
     (X2, Y2, {"classes": 3}, ValueError, r"^classes must be 1-dimensional"),
     (X2, Y2, {"sample_weight": [1, -1]}, ValueError, "^sample_weight .*-1.0 in row 1"),
-    (X2, Y2, {"sample_weight": [1, np.nan]}, ValueError, "^sample_weight .*nan in row"),
+    (X2, Y2, {"sample_weight": [1, np.nan]}, ValueError, "^sample_weight.* in row 1"),
     (X2, Y2, {"sample_weight": [1]}, ValueError, r"^sample_weight has shape \(1,\)"),
     (X2, Y2, {"sample_weight": ["a", "b"]}, TypeError, "^sample_weight must "),
     (
@@ -231,6 +231,8 @@ def watched(method, calls):
 @every_method
 def test_data_that_cannot_be_used_is_refused_with_the_reason(method, bad, calls):
     X, y, options, error, message = bad
+    if "rng" in options and not method.can("rng"):
+        pytest.skip("draws nothing")
     with pytest.raises(error, match=message):
         method.fit(X, y, **{**method.variant, **watched(method, calls), **options})
     assert calls == []

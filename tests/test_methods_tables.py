@@ -25,7 +25,9 @@ from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::ordinal.ConvergenceWarning", "ignore::ordinal.DisorderedThresholdsWarning"
+    "ignore::ordinal.ConvergenceWarning",
+    "ignore::ordinal.CollinearColumnsWarning",
+    "ignore::ordinal.DisorderedThresholdsWarning",
 )
 N = 48
 
@@ -51,6 +53,7 @@ def table():
 
 
 FRAME, Y = table()
+WHOLE = FRAME.fillna({"size": 0.25, "colour": "green"})
 NUMBERS = FRAME[["size", "count", "ripe"]].fillna(0.25)
 WORDS = ("colour", "origin")
 
@@ -222,12 +225,19 @@ def test_or_an_error_that_names_it(method):
 
 @every_method
 def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
-    if "categories" in next(m for m in methods() if m.fit is method.fit).accepts:
-        model = method(FRAME, Y, **quick(method))
-        shuffled = FRAME[FRAME.columns[::-1]].astype({"colour": "category"})
-        assert_array_equal(model.predict(shuffled), model.predict(FRAME))
-        unseen, gap = (FRAME.assign(colour=word) for word in ("puce", None))
-        assert_array_equal(model.predict(unseen), model.predict(gap))
+    accepts = next(m for m in methods() if m.fit is method.fit).accepts
+    if "categories" in accepts:
+        frame = FRAME if "missing" in accepts else WHOLE
+        model = method(frame, Y, **quick(method))
+        shuffled = frame[frame.columns[::-1]].astype({"colour": "category"})
+        assert_array_equal(model.predict(shuffled), model.predict(frame))
+        unseen, gap = (frame.assign(colour=word) for word in ("puce", None))
+        if "missing" in accepts:
+            assert_array_equal(model.predict(unseen), model.predict(gap))
+            return
+        for rows in unseen, gap:
+            with pytest.raises(ValueError, match="'colour'"):
+                model.predict(rows)
         return
     with pytest.raises((TypeError, ValueError), match=r"'(size|colour)'"):
         method(FRAME, Y, **quick(method))

@@ -240,9 +240,10 @@ def gappy():
 def test_rows_that_lack_values_are_counted_by_column():
     frame, y, w, offset, _ = gappy()
     message = (
-        "7 of 60 rows lack values ('x' 2, 'word' 3, 'y' 1, 'sample_weight' 1, "
-        "'offset' 1): fill them in, as ordinal.preprocessing.TablePreprocessor does, "
-        "or pass missing='drop' to leave these rows out"
+        "X, y, sample_weight, offset: 7 of 60 rows lack values ('x' 2, 'word' 3, "
+        "'y' 1, 'sample_weight' 1, 'offset' 1), the first in row 3: fill them in, as "
+        "ordinal.preprocessing.TablePreprocessor does, or pass missing='drop' to leave "
+        "these rows out"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         ordinal.fit_pom(frame, y, sample_weight=w, offset=offset)
@@ -690,9 +691,22 @@ def test_nominal_and_scale_effects_must_be_told_apart():
         ordinal.fit_pom(Z[:, :4], y, nominal=[3])
 
 
-def test_more_columns_than_rows_need_a_penalty():
-    X, y = clean(10, 12)
-    with pytest.raises(ValueError, match="X has 12 columns and 10 rows of positive"):
+@pytest.mark.parametrize("copies", [1, 2], ids=["once", "twice"])
+def test_of_more_columns_than_rows_the_last_ones_are_left_out(copies):
+    X, y = (np.repeat(a, copies, axis=0) for a in clean(10, 12))
+    with (
+        pytest.warns(CollinearColumnsWarning, match=r"'x10' .* of 'x1', .* 'x9'; 'x11"),
+        pytest.warns(ConvergenceWarning, match="ranks are told apart"),
+    ):
+        model = ordinal.fit_pom(X, y)
+    assert model.dropped == ("x10", "x11", "x12")
+    assert_array_equal(model.predict(X), y)
+    assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
+
+
+def test_far_more_columns_than_rows_need_a_penalty():
+    X, y = clean(10, 2001)
+    with pytest.raises(ValueError, match="X has 2001 columns and 10 rows of positive"):
         ordinal.fit_pom(X, y)
     assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
 

@@ -49,7 +49,8 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
     ------
     ValueError
         For such columns with nominal or scale effects, which the caller has named; and
-        without a penalty for more columns than rows.
+        without a penalty for as many columns as rows, or more, if these are too many to
+        tell which.
 
     Warns
     -----
@@ -59,7 +60,7 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
     location = [] if is_penalised else design.location.tolist()
     nominal, scale = design.nominal.tolist(), design.scale.tolist()
     n = int(np.count_nonzero(design.weight))
-    if len(location) >= n:
+    if len(location) >= max(n, _MANY + 1):
         raise ValueError(
             f"X has {len(location)} columns and {n} rows of positive weight, which do "
             "not determine as many coefficients: pass l2 > 0, or fewer columns"
@@ -151,9 +152,13 @@ def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, lis
     rest = gram.copy()
     kept: list[int] = []
     found: dict[int, list[int]] = {}
+    most = np.count_nonzero(D.weight) - 1  # columns of that many rows, and a constant
     for j in range(which.size):
         if gram[j, j] < 0.5:  # of a constant column; of others it is 1
             found[int(which[j])] = []
+            continue
+        if len(kept) == most:
+            found[int(which[j])] = which[kept].tolist()
             continue
         left = rest[j, j]
         if left <= _DOUBTFUL:

@@ -106,7 +106,7 @@ class PomModel(Inference):
     scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
     crossings: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
     observed: Annotated[np.ndarray, Array("b1", "r")]
-    covariance: Annotated[np.ndarray, Array("f8", "p p")] | None
+    covariance: Annotated[np.ndarray, Array("f8", "p p"), FINITE] | None
     covariance_type: CovarianceType
     l1: Annotated[float, FINITE, NONNEGATIVE]
     l2: Annotated[float, FINITE, NONNEGATIVE]
@@ -200,7 +200,19 @@ class PomModel(Inference):
     ) -> np.ndarray:
         """Probabilities of the ranks, (n, r): differences of `cumulative_proba`.
 
-        Rows sum to 1. Parameters and errors are those of `decision_function`.
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        offset : (n,) array-like, default 0
+
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`.
         """
         eta = self._predictors(X, offset)
         P = rank_probabilities(cumulative(self.link, eta), exceeding(self.link, eta))

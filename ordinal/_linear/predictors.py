@@ -16,7 +16,7 @@ _FARTHEST = 700.0  # log spread, whose exponential is finite either way
 
 def score(model: Any, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
     """x'beta plus the offset, (n,), of rows of all columns; ValueError if infinite."""
-    f = columns_times(Z, model.location, model.coef)
+    f = _times(Z, model.location, model.coef)
     return finite_scores(f if offset is None else f + offset)
 
 
@@ -30,12 +30,18 @@ def predictors(
     cuts = model.thresholds[present[:-1]]
     if model.nominal.size:
         nu = structure_of(model.threshold, cuts.size) @ model.nominal_coef
-        shift = [columns_times(Z, model.nominal, slopes) for slopes in nu]
+        shift = [_times(Z, model.nominal, slopes) for slopes in nu]
         cuts = cuts - np.column_stack(shift)
-    log_spread = columns_times(Z, model.scale, model.scale_coef)
+    log_spread = _times(Z, model.scale, model.scale_coef)
     unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
     with np.errstate(over="ignore"):  # whose limit is right
         return (cuts - f) * unit, unit
+
+
+def _times(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Z[:, columns] @ slopes; ValueError where that is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+        return finite_scores(columns_times(Z, columns, slopes))
 
 
 def for_all_ranks(

@@ -77,14 +77,16 @@ def _read_clusters(cluster: Any, n: int) -> np.ndarray:
 
 def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | None:
     """Of the estimates at a minimum, (p, p), in the units of the columns; None where
-    there is no Hessian."""
+    there is no Hessian, or these units make it larger than doubles are."""
     if not at.hessian.size:
         return None
     A = loss.design.to_raw()
     inner = _inverse(at.hessian) / loss.design.total
     if middle.kind != "observed":
         inner = sandwich(loss, at.x, inner, middle.groups)
-    return frozen(A @ inner @ A.T)
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = A @ inner @ A.T
+    return frozen(covariance) if np.isfinite(covariance).all() else None
 
 
 def _inverse(H: np.ndarray) -> np.ndarray:

@@ -104,7 +104,8 @@ def read_training(
     if classes is None:
         classes = declared_categories(y)
     columns = {"y": y, **{k: v for k, v in given.items() if v is not None}}
-    keep, n_missing = _complete(table, columns, missing)
+    argument = "X" if parsed is None else "y"
+    keep, n_missing = _complete(argument, table, columns, missing)
     coded = isinstance(table, Frame) and not (parsed is None and table.is_of_numbers)
     if reference is not None and not coded:
         raise ValueError("reference is for columns of categories, and X has none")
@@ -168,7 +169,7 @@ def _of_formula(
 
 
 def _complete(
-    table: Any, vectors: Mapping[str, Any], missing: Missing
+    table_argument: str, table: Any, vectors: Mapping[str, Any], missing: Missing
 ) -> tuple[np.ndarray, int]:
     """Which rows lack nothing, and how many lack something; ValueError where such rows
     are an error, or there are no others."""
@@ -179,11 +180,13 @@ def _complete(
         if np.isnan(values.min()):  # which takes no memory
             names = getattr(table, "names", None) or default_names(values.shape[1])
             gaps = {name: np.isnan(values[:, j]) for j, name in enumerate(names)}
+    gaps = {name: lacking for name, lacking in gaps.items() if lacking.any()}
+    arguments = [table_argument] if gaps else []
     for argument, vector in vectors.items():
         lacking = _lacking(as_array(vector, argument))
-        if lacking.size == n:  # of another length it is refused later
+        if lacking.size == n and lacking.any():  # another length is refused later
             gaps[argument] = lacking
-    gaps = {name: lacking for name, lacking in gaps.items() if lacking.any()}
+            arguments.append(argument)
     any_gap = np.zeros(n, dtype=bool)
     for lacking in gaps.values():
         any_gap |= lacking
@@ -199,7 +202,8 @@ def _complete(
         )
         shown_counts = f"{', '.join(counts[:_NAMED])}{more}"
         raise ValueError(
-            f"{n_missing} of {n} rows lack values ({shown_counts}): {remedy}"
+            f"{', '.join(dict.fromkeys(arguments))}: {n_missing} of {n} rows lack "
+            f"values ({shown_counts}), the first in row {any_gap.argmax()}: {remedy}"
         )
     return ~any_gap, n_missing
 

@@ -80,6 +80,9 @@ class Method:
         What the command tries with --tune: arguments and their values. Empty for a
         method that finds its own.
     path : Path or None
+    by_row : set of str
+        Arguments of the fit with an entry a row, beside `sample_weight`. Estimators do
+        without them: their rows are merged and ordered.
     """
 
     fit: Callable[..., Any]
@@ -91,6 +94,7 @@ class Method:
     variants: Mapping[str, Mapping[str, Any]]
     grid: Grid
     path: Path | None
+    by_row: Set[str]
 
     def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
         """The same under arguments of the fit: some kernels take missing values."""
@@ -114,6 +118,7 @@ def register(
     grid: Grid | None = None,
     varying: tuple[str, ...] = (),
     fit_path: Callable[..., tuple[Any, Any]] | None = None,
+    by_row: Set[str] = frozenset(),
 ) -> None:
     """Make a method known; `Method` says what is declared. Points that differ in
     `varying` only are fitted by `fit_path`."""
@@ -128,6 +133,7 @@ def register(
         {name.replace("_", "-"): {}} if variants is None else variants,
         {} if grid is None else grid,
         path,
+        frozenset(by_row),
     )
 
 
