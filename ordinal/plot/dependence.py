@@ -297,9 +297,10 @@ def _draw_probabilities(ax: Axes, model: Model, found: Dependence) -> None:
             ax.fill_between(x, low, high, color=colours[k], lw=0)
             ax.plot(x, high, color="white", lw=1.5)
     if found.low is not None and found.high is not None:
-        for low, high in zip(found.low.T, found.high.T, strict=True):
-            if found.is_category:
-                ax.vlines(x, low, high, color="white", lw=3, alpha=0.7)
+        for k, (low, high) in enumerate(zip(found.low.T, found.high.T, strict=True)):
+            if found.is_category:  # side by side, as neighbours may reach as far
+                aside = 0.4 * ((k + 0.5) / (r - 1) - 0.5)
+                ax.vlines(x + aside, low, high, color="white", lw=3, alpha=0.8)
             else:
                 ax.fill_between(x, low, high, color="white", alpha=0.22, lw=0)
     ax.set(ylim=(0 if found.is_category else -0.1, 1))
