@@ -113,12 +113,19 @@ class PreprocessedModel(Model):
         if name.startswith("_"):
             raise AttributeError(name)
         value = getattr(self.model, name)
-        if not (ismethod(value) and next(iter(signature(value).parameters), "") == "X"):
+        if not ismethod(value):
+            return value
+        takes = signature(value)
+        if next(iter(takes.parameters), "") != "X":
             return value
 
         @wraps(value)
-        def of_raw_rows(X: MatrixLike, *args: Any, **kwargs: Any) -> Any:
-            return value(self.preprocessor.transform(X), *args, **kwargs)
+        def of_raw_rows(*args: Any, **kwargs: Any) -> Any:
+            given = takes.bind(*args, **kwargs)
+            if given.arguments.get("X") is not None:  # else the training rows are meant
+                X = self.preprocessor.transform(given.arguments["X"])
+                given.arguments["X"] = X
+            return value(*given.args, **given.kwargs)
 
         return of_raw_rows
 
