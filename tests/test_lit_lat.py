@@ -146,7 +146,7 @@ def test_sparse_rows_and_lbfgs_find_the_same(name, monkeypatch):
     X = np.where(np.abs(X) > 0.7, X, 0.0)
     dense = FITS[name](X, y)
     held = FITS[name](sparse.csr_array(X), y)
-    monkeypatch.setattr(thresholded, "_NEWTON", 0)
+    monkeypatch.setattr(thresholded, "HESSIAN_COLUMNS", 0)
     for rows in (X, sparse.csr_array(X)):
         other = FITS[name](rows, y, tol=1e-9)
         assert other.convergence.n_iter > dense.convergence.n_iter

@@ -404,21 +404,43 @@ def test_an_end_that_no_value_reaches_is_infinite():
     assert ends["lower"][0] < model.coef[0] < ends["upper"][0] < math.inf
 
 
+def with_outlier(last):
+    """Two groups of ten, and a row beyond them that is of the lower rank."""
+    x = np.r_[np.zeros(10), np.ones(10), last][:, None]
+    return x, np.repeat([0, 1, 0, 1, 0], [7, 3, 3, 7, 1])
+
+
+def fall_of_loglik(model, x, y, slope):
+    """Twice the fall of the log likelihood where the slope of one feature is held."""
+    nothing = np.tile([[0.0], [1.0]], (y.size, 1))  # which has no effect
+    held = ordinal.fit_pom(
+        nothing, np.repeat(y, 2), link="cauchit", offset=slope * np.repeat(x, 2),
+        sample_weight=np.full(2 * y.size, 0.5), tol=1e-8,
+    )  # fmt: skip
+    return 2 * (model.loglik - held.loglik)
+
+
 def test_an_end_far_from_the_estimate_is_found():
     """An outlier makes the Cauchy likelihood of a slope fall slowly on one side."""
-    x = np.r_[np.zeros(10), np.ones(10), 20.0][:, None]
-    y = np.repeat([0, 1, 0, 1, 0], [7, 3, 3, 7, 1])
+    x, y = with_outlier(20.0)
     model = ordinal.fit_pom(x, y, link="cauchit", tol=1e-8)
     end = model.confint(0.999, method="profile")["upper"][0]
     length = model.confint(0.999)["upper"][1] - model.coef[0]
     assert end > model.coef[0] + 8 * length
-    nothing = np.tile([[0.0], [1.0]], (21, 1))  # which has no effect, held against y
-    held = ordinal.fit_pom(
-        nothing, np.repeat(y, 2), link="cauchit", offset=end * np.repeat(x, 2),
-        sample_weight=np.full(42, 0.5), tol=1e-8,
-    )  # fmt: skip
-    fall = 2 * (model.loglik - held.loglik)
-    assert fall == pytest.approx(scipy.stats.chi2.ppf(0.999, 1), rel=1e-6)
+    limit = scipy.stats.chi2.ppf(0.999, 1)
+    assert fall_of_loglik(model, x, y, end) == pytest.approx(limit, rel=1e-6)
+
+
+@pytest.mark.parametrize(("last", "level"), [(2.0, 0.99), (3.0, 0.95), (3.0, 0.99)])
+def test_profiles_pass_where_the_only_curvature_is_negative(last, level):
+    """The Hessian of the one parameter left, scaled, is -1 there: a shift of 1 leaves
+    nothing but rounding."""
+    x, y = with_outlier(last)
+    model = ordinal.fit_pom(x, y, link="cauchit", tol=1e-8)
+    ends = model.confint(level, method="profile")
+    limit = scipy.stats.chi2.ppf(level, 1)
+    for end in (ends["lower"][0], ends["upper"][0]):
+        assert fall_of_loglik(model, x, y, end) == pytest.approx(limit, rel=1e-6)
 
 
 def test_odds_ratios_are_exponentials():

@@ -16,7 +16,7 @@ from .._input.checks import listed, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
 from .._numerics.rows import matvec, strips, turns
-from .design import Design, across, block
+from .design import HESSIAN_COLUMNS, Design, across, block
 from .matrices import columns_of
 
 _LEFT = 1e-7  # R's tolerance in `lm`
@@ -24,16 +24,15 @@ _DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked
 _INVOLVED = 1e-6  # of the largest coefficient
 _FAR = 1e5  # (mean / deviation)^2: up to it the mean may be taken off products
 _ROWS = 8192  # at a time
-_MANY = 2000  # columns, from which on no Hessian is made either
 _NAMED = 5  # columns in a message
 
 
 def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]:
     """Which of these columns, in this order, are combinations of earlier ones, and of
     which; of none for a column that is constant. O(n d^2 + d^3), and not done for more
-    than 2000 columns."""
+    columns than a Hessian is made for."""
     which = np.array(columns, dtype=np.int64)
-    if not 0 < which.size <= _MANY:
+    if not 0 < which.size <= HESSIAN_COLUMNS:
         return {}
     rough = _correlations_at_once(design, which)
     if rough is not None and _is_regular(rough):

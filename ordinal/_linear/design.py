@@ -25,6 +25,7 @@ from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._numerics.rows import strips
 
+HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
 

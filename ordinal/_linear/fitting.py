@@ -21,13 +21,12 @@ import numpy as np
 from .._input.sparse import CSR
 from .._model.monitor import Monitor
 from .._numerics import lbfgs
-from .design import Design
+from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point
 from .newton import Minimum
 from .newton import minimize as newton
 from .rowwise import RowwiseLikelihood
 
-_MANY = 2000  # location, nominal effects and scale
 _FEW = 1000  # rows, by weight
 _FAR = 2.0  # log spreads, in deviations of their columns
 _LARGE = 1e30
@@ -37,7 +36,7 @@ _STEEPER = 3.0  # slopes of cauchit may be far above those of light tails
 
 def has_many(design: Design) -> bool:
     """Whether there are too many features for a Hessian."""
-    return sum(design.sizes[1:]) > _MANY
+    return sum(design.sizes[1:]) > HESSIAN_COLUMNS
 
 
 def likelihood_of(

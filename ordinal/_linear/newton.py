@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor
+from .._numerics.line_search import HALVINGS, armijo
 from .design import Design
 from .likelihood import Point
 
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of the loss, relative to it
-_HALVINGS = 50
+_FALL = 1e-4  # share of what a direction that curves down promises
 _FLAT = 1e-8  # of eigenvalues, relative to the diagonal: 0 but for rounding
 _MAX_SHIFT = 1e12
 
@@ -70,10 +70,16 @@ def minimize(
             continue
         if stop is None and n_iter - done >= max_iter:
             stop = Status.MAX_ITER
-        there = _searched(loss, here, step, slope) if stop is None else None
+        there = None
+        if stop is None:
+            there = armijo(partial(_along, loss, here, step), here, slope)
         if there is None:
             return Minimum(here, step, violation, stop or Status.STALLED, n_iter)
         here, n_iter = there, n_iter + 1
+
+
+def _along(loss: Loss, here: Point, step: np.ndarray, size: float) -> Point:
+    return loss.at(here.x + size * step)
 
 
 def _direction(here: Point) -> np.ndarray:
@@ -87,6 +93,8 @@ def _direction(here: Point) -> np.ndarray:
     while True:
         try:
             L = np.linalg.cholesky(H + shift * np.eye(unit.size))
+            if shift:  # twice the shift, or the least curvature may be rounding alone
+                L = np.linalg.cholesky(H + 2 * shift * np.eye(unit.size))
         except np.linalg.LinAlgError:
             shift = max(1e-10, 10 * shift)
             if shift > _MAX_SHIFT:
@@ -111,26 +119,10 @@ def _below_saddle(loss: Loss, here: Point) -> Point | None:
     curvature, along = np.linalg.eigh(here.hessian * unit * unit[:, None])
     if curvature[0] > -_FLAT:
         return None
-    for halving in range(_HALVINGS):
+    for halving in range(HALVINGS):
         size = 0.5**halving
         for step in (size * unit * along[:, 0], -size * unit * along[:, 0]):
             there = loss.at(here.x + step)
             if there.value - here.value <= _FALL * size**2 * curvature[0]:
                 return there
-    return None
-
-
-def _searched(loss: Loss, here: Point, step: np.ndarray, slope: float) -> Point | None:
-    """Armijo's rule from a step of 1; None where none is left that improves."""
-    for halving in range(_HALVINGS):
-        size = 0.5**halving
-        there = loss.at(here.x + size * step)
-        rise = there.value - here.value
-        if rise <= _FALL * size * slope:
-            return there
-        # near the minimum values differ by their rounding only
-        if rise <= _ROUNDING * max(1.0, abs(here.value)) and (
-            np.abs(there.gradient).max() <= 0.5 * np.abs(here.gradient).max()
-        ):
-            return there
     return None

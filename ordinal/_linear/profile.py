@@ -72,17 +72,19 @@ def profile_interval(
 
 def _end(fit: Remembered, index: int, step: float, z: float) -> float:
     """The end on the side of `step`, which is the way to that of the Wald interval."""
-    loss, best = fit.loss, fit.x[index]
+    loss, best, least = fit.loss, fit.x[index], fit.loss.at(fit.x).value
     x = np.delete(fit.x, index)
+    rises = []  # D of the fits
     inner, outer = 0.0, math.inf  # in steps: sqrt(D) is < z at one, > z at the other
-    at = 1.0
+    at, found = 1.0, None
     for _ in range(_MAX_FITS):
         held = Held(loss, index, best + at * step)
         if not math.isfinite(held.at(x).value):  # too far from the last fit
             at = (inner + at) / 2
             continue
         found = refit(held, x, "confint")
-        root = _root_of_rise(fit, found)
+        rises.append(2 * loss.design.total * (found.point.value - least))
+        root = math.sqrt(max(rises[-1], 0.0))
         if abs(root - z) <= _CLOSE * z:
             break
         x = found.point.x
@@ -91,7 +93,8 @@ def _end(fit: Remembered, index: int, step: float, z: float) -> float:
         slope = loss.design.total * step * held.slope(x) / max(root, _TINY)
         new = at + (z - root) / slope if slope > 0 else math.inf
         if inner >= _FAR and new > _FARTHEST:  # it has flattened
-            return math.copysign(math.inf, step)
+            at = math.inf
+            break
         if not inner < new < min(outer, 2 * at):
             new = (inner + outer) / 2 if math.isfinite(outer) else 2 * at
         at = new
@@ -101,23 +104,22 @@ def _end(fit: Remembered, index: int, step: float, z: float) -> float:
             "end is where it does so within rounding",
             ConvergenceWarning,
         )
+    _note(found, min(rises, default=0.0))
     return float(best + at * step)
 
 
-def _root_of_rise(fit: Remembered, found: Minimum) -> float:
-    """sqrt(D) at a fit with the parameter held."""
-    loss = fit.loss
-    rise = 2 * loss.design.total * (found.point.value - loss.at(fit.x).value)
+def _note(last: Minimum | None, rise: float) -> None:
+    """Warn of a search for an end where D went down to `rise` < 0, or whose last fit
+    ended short."""
     if rise < -_CLOSE:
         warn(
             f"confint: a fit with a parameter held has a log likelihood "
             f"{-rise / 2:.3g} above that of the model, which is a local maximum",
             ConvergenceWarning,
         )
-    if found.status is not Status.CONVERGED:
+    if last is not None and last.status is not Status.CONVERGED:
         warn(
-            f"confint: a fit with a parameter held ended {found.status.value}, "
-            f"{found.violation:.1e} standard errors from its optimum",
+            f"confint: a fit with a parameter held ended {last.status.value}, "
+            f"{last.violation:.1e} standard errors from its optimum",
             ConvergenceWarning,
         )
-    return math.sqrt(max(rise, 0.0))

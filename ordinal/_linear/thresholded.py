@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -36,19 +37,16 @@ from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
+from .._numerics.line_search import armijo
 from .._numerics.rows import inner_products, strips
 from .._solvers import _threshold_losses
-from .design import Design, moments
+from .design import HESSIAN_COLUMNS, Design, moments
 from .score_model import LinearThresholdModel
 from .separation import separated_columns
 
 _BLOCK = 65_536  # entries of X that are centred and scaled at a time
-_NEWTON = 2000  # features up to which there is a Hessian
 _EXACT = 1e-8  # step of a threshold, relative, after which its error is the square
 _SEARCHES = 200
-_FALL = 1e-4  # of Armijo's rule
-_ROUNDING = 1e-14  # of V, relative to it
-_HALVINGS = 50
 _RIDGE = 1e-10  # share of the diagonal that collinear features need
 
 
@@ -247,7 +245,7 @@ def fit_thresholded(
 ) -> LinearThresholdModel:
     """The model of LIT, whose losses are `beside` the ranks, or LAT."""
     loss = ThresholdLoss(problem, beside, l2, n_threads)
-    descend = _newton if loss.spread.size <= _NEWTON else _lbfgs
+    descend = _newton if loss.spread.size <= HESSIAN_COLUMNS else _lbfgs
     found = descend(loss, max_iter, monitor)
     coef = found.point.x / loss.spread
     b = found.point.b + loss.centre @ coef
@@ -300,7 +298,8 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
                 if stop is None and n_iter >= max_iter:
                     stop = Status.MAX_ITER
                 if stop is None:
-                    there = _searched(loss, here, step, slope, moves)
+                    line = partial(_along, loss, here, step, moves @ step)
+                    there = armijo(line, here, slope)
         except OutOfTime:
             stop = monitor.stop(n_iter, violation)
         if there is None:
@@ -319,26 +318,11 @@ def _solved(H: np.ndarray, v: np.ndarray) -> np.ndarray:
             shift *= 100
 
 
-def _searched(
-    loss: ThresholdLoss,
-    here: Point,
-    step: np.ndarray,
-    slope: float,
-    moves: np.ndarray,
-) -> Point | None:
-    """Armijo's rule from a step of 1; None where none is left that improves."""
-    for halving in range(_HALVINGS):
-        size = 0.5**halving
-        there = loss.at(here.x + size * step, here.b + size * (moves @ step))
-        rise = there.value - here.value
-        if rise <= _FALL * size * slope:
-            return there
-        # near the minimum values differ by their rounding only
-        if rise <= _ROUNDING * max(1.0, abs(here.value)) and (
-            np.abs(there.gradient).max() <= 0.5 * np.abs(here.gradient).max()
-        ):
-            return there
-    return None
+def _along(
+    loss: ThresholdLoss, here: Point, step: np.ndarray, moves: np.ndarray, size: float
+) -> Point:
+    """A point of a search, whose thresholds are near those that have moved along."""
+    return loss.at(here.x + size * step, here.b + size * moves)
 
 
 def _lbfgs(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
