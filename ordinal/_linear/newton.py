@@ -96,7 +96,7 @@ def _direction(here: Point) -> np.ndarray:
             if shift:  # twice the shift, or the least curvature may be rounding alone
                 L = np.linalg.cholesky(H + 2 * shift * np.eye(unit.size))
         except np.linalg.LinAlgError:
-            shift = max(1e-10, 10 * shift)
+            shift = max(1e-10, 4 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-gradient * unit)
         else:
