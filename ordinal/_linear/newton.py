@@ -93,10 +93,10 @@ def _direction(here: Point) -> np.ndarray:
     while True:
         try:
             L = np.linalg.cholesky(H + shift * np.eye(unit.size))
-            if shift:  # twice the shift, or the least curvature may be rounding alone
-                L = np.linalg.cholesky(H + 2 * shift * np.eye(unit.size))
+            if shift:  # and a tenth of it, or the least curvature may be rounding alone
+                L = np.linalg.cholesky(H + 1.1 * shift * np.eye(unit.size))
         except np.linalg.LinAlgError:
-            shift = max(1e-10, 4 * shift)
+            shift = max(1e-10, 3 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-gradient * unit)
         else:
