@@ -59,7 +59,7 @@ def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Desi
     location = [] if is_penalised else design.location.tolist()
     nominal, scale = design.nominal.tolist(), design.scale.tolist()
     n = int(np.count_nonzero(design.weight))
-    if len(location) >= max(n, _MANY + 1):
+    if len(location) >= max(n, HESSIAN_COLUMNS + 1):
         raise ValueError(
             f"X has {len(location)} columns and {n} rows of positive weight, which do "
             "not determine as many coefficients: pass l2 > 0, or fewer columns"
