@@ -208,7 +208,7 @@ def test_a_fit_is_separated_where_linear_programming_finds_a_direction(name, cas
 @pytest.mark.parametrize("newton", [0, 2000])
 def test_quasi_complete_separation_names_its_features(name, newton, monkeypatch):
     """A level whose rows all have the highest rank."""
-    monkeypatch.setattr(thresholded, "_NEWTON", newton)
+    monkeypatch.setattr(thresholded, "HESSIAN_COLUMNS", newton)
     X, y = sample(80, 3, noise=1.5)
     rare = np.zeros(80)
     rare[np.flatnonzero(y == 2)[:4]] = 1.0
