@@ -79,6 +79,7 @@ def __dir__() -> list[str]:
 
 
 _EASIER = "raise the penalties"  # where a limit was met
+_PENALISE = "l2 > 0 gives finite ones"
 
 
 def fit_pom(
@@ -109,10 +110,14 @@ def fit_pom(
     """Fit a cumulative link model by maximum likelihood, such as the proportional odds
     model.
 
-    The module's docstring states (P). Newton's method takes 4 to 8 steps of O(n d^2).
-    Sparse features stay sparse, in `predict` as well. Beyond 2000 features L-BFGS takes
-    over, whose steps cost O(n d), or the entries of a sparse X, and more of them are
-    needed; the model then has no `covariance`.
+    P(y <= j) = F(theta_j - x'beta), with thresholds theta that rise: a positive
+    coefficient makes higher ranks more probable. The module's docstring states the
+    whole problem, (1) with nominal and scale effects and (P) with penalties.
+
+    Newton's method takes 4 to 8 steps of O(n d^2), and more from several starts where
+    there may be several minima. Sparse features stay sparse, in `predict` as well.
+    Beyond 2000 features L-BFGS takes over, whose steps cost O(n d), or the entries of a
+    sparse X, and more of them are needed; the model then has no `covariance`.
 
     Parameters
     ----------
@@ -142,7 +147,8 @@ def fit_pom(
         without scale effects.
     offset : (n,) array-like, default 0
         o of (1): what is known to be added to x'beta, beside `offset(...)` of a
-        formula. As `sample_weight`, it may be the name of a column of a formula's data.
+        formula. With a formula this, `sample_weight` and `cluster` may be names of
+        columns of its data.
     sample_weight : (n,) array-like >= 0, optional
         Frequencies: weight 2 is the row written twice, for standard errors as well. The
         sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
@@ -210,9 +216,15 @@ def fit_pom(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_pom(X, y, l2=1e-3)
+    >>> model = ordinal.fit_pom(X, y)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
+    >>> model.coef.round(2), model.standard_errors[-2:].round(2)
+    (array([ 1.07, -0.01]), array([0.1 , 0.05]))
+    >>> model.odds_ratios()
+    name odds_ratio    lower   upper
+    x1      2.90819   2.3781 3.55645
+    x2     0.993955 0.898988 1.09895
     """
     l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
     robust = check_flag("robust", robust)
@@ -238,7 +250,9 @@ def fit_pom(
         monitor.conclude(model.convergence)
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
-        remedy = "leave them out of nominal=" if l2 else "l2 > 0 gives finite ones"
+        # which no penalty reaches
+        by_nominal = np.isin(model.separated, model.nominal).all()
+        remedy = "leave them out of nominal=" if by_nominal else _PENALISE
         warn_of_separation(names, "fit_pom", remedy)
     else:
         model.convergence.warn_unless_converged("fit_pom", _EASIER)

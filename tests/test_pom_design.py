@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from pom_data import housing
+from pom_data import housing, wine
 from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
 
@@ -861,6 +861,14 @@ def test_a_penalty_does_not_reach_nominal_effects():
     model, message = separated(X, y, nominal=[0], l2=0.1)
     assert_array_equal(model.separated, [0])
     assert message.endswith("leave them out of nominal=")
+
+
+def test_nominal_effects_that_separate_are_better_left_out():
+    """No warm wine was rated 1, which has no effect on a slope for all thresholds."""
+    bottles = wine()
+    _, message = separated(bottles.X, bottles.y, nominal=[0])
+    assert message.endswith("leave them out of nominal=")
+    assert ordinal.fit_pom(bottles.X, bottles.y).convergence.converged
 
 
 def test_separation_with_scale_effects_is_said():
