@@ -78,7 +78,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_EASIER = "raise the penalties"  # where a limit was met
+_EASIER = "raise the penalties"  # what helps a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"
 
 

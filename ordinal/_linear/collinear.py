@@ -104,7 +104,8 @@ def _is_regular(gram: np.ndarray) -> bool:
 
 
 def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
-    """The same in a third of the time, or None where digits would be lost."""
+    """What `_correlations` gives, in a third of its time; None where that would lose
+    digits."""
     mean, spread = _moments(D, which)
     ratio = mean / spread
     if (ratio**2).max() > _FAR:

@@ -42,8 +42,8 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """Where the loss was evaluated. The value is infinite, and the derivatives are
-    nothing, where a row has no probability."""
+    """Where the loss was evaluated. The value is infinite where a row has probability
+    0, and the derivatives mean nothing then."""
 
     x: np.ndarray
     value: float

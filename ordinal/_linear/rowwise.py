@@ -35,8 +35,8 @@ class Rows:
     Attributes
     ----------
     value : float
-        The loss; infinite, and all that follows nothing, where a row has no
-        probability.
+        The loss; infinite where a row has probability 0, and all else means nothing
+        then.
     E : (n, 1 + m) array
         Of (3).
     scale : (n,) array
@@ -134,8 +134,8 @@ class RowwiseLikelihood(Likelihood):
     def _terms(
         self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Terms]:
-        """E of (3), 1 / s, and the terms of the rows, of which those without weight are
-        certain; terms are nothing where thresholds cross at a row."""
+        """E of (3), 1 / s, and the terms of the rows. Rows without weight have
+        probability 1; all terms are NaN where thresholds cross at a row."""
         D = self.design
         with np.errstate(over="ignore", invalid="ignore"):  # seen in delta or the value
             s = np.exp(-(self.Z @ zeta))
