@@ -46,12 +46,12 @@ from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
-from ._linear.design import Design, read_offset
+from ._linear.design import Design, Threshold, read_offset
 from ._linear.elastic_net import PathSolver, Solution
 from ._linear.fitting import has_many, likelihood_of, minimize
-from ._linear.inference import LikelihoodRatio, lr_test
 from ._linear.likelihood import Likelihood, Link, Point
-from ._linear.model import PomModel, Threshold
+from ._linear.model import PomModel
+from ._linear.nested import LikelihoodRatio, lr_test
 from ._linear.newton import Minimum
 from ._linear.path import ConcaveLink, PomPath, geometric, read_lambdas
 from ._linear.remembered import Remembered, null_loglik, remember

@@ -11,6 +11,7 @@ from .._input.weights import sample_weights
 from .._model.model import read_for
 from .._numerics.tails import normal_two_sided
 from .design import read_offset
+from .estimates import Estimates
 from .margins import (
     MatrixRows,
     Means,
@@ -25,7 +26,7 @@ from .tables import Table
 
 
 def rows_to_average(
-    model: Any,
+    model: Estimates,
     asked: str,
     X: MatrixLike | None,
     offset: ArrayLike | None,
@@ -58,7 +59,7 @@ def rows_to_average(
 
 
 def averages_table(
-    model: Any,
+    model: Estimates,
     rows: MatrixRows | TableRows,
     covariance: np.ndarray,
     z: float,
@@ -84,7 +85,7 @@ def averages_table(
 
 
 def effects_table(
-    model: Any, rows: MatrixRows | TableRows, covariance: np.ndarray, z: float
+    model: Estimates, rows: MatrixRows | TableRows, covariance: np.ndarray, z: float
 ) -> Table:
     """Marginal effects of the features on the probabilities of the ranks."""
     means, features = Means(model), rows.features

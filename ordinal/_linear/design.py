@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .._numerics.rows import strips
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
+Threshold = Literal["flexible", "symmetric", "equidistant"]
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
 
 

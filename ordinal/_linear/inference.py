@@ -7,104 +7,26 @@ an error.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from .._input.checks import check_choice, check_flag, check_share, listed, shown
-from .._input.sparse import CSR, frozen
+from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
-from .._model.convergence import ConvergenceWarning, warn
-from .._model.threshold_model import Thresholds, names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
 from .averages import averages_table, effects_table, rows_to_average
-from .contrasts import Coding
-from .design import threshold_parameter_names
+from .estimates import Estimates, bias_of, check_likelihood, covariance_for
 from .odds import brant_test, ratio_tests
 from .profile import profile_interval
-from .remembered import Trained, remembered
+from .remembered import remembered
 from .tables import LEGEND, Table, Text, aligned, coefficient_lines
 
-_LEAST_FALL = -1e-6  # of twice the log likelihood: rounding of two fits
 
-
-class Inference(Thresholds, Trained):
+class Inference(Estimates):
     """Errors, tests, intervals and tables of a fitted cumulative model."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:  # fields of the model
-
-        @property
-        def coding(self) -> Coding | None: ...
-        @property
-        def column_names(self) -> tuple[str, ...]: ...
-        @property
-        def link(self) -> str: ...
-        @property
-        def threshold(self) -> str: ...
-        @property
-        def location(self) -> np.ndarray: ...
-        @property
-        def nominal(self) -> np.ndarray: ...
-        @property
-        def scale(self) -> np.ndarray: ...
-        @property
-        def alpha(self) -> np.ndarray: ...
-        @property
-        def nominal_coef(self) -> np.ndarray: ...
-        @property
-        def coef(self) -> np.ndarray: ...
-        @property
-        def scale_coef(self) -> np.ndarray: ...
-        @property
-        def observed(self) -> np.ndarray: ...
-        @property
-        def covariance(self) -> np.ndarray | None: ...
-        @property
-        def covariance_type(self) -> str: ...
-        @property
-        def separated(self) -> np.ndarray: ...
-        @property
-        def n_missing(self) -> int: ...
-        @property
-        def dropped(self) -> tuple[str, ...]: ...
-        @property
-        def l1(self) -> float: ...
-        @property
-        def l2(self) -> float: ...
-        @property
-        def loglik(self) -> float: ...
-        @property
-        def null_loglik(self) -> float: ...
-        @property
-        def n_obs(self) -> float: ...
-
-        def _read(
-            self, X: MatrixLike, offset: ArrayLike | None
-        ) -> tuple[np.ndarray | CSR, np.ndarray | None]: ...
-
-    # Estimates, all in one vector
-
-    @property
-    def parameters(self) -> np.ndarray:
-        """All estimates, (p,), in the order of `covariance`: `alpha`, `nominal_coef` by
-        rows, `coef`, `scale_coef`."""
-        parts = self.alpha, self.nominal_coef.ravel(), self.coef, self.scale_coef
-        return frozen(np.concatenate(parts))
-
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Their names: "1|2" for a threshold, "1|2.x" for the slope of x at it, "x" for
-        a coefficient and "scale.x" for that of the scale."""
-        columns = self.column_names
-        between = names_between(self.classes[self.observed])
-        alpha = threshold_parameter_names(self.threshold, between)
-        nominal = [f"{a}.{columns[j]}" for a in alpha for j in self.nominal]
-        location = [columns[j] for j in self.location]
-        scale = [f"scale.{columns[j]}" for j in self.scale]
-        return (*alpha, *nominal, *location, *scale)
 
     @property
     def dof(self) -> int:
@@ -112,7 +34,7 @@ class Inference(Thresholds, Trained):
 
         Raises ValueError of a penalised fit, whose parameters are not free.
         """
-        self._need_likelihood("dof")
+        check_likelihood(self, "dof")
         return self.parameters.size
 
     @property
@@ -125,7 +47,7 @@ class Inference(Thresholds, Trained):
             The fit was penalised, or ranks are separated: the covariance then says
             nothing of how far the estimates may be from the truth.
         """
-        return frozen(np.sqrt(np.diagonal(self._known_covariance("standard_errors"))))
+        return frozen(np.sqrt(np.diagonal(covariance_for(self, "standard_errors"))))
 
     @property
     def z(self) -> np.ndarray:
@@ -142,7 +64,7 @@ class Inference(Thresholds, Trained):
         """Whether there are `standard_errors`, and intervals and tests by them: not
         of a penalised fit, of separated ranks, or of more features than `covariance` is
         computed for."""
-        return self.covariance is not None and not self._bias()
+        return self.covariance is not None and not bias_of(self)
 
     # The fit as a whole
 
@@ -417,7 +339,7 @@ class Inference(Thresholds, Trained):
         x2   0.111966   1  0.737917
         """
         check_choice("method", method, ("brant", "lr"))
-        self._known_covariance("proportional_odds_test")
+        covariance_for(self, "proportional_odds_test")
         if self.observed.sum() < 3:
             raise ValueError(
                 "proportional_odds_test needs 3 ranks or more, got 2: there is one "
@@ -501,7 +423,7 @@ class Inference(Thresholds, Trained):
         array([-0.2192,  0.0022,  0.217 ])
         """
         z = normal_margin(check_share("level", level))
-        covariance = self._known_covariance("marginal_effects")
+        covariance = covariance_for(self, "marginal_effects")
         rows = rows_to_average(self, "marginal_effects", X, offset, sample_weight)
         return effects_table(self, rows, covariance, z)
 
@@ -557,7 +479,7 @@ class Inference(Thresholds, Trained):
         """
         z = normal_margin(check_share("level", level))
         check_flag("cumulative", cumulative)
-        covariance = self._known_covariance("average_proba")
+        covariance = covariance_for(self, "average_proba")
         rows = rows_to_average(self, "average_proba", X, offset, sample_weight)
         return averages_table(self, rows, covariance, z, cumulative)
 
@@ -572,41 +494,6 @@ class Inference(Thresholds, Trained):
     def _first_coef(self) -> int:
         """The place of `coef` among the parameters."""
         return self.alpha.size + self.nominal_coef.size
-
-    def _need_likelihood(self, asked: str) -> None:
-        """Raise ValueError unless the estimates are those of maximum likelihood."""
-        bias = self._bias()
-        if bias:
-            raise ValueError(
-                f"{asked} needs estimates of maximum likelihood, and {bias}"
-            )
-
-    def _bias(self) -> str:
-        """Why the estimates are not those of maximum likelihood; "" if they are."""
-        if self.l1 or self.l2:
-            said = ", ".join(
-                f"{k}={v:g}" for k, v in (("l1", self.l1), ("l2", self.l2)) if v
-            )
-            return (
-                f"this model was fitted with {said}, which biases them; fit without "
-                "penalties"
-            )
-        if self.separated.size:
-            names = listed([self.column_names[j] for j in self.separated])[1:-1]
-            return (
-                f"there are none: ranks are told apart without error by {names}; leave "
-                "these out"
-            )
-        return ""
-
-    def _known_covariance(self, asked: str) -> np.ndarray:
-        self._need_likelihood(asked)
-        if self.covariance is None:
-            raise ValueError(
-                f"{asked} needs the covariance, and this model has more features than "
-                "one is computed for"
-            )
-        return self.covariance
 
 
 def _summary_lines(model: Inference) -> list[str]:
@@ -653,108 +540,3 @@ def _summary_lines(model: Inference) -> list[str]:
         if p is not None and (p <= 0.1).any():
             lines += ["---", LEGEND]
     return lines
-
-
-class LikelihoodRatio(NamedTuple):
-    """What `lr_test` returns.
-
-    Attributes
-    ----------
-    chi2 : float
-        Twice the difference of the log likelihoods.
-    dof : int
-        That of the numbers of parameters.
-    p_value : float
-        P(chi-square with `dof` degrees of freedom > chi2).
-    """
-
-    chi2: float
-    dof: int
-    p_value: float
-
-
-def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
-    """Likelihood ratio test of a model within a larger one, both of the same rows.
-
-    Parameters
-    ----------
-    smaller, larger : PomModel
-        Fitted without penalties to the same rows; the larger has all that the smaller
-        has, and more: features, nominal or scale effects, freer thresholds. What can be
-        seen of this in the models is checked.
-
-    Returns
-    -------
-    LikelihoodRatio
-
-    Raises
-    ------
-    TypeError
-        Something else than models of `fit_pom`.
-    ValueError
-        Models of other ranks, rows or links, of penalised fits, or not nested.
-
-    Warns
-    -----
-    ConvergenceWarning
-        The larger model has the lower likelihood: one of the two is not at its optimum.
-        The statistic is 0 then.
-
-    Examples
-    --------
-    >>> import ordinal
-    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
-    >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
-    >>> larger = ordinal.fit_pom(X, y)
-    >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
-    >>> test = ordinal.lr_test(smaller, larger)
-    >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
-    (1, 1.7269, 0.1888)
-    """
-    for name, model in (("smaller", smaller), ("larger", larger)):
-        if not isinstance(model, Inference):
-            raise TypeError(f"{name} must be a model of fit_pom, got {shown(model)}")
-        model._need_likelihood("lr_test")
-    _check_nested(smaller, larger)
-    dof = larger.dof - smaller.dof
-    chi2 = 2 * (larger.loglik - smaller.loglik)
-    if chi2 < _LEAST_FALL:
-        warn(
-            f"lr_test: the larger model has a log likelihood {-chi2 / 2:.3g} below "
-            "that of the smaller one, which is not within it, or a fit ended short",
-            ConvergenceWarning,
-        )
-    chi2 = max(chi2, 0.0)
-    return LikelihoodRatio(chi2, dof, chi2_tail(chi2, dof))
-
-
-def _check_nested(smaller: Inference, larger: Inference) -> None:
-    """Raise ValueError where the fields of the models show that the smaller one is no
-    case of the larger."""
-    ranks = [m.classes[m.observed] for m in (smaller, larger)]
-    if not np.array_equal(*ranks):
-        raise ValueError(
-            f"smaller and larger must have the same ranks, got {listed(ranks[0])} and "
-            f"{listed(ranks[1])}"
-        )
-    if not math.isclose(smaller.n_obs, larger.n_obs, rel_tol=1e-9):
-        raise ValueError(
-            "smaller and larger must be fitted to the same rows, got "
-            f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
-        )
-    if smaller.link != larger.link:
-        raise ValueError(
-            "smaller and larger must have the same link, got "
-            f"{shown(smaller.link)} and {shown(larger.link)}"
-        )
-    freedom = "equidistant", "symmetric", "flexible"
-    if freedom.index(smaller.threshold) > freedom.index(larger.threshold):
-        raise ValueError(
-            f"smaller has {smaller.threshold} thresholds and larger {larger.threshold} "
-            "ones: it is not within the larger model"
-        )
-    if not smaller.dof < larger.dof:
-        raise ValueError(
-            f"larger must have more parameters than smaller, got {larger.dof} and "
-            f"{smaller.dof}"
-        )

@@ -33,6 +33,7 @@ from .._input.types import Index
 from .._numerics.rows import dense, strips, take
 from .contrasts import Coding
 from .design import structure_of
+from .estimates import Estimates
 from .expressions import columns_of, compares
 from .likelihood import cumulative, density, exceeding, slope
 from .predictors import predictors
@@ -231,7 +232,7 @@ class Means:
     model : PomModel
     """
 
-    def __init__(self, model: Any):
+    def __init__(self, model: Estimates):
         self.model = model
         self.J = structure_of(model.threshold, int(model.observed.sum()) - 1)
         self.nu = self.J @ model.nominal_coef

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
-from .._model.convergence import Convergence
-from .._model.fields import (
-    DISTINCT,
-    FINITE,
-    LABELS,
-    NONNEGATIVE,
-    POSITIVE,
-    THRESHOLDS,
-    Array,
-    Length,
-    Size,
-)
 from .._model.model import read_for
 from .._model.rules import cost_of_rule, decide
-from .contrasts import Coding
-from .design import read_offset, structure_of
+from .design import read_offset
 from .inference import Inference
-from .likelihood import Link, cumulative, exceeding
+from .likelihood import cumulative, exceeding
 from .predictors import for_all_ranks, predictors, rank_probabilities, score
-from .sandwich import CovarianceType
-
-Threshold = Literal["flexible", "symmetric", "equidistant"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -88,80 +71,6 @@ class PomModel(Inference):
     convergence : Convergence
         Its `primal` is the mean loss with its penalties.
     """
-
-    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
-    n_features: Annotated[int, Size("d")]
-    feature_names: Annotated[tuple[str, ...], Length("d")] | None
-    coding: Coding | None
-    column_names: Annotated[tuple[str, ...], Length("c")]
-    link: Link
-    threshold: Threshold
-    location: Annotated[np.ndarray, Array("i8", "l")]
-    nominal: Annotated[np.ndarray, Array("i8", "m")]
-    scale: Annotated[np.ndarray, Array("i8", "k")]
-    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
-    alpha: Annotated[np.ndarray, Array("f8", "q"), FINITE]
-    nominal_coef: Annotated[np.ndarray, Array("f8", "q m"), FINITE]
-    coef: Annotated[np.ndarray, Array("f8", "l"), FINITE]
-    scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
-    crossings: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
-    observed: Annotated[np.ndarray, Array("b1", "r")]
-    covariance: Annotated[np.ndarray, Array("f8", "p p"), FINITE] | None
-    covariance_type: CovarianceType
-    l1: Annotated[float, FINITE, NONNEGATIVE]
-    l2: Annotated[float, FINITE, NONNEGATIVE]
-    loglik: Annotated[float, FINITE]
-    null_loglik: Annotated[float, FINITE]
-    n_obs: Annotated[float, FINITE, POSITIVE]
-    n_missing: Annotated[int, NONNEGATIVE]
-    separated: Annotated[np.ndarray, Array("i8", "_")]
-    convergence: Convergence
-
-    def _check(self) -> None:
-        made = self.feature_names if self.coding is None else self.coding.column_names
-        c = self.n_features if made is None else len(made)
-        if len(self.column_names) != c:
-            raise ValueError(f"column_names must name the {c} columns of the features")
-        for name in ("location", "nominal", "scale", "separated"):
-            columns = getattr(self, name)
-            if not ((columns >= 0) & (columns < c)).all():
-                raise ValueError(f"{name} must number columns, 0 to {c - 1}")
-            if np.unique(columns).size < columns.size:
-                raise ValueError(f"{name} must number a column once")
-        T = int(np.count_nonzero(self.observed)) - 1
-        if T < 1 or structure_of(self.threshold, T).shape[1] != self.alpha.size:
-            raise ValueError("alpha must have a parameter for each free threshold")
-        p = self.alpha.size * (1 + self.nominal.size) + self.coef.size
-        p += self.scale_coef.size
-        if self.covariance is not None and len(self.covariance) != p:
-            raise ValueError(f"covariance must have {p} rows, one a parameter")
-
-    @property
-    def disorder(self) -> tuple[str, ...]:
-        """Which thresholds cross at training rows, a line for each such pair.
-
-        Only nominal effects can make them cross, and only at rows of other ranks than
-        the one between. A model that says so fits these rows badly: its probabilities
-        there, which `cumulative_proba` puts in order, do not give its `loglik`.
-        """
-        return tuple(
-            f"{lower} is above {higher} at {count} training row{'s' * (count > 1)}"
-            for (lower, higher), count in zip(
-                pairwise(self.threshold_names), self.crossings.tolist(), strict=False
-            )
-            if count
-        )
-
-    @property
-    def coef_names(self) -> tuple[str, ...]:
-        """Columns of `coef`."""
-        return tuple(self.column_names[j] for j in self.location)
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """Columns without a coefficient, as others determine them."""
-        used = {*self.location.tolist(), *self.nominal.tolist()}
-        return tuple(c for j, c in enumerate(self.column_names) if j not in used)
 
     def decision_function(
         self, X: MatrixLike, *, offset: ArrayLike | None = None

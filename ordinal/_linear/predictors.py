@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .._input.sparse import CSR
 from .._model.support import finite_scores
 from .design import structure_of
+from .estimates import Estimates
 from .matrices import columns_times
 
 _FARTHEST = 700.0  # log spread, whose exponential is finite either way
 
 
-def score(model: Any, Z: np.ndarray | CSR, offset: np.ndarray | None) -> np.ndarray:
+def score(
+    model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
+) -> np.ndarray:
     """x'beta plus the offset, (n,), of rows of all columns; ValueError if infinite."""
     f = _times(Z, model.location, model.coef)
     return finite_scores(f if offset is None else f + offset)
 
 
 def predictors(
-    model: Any, Z: np.ndarray | CSR, offset: np.ndarray | None
+    model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """eta_ij of (1) in `design` at the T thresholds between ranks that have training
     rows, (n, T), and 1 / s_i, (n, 1)."""

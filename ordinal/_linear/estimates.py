@@ -1,0 +1,165 @@
+"""What a fit of a cumulative model has found, as fields, and which of it are estimates
+of maximum likelihood."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated
+
+import numpy as np
+
+from .._input.checks import listed
+from .._input.sparse import frozen
+from .._model.convergence import Convergence
+from .._model.fields import (
+    DISTINCT,
+    FINITE,
+    LABELS,
+    NONNEGATIVE,
+    POSITIVE,
+    THRESHOLDS,
+    Array,
+    Length,
+    Size,
+)
+from .._model.threshold_model import Thresholds, names_between
+from .contrasts import Coding
+from .design import Threshold, structure_of, threshold_parameter_names
+from .likelihood import Link
+from .remembered import Trained
+from .sandwich import CovarianceType
+
+
+# Types of fields are no text here (`annotations` of `__future__`): the classes made of
+# this one would look their names up in other modules.
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Estimates(Thresholds, Trained):
+    """The fields of a `PomModel`, which says what they are, and their names."""
+
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
+    n_features: Annotated[int, Size("d")]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    coding: Coding | None
+    column_names: Annotated[tuple[str, ...], Length("c")]
+    link: Link
+    threshold: Threshold
+    location: Annotated[np.ndarray, Array("i8", "l")]
+    nominal: Annotated[np.ndarray, Array("i8", "m")]
+    scale: Annotated[np.ndarray, Array("i8", "k")]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS]
+    alpha: Annotated[np.ndarray, Array("f8", "q"), FINITE]
+    nominal_coef: Annotated[np.ndarray, Array("f8", "q m"), FINITE]
+    coef: Annotated[np.ndarray, Array("f8", "l"), FINITE]
+    scale_coef: Annotated[np.ndarray, Array("f8", "k"), FINITE]
+    crossings: Annotated[np.ndarray, Array("i8", "r-1"), NONNEGATIVE]
+    observed: Annotated[np.ndarray, Array("b1", "r")]
+    covariance: Annotated[np.ndarray, Array("f8", "p p"), FINITE] | None
+    covariance_type: CovarianceType
+    l1: Annotated[float, FINITE, NONNEGATIVE]
+    l2: Annotated[float, FINITE, NONNEGATIVE]
+    loglik: Annotated[float, FINITE]
+    null_loglik: Annotated[float, FINITE]
+    n_obs: Annotated[float, FINITE, POSITIVE]
+    n_missing: Annotated[int, NONNEGATIVE]
+    separated: Annotated[np.ndarray, Array("i8", "_")]
+    convergence: Convergence
+
+    def _check(self) -> None:
+        made = self.feature_names if self.coding is None else self.coding.column_names
+        c = self.n_features if made is None else len(made)
+        if len(self.column_names) != c:
+            raise ValueError(f"column_names must name the {c} columns of the features")
+        for name in ("location", "nominal", "scale", "separated"):
+            columns = getattr(self, name)
+            if not ((columns >= 0) & (columns < c)).all():
+                raise ValueError(f"{name} must number columns, 0 to {c - 1}")
+            if np.unique(columns).size < columns.size:
+                raise ValueError(f"{name} must number a column once")
+        T = int(np.count_nonzero(self.observed)) - 1
+        if T < 1 or structure_of(self.threshold, T).shape[1] != self.alpha.size:
+            raise ValueError("alpha must have a parameter for each free threshold")
+        p = self.alpha.size * (1 + self.nominal.size) + self.coef.size
+        p += self.scale_coef.size
+        if self.covariance is not None and len(self.covariance) != p:
+            raise ValueError(f"covariance must have {p} rows, one a parameter")
+
+    @property
+    def disorder(self) -> tuple[str, ...]:
+        """Which thresholds cross at training rows, a line for each such pair.
+
+        Only nominal effects can make them cross, and only at rows of other ranks than
+        the one between. A model that says so fits these rows badly: its probabilities
+        there, which `cumulative_proba` puts in order, do not give its `loglik`.
+        """
+        return tuple(
+            f"{lower} is above {higher} at {count} training row{'s' * (count > 1)}"
+            for (lower, higher), count in zip(
+                pairwise(self.threshold_names), self.crossings.tolist(), strict=False
+            )
+            if count
+        )
+
+    @property
+    def coef_names(self) -> tuple[str, ...]:
+        """Columns of `coef`."""
+        return tuple(self.column_names[j] for j in self.location)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns without a coefficient, as others determine them."""
+        used = {*self.location.tolist(), *self.nominal.tolist()}
+        return tuple(c for j, c in enumerate(self.column_names) if j not in used)
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """All estimates, (p,), in the order of `covariance`: `alpha`, `nominal_coef` by
+        rows, `coef`, `scale_coef`."""
+        parts = self.alpha, self.nominal_coef.ravel(), self.coef, self.scale_coef
+        return frozen(np.concatenate(parts))
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Their names: "1|2" for a threshold, "1|2.x" for the slope of x at it, "x" for
+        a coefficient and "scale.x" for that of the scale."""
+        columns = self.column_names
+        between = names_between(self.classes[self.observed])
+        alpha = threshold_parameter_names(self.threshold, between)
+        nominal = [f"{a}.{columns[j]}" for a in alpha for j in self.nominal]
+        location = [columns[j] for j in self.location]
+        scale = [f"scale.{columns[j]}" for j in self.scale]
+        return (*alpha, *nominal, *location, *scale)
+
+
+def bias_of(model: Estimates) -> str:
+    """Why the estimates are not those of maximum likelihood; "" if they are."""
+    if model.l1 or model.l2:
+        said = ", ".join(
+            f"{k}={v:g}" for k, v in (("l1", model.l1), ("l2", model.l2)) if v
+        )
+        return (
+            f"this model was fitted with {said}, which biases them; fit without "
+            "penalties"
+        )
+    if model.separated.size:
+        names = listed([model.column_names[j] for j in model.separated])[1:-1]
+        return (
+            f"there are none: ranks are told apart without error by {names}; leave "
+            "these out"
+        )
+    return ""
+
+
+def check_likelihood(model: Estimates, asked: str) -> None:
+    """Raise ValueError unless the estimates are those of maximum likelihood."""
+    if bias := bias_of(model):
+        raise ValueError(f"{asked} needs estimates of maximum likelihood, and {bias}")
+
+
+def covariance_for(model: Estimates, asked: str) -> np.ndarray:
+    """The covariance; ValueError where it says nothing of errors, or there is none."""
+    check_likelihood(model, asked)
+    if model.covariance is None:
+        raise ValueError(
+            f"{asked} needs the covariance, and this model has more features than one "
+            "is computed for"
+        )
+    return model.covariance

@@ -1,0 +1,121 @@
+"""The likelihood ratio test of one cumulative model within another."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._input.checks import listed, shown
+from .._model.convergence import ConvergenceWarning, warn
+from .._numerics.tails import chi2_tail
+from .estimates import check_likelihood
+from .inference import Inference
+
+_LEAST_FALL = -1e-6  # of twice the log likelihood: rounding of two fits
+
+
+class LikelihoodRatio(NamedTuple):
+    """What `lr_test` returns.
+
+    Attributes
+    ----------
+    chi2 : float
+        Twice the difference of the log likelihoods.
+    dof : int
+        That of the numbers of parameters.
+    p_value : float
+        P(chi-square with `dof` degrees of freedom > chi2).
+    """
+
+    chi2: float
+    dof: int
+    p_value: float
+
+
+def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
+    """Likelihood ratio test of a model within a larger one, both of the same rows.
+
+    Parameters
+    ----------
+    smaller, larger : PomModel
+        Fitted without penalties to the same rows; the larger has all that the smaller
+        has, and more: features, nominal or scale effects, freer thresholds. What can be
+        seen of this in the models is checked.
+
+    Returns
+    -------
+    LikelihoodRatio
+
+    Raises
+    ------
+    TypeError
+        Something else than models of `fit_pom`.
+    ValueError
+        Models of other ranks, rows or links, of penalised fits, or not nested.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The larger model has the lower likelihood: one of the two is not at its optimum.
+        The statistic is 0 then.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
+    >>> larger = ordinal.fit_pom(X, y)
+    >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
+    >>> test = ordinal.lr_test(smaller, larger)
+    >>> test.dof, round(test.chi2, 4), round(test.p_value, 4)
+    (1, 1.7269, 0.1888)
+    """
+    for name, model in (("smaller", smaller), ("larger", larger)):
+        if not isinstance(model, Inference):
+            raise TypeError(f"{name} must be a model of fit_pom, got {shown(model)}")
+        check_likelihood(model, "lr_test")
+    _check_nested(smaller, larger)
+    dof = larger.dof - smaller.dof
+    chi2 = 2 * (larger.loglik - smaller.loglik)
+    if chi2 < _LEAST_FALL:
+        warn(
+            f"lr_test: the larger model has a log likelihood {-chi2 / 2:.3g} below "
+            "that of the smaller one, which is not within it, or a fit ended short",
+            ConvergenceWarning,
+        )
+    chi2 = max(chi2, 0.0)
+    return LikelihoodRatio(chi2, dof, chi2_tail(chi2, dof))
+
+
+def _check_nested(smaller: Inference, larger: Inference) -> None:
+    """Raise ValueError where the fields of the models show that the smaller one is no
+    case of the larger."""
+    ranks = [m.classes[m.observed] for m in (smaller, larger)]
+    if not np.array_equal(*ranks):
+        raise ValueError(
+            f"smaller and larger must have the same ranks, got {listed(ranks[0])} and "
+            f"{listed(ranks[1])}"
+        )
+    if not math.isclose(smaller.n_obs, larger.n_obs, rel_tol=1e-9):
+        raise ValueError(
+            "smaller and larger must be fitted to the same rows, got "
+            f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
+        )
+    if smaller.link != larger.link:
+        raise ValueError(
+            "smaller and larger must have the same link, got "
+            f"{shown(smaller.link)} and {shown(larger.link)}"
+        )
+    freedom = "equidistant", "symmetric", "flexible"
+    if freedom.index(smaller.threshold) > freedom.index(larger.threshold):
+        raise ValueError(
+            f"smaller has {smaller.threshold} thresholds and larger {larger.threshold} "
+            "ones: it is not within the larger model"
+        )
+    if not smaller.dof < larger.dof:
+        raise ValueError(
+            f"larger must have more parameters than smaller, got {larger.dof} and "
+            f"{smaller.dof}"
+        )
