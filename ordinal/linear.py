@@ -57,7 +57,7 @@ from ._linear.path import ConcaveLink, PomPath, geometric, read_lambdas
 from ._linear.remembered import Remembered, null_loglik, remember
 from ._linear.rowwise import RowwiseLikelihood
 from ._linear.sandwich import Middle, covariance_of
-from ._linear.separation import separated_columns
+from ._linear.separation import judged
 from ._linear.training import Missing, Training, read_training
 from ._model.convergence import (
     Convergence,
@@ -547,9 +547,11 @@ def _model(
     training, problem = e.training, e.problem
     design, point = loss.design, found.point
     primal, dual = objectives or (point.value, None)
-    separated = np.zeros(0, dtype=np.int64)
-    if l1 == 0 and found.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
-        separated = separated_columns(design, loss.link, point.x, found.step, l2 > 0)
+    status, separated = found.status, np.zeros(0, dtype=np.int64)
+    if l1 == 0:
+        status, separated = judged(
+            design, loss.link, point.x, found.step, status, l2 > 0, e.monitor
+        )
     alpha, nu, beta, zeta = design.split(design.raw(point.x))
     present = np.flatnonzero(problem.present)
     inner = design.J @ alpha
@@ -586,8 +588,7 @@ def _model(
         n_missing=training.n_missing,
         separated=frozen(separated),
         convergence=e.monitor.record(
-            Status.SEPARATED if separated.size else found.status, found.n_iter,
-            found.violation, primal, dual,
+            status, found.n_iter, found.violation, primal, dual
         ),
     )  # fmt: skip
     remember(model, Remembered(loss, point.x, training.frame))

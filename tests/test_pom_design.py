@@ -4,7 +4,9 @@ import contextlib
 import pickle
 import re
 import sys
+import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +29,8 @@ from ordinal._linear.collinear import dependencies
 from ordinal._linear.contrasts import Coding
 from ordinal._linear.design import Design
 from ordinal._linear.expressions import columns_of, evaluate
-from ordinal._linear.separation import certificate, moves
+from ordinal._linear.separation import certificate, judged, moves
+from ordinal._model.monitor import Monitor
 
 LEVELS = {
     "Infl": ["Low", "Medium", "High"],
@@ -767,11 +770,54 @@ def test_there_is_a_certificate_where_linear_programming_finds_one(design):
         assert moved.max() > 0
         assert moved.min() >= -1e-9 * moved.max()
         # and the direction is that of (1): c + A'u of least length, u >= 0
-        A = moved_rows(design)
-        nearest = A.sum(axis=0) + A.T @ nnls(A.T, -A.sum(axis=0))[0]
+        A, c = moved_rows(design), moved_rows(design).sum(axis=0)
+        if np.array_equal(design.J, np.eye(design.T)) and not design.nominal.size:
+            A, c = ways_between_neighbours(design)
+        nearest = c + A.T @ nnls(A.T, -c)[0]
+        found = found[found.size - c.size :]
         assert_allclose(
             found / np.linalg.norm(found), nearest / np.linalg.norm(nearest), atol=1e-6
         )
+
+
+def ways_between_neighbours(design):
+    """From every row of a rank to every one of the next; from the mean of the lowest
+    rank to that of the highest."""
+    Z = (design.X / design.spread)[:, design.location]
+    groups = [Z[design.rank == j] for j in range(design.T + 1)]
+    ways = [(b[:, None] - a).reshape(-1, Z.shape[1]) for a, b in pairwise(groups)]
+    return np.vstack(ways), groups[-1].mean(axis=0) - groups[0].mean(axis=0)
+
+
+def test_a_thousand_ranks_are_told_apart_or_not_in_time():
+    """One column of which one row, of the highest rank, is not 0 is all that
+    separates; without it nothing does."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(2000, 5)), np.zeros(2000)])
+    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0, 0.0] + rng.logistic(size=2000)
+    y = np.argsort(np.argsort(score)) // 2
+    assert certificate(design_of(X[:, :5], y), np.zeros(999 + 5)) is None
+    X[np.flatnonzero(y == 999)[0], 5] = 1.0
+    found = certificate(design_of(X, y), np.zeros(999 + 6))
+    assert found is not None
+    assert_array_equal(np.abs(found[999:]) > 1e-9 * found[-1], np.arange(6) == 5)
+    began = time.thread_time()
+    model, _ = separated(X, y)
+    assert time.thread_time() - began < 5
+    assert_array_equal(model.separated, [5])
+
+
+def test_a_fit_ends_in_time_where_separation_is_not_told_yet(monkeypatch):
+    X, _ = clean(60)
+    y = np.digitize(X[:, 0], [-1, 1])
+    monkeypatch.setattr("ordinal._model.monitor.Monitor.late", lambda *_: True)
+    design = design_of(X, y)
+    monitor = Monitor("fit", 1e-6)
+    zeros = np.zeros(design.n_parameters)
+    far = np.append(np.zeros(2), [100.0, 0.0, 0.0])
+    status, found = judged(design, "logit", far, zeros, Status.STALLED, False, monitor)
+    assert status is Status.MAX_TIME
+    assert found.size == 0
 
 
 def separated(X, y, **options):

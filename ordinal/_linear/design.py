@@ -196,13 +196,13 @@ class Design:
         """Rows by alpha and nu*, from rows by thresholds and (1, nominal columns)."""
         M, width = 1 + self.nominal.size, A.shape[1]
         by_u = A.reshape(self.T, M, width)
-        if not self._is_flexible:
+        if not self.is_flexible:
             by_u = np.tensordot(self.J, by_u, (0, 0))
         slopes = by_u[:, 1:].reshape(len(by_u) * (M - 1), width)
         return np.vstack([by_u[:, 0], slopes])
 
     @property
-    def _is_flexible(self) -> bool:
+    def is_flexible(self) -> bool:
         return np.array_equal(self.J, np.eye(self.T))
 
     def start(self, quantile: np.ndarray) -> np.ndarray:

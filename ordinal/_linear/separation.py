@@ -17,19 +17,31 @@ With A the matrix whose rows give up and low, and c = A'1, the direction is that
 
     min  1/2 |d - c|^2   s.t.  A d >= 0                                             (1)
 
-which is 0 only if no direction is a certificate: c'd is the sum of what moves. The dual
-method of Goldfarb and Idnani (Mathematical Programming 27:1-33, 1983) solves (1): from
-d = c it adds violated rows to a set that holds with equality, and drops those whose
-multiplier would become negative. O(n p) for each row added.
+which is 0 only if no direction is a certificate: c'd is the sum of what moves.
+
+Free thresholds without nominal effects need not be among the variables. There are some
+that go with dbeta where no row of a rank is moved above one of the next rank: the rows
+of A are x_k - x_i for y_i = j and y_k = j + 1, of which only the two that a rank's
+thresholds would lie between can be violated most. With c the mean of the highest rank
+less that of the lowest one, c'd is what is moved along from one end to the other, and 0
+only if nothing is. A thousand thresholds cost no more than one.
+
+The dual method of Goldfarb and Idnani (Mathematical Programming 27:1-33, 1983) solves
+(1): from d = c it adds violated rows to a set that holds with equality, and drops those
+whose multiplier would become negative. O(n p) for each row added, p the variables.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from .._model.monitor import turn
+from .._model.convergence import Status
+from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.rows import matvec, strips, take
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
@@ -40,7 +52,32 @@ _MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
 _ROWS, _NEAR = 65536, 8192  # at a time; the fewer stay in the cache
 _DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
-_LARGEST = 1500  # parameters up to which (1) is solved: in some 20 s there
+_LARGEST = 1500  # variables up to which (1) is solved
+
+Row: TypeAlias = tuple[int, int]
+
+
+def judged(
+    design: Design,
+    link: Link,
+    x: np.ndarray,
+    step: np.ndarray,
+    status: Status,
+    is_penalised: bool,
+    monitor: Monitor,
+) -> tuple[Status, np.ndarray]:
+    """How a fit has ended that a descent has left with this status, and what
+    `separated_columns` says of it. Where time is up before it can be told, the status
+    says so."""
+    none = np.zeros(0, dtype=np.int64)
+    if status not in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
+        return status, none
+    try:
+        with monitor.limited():
+            found = separated_columns(design, link, x, step, is_penalised)
+    except OutOfTime:
+        return Status.MAX_TIME, none
+    return (Status.SEPARATED if found.size else status), found
 
 
 def separated_columns(
@@ -59,6 +96,11 @@ def separated_columns(
         told from 0. All else is done without looking for a certificate.
     is_penalised : bool
         Whether beta has a price, and must stay as it is.
+
+    Raises
+    ------
+    OutOfTime
+        As `turn` does.
     """
     none = np.zeros(0, dtype=np.int64)
     if is_penalised and not design.nominal.size:
@@ -131,12 +173,20 @@ def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
 
 
 def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
-    """A direction that proves separation, or None; `guess` is tried first."""
+    """A direction that proves separation, or None; `guess` is tried first.
+
+    Raises
+    ------
+    OutOfTime
+        As `turn` does.
+    """
     if is_certificate(design, guess):
         return guess
-    if design.n_parameters > _LARGEST:
+    is_plain = design.is_flexible and not design.nominal.size
+    cone = _Neighbours(design) if is_plain else _Rows(design)
+    if cone.c.size > _LARGEST:
         return None
-    found = _least_violating(design)
+    found = cone.whole(_nearest(cone))
     return found if is_certificate(design, found) else None
 
 
@@ -175,13 +225,97 @@ def _finite(moved: np.ndarray) -> np.ndarray:
     return np.asarray(moved[np.isfinite(moved)])
 
 
-def _normal(D: Design, side: int, i: int) -> np.ndarray:
-    """The row of A that gives `moves(...)[side, i]`, (p,)."""
-    i_th = slice(i, i + 1)
-    J = D.J[D.rank[i] - side]
-    n, x = D.columns(i_th, D.nominal)[0], D.columns(i_th, D.location)[0]
-    row: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
-    return row if side == 0 else -row
+class _Cone(Protocol):
+    """The directions of (1) that no row of A forbids.
+
+    Attributes
+    ----------
+    c : (p,) array
+    """
+
+    c: np.ndarray
+
+    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+        """The row of A by which d is least allowed, and by how much, of all rows that
+        are not among some."""
+
+    def normal(self, row: Row) -> np.ndarray:
+        """A row of A, (p,)."""
+
+    def whole(self, d: np.ndarray) -> np.ndarray:
+        """All parameters of a direction."""
+
+
+class _Rows:
+    """The cone over all parameters: a row of A is up or low of a row of the data."""
+
+    def __init__(self, design: Design):
+        self.design = design
+        self.c = _sum_of_normals(design)
+
+    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+        moved = moves(self.design, d)
+        for row in but:
+            moved[row] = np.inf
+        side, i = divmod(int(moved.argmin()), self.design.n_samples)
+        return (side, i), float(moved[side, i])
+
+    def normal(self, row: Row) -> np.ndarray:
+        D, (side, i) = self.design, row
+        i_th = slice(i, i + 1)
+        J = D.J[D.rank[i] - side]
+        n, x = D.columns(i_th, D.nominal)[0], D.columns(i_th, D.location)[0]
+        made: np.ndarray = np.concatenate([J, -np.outer(J, n).ravel(), -x])
+        return made if side == 0 else -made
+
+    def whole(self, d: np.ndarray) -> np.ndarray:
+        return d
+
+
+class _Neighbours:
+    """The cone over beta: a row of A is the way from a row of one rank to a row of the
+    next."""
+
+    def __init__(self, design: Design):
+        self.design = D = design
+        used = np.flatnonzero(D.weight > 0)
+        self._by_rank = used[np.argsort(D.rank[used], kind="stable")]
+        # where the rows of each rank begin, and the last ones end
+        self._bounds = np.searchsorted(D.rank[self._by_rank], np.arange(D.T + 2))
+        highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
+        share = highest / highest.sum() - lowest / lowest.sum()
+        self.c = across(D.X, share)[D.location] / D.spread[D.location]
+
+    def _ends(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """x'd of the rows in use, by rank; the least and the largest of each rank."""
+        D = self.design
+        unit = np.zeros(D.centre.size)
+        unit[D.location] = d / D.spread[D.location]
+        f = (matvec(D.X, unit) - D.centre @ unit)[self._by_rank]
+        first = self._bounds[:-1]
+        return f, np.minimum.reduceat(f, first), np.maximum.reduceat(f, first)
+
+    def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
+        f, low, high = self._ends(d)
+        between = low[1:] - high[:-1]
+        while True:
+            j = int(between.argmin())
+            start, middle, end = self._bounds[j : j + 3]
+            i = self._by_rank[start + f[start:middle].argmax()]
+            k = self._by_rank[middle + f[middle:end].argmin()]
+            row = int(i), int(k)
+            if row not in but or between[j] == np.inf:
+                return row, float(between[j])
+            between[j] = np.inf  # others of these ranks are violated even less
+
+    def normal(self, row: Row) -> np.ndarray:
+        D = self.design
+        i, k = (D.columns(slice(at, at + 1), D.location)[0] for at in row)
+        return np.asarray(k - i)
+
+    def whole(self, d: np.ndarray) -> np.ndarray:
+        _, low, high = self._ends(d)
+        return np.concatenate([(low[1:] + high[:-1]) / 2, d])
 
 
 def _sum_of_normals(D: Design) -> np.ndarray:
@@ -204,10 +338,11 @@ def _sum_of_normals(D: Design) -> np.ndarray:
 
 
 class _Held:
-    """Rows of A that hold with equality, as Q R = N, and R^-1, which is kept up."""
+    """Rows of A that hold with equality: N = Q B with orthonormal columns of Q, and
+    B^-1."""
 
     def __init__(self, p: int):
-        self.rows: list[tuple[int, int]] = []
+        self.rows: list[Row] = []
         self.N, self.Q, self.inverse = (
             np.zeros((p, 0)),
             np.zeros((p, 0)),
@@ -215,9 +350,8 @@ class _Held:
         )
 
     def add(
-        self, row: tuple[int, int], normal: np.ndarray, along: np.ndarray,
-        rest: np.ndarray,
-    ) -> None:  # fmt: skip
+        self, row: Row, normal: np.ndarray, along: np.ndarray, rest: np.ndarray
+    ) -> None:
         """Add a row whose part outside the others' span is `rest`."""
         k, length = len(self.rows), float(np.linalg.norm(rest))
         inverse = np.zeros((k + 1, k + 1))
@@ -230,31 +364,32 @@ class _Held:
         self.rows.append(row)
 
     def drop(self, k: int) -> None:
-        """Drop the k-th row."""
+        """Drop the k-th row. O(p k): that of B^-1 is orthogonal to all columns of B but
+        the k-th one, and a reflection turns it into the last unit vector."""
         del self.rows[k]
         self.N = np.delete(self.N, k, 1)
-        self.Q, R = np.linalg.qr(self.N)
-        self.inverse = np.linalg.inv(R)
+        v = self.inverse[k] / np.linalg.norm(self.inverse[k])
+        v[-1] += math.copysign(1.0, v[-1])
+        v *= math.sqrt(2) / np.linalg.norm(v)
+        rest = np.delete(self.inverse, k, 0)
+        self.Q = (self.Q - np.outer(self.Q @ v, v))[:, :-1]
+        self.inverse = (rest - np.outer(rest @ v, v))[:, :-1]
 
 
-def _least_violating(D: Design) -> np.ndarray:
+def _nearest(cone: _Cone) -> np.ndarray:
     """The solution of (1), up to a factor; 0 if the rows of the set span everything."""
-    c = _sum_of_normals(D)
-    size = float(np.linalg.norm(c))
+    c, size = cone.c, float(np.linalg.norm(cone.c))
     if size == 0:
         return c
-    c /= size
+    c = c / size
     d, held, multiplier = c.copy(), _Held(c.size), np.zeros(0)
-    settled: list[tuple[int, int]] = []  # that the rows held imply, to rounding
+    settled: list[Row] = []  # that the rows held imply, to rounding
     for _ in range(20 * c.size + 100):
         turn()
-        moved = moves(D, d)
-        for row in held.rows + settled:
-            moved[row] = np.inf
-        side, i = divmod(int(moved.argmin()), D.n_samples)
-        if moved[side, i] >= -1e-14:
+        row, moved = cone.worst(d, held.rows + settled)
+        if moved >= -1e-14:
             break
-        normal, gained = _normal(D, side, i), 0.0
+        normal, gained = cone.normal(row), 0.0
         while True:
             along = held.Q.T @ normal
             rest = normal - held.Q @ along
@@ -280,9 +415,9 @@ def _least_violating(D: Design) -> np.ndarray:
             held.drop(first)
             multiplier = np.delete(multiplier, first)
         if not np.isfinite(length):
-            settled.append((side, i))
+            settled.append(row)
             continue
-        held.add((side, i), normal, along, rest)
+        held.add(row, normal, along, rest)
         multiplier = np.append(multiplier, gained)
         settled.clear()
     Q = np.linalg.qr(held.N)[0]

@@ -42,7 +42,7 @@ from .._numerics.rows import inner_products, strips
 from .._solvers import _threshold_losses
 from .design import HESSIAN_COLUMNS, Design, moments
 from .score_model import LinearThresholdModel
-from .separation import separated_columns
+from .separation import judged
 
 _BLOCK = 65_536  # entries of X that are centred and scaled at a time
 _EXACT = 1e-8  # step of a threshold, relative, after which its error is the square
@@ -249,9 +249,9 @@ def fit_thresholded(
     found = descend(loss, max_iter, monitor)
     coef = found.point.x / loss.spread
     b = found.point.b + loss.centre @ coef
-    separated = np.zeros(0, dtype=np.int64)
-    if l2 == 0 and found.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
-        separated = _separated(problem, found)
+    status, separated = found.status, np.zeros(0, dtype=np.int64)
+    if l2 == 0:
+        status, separated = _judged(problem, found, monitor)
     present = np.flatnonzero(problem.present)
     return LinearThresholdModel(
         method="lit" if beside else "lat",
@@ -264,18 +264,19 @@ def fit_thresholded(
         feature_names=problem.feature_names,
         link=None,
         convergence=monitor.record(
-            Status.SEPARATED if separated.size else found.status, found.n_iter,
-            found.violation, found.point.value,
+            status, found.n_iter, found.violation, found.point.value
         ),
     )  # fmt: skip
 
 
-def _separated(problem: Problem, found: Found) -> np.ndarray:
-    """Features that separate the ranks, by number."""
+def _judged(
+    problem: Problem, found: Found, monitor: Monitor
+) -> tuple[Status, np.ndarray]:
+    """How the fit has ended, and features that separate the ranks, by number."""
     every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
     design = Design.of(problem, every, none, none, None, "flexible")
     x = np.concatenate([found.point.b, found.point.x])
-    return separated_columns(design, "logit", x, found.step, is_penalised=False)
+    return judged(design, "logit", x, found.step, found.status, False, monitor)
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
