@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, get_args
 
 import numpy as np
@@ -46,7 +47,7 @@ from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
-from ._linear.design import HESSIAN_COLUMNS, Design, Threshold, read_offset
+from ._linear.design import Design, Threshold, read_offset
 from ._linear.elastic_net import PathSolver, Solution
 from ._linear.fitting import has_many, likelihood_of, minimize
 from ._linear.likelihood import Likelihood, Link, Point
@@ -226,38 +227,13 @@ def fit_pom(
     x1      2.90819   2.3781 3.55645
     x2     0.993955 0.898988 1.09895
     """
-    l1, l2 = check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2)
-    robust = check_flag("robust", robust)
-    max_iter = check_count("max_iter", max_iter)
-    if l1 > 0:
-        _check_concave("l1", link, scale)
-    e = _entered(
-        "fit_pom", X, y, l1 + l2 > 0, link=link, threshold=threshold, nominal=nominal,
-        scale=scale, offset=offset, sample_weight=sample_weight,
-        class_weight=class_weight, classes=classes, reference=reference,
-        missing=missing, tol=tol, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose, cluster=cluster,
-    )  # fmt: skip
-    middle = _middle(robust, e.training.cluster, e.design, l1)
-    with e.monitor as monitor:
-        if l1 > 0:
-            solver = PathSolver(e.rowwise, max_iter, monitor)
-            model = _model_of_net(e, solver, solver.reach(l1, l2), l1, l2)
-        else:
-            loss = likelihood_of(e.design, link, l2, e.n_threads)
-            found = minimize(loss, max_iter, monitor)
-            model = _model(e, loss, found, l2, middle)
-        monitor.conclude(model.convergence)
-    if model.separated.size:
-        names = [model.column_names[j] for j in model.separated]
-        # which no penalty reaches
-        by_nominal = np.isin(model.separated, model.nominal).all()
-        remedy = "leave them out of nominal=" if by_nominal else _PENALISE
-        warn_of_separation(names, "fit_pom", remedy)
-    else:
-        model.convergence.warn_unless_converged("fit_pom", _EASIER)
-    warn_of_disorder(model.disorder, "fit_pom")
-    return model
+    return _fit(
+        X, y, [(l1, l2)], link=link, threshold=threshold, nominal=nominal, scale=scale,
+        offset=offset, sample_weight=sample_weight, class_weight=class_weight,
+        robust=robust, cluster=cluster, classes=classes, reference=reference,
+        missing=missing, tol=tol, max_iter=max_iter, max_time=max_time,
+        n_threads=n_threads, callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
 
 
 def fit_pom_path(
@@ -378,6 +354,78 @@ def fit_pom_path(
     return path
 
 
+def _fit(
+    X: MatrixLike | str,
+    y: Labels,
+    penalties: Sequence[tuple[float, float]],
+    *,
+    link: Link,
+    scale: Sequence[str | int],
+    robust: bool,
+    max_iter: int,
+    **given: Any,
+) -> list[PomModel]:
+    """A model for every (l1, l2), either all of them 0 or none; those with l1 > 0 are
+    begun at one another. Other arguments are those of `fit_pom`."""
+    penalties = [
+        (check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2))
+        for l1, l2 in penalties
+    ]
+    robust = check_flag("robust", robust)
+    max_iter = check_count("max_iter", max_iter)
+    largest = max(penalties)
+    if largest[0] > 0:
+        _check_concave("l1", link, scale)
+    e = _entered("fit_pom", X, y, any(largest), link=link, scale=scale, **given)
+    middle = _middle(robust, e.training.cluster, e.design, largest[0])
+    models: dict[tuple[float, float], PomModel] = {}
+    with e.monitor as monitor:
+        net = PathSolver(e.rowwise, max_iter, monitor) if largest[0] > 0 else None
+        for l1, l2 in sorted(penalties, reverse=True):
+            if net is not None and l1 > 0:
+                model = _model_of_net(e, net, net.reach(l1, l2), l1, l2)
+            else:
+                loss = likelihood_of(e.design, link, l2, e.n_threads)
+                model = _model(e, loss, minimize(loss, max_iter, monitor), l2, middle)
+            models[l1, l2] = model
+        monitor.conclude(model.convergence)
+    for model in models.values():
+        _warn_of(model)
+    return [models[pair] for pair in penalties]
+
+
+def _warn_of(model: PomModel) -> None:
+    """What a caller must know of how the fit ended."""
+    if model.separated.size:
+        names = [model.column_names[j] for j in model.separated]
+        # which no penalty reaches
+        by_nominal = np.isin(model.separated, model.nominal).all()
+        remedy = "leave them out of nominal=" if by_nominal else _PENALISE
+        warn_of_separation(names, "fit_pom", remedy)
+    else:
+        model.convergence.warn_unless_converged("fit_pom", _EASIER)
+    warn_of_disorder(model.disorder, "fit_pom")
+
+
+def _fit_path(
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, float]],
+    products: object = None,
+    X_test: object = None,
+    **options: Any,
+) -> tuple[list[PomModel], list[None]]:
+    """A model for the l1 and l2 of every point, as `register` asks for it."""
+    every = {**(fit_pom.__kwdefaults__ or {}), **options}
+    own = {name: every.pop(name) for name in ("l1", "l2")}
+    asked = [{**own, **point} for point in points]
+    penalties = [(point["l1"], point["l2"]) for point in asked]
+    models: list[PomModel] = []
+    for _, group in groupby(penalties, any):  # without any penalty columns may go
+        models += _fit(X, y, list(group), **every)
+    return models, [None] * len(models)
+
+
 def _path(e: _Entry, solver: PathSolver, lambdas: np.ndarray, ratio: float) -> PomPath:
     """The models of the penalties, as far as time allows."""
     models: list[PomModel] = []
@@ -477,7 +525,7 @@ def _design(
 def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     middle = Middle.of(robust, cluster, design.n_samples)
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
-        fits = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
+        fits = "with l1 > 0" if l1 > 0 else "of more than 2000 features"
         raise ValueError(
             f"robust and cluster are of the covariance, which fits {fits} do without"
         )
@@ -602,5 +650,7 @@ register(
     accepts={"categories", "sparse"},
     probabilities=True,
     grid={"l2": PENALTIES},
+    varying=("l1", "l2"),
+    fit_path=_fit_path,
     by_row={"offset", "cluster"},
 )

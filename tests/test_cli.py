@@ -773,6 +773,7 @@ def test_config(run):
         (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C1"),
         (["compare", "--set", "npsvor-admm.solver=smo"], "means solver='admm'"),
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
+        (["compare", "--set", "pom.offset=1"], "no argument 'offset'"),
         (["compare", "--methods", "npsvor", "--set", "npsvor.C1=-1"], "C1 must be"),
         (["compare", "nowhere.csv"], "nowhere.csv: No such file"),
         (["compare", "DATA", "--target", "x"], "no column 'x'"),

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ordinal
 from ordinal import ConvergenceWarning
 from ordinal._linear.elastic_net import Penalty
+from ordinal._model.registry import path_of
 from ordinal._solvers import _coordinate_descent
 
 LINKS = "logit", "probit", "cloglog", "loglog"
@@ -421,3 +422,49 @@ def test_a_bad_argument_of_a_path_is_named(options, message):
 def test_l1_needs_a_convex_loss(options):
     with pytest.raises(ValueError, match="l1 is for models with a convex loss"):
         ordinal.fit_pom(*rows(), l1=0.1, **options)
+
+
+# Searches
+
+
+def test_a_path_of_a_search_is_a_row_of_fits():
+    X, y = rows(d=5)
+    Z = np.column_stack([X, X[:, 0]])  # which goes where nothing is penalised
+    grid = [(0.0, 0.0), (1e-3, 0.0), (0.0, 0.1), (0.3, 0.1), (0.03, 0.0)]
+    points = [{"l1": l1, "l2": l2} for l1, l2 in grid]
+    fit_path = path_of(ordinal.fit_pom).fit
+    with pytest.warns(ordinal.CollinearColumnsWarning):
+        models, values = fit_path(Z, y, points, None, Z, tol=1e-9)
+    with pytest.warns(ordinal.CollinearColumnsWarning):
+        alone = [ordinal.fit_pom(Z, y, **point, tol=1e-9) for point in points]
+    assert values == [None] * len(grid)
+    assert [(model.l1, model.l2) for model in models] == grid
+    for a, b in zip(models, alone, strict=True):
+        assert a.dropped == b.dropped
+        assert a.convergence.primal == pytest.approx(b.convergence.primal, abs=1e-8)
+        assert_allclose(a.cumulative_proba(Z), b.cumulative_proba(Z), atol=1e-4)
+
+
+def test_points_with_absolute_values_are_begun_at_one_another():
+    X, y = rows(200, 20)
+    points = [{"l1": l1} for l1 in np.geomspace(1e-3, 0.1, 20)]
+    models, _ = path_of(ordinal.fit_pom).fit(X, y, points, None, None, l2=1e-3)
+    assert {model.l2 for model in models} == {1e-3}
+    steps, first = (
+        sum(model.convergence.n_iter for model in of) for of in (models, models[-1:])
+    )
+    alone = sum(ordinal.fit_pom(X, y, **p, l2=1e-3).convergence.n_iter for p in points)
+    assert first < steps < alone / 2
+
+
+def test_paths_are_refused_as_single_fits_are():
+    X, y = rows()
+    fit_path = path_of(ordinal.fit_pom).fit
+    for bad, message in [
+        ({"l1": -1.0}, "^l1 must be"),
+        ({"l2": "much"}, "^l2 must be"),
+        ({"l1": 0.1, "link": "cauchit"}, "^l1 is for models with a convex loss"),
+    ]:
+        link = {"link": bad.pop("link")} if "link" in bad else {}
+        with pytest.raises(ValueError, match=message):
+            fit_path(X, y, [{"l2": 0.1}, bad], None, None, **link)

@@ -24,6 +24,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,6 +142,30 @@ def test_scores_are_those_of_separate_fits(fit):
     least = expected.mean(axis=1).min()
     assert found.score == pytest.approx(least, abs=1 / 90 + 1e-12)
     assert found.params == found.points[found.scores.sum(axis=1).argmin()]
+
+
+def test_scores_of_linear_models_are_those_of_separate_fits():
+    grid = Grid(l1=[0.0, 1e-3, 0.1], l2=[0.0, 1e-2])
+    found = select(ordinal.fit_pom, X, y, search=grid, rng=7)
+    splits = stratified_kfold(y, rng=7)
+    expected = plain(ordinal.fit_pom, found.points, splits, metrics.mae)
+    assert_allclose(found.scores, expected, atol=1e-12)
+    assert not found.failures
+    assert found.model.model.l1 == found.params["l1"]
+
+
+def test_words_go_to_linear_models_as_they_are():
+    frame = pd.DataFrame({"size": X[:, 0], "word": np.where(X[:, 1] > 5, "up", "no")})
+    grid = Grid(l2=[1e-3, 1e-2])
+    found = select(ordinal.fit_pom, frame, y, search=grid, standardize=False, rng=7)
+    assert found.model.coef_names == ("size", "word[up]")
+    assert not found.failures
+
+
+def test_arguments_with_an_entry_a_row_are_not_split():
+    for name in ("offset", "cluster"):
+        with pytest.raises(TypeError, match=f"^{name} has an entry a row"):
+            select(ordinal.fit_pom, X, y, search=Grid(l2=[0.1]), **{name: X[:, 0]})
 
 
 @pytest.mark.parametrize("fit", SVOR)

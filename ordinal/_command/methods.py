@@ -103,9 +103,8 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
         if not equals:
             raise ValueError(f"--set {shortened(setting)}: expected ARG=VALUE")
         given[key] = _value(value)
-    known = [
-        k for k in inspect.signature(method.fit).parameters if k not in _NOT_SETTABLE
-    ]
+    no_setting = _NOT_SETTABLE | method.by_row
+    known = [k for k in inspect.signature(method.fit).parameters if k not in no_setting]
     for key in given:
         if key in fixed:
             raise ValueError(f"--set: {name} means {key}={shown(fixed[key])}")

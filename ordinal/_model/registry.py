@@ -81,8 +81,9 @@ class Method:
         method that finds its own.
     path : Path or None
     by_row : set of str
-        Arguments of the fit with an entry a row, beside `sample_weight`. Estimators do
-        without them: their rows are merged and ordered.
+        Arguments of the fit with an entry a row, beside `sample_weight`. Estimators and
+        searches, which order, merge and split rows, do without them, and so does the
+        command.
     """
 
     fit: Callable[..., Any]

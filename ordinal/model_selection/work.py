@@ -27,7 +27,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike
 from .._kernel_matrix.tiles import Products
 from .._model.convergence import Convergence
 from .._model.model import Model
-from .._model.registry import path_of, unwrapped
+from .._model.registry import method_of, path_of, unwrapped
 from .._numerics.rows import take
 from ..preprocessing import (
     PreprocessedModel,
@@ -163,6 +163,12 @@ class Work:
         )
         weighted = [] if sample_weight is None else ["sample_weight"]
         work.check_arguments([*options, *weighted])
+        method = method_of(unwrapped(fit)[0])
+        for name in () if method is None else sorted(method.by_row):
+            if work.given.get(name) is not None:
+                raise TypeError(
+                    f"{name} has an entry a row, which searches do not split"
+                )
         if isinstance(work.given.get("rng"), np.random.Generator):
             raise TypeError("rng of the fits must be a seed: they share no generator")
         if work.given.get("kernel") == "precomputed":
@@ -377,7 +383,8 @@ class TrainingRows:
             names = preprocessor.feature_names_out or names
         named = as_named(work.fit, X, names) if isinstance(X, np.ndarray) else X
         keep = work.varying and 4e-6 * train.size**2 <= _PRODUCTS_MB
-        products = Products(X) if keep and not _has_gaps(X) else None
+        of_numbers = not (isinstance(X, Frame) or _has_gaps(X))
+        products = Products(X) if keep and of_numbers else None
         return cls(X, named, work.y[train], weight, preprocessor, products)
 
     def transformed(self, X: Any) -> Any:
