@@ -201,10 +201,15 @@ def shortened(text: Any) -> str:
 
 def listed(labels: Iterable[Any], at_most: int = 10) -> str:
     """The labels as a list to paste, cut short."""
+    return f"[{enumerated(labels, at_most)}]"
+
+
+def enumerated(labels: Iterable[Any], at_most: int = 10) -> str:
+    """The labels as a sentence has them, cut short."""
     words = [shown(label) for label in np.asarray(labels).tolist()]
     ends = np.cumsum([len(word) for word in words])
     fit = min(at_most, max(1, int(np.count_nonzero(ends <= _LIST_WIDTH))))
-    return f"[{', '.join(words[:fit] + ['...'] * (len(words) > fit))}]"
+    return ", ".join(words[:fit] + ["..."] * (len(words) > fit))
 
 
 def _broken(name: str, value: Any, rule: str) -> ValueError:

@@ -12,7 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .checks import NO_NUMBERS, as_array, check_entries, listed, shown, to_double
+from .checks import (
+    NO_NUMBERS,
+    as_array,
+    check_entries,
+    enumerated,
+    listed,
+    shown,
+    to_double,
+)
 from .frame import Column, Frame, Kind, number_kind
 from .labels import is_missing, read_labels
 from .sparse import frozen, is_sparse
@@ -87,7 +95,7 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
     absent = [name for name in names if name not in keys]
     if absent:
         raise ValueError(
-            f"X has no column {listed(absent)[1:-1]}, which the model was fitted on"
+            f"X has no column {enumerated(absent)}, which the model was fitted on"
         )
     return [X[keys[name]] for name in names]
 

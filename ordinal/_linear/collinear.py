@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._input.checks import listed, shown
+from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
 from .._numerics.rows import matvec, strips, turns
@@ -88,7 +88,7 @@ def _said(found: dict[int, list[int]], names: Sequence[str]) -> str:
         f"{shown(names[j])} is constant"
         if not of
         else f"{shown(names[j])} is a combination of "
-        f"{listed([names[k] for k in of])[1:-1]}"
+        f"{enumerated([names[k] for k in of])}"
         for j, of in found.items()
     ]
     more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""

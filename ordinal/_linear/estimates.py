@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from .._input.checks import listed
+from .._input.checks import enumerated
 from .._input.sparse import frozen
 from .._model.convergence import Convergence
 from .._model.fields import (
@@ -140,7 +140,7 @@ def bias_of(model: Estimates) -> str:
             "penalties"
         )
     if model.separated.size:
-        names = listed([model.column_names[j] for j in model.separated])[1:-1]
+        names = enumerated([model.column_names[j] for j in model.separated])
         return (
             f"there are none: ranks are told apart without error by {names}; leave "
             "these out"

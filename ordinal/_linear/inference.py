@@ -11,7 +11,13 @@ from typing import Literal
 
 import numpy as np
 
-from .._input.checks import check_choice, check_flag, check_share, listed, shown
+from .._input.checks import (
+    check_choice,
+    check_flag,
+    check_share,
+    enumerated,
+    shown,
+)
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
@@ -517,7 +523,7 @@ def _summary_lines(model: Inference) -> list[str]:
     if model.n_missing:
         lines.append(f"Left out: {model.n_missing} rows that lack values")
     if model.dropped:
-        others = listed(model.dropped)[1:-1]
+        others = enumerated(model.dropped)
         lines.append(f"Left out, as other columns determine them: {others}")
     table = model.table()
     parts = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Annotated, Literal
 
-from .._input.checks import listed, shown
+from .._input.checks import enumerated, shown
 from .fields import FINITE, NONNEGATIVE, NOT_NAN
 
 
@@ -52,7 +52,7 @@ def warn_of_separation(columns: Sequence[str], solver: str, remedy: str) -> None
     """Warn at the caller of the `fit_*` function that columns separate the ranks."""
     warn(
         f"{solver}: {Status.SEPARATED.value}: ranks are told apart without error by "
-        f"{listed(columns)[1:-1]}, so that no finite coefficients are the best, and "
+        f"{enumerated(columns)}, so that no finite coefficients are the best, and "
         f"those returned only say where they go; {remedy}",
         ConvergenceWarning,
     )

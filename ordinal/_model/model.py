@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from .._input.checks import listed
+from .._input.checks import enumerated
 from .._input.columns import Categories
 from .._input.features import read_features
 from .._input.sparse import CSR
@@ -129,4 +129,4 @@ def _short(value: Any) -> str:
 
 
 def _shown(items: Any) -> str:
-    return listed(items, at_most=6)[1:-1]
+    return enumerated(items, at_most=6)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import check_flag, listed, shown
+from .._input.checks import check_flag, enumerated, shown
 from .._input.columns import as_objects, default_names, is_frame, read_frame
 from .._input.features import read_features
 from .._input.frame import Frame, number_kind
@@ -94,7 +94,7 @@ def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:
         "missing": np.isnan(table.values).any(axis=0).tolist(),
     }
     found = [
-        f"{what.replace('missing', 'missing values')} in {listed(where)[1:-1]}"
+        f"{what.replace('missing', 'missing values')} in {enumerated(where)}"
         for what, held in content.items()
         if (where := list(compress(names, held))) and what not in accepts
     ]
