@@ -831,6 +831,33 @@ def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, k
         )
 
 
+TRACED = """
+import sys
+from ordinal.model_selection.workers import Ended, Stopped
+
+ended = Ended(".", -1)  # as in a worker
+try:
+    with ended.stoppable():
+        if sys.argv[1] == "ended":
+            ended.set()
+except Stopped:
+    print("stopped", end=" ")
+sys.settrace(lambda *_: None)  # as a debugger does
+(lambda: None)()
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(("case", "says"), [("left", ""), ("ended", "stopped ")])
+def test_a_thread_can_be_traced_after_a_search(case, says, tmp_path):
+    """In Python 3.11 no traced call ends while an exception is still to be raised."""
+    script = [sys.executable, "-c", TRACED, case]
+    run = subprocess.run(
+        script, capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert run.stdout == says + "went on\n", run.stderr
+
+
 class Careless:
     """A pool beside someone who tidies the folder for temporary files."""
 

@@ -103,7 +103,9 @@ class Ended:
             finally:
                 with self._lock:
                     self._running.discard(me)
-                    _raise_in(me, None)  # what has been raised and has not arrived
+                    raised = self._set
+                if raised:
+                    _await_in(me)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
@@ -124,11 +126,25 @@ class Ended:
             done.set()
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Have an exception raised in a thread, or take back one that has not been yet."""
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Have an exception raised in a thread, in place of one that has not been yet."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
+        ctypes.c_ulong(thread), ctypes.py_object(error)
     )
+
+
+def _await_in(me: int) -> None:
+    """Let Stopped arrive here, in this thread, where it may be on its way.
+
+    CPython could also take it back, but would then look for it for ever: every call
+    becomes slower, and in Python 3.11 a traced one (a debugger, coverage) never ends.
+    """
+    try:
+        _raise_in(me, Stopped)
+        while True:
+            pass
+    except Stopped:
+        pass
 
 
 class Workers:
