@@ -141,6 +141,17 @@ def test_features_far_from_zero_lose_no_digits(name):
 
 
 @every_loss
+@pytest.mark.parametrize("spread", [1e-3, 1e-7, 1e-12])
+def test_a_feature_of_next_to_no_spread_disturbs_no_other(name, spread):
+    X, y = sample(80, 4)
+    beside = np.column_stack([X, spread * X[::-1, 0]])
+    model = FITS[name](beside, y, l2=1e-2, tol=1e-9)
+    without = FITS[name](X, y, l2=1e-2, tol=1e-9)
+    assert_allclose(model.coef[:-1], without.coef, atol=10 * spread**2 + 1e-9)
+    assert abs(model.coef[-1]) <= 100 * spread
+
+
+@every_loss
 def test_sparse_rows_and_lbfgs_find_the_same(name, monkeypatch):
     X, y = sample(90, 4)
     X = np.where(np.abs(X) > 0.7, X, 0.0)
