@@ -75,6 +75,18 @@ def test_odds_ratios_are_on_a_logarithmic_axis(model):
     assert {"0.5", "1", "2"} <= set(shown)
 
 
+def test_odds_ratios_far_apart_have_powers_of_ten():
+    x = np.linspace(-1, 1, 40)
+    y = np.digitize(x + 0.7 * np.sin(99 * x), [0])
+    model = ordinal.fit_pom(np.column_stack([x, 100 * np.cos(7 * x)]), y)
+    ax = plot.coefficients(model, odds_ratios=True)
+    ax.figure.canvas.draw()
+    low, high = ax.get_xlim()
+    assert high > 100 * low
+    shown = [float(t.get_text()) for t in ax.get_xticklabels()]
+    assert_allclose(np.log10(shown) % 1, 0)
+
+
 def test_intervals_that_hold_no_effect_are_grey(model):
     """Almost all of them do at a level near 1."""
     for level in (0.95, 0.99999):

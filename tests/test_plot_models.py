@@ -523,6 +523,16 @@ def test_bands_of_a_cumulative_link_model_are_the_intervals_of_its_averages(colu
     assert ax.get_ylabel() == "probability, with 90% intervals"
 
 
+def test_numbers_that_a_formula_makes_categories_have_bars():
+    table = TABLE.assign(kind=np.arange(300) % 3 + 1, y=Y)
+    model = ordinal.fit_pom("y ~ size + C(kind)", table)
+    ax = plot.partial_dependence(model, table, "kind")
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "2", "3"]
+    bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 3)
+    P = model.predict_proba(table.assign(kind=2)).mean(axis=0)
+    assert_allclose(bars[:, 1], P)
+
+
 def test_a_model_behind_a_preprocessor_has_the_same_bands():
     model = ordinal.fit_pom(X, Y)
     behind = PreprocessedModel.fit(ordinal.fit_pom, X, Y, preprocess=Standardizer)

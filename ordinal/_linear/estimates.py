@@ -82,6 +82,21 @@ class Estimates(Thresholds, Trained):
         if self.covariance is not None and len(self.covariance) != p:
             raise ValueError(f"covariance must have {p} rows, one a parameter")
 
+    def _summary(self) -> dict[str, str]:
+        lines: dict[str, str] = {"link": self.link}
+        if self.l1 or self.l2:
+            lines["penalties"] = _penalties_of(self)
+        lines["coef"] = _few(self.coef_names, self.coef)
+        lines["thresholds"] = _few(self.threshold_names, self.thresholds)
+        # with slots, dataclass makes a second class, which super() does not know
+        return lines | super(Estimates, self)._summary()
+
+    @property
+    def categories(self) -> tuple[np.ndarray | None, ...] | None:
+        """The levels of each column of a table that holds categories, None for a column
+        of numbers; None if all hold numbers from the start."""
+        return None if self.coding is None else self.coding.categories
+
     @property
     def disorder(self) -> tuple[str, ...]:
         """Which thresholds cross at training rows, a line for each such pair.
@@ -129,15 +144,24 @@ class Estimates(Thresholds, Trained):
         return (*alpha, *nominal, *location, *scale)
 
 
+def _few(names: tuple[str, ...], values: np.ndarray, at_most: int = 5) -> str:
+    """The first of some named numbers."""
+    shown = [f"{name} {v:.4g}" for name, v in zip(names, values.tolist(), strict=True)]
+    more = f", ... ({len(shown)})" if len(shown) > at_most else ""
+    return ", ".join(shown[:at_most]) + more if shown else "none"
+
+
+def _penalties_of(model: Estimates) -> str:
+    penalties = {"l1": model.l1, "l2": model.l2}
+    return ", ".join(f"{name}={v:g}" for name, v in penalties.items() if v)
+
+
 def bias_of(model: Estimates) -> str:
     """Why the estimates are not those of maximum likelihood; "" if they are."""
     if model.l1 or model.l2:
-        said = ", ".join(
-            f"{k}={v:g}" for k, v in (("l1", model.l1), ("l2", model.l2)) if v
-        )
         return (
-            f"this model was fitted with {said}, which biases them; fit without "
-            "penalties"
+            f"this model was fitted with {_penalties_of(model)}, which biases them; "
+            "fit without penalties"
         )
     if model.separated.size:
         names = enumerated([model.column_names[j] for j in model.separated])

@@ -20,6 +20,7 @@ from .._input.checks import (
 )
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
+from .._model.threshold_model import names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
 from .averages import averages_table, effects_table, rows_to_average
 from .estimates import Estimates, bias_of, check_likelihood, covariance_for
@@ -159,6 +160,7 @@ class Inference(Estimates):
         x1   2.5569     2.1494   1.190    0.234
         x2   1.4324     0.9202   1.557     0.12
         """
+        covariance_for(self, "summary")
         return Text("\n".join(_summary_lines(self)))
 
     def confint(
@@ -365,7 +367,8 @@ class Inference(Estimates):
                     "Brant's test is of the logit link without scale effects: take "
                     'method="lr"'
                 )
-            chi2, dof = brant_test(fit, groups)
+            between = names_between(self.classes[self.observed])
+            chi2, dof = brant_test(fit, groups, between)
         else:
             chi2, dof = ratio_tests(fit, groups)
         tails = [chi2_tail(x, k) for x, k in zip(chi2, dof, strict=True)]

@@ -70,6 +70,25 @@ class PomModel(Inference):
     feature_names : tuple of str, or None
     convergence : Convergence
         Its `primal` is the mean loss with its penalties.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> model
+    PomModel
+      link         logit
+      coef         x1 2.557, x2 1.432
+      thresholds   1|2 6.228, 2|3 9.702
+      classes      3: 1, 2, 3
+      features     2
+      convergence  converged after ...
+    >>> model.predict_proba([[0, 4], [1, 4]]).round(3)
+    array([[0.622, 0.359, 0.018],
+           [0.113, 0.691, 0.195]])
+    >>> model.predict([[0, 4], [1, 4]])
+    array([1, 2])
     """
 
     def decision_function(

@@ -32,14 +32,14 @@ _ASKED = "proportional_odds_test"
 
 
 def brant_test(
-    fit: Remembered, groups: list[np.ndarray]
+    fit: Remembered, groups: list[np.ndarray], threshold_names: tuple[str, ...]
 ) -> tuple[list[float], list[int]]:
     """Statistics and degrees of freedom of groups of columns of the location.
     O(n T^2 d^2)."""
     D = fit.loss.design
     columns = np.union1d(D.location, D.nominal)
     X = np.column_stack([np.ones(D.n_samples), D.columns(slice(None), columns)])
-    b, above = _binary_fits(D, columns, X, fit.loss.n_threads)
+    b, above = _binary_fits(D, columns, X, threshold_names, fit.loss.n_threads)
     T, p = b.shape
     bread = [
         np.linalg.inv(_product(X, D.weight * above[j] * (1 - above[j])))
@@ -59,7 +59,11 @@ def brant_test(
 
 
 def _binary_fits(
-    D: Design, columns: np.ndarray, X: np.ndarray, n_threads: int
+    D: Design,
+    columns: np.ndarray,
+    X: np.ndarray,
+    threshold_names: tuple[str, ...],
+    n_threads: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of y > j on X for every threshold j, (T, p), and the probabilities
     P(y > j) of the rows, (T, n)."""
@@ -75,11 +79,11 @@ def _binary_fits(
         x = found.point.x
         if separated_columns(binary, "logit", x, found.step, False).size:
             raise ValueError(
-                f"Brant's test needs a binary fit at each threshold, and at number "
-                f"{j + 1} features tell the ranks below from those above without "
-                'error: take method="lr"'
+                "Brant's test needs a binary fit at each threshold, and at "
+                f"{threshold_names[j]} features tell ranks below from those above "
+                'without error: take method="lr"'
             )
-        _note(found, f"the fit at threshold {j + 1}")
+        _note(found, f"the fit at threshold {threshold_names[j]}")
         b[j] = np.concatenate([-x[:1], x[1:]])
         known = 0 if D.offset is None else D.offset
         above[j] = cumulative("logit", X @ b[j] + known)

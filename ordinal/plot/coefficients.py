@@ -8,7 +8,7 @@ import numpy as np
 
 from .._input.checks import check_flag, shown
 from ..linear import PomModel
-from .style import PALETTE, Axes, axes_of
+from .style import PALETTE, Axes, axes_of, logarithmic_ticks
 
 
 def coefficients(
@@ -71,12 +71,14 @@ def coefficients(
 
     ax = axes_of(ax, 6.0, 0.9 + 0.32 * estimate.size)
     if odds_ratios:
-        _ratio_axis(ax)
+        ax.set_xscale("log")
     known = np.concatenate([estimate, lower, upper, [none]])
     ends = lower > 0 if odds_ratios else np.isfinite(lower)
     known = known[np.isfinite(known) & ((known > 0) | (not odds_ratios))]
     ax.plot(known, np.zeros(known.size), alpha=0)  # for the limits alone
     low, high = ax.get_xlim()
+    if odds_ratios:
+        logarithmic_ticks(ax)
     for i, (at, a, b, closed) in enumerate(
         zip(estimate, lower, upper, ends, strict=True)
     ):
@@ -102,13 +104,3 @@ def coefficients(
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
-
-
-def _ratio_axis(ax: Axes) -> None:
-    """Logarithmic, with ticks at 1, 2, 5, 10 ..."""
-    from matplotlib.ticker import LogLocator
-
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.minorticks_off()

@@ -29,6 +29,7 @@ from .style import (
     axes_of,
     category_ticks,
     label_right,
+    logarithmic_ticks,
     mark_density,
     rank_colours,
 )
@@ -391,16 +392,11 @@ def relevance(
     if top is not None:
         order = order[: check_count("top", top)]
     ax = axes_of(ax, 5.6, 0.9 + 0.28 * order.size)
-    from matplotlib.ticker import LogLocator
-
     place = np.arange(order.size)
     ax.set_xscale("log")
-    ax.minorticks_off()
     ax.plot(gamma[order], place, "o", color=PALETTE[0], ms=6)
     low, high = ax.get_xlim()
-    few = (1, 2, 5) if high < 100 * low else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=few))
-    ax.xaxis.set_major_formatter("{x:g}")
+    logarithmic_ticks(ax)
     ax.hlines(place, low, high, color="0.88", lw=1, zorder=0)
     ax.set(xlim=(low, high), ylim=(order.size - 0.4, -0.6))
     ax.set_yticks(place, [names[j] for j in order])

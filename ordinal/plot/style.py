@@ -70,6 +70,18 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
     )
 
 
+def logarithmic_ticks(ax: Axes) -> None:
+    """Plain numbers along a logarithmic x axis: 1, 2, 5, 10 ..., or powers of ten where
+    it is long."""
+    from matplotlib.ticker import LogLocator
+
+    low, high = ax.get_xlim()
+    few = (1, 2, 5) if high < 100 * low else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=few))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+
+
 def legend_below(ax: Axes, columns: int, **style: Any) -> None:
     """A legend in one line below the right end of the axes."""
     ax.legend(
