@@ -23,7 +23,7 @@ import numpy as np
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._numerics.rows import strips
+from .._numerics.rows import matvec, strips, take
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
@@ -187,6 +187,13 @@ class Design:
         """Some columns of some rows as solvers see them, centred and scaled."""
         made = block(self.X, rows, which) - self.centre[which]
         return np.asarray(made / self.spread[which])
+
+    def score(self, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """x'beta of some rows, by columns as solvers see them."""
+        slopes = np.zeros(self.centre.size)
+        slopes[self.location] = beta / self.spread[self.location]
+        X = self.X if rows == slice(None) else take(self.X, rows)
+        return matvec(X, slopes) - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:
         """z of some rows, scaled only."""

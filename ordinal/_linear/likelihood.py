@@ -97,7 +97,7 @@ class Likelihood:
         cuts = D.J @ alpha - D.columns(rows, D.nominal) @ (D.J @ nu).T
         end = np.full((len(cuts), 1), np.inf)
         ends = np.hstack([-end, cuts, end])
-        f = D.columns(rows, D.location) @ beta + self._offset[rows]
+        f = D.score(beta, rows) + self._offset[rows]
         at = np.arange(len(cuts))
         upper, lower = ends[at, rank + 1], ends[at, rank]
         a, b, width = (upper - f) / s, (lower - f) / s, (upper - lower) / s

@@ -42,7 +42,7 @@ import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
-from .._numerics.rows import matvec, strips, take
+from .._numerics.rows import strips
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
 
@@ -139,12 +139,8 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
 def _bound(D: Design, x: np.ndarray) -> float:
     """On |J alpha - x_i'beta| of all rows."""
     alpha, _, beta, _ = D.split(x)
-    unit = np.zeros(D.centre.size)
-    unit[D.location] = beta / D.spread[D.location]
-    shift = float(D.centre @ unit)
     largest = max(
-        float(np.abs(matvec(take(D.X, rows), unit) - shift).max())
-        for rows in strips(D.n_samples, _NEAR)
+        float(np.abs(D.score(beta, rows)).max()) for rows in strips(D.n_samples, _NEAR)
     )
     return largest + float(np.abs(D.J @ alpha).max())
 
@@ -206,9 +202,7 @@ def moves(
     no weight."""
     D = design
     alpha, nu, beta, _ = D.split(direction)
-    unit = np.zeros(D.centre.size)
-    unit[D.location] = beta / D.spread[D.location]
-    f = matvec(take(D.X, rows), unit) - D.centre @ unit
+    f = D.score(beta, rows)
     N = D.columns(rows, D.nominal) if D.nominal.size else None
     moved = np.full((2, f.size), np.inf)
     for side, sign in ((0, 1.0), (1, -1.0)):
@@ -288,10 +282,7 @@ class _Neighbours:
 
     def _ends(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """x'd of the rows in use, by rank; the least and the largest of each rank."""
-        D = self.design
-        unit = np.zeros(D.centre.size)
-        unit[D.location] = d / D.spread[D.location]
-        f = (matvec(D.X, unit) - D.centre @ unit)[self._by_rank]
+        f = self.design.score(d)[self._by_rank]
         first = self._bounds[:-1]
         return f, np.minimum.reduceat(f, first), np.maximum.reduceat(f, first)
 

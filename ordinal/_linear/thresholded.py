@@ -321,7 +321,7 @@ def _solved(H: np.ndarray, v: np.ndarray) -> np.ndarray:
         except np.linalg.LinAlgError:
             shift *= 100
         else:
-            return shifted.solve(v[:, None])[:, 0] * unit
+            return np.asarray(shifted.solve(v[:, None])[:, 0] * unit)
 
 
 def _along(
