@@ -22,9 +22,9 @@ What an estimator adds is what scikit-learn asks for:
   Where thresholds are out of order, the prediction is the largest of (D), in place of
   the number of thresholds that f reaches: it is then as if neighbours that are out of
   order were one, in their middle.
-* The rule is the model's own, but `mode` for GPOR, which always has probabilities: the
-  predicted rank is then the most probable one, as scikit-learn expects. Its own,
-  `median`, has the least expected absolute error.
+* The rule is the model's own, but `mode` for GPOR and POM, which always have
+  probabilities: the predicted rank is then the most probable one, as scikit-learn
+  expects. Their own, `median`, has the least expected absolute error.
 * Equal rows are merged, their weights added up, and rows are put into an order that
   depends on what they hold. So a weight is a row written that many times, and the
   order of the rows is nothing, to the last bit. Not so where a parameter names rows by

@@ -64,6 +64,16 @@ def test_the_returned_point_satisfies_kkt(name, case, l2, weights):
 
 
 @every_loss
+@pytest.mark.parametrize("unit", [1e-45, 1e45])
+def test_the_unit_of_weights_does_not_matter(name, unit):
+    X, y = sample(60, 4)
+    weight = 1.0 + np.arange(60) % 3
+    a, b = (FITS[name](X, y, sample_weight=w) for w in (weight, weight * unit))
+    assert_allclose(b.coef, a.coef, rtol=1e-6)
+    assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
+
+
+@every_loss
 @given(case=datasets(), l2=penalties)
 def test_nothing_that_another_method_finds_is_lower(name, case, l2):
     X, y, r = case

@@ -178,6 +178,17 @@ def test_weight_2_is_the_row_twice(seed, link):
     assert heavy.n_obs == long.n_obs == weight.sum()
 
 
+@pytest.mark.parametrize("unit", [1e-45, 1e-15, 1e15, 1e45])
+def test_the_unit_of_weights_is_that_of_variances_alone(unit):
+    X, y, weight, offset = drawn(2)
+    a = fit_pom(X, y, sample_weight=weight, offset=offset)
+    b = fit_pom(X, y, sample_weight=weight * unit, offset=offset)
+    assert_allclose(b.coef, a.coef, rtol=1e-6)
+    assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
+    errors = b.standard_errors * np.sqrt(unit)
+    assert_allclose(errors, a.standard_errors, rtol=1e-6)
+
+
 @given(seeds, links)
 def test_class_weights_multiply_those_of_rows(seed, link):
     X, y, weight, _ = drawn(seed)

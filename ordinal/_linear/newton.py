@@ -23,6 +23,7 @@ from .design import Design
 from .likelihood import Point
 
 _FALL = 1e-4  # share of what a direction that curves down promises
+_MOST = 1e12  # rows in whose standard errors steps are measured
 _FLAT = 1e-8  # of eigenvalues, relative to the diagonal: 0 but for rounding
 _MAX_SHIFT = 1e12
 
@@ -60,7 +61,7 @@ def minimize(
     while True:
         step = _direction(here)
         slope = float(here.gradient @ step)
-        violation = float(np.sqrt(loss.design.total) * np.sqrt(max(-slope, 0.0)))
+        violation = length_in_errors(slope, loss.design.total)
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
             there = None if loss.is_convex or stop else _below_saddle(loss, here)
@@ -80,6 +81,14 @@ def minimize(
 
 def _along(loss: Loss, here: Point, step: np.ndarray, size: float) -> Point:
     return loss.at(here.x + size * step)
+
+
+def length_in_errors(slope: float, total: float) -> float:
+    """Length of a Newton step in standard errors, from the slope of the mean loss along
+    it: of the weight of all rows, or of 1 or 1e12 rows where that is less or more. A
+    unit of weights in which the errors are huge would let any step pass, and one in
+    which rounding is as large as they are none."""
+    return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
 
 
 def _direction(here: Point) -> np.ndarray:

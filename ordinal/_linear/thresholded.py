@@ -41,6 +41,7 @@ from .._numerics.line_search import armijo
 from .._numerics.rows import inner_products, strips
 from .._solvers import _threshold_losses
 from .design import HESSIAN_COLUMNS, Design, moments
+from .newton import length_in_errors
 from .score_model import LinearThresholdModel
 from .separation import judged
 
@@ -292,7 +293,7 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
                 step = _solved(H, -here.gradient)
                 ahead = np.concatenate([moves @ step, step])
                 slope = float(here.gradient @ step)
-                violation = float(np.sqrt(loss.total * max(-slope, 0.0)))
+                violation = length_in_errors(slope, loss.total)
                 stop = monitor.stop(n_iter, violation)
                 if violation <= monitor.tol:
                     return Found(here, ahead, violation, Status.CONVERGED, n_iter)
