@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import thresholded_loss, thresholded_optimum
@@ -74,6 +74,8 @@ def test_the_unit_of_weights_does_not_matter(name, unit):
 
 
 @every_loss
+# a feature of little spread has a price that is 1e12 times the curvature of the losses
+@example(case=(np.eye(11, 1) * [1.0, 2.0**-23], np.arange(11), 11), l2=1e-4)
 @given(case=datasets(), l2=penalties)
 def test_nothing_that_another_method_finds_is_lower(name, case, l2):
     X, y, r = case
@@ -159,6 +161,19 @@ def test_a_feature_of_next_to_no_spread_disturbs_no_other(name, spread):
     without = FITS[name](X, y, l2=1e-2, tol=1e-9)
     assert_allclose(model.coef[:-1], without.coef, atol=10 * spread**2 + 1e-9)
     assert abs(model.coef[-1]) <= 100 * spread
+
+
+@every_loss
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1])
+def test_a_constant_feature_changes_nothing(name, value):
+    X, y = sample(61, 4, noise=2.0)
+    weight = 1 + np.arange(61) / 7  # so that the mean is not the value, but near it
+    both = np.column_stack([X, np.full(61, value)])
+    model = FITS[name](both, y, l2=0.0, sample_weight=weight)
+    without = FITS[name](X, y, l2=0.0, sample_weight=weight)
+    assert_allclose(model.coef[:-1], without.coef, atol=1e-6)
+    assert abs(model.coef[-1]) <= 1e-6
+    assert_allclose(model.decision_function(both), X @ model.coef[:-1], atol=1e-6)
 
 
 @every_loss

@@ -5,14 +5,19 @@ Both kinds are in units of their spreads, and dense ones are centred, as `design
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
 
 from .._input.sparse import CSR
-from .._numerics.rows import matvec, turns
+from .._model.monitor import turn
+from .._numerics.rows import matvec, strips
 from .._solvers import _sparse_products
+
+_FAR = 100.0  # spreads: products with a column whose centre is there lose two digits
+_BLOCK, _LEAST = 65_536, 256  # entries at a time, in so many rows or more
 
 
 class Columns(Protocol):
@@ -41,6 +46,9 @@ class Columns(Protocol):
         """Sums of v z over the rows of rank t and of w z over those of rank t + 1, for
         each column and threshold t, (d, T)."""
 
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """All rows, some at a time, and Z there as an array."""
+
     def chosen(self, which: np.ndarray) -> Self:
         """Some of the columns."""
 
@@ -48,12 +56,21 @@ class Columns(Protocol):
 def columns_of(
     X: np.ndarray | CSR, centre: np.ndarray, spread: np.ndarray, n_threads: int
 ) -> SparseColumns | DenseColumns:
-    """All columns of a matrix."""
+    """All columns of a matrix; centred in a copy where digits would be lost without."""
     if isinstance(X, CSR):
         every = transposed(X)
         unit = np.repeat(1 / spread, np.diff(every.indptr))
         return SparseColumns.of(replace(every, data=every.data * unit), n_threads)
-    return DenseColumns(X, centre, spread)
+    columns = DenseColumns(X, centre, spread)
+    if (np.abs(centre) > _FAR * spread).any():
+        return columns.chosen(np.arange(columns.size))
+    return columns
+
+
+def _blocks(n: int, d: int) -> Iterator[slice]:
+    for rows in strips(n, max(_LEAST, _BLOCK // max(1, d))):
+        turn()
+        yield rows
 
 
 def transposed(A: CSR) -> CSR:
@@ -132,6 +149,10 @@ class SparseColumns:
             )  # fmt: skip
         return out
 
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows in _blocks(*self.rows.shape):
+            yield rows, self.rows.dense(rows.start, rows.stop)
+
     def chosen(self, which: np.ndarray) -> SparseColumns:
         return SparseColumns.of(self.columns.rows(which), self.n_threads)
 
@@ -175,8 +196,7 @@ class DenseColumns:
 
     def gram(self, v: np.ndarray) -> np.ndarray:
         out = np.zeros((self.size, self.size))
-        for rows in turns(len(self.X), out.size):
-            Z = self._rows(rows)
+        for rows, Z in self.blocks():
             out += (Z * v[rows, None]).T @ Z
         return out
 
@@ -184,14 +204,18 @@ class DenseColumns:
         self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
     ) -> np.ndarray:
         out = np.zeros((self.size, T + 2))
-        for rows in turns(len(self.X), out.size):
+        for rows, Z in self.blocks():
             # a row of rank t is in the sums of thresholds t and t - 1; those that are
             # none have places at the ends
-            at, part = np.arange(rows.stop - rows.start), rank[rows]
+            at, part = np.arange(len(Z)), rank[rows]
             factors = np.zeros((at.size, T + 2))
             factors[at, part + 1], factors[at, part] = v[rows], w[rows]
-            out += self._rows(rows).T @ factors
+            out += Z.T @ factors
         return out[:, 1:-1]
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows in _blocks(*self.X.shape):
+            yield rows, self._rows(rows)
 
     def chosen(self, which: np.ndarray) -> DenseColumns:
         if self.centre is None or self.spread is None:

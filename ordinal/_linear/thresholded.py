@@ -25,30 +25,28 @@ R. E. Barlow, H. D. Brunk, "The isotonic regression problem and its dual", JASA
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import CSR, frozen
+from .._input.sparse import frozen
 from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime, turn
+from .._model.monitor import Monitor, OutOfTime
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import armijo
-from .._numerics.rows import inner_products, strips
 from .._solvers import _threshold_losses
 from .design import HESSIAN_COLUMNS, Design, moments
+from .matrices import columns_of
 from .newton import length_in_errors
 from .score_model import LinearThresholdModel
 from .separation import judged
 
-_BLOCK = 65_536  # entries of X that are centred and scaled at a time
 _EXACT = 1e-8  # step of a threshold, relative, after which its error is the square
 _SEARCHES = 200
-_RIDGE = 1e-10  # share of the diagonal that collinear features need
+_RIDGE = 1e-10  # share of the curvature of the losses that collinear features need
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,10 +102,11 @@ class ThresholdLoss:
     """
 
     def __init__(self, problem: Problem, beside: bool, l2: float, n_threads: int):
-        self.X, self.beside, self.n_threads = problem.X, beside, n_threads
+        self.beside, self.n_threads = beside, n_threads
         self.total = float(problem.weight.sum())
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments(problem.X, self.weight)
+        self.columns = columns_of(problem.X, self.centre, self.spread, n_threads)
         self.price = l2 / self.spread / self.spread
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present
@@ -121,7 +120,7 @@ class ThresholdLoss:
 
     def at(self, x: np.ndarray, b: np.ndarray) -> Point:
         """V and its gradient; the search for the thresholds begins at b."""
-        f = self._scores(x)
+        f = self.columns.times(x)
         b, pools = self._thresholds(f, b)
         slope, curvature = np.empty(f.size), np.empty(f.size)
         by_chunk = np.empty(_threshold_losses.n_chunks(f.size))
@@ -131,7 +130,7 @@ class ThresholdLoss:
         )  # fmt: skip
         ridge = self.price * x
         value = float(by_chunk.sum() + 0.5 * (ridge @ x))
-        gradient = self._summed(slope) + ridge
+        gradient = self.columns.across(slope) + ridge
         return Point(x, b, pools, f, curvature, value, gradient)
 
     def start(self) -> Point:
@@ -142,10 +141,9 @@ class ThresholdLoss:
     def hessian(self, here: Point) -> tuple[np.ndarray, np.ndarray]:
         """(H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T, d).
         O(n d^2)."""
-        H = np.diag(self.price)
+        H = np.diag(self.price) + self.columns.gram(here.curvature)
         border = np.zeros((here.b.size, here.x.size))
-        for rows, Z in self._blocks():
-            H += Z.T @ (here.curvature[rows, None] * Z)
+        for rows, Z in self.columns.blocks():
             _threshold_losses.across(
                 here.f[rows], here.b, self.rank[rows], self.weight[rows], self.times,
                 self.beside, Z, border,
@@ -207,34 +205,6 @@ class ThresholdLoss:
     def _sizes(self, pools: np.ndarray) -> np.ndarray:
         return np.diff(np.append(pools, self.times.size))
 
-    def _scores(self, x: np.ndarray) -> np.ndarray:
-        if isinstance(self.X, CSR):
-            return inner_products(self.X, (x / self.spread)[None, :])[:, 0]
-        f = np.empty(len(self.X))
-        for rows, Z in self._blocks():
-            f[rows] = Z @ x
-        return f
-
-    def _summed(self, v: np.ndarray) -> np.ndarray:
-        """sum_i v_i x_i."""
-        X = self.X
-        if isinstance(X, CSR):
-            entries = np.repeat(v, np.diff(X.indptr)) * X.data
-            sums = np.bincount(X.indices, entries, X.shape[1])
-            return np.asarray(sums / self.spread)
-        out = np.zeros(self.spread.size)
-        for rows, Z in self._blocks():
-            out += v[rows] @ Z
-        return out
-
-    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Rows, and what they hold in columns that are centred and scaled."""
-        X = self.X
-        for rows in strips(len(X), max(1, _BLOCK // max(1, self.spread.size))):
-            turn()
-            Z = X.dense(rows.start, rows.stop) if isinstance(X, CSR) else X[rows]
-            yield rows, (Z - self.centre) / self.spread
-
 
 def fit_thresholded(
     problem: Problem,
@@ -290,7 +260,7 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
         try:
             with monitor.limited():
                 H, moves = loss.hessian(here)
-                step = _solved(H, -here.gradient)
+                step = _solved(H, loss.price, -here.gradient)
                 ahead = np.concatenate([moves @ step, step])
                 slope = float(here.gradient @ step)
                 violation = length_in_errors(slope, loss.total)
@@ -309,20 +279,18 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
         here, n_iter = there, n_iter + 1
 
 
-def _solved(H: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """H^-1 v of a matrix that may be singular, where v is in its range. It is scaled to
-    a diagonal of 1: features of next to no spread have a price like 1e20 beside
-    curvatures of 1."""
-    unit = 1 / np.sqrt(np.maximum(np.diagonal(H), np.finfo(float).tiny))
-    H, v = H * unit * unit[:, None], v * unit
-    shift = _RIDGE
+def _solved(H: np.ndarray, price: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """H^-1 v of a matrix that may be singular but for the prices on its diagonal, where
+    v is in its range. The share is one of the losses alone: a feature of next to no
+    spread has a price like 1e20, and to scale it away would let rounding in a constant
+    column look like a feature."""
+    of_losses = float((np.diagonal(H) - price).max(initial=0.0))
+    shift = _RIDGE * max(of_losses, np.finfo(float).tiny)
     while True:
         try:
-            shifted = Cholesky(H + np.diag(np.full(len(H), shift)))
+            return Cholesky(H + np.diag(np.full(len(H), shift))).solve(v[:, None])[:, 0]
         except np.linalg.LinAlgError:
             shift *= 100
-        else:
-            return np.asarray(shifted.solve(v[:, None])[:, 0] * unit)
 
 
 def _along(
