@@ -110,21 +110,25 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
     ratio = mean / spread
     if (ratio**2).max() > _FAR:
         return None
+    with np.errstate(all="ignore"):  # what is beyond doubles is not regular
+        scaled = _gram(D, which) / D.total / np.outer(spread, spread)
+        return np.asarray(scaled - np.outer(ratio, ratio))
+
+
+def _gram(D: Design, which: np.ndarray) -> np.ndarray:
+    """Inner products of the columns as they are, by weight."""
     if isinstance(D.X, CSR):
         every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
-        gram = every.chosen(which).gram(D.weight)
-    else:
-        equal = bool((D.weight == D.weight[0]).all())
-        gram = np.zeros((D.X.shape[1], D.X.shape[1]))
-        for part in turns(D.n_samples, gram.size):
-            for rows in strips(part.stop, _ROWS, part.start):
-                X = D.X[rows]  # X'X is half of the work of another product
-                gram += X.T @ (X if equal else X * D.weight[rows, None])
-        if equal:
-            gram *= D.weight[0]
-        gram = gram[np.ix_(which, which)]
-    scaled = gram / D.total / np.outer(spread, spread)
-    return np.asarray(scaled - np.outer(ratio, ratio))
+        return every.chosen(which).gram(D.weight)
+    equal = bool((D.weight == D.weight[0]).all())
+    gram = np.zeros((D.X.shape[1], D.X.shape[1]))
+    for part in turns(D.n_samples, gram.size):
+        for rows in strips(part.stop, _ROWS, part.start):
+            X = D.X[rows]  # X'X is half of the work of another product
+            gram += X.T @ (X if equal else X * D.weight[rows, None])
+    if equal:
+        gram *= D.weight[0]
+    return np.asarray(gram[np.ix_(which, which)])
 
 
 def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
