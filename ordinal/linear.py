@@ -45,6 +45,7 @@ from ._input.columns import column_number
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from ._linear.bordered import NONE
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
 from ._linear.design import Design, Threshold, read_offset
@@ -564,8 +565,8 @@ def _model_of_net(
     """The model of a point of a path; `null` is the log-likelihood without features, if
     it is known."""
     x = np.concatenate([found.u, found.beta])
-    nothing = np.empty((0, 0))
-    point = Point(x, found.value, nothing, nothing)
+    nothing = np.zeros(0)
+    point = Point(x, found.value, nothing, NONE)
     gap = (found.primal - found.dual) / solver.null.value
     end = Minimum(point, nothing, gap, found.status, found.n_iter)
     middle = Middle.of(False, None, e.problem.n_samples)

@@ -7,8 +7,8 @@ With s_i = exp(z_i'zeta), the linear predictors of row i are
 
 and the parameters x = (alpha, nu*, beta, zeta) of q, q m, d and k entries. J of (T, q)
 is the structure of the T thresholds. Solvers see columns that are centred and scaled,
-(x - centre) / spread, which makes their problem one of numbers near 1; `to_raw` is the
-way back, and a linear one: the columns of the scale, whose centre would move all other
+(x - centre) / spread, which makes their problem one of numbers near 1; `raw` is the way
+back, and a linear one: the columns of the scale, whose centre would move all other
 parameters by a factor, are not centred.
 """
 
@@ -153,35 +153,36 @@ class Design:
         alpha, nu, beta, zeta = np.split(x, np.cumsum(self.sizes)[:3])
         return [alpha, nu.reshape(alpha.size, -1), beta, zeta]
 
-    def to_raw(self) -> np.ndarray:
-        """A of (p, p): A x are the parameters of the columns in their units."""
+    def raw(self, x: np.ndarray) -> np.ndarray:
+        """The parameters of the columns in their units, (p,), or such columns (p, k):
+        linear in those of x."""
         q, qm, d, _ = self.sizes
-        m = self.nominal.size
-        A = np.diag(np.concatenate([
+        factor = np.concatenate([
             np.ones(q), np.tile(1 / self.spread[self.nominal], q),
             1 / self.spread[self.location], 1 / self.spread[self.scale],
-        ]))  # fmt: skip
-        ratio = self.centre / self.spread
-        A[:q, q + qm : q + qm + d] = np.outer(self.even(), ratio[self.location])
-        A[np.repeat(np.arange(q), m), q + np.arange(qm)] = np.tile(
-            ratio[self.nominal], q
-        )
-        return A
+        ])  # fmt: skip
+        out = (x.T * factor).T
+        shift = self.centre[self.location] @ out[q + qm : q + qm + d]
+        out[:q] += np.multiply.outer(self.even(), shift)
+        if qm:
+            slopes = out[q : q + qm].reshape(q, self.nominal.size, *out.shape[1:])
+            out[:q] += np.einsum("qm...,m->q...", slopes, self.centre[self.nominal])
+        return out
 
-    def raw(self, x: np.ndarray) -> np.ndarray:
-        """A x of `to_raw`, without A."""
-        alpha, nu, beta, zeta = self.split(x)
-        beta, nu = beta / self.spread[self.location], nu / self.spread[self.nominal]
-        alpha = alpha + self.even() * (self.centre[self.location] @ beta)
-        alpha += nu @ self.centre[self.nominal]
-        zeta = zeta / self.spread[self.scale]
-        return np.concatenate([alpha, nu.ravel(), beta, zeta])
+    def raw_covariance(self, V: np.ndarray) -> np.ndarray:
+        """The covariance of `raw` of parameters that have V, (p, p)."""
+        return self.raw(self.raw(V).T)
 
     def even(self) -> np.ndarray:
         """alpha of which J alpha = 1: what every structure has for a shift of all
         thresholds, or for one slope at all of them."""
-        ones = np.ones(self.T)
-        return np.asarray(np.linalg.lstsq(self.J, ones, rcond=None)[0].round(12))
+        return np.asarray(self._alpha_of(np.ones(self.T)).round(12))
+
+    def _alpha_of(self, theta: np.ndarray) -> np.ndarray:
+        """alpha for which J alpha is nearest to some thresholds."""
+        if self.is_flexible:
+            return theta.copy()
+        return np.asarray(np.linalg.lstsq(self.J, theta, rcond=None)[0])
 
     def columns(self, rows: slice, which: np.ndarray) -> np.ndarray:
         """Some columns of some rows as solvers see them, centred and scaled."""
@@ -208,19 +209,27 @@ class Design:
         slopes = by_u[:, 1:].reshape(len(by_u) * (M - 1), width)
         return np.vstack([by_u[:, 0], slopes])
 
+    def slots(self) -> np.ndarray:
+        """The numbers of (alpha_t, nu_t) among the parameters, threshold by threshold,
+        where thresholds are free, (q (1 + m),)."""
+        q, m = self.J.shape[1], self.nominal.size
+        nu = q + np.arange(q * m).reshape(q, m)
+        return np.column_stack([np.arange(q), nu]).ravel()
+
     @property
     def is_flexible(self) -> bool:
-        return np.array_equal(self.J, np.eye(self.T))
+        """Whether J is I. Two equidistant thresholds have another square J."""
+        return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
         """The parameters of no effects, from F^-1 of the shares up to thresholds, which
         lie as far about the mean of the offset as its deviation asks for."""
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
-        x[:q] = np.linalg.lstsq(self.J, quantile, rcond=None)[0]
+        x[:q] = self._alpha_of(quantile)
         if (np.diff(self.J @ x[:q]) <= 0).any():  # which only some structures can give
             even = np.linspace(-1, 1, self.T)
-            x[:q] = np.linalg.lstsq(self.J, even, rcond=None)[0]
+            x[:q] = self._alpha_of(even)
         if self.offset is not None:
             mean = self.weight @ self.offset / self.total
             square = self.weight @ (self.offset - mean) ** 2 / self.total

@@ -21,6 +21,7 @@ import numpy as np
 from .._input.sparse import CSR
 from .._model.monitor import Monitor
 from .._numerics import lbfgs
+from .bordered import NONE
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point
 from .newton import Minimum
@@ -100,5 +101,5 @@ def _descent(
     found = lbfgs.minimize(
         loss.value_and_gradient, x, tol=monitor.tol, max_iter=max_iter, monitor=monitor
     )
-    point = Point(found.x, found.value, found.gradient, np.empty((0, 0)))
+    point = Point(found.x, found.value, found.gradient, NONE)
     return Minimum(point, found.x, found.violation, found.status, done + found.n_iter)

@@ -15,9 +15,11 @@ import numpy as np
 
 from .._numerics.tails import normal_cdf, normal_quantile
 from .._solvers import _cumulative
+from .bordered import Bordered, tridiagonal
 from .design import Design
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
+_CHAIN = 100  # thresholds, from which on their Hessian is made and solved by blocks
 _MANY = 4096  # rows, below which starting threads costs more than the work
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # the others are symmetric
 
@@ -48,7 +50,7 @@ class Point:
     x: np.ndarray
     value: float
     gradient: np.ndarray
-    hessian: np.ndarray
+    hessian: Bordered  # NONE where there are too many parameters for one
 
 
 class Likelihood:
@@ -113,8 +115,7 @@ class Likelihood:
             value += 0.5 * float(self.price @ x**2)
             gradient = self._gradient(sums) + self.price * x
             hessian = self._hessian(sums)
-            hessian[np.diag_indices_from(hessian)] += self.price
-            finite = np.isfinite(gradient).all() and np.isfinite(hessian).all()
+            finite = np.isfinite(gradient).all() and hessian.is_finite()
         if not (finite and math.isfinite(value)):
             value = np.inf
         return Point(x, value, gradient, hessian)
@@ -141,23 +142,36 @@ class Likelihood:
         by_core = sums.by_core.sum(axis=0)
         return np.concatenate([by_slot[:, 0], by_core]) / -self.design.total
 
-    def _hessian(self, sums: _Sums) -> np.ndarray:
-        D = self.design
-        T, M = sums.by_slot.shape[1:]
-        U = D.n_parameters - sums.core.shape[1]
+    def _hessian(self, sums: _Sums) -> Bordered:
+        parts = sums.diag, sums.off[:, :-1], sums.border, sums.core
+        diag, off, border, core = (p.sum(axis=0) / -self.design.total for p in parts)
+        return self.assembled(diag, off, border, np.tril(core) + np.tril(core, -1).T)
+
+    def assembled(
+        self, diag: np.ndarray, off: np.ndarray, border: np.ndarray, core: np.ndarray
+    ) -> Bordered:
+        """The Hessian, with the price, from that by the thresholds and their slopes.
+
+        Parameters
+        ----------
+        diag, off : (T, M, M), (T - 1, M, M) arrays
+            By a threshold, and by it and the next one.
+        border : (T, M, D) array
+            By a threshold and (beta, zeta).
+        core : (D, D) array
+            By (beta, zeta).
+        """
+        D, (T, M, C) = self.design, border.shape
+        if D.is_flexible and T > _CHAIN:
+            made = Bordered(diag, off, border, core, D.slots())
+            return made.plus(self.price)
+        U = D.n_parameters - C
         H = np.zeros((D.n_parameters, D.n_parameters))
-        H[U:, U:] = np.tril(sums.core.sum(axis=0))
-        H[U:, :U] = D.of_slots(
-            sums.border.sum(axis=0).reshape(T * M, sums.core.shape[1])
-        ).T
-        slots, at = np.zeros((T, M, T, M)), np.arange(T)
-        slots[at, :, at] = sums.diag.sum(axis=0)
-        off = sums.off.sum(axis=0)[:-1]
-        slots[at[1:], :, at[:-1]] = off
-        slots[at[:-1], :, at[1:]] = off
-        H[:U, :U] = D.of_slots(D.of_slots(slots.reshape(T * M, T * M)).T)
-        H /= -D.total
-        return H + np.tril(H, -1).T - np.triu(H, 1)
+        H[U:, U:] = core
+        H[U:, :U] = D.of_slots(border.reshape(T * M, C)).T
+        H[:U, :U] = D.of_slots(D.of_slots(tridiagonal(diag, off)).T)
+        H = np.tril(H) + np.tril(H, -1).T
+        return Bordered.all_core(H).plus(self.price)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

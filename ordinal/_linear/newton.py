@@ -19,6 +19,7 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._numerics.line_search import HALVINGS, armijo
+from .bordered import Bordered, Factor
 from .design import Design
 from .likelihood import Point
 
@@ -59,7 +60,7 @@ def minimize(
     if not math.isfinite(here.value):
         return Minimum(here, np.zeros_like(x), math.inf, Status.STALLED, n_iter)
     while True:
-        step = _direction(here)
+        step = _direction(here.hessian, here.gradient)
         slope = float(here.gradient @ step)
         violation = length_in_errors(slope, loss.design.total)
         stop = monitor.stop(n_iter, violation)
@@ -91,32 +92,29 @@ def length_in_errors(slope: float, total: float) -> float:
     return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
 
 
-def _direction(here: Point) -> np.ndarray:
+def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
     """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite. It is
     scaled to a diagonal of 1: thresholds that no row is near have curvatures like 1e-70
     beside others of 1."""
-    unit = _unit(here.hessian)
-    H = here.hessian * unit * unit[:, None]
-    gradient = here.gradient * unit
-    shift = 0.0
+    unit = _unit(H)
+    H, gradient = H.scaled(unit), gradient * unit
+    each, shift = np.ones(unit.size), 0.0
     while True:
         try:
-            L = np.linalg.cholesky(H + shift * np.eye(unit.size))
+            factor = Factor(H.plus(shift * each) if shift else H)
             if shift:  # and a tenth of it, or the least curvature may be rounding alone
-                L = np.linalg.cholesky(H + 1.1 * shift * np.eye(unit.size))
+                factor = Factor(H.plus(1.1 * shift * each))
         except np.linalg.LinAlgError:
             shift = max(1e-10, 3 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-gradient * unit)
         else:
-            return np.asarray(
-                -np.linalg.solve(L.T, np.linalg.solve(L, gradient)) * unit
-            )
+            return np.asarray(-factor.solve(gradient) * unit)
 
 
-def _unit(hessian: np.ndarray) -> np.ndarray:
+def _unit(H: Bordered) -> np.ndarray:
     """Lengths along the parameters over which the curvature changes the loss by 1/2."""
-    diagonal = np.abs(np.diagonal(hessian))
+    diagonal = np.abs(H.diagonal())
     least = max(1e-100 * diagonal.max(), 1e-300)  # whose product with others is finite
     return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))
 
@@ -125,7 +123,13 @@ def _below_saddle(loss: Loss, here: Point) -> Point | None:
     """A lower point where the slope is 0; None if the Hessian has no direction that
     curves down. O(p^3)."""
     unit = _unit(here.hessian)
-    curvature, along = np.linalg.eigh(here.hessian * unit * unit[:, None])
+    H = here.hessian.scaled(unit)
+    try:
+        Factor(H.plus(np.full(unit.size, _FLAT)))
+    except np.linalg.LinAlgError:
+        curvature, along = np.linalg.eigh(H.dense())
+    else:
+        return None
     if curvature[0] > -_FLAT:
         return None
     for halving in range(HALVINGS):

@@ -13,6 +13,7 @@ confidence intervals", Applied Statistics 37:87-94, 1988.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,10 +40,10 @@ class Held:
     def at(self, x: np.ndarray) -> Point:
         whole = self.whole(x)
         point = self.loss.at(whole)
-        drop = np.delete(np.arange(whole.size), self.index)
-        return Point(
-            x, point.value, point.gradient[drop], point.hessian[np.ix_(drop, drop)]
-        )
+        if not math.isfinite(point.value):
+            return replace(point, x=x)
+        gradient = np.delete(point.gradient, self.index)
+        return Point(x, point.value, gradient, point.hessian.without(self.index))
 
     def whole(self, x: np.ndarray) -> np.ndarray:
         """All parameters."""

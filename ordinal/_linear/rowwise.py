@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._solvers import _cumulative
+from .bordered import NONE, tridiagonal
 from .design import Design
 from .likelihood import Likelihood, Link, Point, Terms
 from .matrices import DenseColumns, SparseColumns, columns_of
@@ -170,21 +171,30 @@ class RowwiseLikelihood(Likelihood):
 
     def free_hessian(self, r: Rows) -> np.ndarray:
         """By alpha and nu*, (U, U)."""
+        by_slot = tridiagonal(*self._by_slots(r))
+        return self.design.of_slots(self.design.of_slots(by_slot).T)
+
+    def _by_slots(self, r: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Of the Hessian, by a threshold with its slopes, (T, M, M), and by it and the
+        next one, (T - 1, M, M)."""
         T, M = self.design.T, r.E.shape[1]
-        out = np.zeros((T, M, T, M))
-        at = np.arange(T)
+        diag, off = np.empty((T, M, M)), np.empty((T - 1, M, M))
         for k in range(M):
             for h in range(M):
                 e = r.E[:, k] * r.E[:, h]
                 own = (r.bend_a + r.cross) * e, (r.bend_b + r.cross) * e
-                out[at, k, at, h] = self._by_rank(*own)
+                diag[:, k, h] = self._by_rank(*own)
                 # of rows between two thresholds, from rank 1 on
-                pair = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
-                out[at[:-1], k, at[1:], h] = out[at[1:], k, at[:-1], h] = pair
-        return self.design.of_slots(self.design.of_slots(out.reshape(T * M, -1)).T)
+                off[:, k, h] = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
+        return diag, off
 
     def border(self, r: Rows) -> np.ndarray:
         """Of the Hessian, by alpha and nu* and by beta: (U, d)."""
+        by_slot = self._border_by_slot(r)
+        return self.design.of_slots(by_slot.reshape(-1, by_slot.shape[2]))
+
+    def _border_by_slot(self, r: Rows) -> np.ndarray:
+        """The same by thresholds with their slopes, (T, M, d)."""
         D = self.design
         by_slot = [
             self.columns.by_rank(
@@ -192,25 +202,21 @@ class RowwiseLikelihood(Likelihood):
             )
             for e in r.E.T
         ]
-        slots = np.stack(by_slot, axis=2).reshape(D.location.size, D.T * len(by_slot))
-        return self.design.of_slots(slots.T)
+        return np.stack(by_slot, axis=2).transpose(1, 2, 0)
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian. O(sum over rows of the squares of entries)."""
         p, r = x.size, self.rows_at(x)
         if not math.isfinite(r.value):
-            return Point(x, np.inf, np.full(p, np.nan), np.full((p, p), np.nan))
+            return Point(x, np.inf, np.full(p, np.nan), NONE)
         gradient = self.gradient_of(r) + self.price * x
-        U, k = sum(self.design.sizes[:2]), self.Z.shape[1]
-        H = np.zeros((p, p))
-        H[:U, :U] = self.free_hessian(r)
-        H[U : p - k, :U] = self.border(r).T
-        H[U : p - k, U : p - k] = self.columns.gram(r.curvature)
-        if k:
-            H[p - k :] = self._by_zeta(r)
-        H = np.tril(H) + np.tril(H, -1).T + np.diag(self.price)
-        value = r.value + 0.5 * float(self.price @ x**2)
-        return Point(x, value, gradient, H)
+        border, core = self._border_by_slot(r), self.columns.gram(r.curvature)
+        if self.Z.shape[1]:
+            by_slot, by_beta, by_zeta = self._by_zeta(r)
+            border = np.concatenate([border, by_slot], axis=2)
+            core = np.block([[core, by_beta], [by_beta.T, by_zeta]])
+        hessian = self.assembled(*self._by_slots(r), border, core)
+        return Point(x, r.value + 0.5 * float(self.price @ x**2), gradient, hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The same without the Hessian. O(entries)."""
@@ -218,25 +224,22 @@ class RowwiseLikelihood(Likelihood):
         gradient = self.gradient_of(r) + self.price * x
         return r.value + 0.5 * float(self.price @ x**2), gradient
 
-    def _by_zeta(self, r: Rows) -> np.ndarray:
-        """Rows of the Hessian by zeta: a and b fall with it in proportion to
-        themselves, and so do their slopes by all else."""
-        D = self.design
+    def _by_zeta(self, r: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the Hessian, by zeta and thresholds, (T, M, k), beta, (d, k), and zeta,
+        (k, k): a and b fall with it in proportion to themselves, and so do their slopes
+        by all else."""
         h11, h22 = r.bend_a + r.cross, r.bend_b + r.cross
         to_a = h11 * r.a - r.cross * r.b + r.by_a  # minus the slopes of by_a, by_b
         to_b = h22 * r.b - r.cross * r.a + r.by_b
         own = to_a * r.a + to_b * r.b
-        rows = []
-        for z in self.Z.T:
-            by_slot = np.stack([
-                -self._by_rank(to_a * z * e, to_b * z * e) for e in r.E.T
-            ], axis=1)  # fmt: skip
-            by_beta = self.columns.across((to_a + to_b) * z * r.scale)
-            by_u = D.J.T @ by_slot
-            rows.append(np.concatenate([
-                by_u[:, 0], by_u[:, 1:].ravel(), by_beta, (own * z) @ self.Z
-            ]))  # fmt: skip
-        return np.array(rows)
+        by_slot = np.stack([
+            np.stack([-self._by_rank(to_a * z * e, to_b * z * e) for e in r.E.T], 1)
+            for z in self.Z.T
+        ], axis=2)  # fmt: skip
+        by_beta = [
+            self.columns.across((to_a + to_b) * z * r.scale) for z in self.Z.T
+        ]  # fmt: skip
+        return by_slot, np.stack(by_beta, axis=1), (own[:, None] * self.Z).T @ self.Z
 
     def _by_rank(self, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
         """Sums by threshold, (T,), of what rows have for a and for b."""

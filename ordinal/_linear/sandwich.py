@@ -27,6 +27,7 @@ import numpy as np
 from .._input.checks import as_array, shown
 from .._input.sparse import frozen
 from .._numerics.rows import strips
+from .bordered import Bordered, Factor
 from .likelihood import Likelihood, Point
 
 _BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
@@ -80,23 +81,21 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
     there is no Hessian, or these units make it larger than doubles are."""
     if not at.hessian.size:
         return None
-    A = loss.design.to_raw()
     inner = _inverse(at.hessian) / loss.design.total
     if middle.kind != "observed":
         inner = sandwich(loss, at.x, inner, middle.groups)
     with np.errstate(over="ignore", invalid="ignore"):
-        covariance = A @ inner @ A.T
+        covariance = loss.design.raw_covariance(inner)
     return frozen(covariance) if np.isfinite(covariance).all() else None
 
 
-def _inverse(H: np.ndarray) -> np.ndarray:
+def _inverse(H: Bordered) -> np.ndarray:
     """H^-1, or the pseudoinverse, which is more work, where H is not positive definite
     or singular to rounding, as of separated ranks."""
     try:
-        np.linalg.cholesky(H)
-        return np.linalg.inv(H)
+        return Factor(H).inverse()
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(H)
+        return np.linalg.pinv(H.dense())
 
 
 def sandwich(

@@ -1,0 +1,120 @@
+"""Matrices that are block tridiagonal but for a border, and their factors."""
+
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+
+import ordinal
+from ordinal._linear import likelihood
+from ordinal._linear.bordered import Bordered, Factor
+
+seeds = st.integers(0, 2**32 - 1)
+sizes = st.tuples(st.integers(0, 9), st.integers(1, 3), st.integers(0, 3))
+
+
+def positive(seed, T, M, D):
+    """A positive definite matrix of this form, and as an array."""
+    rng = np.random.default_rng(seed)
+    U, p = T * M, T * M + D
+    L = np.tril(rng.normal(size=(p, p))) + 2 * np.eye(p)
+    block = np.arange(U) // M
+    L[:U, :U][block[:, None] - block > 1] = 0.0  # L L' is block tridiagonal then
+    H = L @ L.T
+    at = [slice(t * M, (t + 1) * M) for t in range(T)]
+    first = rng.permutation(p)[:U]
+    made = Bordered(
+        np.array([H[t, t] for t in at]).reshape(T, M, M),
+        np.array([H[t, u] for t, u in pairwise(at)]).reshape(max(T - 1, 0), M, M),
+        H[:U, U:].reshape(T, M, D), H[U:, U:], first,
+    )  # fmt: skip
+    order = np.argsort(np.concatenate([first, made.rest]))
+    return made, H[np.ix_(order, order)]
+
+
+@given(seeds, sizes)
+def test_it_is_the_matrix_that_its_array_says(seed, size):
+    if size[0] * size[1] + size[2] == 0:
+        return
+    made, H = positive(seed, *size)
+    assert_allclose(made.dense(), H)
+    assert_allclose(made.diagonal(), np.diagonal(H))
+    v = np.random.default_rng(seed).uniform(0.5, 2, len(H))
+    assert_allclose(made.plus(v).dense(), H + np.diag(v))
+    assert_allclose(made.scaled(v).dense(), H * v * v[:, None])
+    for index in made.rest:
+        less = np.delete(np.delete(H, index, 0), index, 1)
+        assert_allclose(made.without(index).dense(), less)
+
+
+@given(seeds, sizes)
+def test_factors_solve_and_invert(seed, size):
+    if size[0] * size[1] + size[2] == 0:
+        return
+    made, H = positive(seed, *size)
+    factor = Factor(made)
+    rounding = 1e-13 * np.linalg.cond(H)
+    x = np.random.default_rng(seed).normal(size=len(H))
+    assert_allclose(factor.solve(H @ x), x, rtol=0, atol=10 * rounding)
+    assert_allclose(factor.inverse() @ H, np.eye(len(H)), rtol=0, atol=rounding)
+
+
+@given(seeds, sizes)
+def test_a_matrix_that_is_not_positive_definite_has_no_factor(seed, size):
+    if size[0] * size[1] + size[2] == 0:
+        return
+    made, H = positive(seed, *size)
+    least = np.linalg.eigvalsh(H)[0]
+    Factor(made.plus(np.full(len(H), -0.99 * least)))
+    with pytest.raises(np.linalg.LinAlgError):
+        Factor(made.plus(np.full(len(H), -1.01 * least)))
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"nominal": [0]}, {"scale": [1]}, {"nominal": [0, 2], "scale": [1]},
+        {"link": "cauchit"}, {"l2": 0.1}, {"robust": True},
+    ],
+)  # fmt: skip
+def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, options, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.digitize(X @ [1, -1, 0] + rng.logistic(size=200), [-3, -1, 0, 0.5, 2])
+    X = csr_array(X) if kind == "sparse" else X
+    whole = ordinal.fit_pom(X, y, **options)
+    monkeypatch.setattr(likelihood, "_CHAIN", 0)
+    blocks = ordinal.fit_pom(X, y, **options)
+    assert_allclose(blocks.parameters, whole.parameters, rtol=1e-6, atol=1e-8)
+    size = np.abs(whole.covariance).max()
+    assert_allclose(blocks.covariance, whole.covariance, rtol=0, atol=1e-6 * size)
+    if not (options.keys() & {"robust", "l2"}):
+        ends = [m.confint(method="profile")["upper"] for m in (whole, blocks)]
+        assert_allclose(*ends, rtol=1e-5)
+
+
+def test_a_continuous_outcome_is_fitted_with_errors_in_time():
+    """2000 rows of 1000 ranks, as `rms::orm` has them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 5))
+    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2000)
+    y = np.argsort(np.argsort(score)) // 2
+    began = time.thread_time()
+    model = ordinal.fit_pom(X, y)
+    assert time.thread_time() - began < 2
+    assert model.convergence.converged
+    loss, x = model.remembered.loss, model.remembered.x
+    at = loss.at(x)
+    assert np.abs(at.gradient).max() < 1e-9
+    exact = np.linalg.inv(at.hessian.dense()) / 2000
+    errors = np.sqrt(np.diagonal(exact))[-5:] / X.std(axis=0)
+    assert_allclose(model.standard_errors[-5:], errors, rtol=1e-9)
+    A = loss.design.raw(np.eye(x.size))
+    assert_allclose(model.covariance, A @ exact @ A.T, rtol=0, atol=1e-9)
