@@ -7,9 +7,9 @@ With the link cauchit or with scale effects the loss is not convex. A fit with s
 effects begins at the one without, so that they never make the likelihood less. Where
 there are few rows there may be several minima, and the lowest is taken that is reached
 from a few points. Of 750 fits with one to three scale effects to 30 to 200 rows 14
-missed the lowest minimum that is known from the fit without, and 7 with the starts
-below; of 300 fits with cauchit to 15 to 60 rows of heavy tails it was 11 from no
-effects, and 5 (`tools/measure_minima.py`).
+missed the lowest minimum that is known from the fit without, and 4 with the starts
+below; of 300 fits with cauchit to 15 to 60 rows of heavy tails it was 13 from no
+effects, and 8 (`tools/measure_minima.py`).
 """
 
 from __future__ import annotations
