@@ -161,7 +161,7 @@ class Design:
             np.ones(q), np.tile(1 / self.spread[self.nominal], q),
             1 / self.spread[self.location], 1 / self.spread[self.scale],
         ])  # fmt: skip
-        out = (x.T * factor).T
+        out: np.ndarray = (x.T * factor).T
         shift = self.centre[self.location] @ out[q + qm : q + qm + d]
         out[:q] += np.multiply.outer(self.even(), shift)
         if qm:
