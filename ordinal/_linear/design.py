@@ -15,7 +15,7 @@ parameters by a factor, are not centred.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -127,6 +127,18 @@ class Design:
         return cls(
             problem.X, location, nominal, scale, offset, problem.rank_among_present,
             problem.weight, total, J, centre, spread,
+        )  # fmt: skip
+
+    def of_columns(self, which: np.ndarray) -> Design:
+        """With some columns of the location, of a dense X, of which all others but
+        those of nominal effects and the scale are left out."""
+        parts = self.location[which], self.nominal, self.scale
+        held = np.unique(np.concatenate(parts))
+        location, nominal, scale = (np.searchsorted(held, part) for part in parts)
+        return replace(
+            self, X=np.ascontiguousarray(block(self.X, slice(None), held)),
+            location=location, nominal=nominal, scale=scale,
+            centre=self.centre[held], spread=self.spread[held],
         )  # fmt: skip
 
     @property

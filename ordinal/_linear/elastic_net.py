@@ -7,7 +7,8 @@ beta is,
 
 Newton's method on L, of which each quadratic is minimised together with the penalties
 by coordinate descent; only columns that the sequential strong rule lets through, or
-that were found to be missed, take part.
+that were found to be missed, take part. Each penalty begins where the one before it has
+ended, with the derivatives that were taken there.
 
 The certificate. Where u is optimal for beta, L lies above its tangent there for any
 (u, beta): with G = dL/dbeta and P(b) the penalty, of conjugate P*, and L >= 0,
@@ -25,6 +26,7 @@ regression and the ordinalNet R package", J. Stat. Software 99(6), 2021.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +34,7 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor, turn
 from .._solvers import _coordinate_descent
+from .likelihood import Likelihood
 from .matrices import SparseColumns
 from .rowwise import Rows, RowwiseLikelihood
 
@@ -39,10 +42,11 @@ _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 40
 _POLISH = 30  # Newton steps for u alone
-_INNER = 0.1  # of a tolerance, that of the columns which take part
-_TIGHTER = 0.01  # this one from one attempt at a point to the next
+_INNER = 0.8  # of a tolerance, that of a part of the problem
+_TIGHTER = 0.01  # of that of the columns which take part, where it has not sufficed
+_QUADRATIC = 0.01  # of a gap, that of the quadratic there
+_FINER = 0.2  # of what steps of coordinate descent are worth, till that is reached
 _LEAST = 1e-26  # where slopes are rounding, by the loss: they count squared
-_EXACT = 0.01  # of that, the worth of the last steps of coordinate descent
 _ABOVE = 1e-12  # lest rounding lets a feature take part at the largest penalty
 _SWEEPS = 100_000  # of one quadratic
 _SECONDS = 2e-9  # of an entry in a sweep
@@ -104,6 +108,74 @@ class Penalty:
         return max(bounds)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """L about a point (u, beta); all but the value is nothing where that is infinite.
+
+    Attributes
+    ----------
+    value : float
+    gradient : (U + d,) array
+    free, border : (U, U), (U, d) arrays
+        H_uu and H_ub of the Hessian.
+    hessian : (d, d) array, or None
+        H_bb.
+    rows : Rows or None
+        What columns make products with H_bb of where it is None.
+    """
+
+    value: float
+    gradient: np.ndarray
+    free: np.ndarray
+    border: np.ndarray
+    hessian: np.ndarray | None
+    rows: Rows | None
+
+
+class Part:
+    """L over some columns of the location. What it was about the last point is kept:
+    the next penalty begins there.
+
+    Parameters
+    ----------
+    which : (d,) int array
+    loss : Likelihood
+        Of these columns.
+    """
+
+    def __init__(self, which: np.ndarray, loss: Likelihood):
+        self.which, self.loss = which, loss
+        self._U = sum(loss.design.sizes[:2])
+        self._known: tuple[np.ndarray, Local] | None = None
+
+    @property
+    def columns(self) -> SparseColumns | None:
+        """Those that have fewer entries than H_bb, which is not made then."""
+        held = getattr(self.loss, "columns", None)
+        few = isinstance(held, SparseColumns) and held.entries < self.which.size**2
+        return held if few else None
+
+    def at(self, x: np.ndarray) -> Local:
+        """L about x."""
+        if self._known is None or not np.array_equal(x, self._known[0]):
+            self._known = x, self._local(x)
+        return self._known[1]
+
+    def _local(self, x: np.ndarray) -> Local:
+        loss, U = self.loss, self._U
+        if isinstance(loss, RowwiseLikelihood) and self.columns is not None:
+            rows = loss.rows_at(x)
+            if not math.isfinite(rows.value):
+                none = np.empty((0, 0))
+                return Local(rows.value, none, none, none, None, None)
+            gradient, border = loss.gradient_of(rows), loss.border(rows)
+            free = loss.free_hessian(rows)
+            return Local(rows.value, gradient, free, border, None, rows)
+        at = loss.at(x)
+        H = at.hessian
+        return Local(at.value, at.gradient, H[:U, :U], H[:U, U:], H[U:, U:], None)
+
+
 class PathSolver:
     """Minima of (4) for one penalty after another, each begun at the last one.
 
@@ -136,7 +208,7 @@ class PathSolver:
         largest = (np.abs(self.null.slope) * self._spread).max(initial=0.0)
         self.largest = float(largest) * (1 + _ABOVE)
         self._last, self._last_l1 = self.null, self.largest
-        self._part = np.zeros(0, np.int64), loss  # columns that took part, their loss
+        self._part: Part | None = None
 
     def solve(self, l1: float, l2: float) -> Solution:
         """The minimum for these penalties of features in their units."""
@@ -145,16 +217,16 @@ class PathSolver:
         strong = np.maximum(2 * l1 - self._last_l1, 0) / self._spread
         part = (here.beta != 0) | (np.abs(here.slope) >= strong)
         self._n_iter, self._status = 0, Status.CONVERGED
-        tol = _INNER * limit
+        inner = _INNER * limit
         while True:
-            here = self._over(np.flatnonzero(part), here, penalty, tol)
+            here = self._over(np.flatnonzero(part), here, penalty, inner)
             if here.primal - here.dual <= limit or self._status is not Status.CONVERGED:
                 break
             missed = ~part & (np.abs(here.slope) > penalty.l1)
             if missed.any():
                 part |= missed
-            elif tol > _LEAST * self.null.value:
-                tol *= _TIGHTER
+            elif inner > _LEAST * self.null.value:
+                inner *= _TIGHTER
             else:
                 self._status = Status.STALLED
         self._last, self._last_l1 = here, l1
@@ -170,96 +242,117 @@ class PathSolver:
         return replace(here, n_iter=n_iter + here.n_iter)
 
     def _over(
-        self, part: np.ndarray, here: Solution, penalty: Penalty, tol: float
+        self, which: np.ndarray, here: Solution, penalty: Penalty, limit: float
     ) -> Solution:
-        """The minimum over some columns, to where Newton's method promises to lower it
-        by no more than tol."""
+        """The minimum over some columns, to a duality gap among them."""
         u, beta = here.u, np.zeros_like(here.beta)
-        if part.size:
-            if not np.array_equal(part, self._part[0]):
-                self._part = part, self.loss.of_columns(part)
-            loss = self._part[1]
-            x = np.concatenate([u, here.beta[part]])
-            x = self._minimized(loss, x, penalty.of(part), tol)
-            u, beta[part] = x[: self._U], x[self._U :]
+        if which.size:
+            if self._part is None or not np.array_equal(which, self._part.which):
+                self._part = Part(which, self.loss.of_columns(which))
+            x = np.concatenate([u, here.beta[which]])
+            x = self._minimized(self._part, x, penalty.of(which), limit)
+            u, beta[which] = x[: self._U], x[self._U :]
         return self._solution(u, beta, penalty)
 
     def _minimized(
-        self, loss: RowwiseLikelihood, x: np.ndarray, penalty: Penalty, tol: float
+        self, part: Part, x: np.ndarray, penalty: Penalty, limit: float
     ) -> np.ndarray:
-        """Newton's method for L, with the penalties as they are."""
-        U = self._U
-        rows = loss.rows_at(x)
-        value = rows.value + penalty(x[U:])
+        """Newton's method for L, with the penalties as they are, to a gap, or to where
+        rounding keeps it from falling."""
+        U, last, at_rounding = self._U, math.inf, False
         while True:
-            gradient = loss.gradient_of(rows)
-            to = self._of_quadratic(loss, rows, gradient, x, penalty, _EXACT * tol)
-            promised = float(gradient @ (to - x)) + penalty(to[U:]) - penalty(x[U:])
-            stop = self.monitor.stop(self._n_iter, -promised / self.null.value)
+            here = part.at(x)
+            C = _factor(here.free)
+            by_u = np.column_stack([here.gradient[:U], here.border])
+            k = np.linalg.solve(C, by_u)
+            value, slope = here.value + penalty(x[U:]), here.gradient[U:]
+            gap = value - penalty.bound(here.value, slope, x[U:])
+            gap += float(k[:, 0] @ k[:, 0])  # twice what the best u is worth
+            stop = self.monitor.stop(self._n_iter, gap / self.null.value)
+            if gap <= limit or (at_rounding and gap > 0.5 * last):
+                return x
             if stop is None and self._n_iter >= self.max_iter:
                 stop = Status.MAX_ITER
             if stop is not None:
                 self._status = stop
                 return x
             self._n_iter += 1
+            to = self._of_quadratic(
+                part, here, C, k, x, penalty, max(_INNER * limit, _QUADRATIC * gap)
+            )
+            moved = float(here.gradient @ (to - x))
+            promised = moved + penalty(to[U:]) - penalty(x[U:])
             for halving in range(_HALVINGS):
                 size = 0.5**halving
                 there = x + size * (to - x) if halving else to
-                rows_there = loss.rows_at(there)
-                reached = rows_there.value + penalty(there[U:])
+                reached = part.at(there).value + penalty(there[U:])
                 if reached - value <= _FALL * size * promised + _ROUNDING * value:
                     break
             else:
                 return x
-            x, rows, value = there, rows_there, reached
-            if -promised <= max(tol, _ROUNDING * value):
-                return x
+            x, last, at_rounding = there, gap, -promised <= _ROUNDING * value
 
     def _of_quadratic(
         self,
-        loss: RowwiseLikelihood,
-        rows: Rows,
-        gradient: np.ndarray,
+        part: Part,
+        here: Local,
+        C: np.ndarray,
+        k: np.ndarray,
         x: np.ndarray,
         penalty: Penalty,
-        tol: float,
+        limit: float,
     ) -> np.ndarray:
         """Where the quadratic of L at x and the penalties are least, by coordinate
-        descent until no step of a sweep lowers them by tol.
+        descent to a gap, of (5) for the quadratic.
 
-        u is eliminated: with H_uu = C C' and k = C^-1 H_ub the Hessian by beta is
-        H_bb - k'k, and u moves by -C^-T (C^-1 g_u + k (step of beta)).
+        u is eliminated: with H_uu = C C' and k = C^-1 (g_u, H_ub) =: (k_u, k_b), the
+        Hessian by beta is H_bb - k_b'k_b, and u moves by -C^-T (k_u + k_b (step of
+        beta)).
         """
-        U, columns = self._U, loss.columns
-        C = _factor(loss.free_hessian(rows))
-        k = np.linalg.solve(C, np.column_stack([gradient[:U], loss.border(rows)]))
+        U = self._U
         free, border = -k[:, 0], np.ascontiguousarray(k[:, 1:].T)
         b = x[U:].copy()
         scratch, active = np.empty(b.size), np.empty(b.size, np.int32)
-        rest = penalty.l1, penalty.l2, tol
-        if isinstance(columns, SparseColumns) and b.size**2 > columns.entries:
-            A, slope, moved = columns.columns, rows.slope.copy(), free.copy()
-            cost = A.data.size + border.size
+        prices = penalty.l1, penalty.l2
+        if here.hessian is None:
+            assert part.columns is not None
+            assert here.rows is not None
+            Z, slope, moved = part.columns, here.rows.slope, free.copy()
+            A, curvature = Z.columns, here.rows.curvature
+            cost = Z.entries + border.size
 
-            def descend(sweeps: int) -> tuple[int, float]:
+            def descend(tol: float, sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_columns(
-                    A.indptr, A.indices, A.data, rows.curvature, border, *rest, sweeps,
-                    slope, moved, b, scratch, active,
+                    A.indptr, A.indices, A.data, curvature, border, *prices, tol,
+                    sweeps, slope, moved, b, scratch, active,
                 )  # fmt: skip
-        else:
-            H = columns.gram(rows.curvature) - border @ border.T
-            slope, cost = gradient[U:] + border @ free, H.size
 
-            def descend(sweeps: int) -> tuple[int, float]:
+            def gradient() -> np.ndarray:
+                return np.asarray(Z.across(slope) + border @ moved)
+        else:
+            H, cost = here.hessian - border @ border.T, b.size**2
+            slope = np.asarray(here.gradient[U:] + border @ free)
+
+            def descend(tol: float, sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_gram(
-                    H, *rest, sweeps, slope, b, scratch, active
+                    H, *prices, tol, sweeps, slope, b, scratch, active
                 )
 
+            def gradient() -> np.ndarray:
+                return slope
+
         at_once = max(1, int(self.monitor.SLICE / (_SECONDS * cost)))
-        for _ in range(0, _SWEEPS, at_once):
+        tol, sweeps = limit, 0
+        while sweeps < _SWEEPS and not self.monitor.late():
             turn()
-            if descend(at_once)[1] <= tol or self.monitor.late():
-                break
+            done, worth = descend(tol, at_once)
+            sweeps += done
+            if worth <= tol:
+                value = here.value + penalty(b)
+                gap = value - penalty.bound(here.value, gradient(), b)
+                if gap <= limit or tol <= _LEAST * self.null.value:
+                    break
+                tol *= _FINER
         free -= border.T @ (b - x[U:])
         return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
 
@@ -277,6 +370,8 @@ class PathSolver:
             C, g = _factor(loss.free_hessian(rows)), loss.free_gradient(rows)
             step = np.linalg.solve(C.T, np.linalg.solve(C, -g))
             promised = float(g @ step)
+            if -promised <= _LEAST * rows.value:
+                break
             for halving in range(_HALVINGS):
                 size = 0.5**halving
                 moved = rows_at(u + size * step)

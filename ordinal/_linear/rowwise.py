@@ -104,8 +104,12 @@ class RowwiseLikelihood(Likelihood):
             parts = held, N, Z
         self.columns, self.N, self.Z = parts
 
-    def of_columns(self, which: np.ndarray) -> RowwiseLikelihood:
-        """The loss without penalty of some columns of the location."""
+    def of_columns(self, which: np.ndarray) -> Likelihood:
+        """The loss without penalty of some columns of the location. Dense ones are
+        copied, and summed over in one pass with their Hessian."""
+        if isinstance(self.columns, DenseColumns):
+            design = self.design.of_columns(which)
+            return Likelihood(design, self.link, 0.0, self.n_threads)
         design = replace(self.design, location=self.design.location[which])
         parts = self.columns.chosen(which), self.N, self.Z
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
