@@ -35,7 +35,7 @@ import ordinal
 import ordinal.sklearn as estimators
 from ordinal import metrics
 from ordinal._model.registry import methods
-from ordinal.sklearn import GPOR, NPSVOR, SVORIM, XOFM, ShashuaLevin, scorer
+from ordinal.sklearn import GPOR, NPSVOR, POM, SVORIM, XOFM, ShashuaLevin, scorer
 
 METHODS = methods()
 NAMES = [method.estimator for method in METHODS]
@@ -366,6 +366,31 @@ def test_frames_go_into_xofm_as_they_are(kind):
         estimator.predict(X[["size"]])
     scores = cross_val_score(XOFM(classes=WORDS), X, y)
     assert scores.mean() > -0.5
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_with_words_go_into_pom(kind):
+    X, y = table(kind)
+    known = np.isfinite(np.asarray(X["size"]))
+    X, y = X[known] if kind == "pandas" else X.filter(known), y[known]
+    y[::5] = "mid"  # so that nothing separates the ranks
+    weight = 1.0 + np.arange(y.size) % 2
+    estimator = POM(classes=WORDS, reference={"colour": "rose"}, tol=1e-9)
+    estimator.fit(X, y, sample_weight=weight)
+    names = ("size", "colour[red]", "colour[white]")
+    assert estimator.model_.coef_names == names
+    own = ordinal.fit_pom(
+        X, y, classes=WORDS, reference={"colour": "rose"}, sample_weight=weight
+    )
+    assert_allclose(estimator.model_.coef, own.coef, rtol=1e-6)
+    assert_allclose(estimator.model_.standard_errors, own.standard_errors, rtol=1e-6)
+    assert_array_equal(estimator.predict(X[["colour", "size"]]), estimator.predict(X))
+    unseen = {
+        "pandas": lambda: X.assign(colour="puce"),
+        "polars": lambda: X.with_columns(colour=pl.lit("puce")),
+    }[kind]()
+    with pytest.raises(ValueError, match="'colour'"):
+        estimator.predict(unseen)
 
 
 def test_words_in_an_array_are_categories_if_named():
