@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -89,10 +90,10 @@ def _said(found: dict[int, list[int]], names: Sequence[str]) -> str:
         if not of
         else f"{shown(names[j])} is a combination of "
         f"{enumerated([names[k] for k in of])}"
-        for j, of in found.items()
+        for j, of in islice(found.items(), _NAMED)
     ]
-    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    return "; ".join(parts[:_NAMED]) + more
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return "; ".join(parts) + more
 
 
 def _is_regular(gram: np.ndarray) -> bool:
@@ -152,11 +153,14 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, list[int]]:
-    """By elimination of the columns in their order."""
-    rest = gram.copy()
+    """By elimination of the columns in their order: Cholesky's, which passes over such
+    columns."""
+    most = (
+        int(np.count_nonzero(D.weight)) - 1
+    )  # columns of that many rows, and a constant
+    factor = np.empty((which.size, min(which.size, most)))
     kept: list[int] = []
     found: dict[int, list[int]] = {}
-    most = np.count_nonzero(D.weight) - 1  # columns of that many rows, and a constant
     for j in range(which.size):
         if gram[j, j] < 0.5:  # of a constant column; of others it is 1
             found[int(which[j])] = []
@@ -164,15 +168,16 @@ def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, lis
         if len(kept) == most:
             found[int(which[j])] = which[kept].tolist()
             continue
-        left = rest[j, j]
+        known = factor[:, : len(kept)]
+        left = gram[j, j] - known[j] @ known[j]
         if left <= _DOUBTFUL:
             coef, left = _regressed(D, which, gram, kept, j)
             if left <= _LEFT**2:
                 involved = np.abs(coef) > _INVOLVED * np.abs(coef).max()
                 found[int(which[j])] = which[kept][involved].tolist()
                 continue
+        factor[:, len(kept)] = (gram[:, j] - known @ known[j]) / np.sqrt(left)
         kept.append(j)
-        rest[j + 1 :, j + 1 :] -= np.outer(rest[j + 1 :, j], rest[j, j + 1 :]) / left
     return found
 
 
