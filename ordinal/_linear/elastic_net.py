@@ -172,7 +172,7 @@ class Part:
             free = loss.free_hessian(rows)
             return Local(rows.value, gradient, free, border, None, rows)
         at = loss.at(x)
-        H = at.hessian
+        H = at.hessian.dense()
         return Local(at.value, at.gradient, H[:U, :U], H[:U, U:], H[U:, U:], None)
 
 
