@@ -6,6 +6,7 @@ import re
 import sys
 import time
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +26,7 @@ import ordinal
 from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
 from ordinal._input.columns import read_frame
 from ordinal._input.problem import Problem
+from ordinal._linear import separation
 from ordinal._linear.collinear import dependencies
 from ordinal._linear.contrasts import Coding
 from ordinal._linear.design import Design
@@ -805,6 +807,40 @@ def test_a_thousand_ranks_are_told_apart_or_not_in_time():
     model, _ = separated(X, y)
     assert time.thread_time() - began < 5
     assert_array_equal(model.separated, [5])
+
+
+@given(designs)
+def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
+    """As where there are too many parameters to solve for all of them."""
+    design = replace(design, J=np.eye(design.T))
+    assume(design.nominal.size)
+    pairs = []
+    for j in range(design.T):
+        rows = np.isin(design.rank, [j, j + 1])
+        pairs.append(design_of(design.X[rows, :1], design.rank[rows] - j))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(separation, "_LARGEST", 1)  # one nominal effect
+        found = certificate(design, np.zeros(design.n_parameters))
+    assert (found is not None) == any(is_separated(pair) for pair in pairs)
+    if found is not None:
+        moved = moved_rows(design) @ found
+        assert moved.max() > 0
+        assert moved.min() >= -1e-9 * moved.max()
+
+
+def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
+    """Of two rows a rank, which a slope and a cut separate from the next two as a rule:
+    estimates without end."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 5))
+    score = X @ [1.0, 0.5, 0.0, -0.5, -1.0] + rng.logistic(size=2000)
+    y = np.argsort(np.argsort(score)) // 2
+    said = r"1\|2 is above 2\|3 at .* and \d+ more, which `disorder` lists$"
+    with pytest.warns(ordinal.DisorderedThresholdsWarning, match=said) as caught:
+        model = ordinal.fit_pom(X, y, nominal=[0])
+    assert sum("ranks are told apart" in str(w.message) for w in caught) == 1
+    assert max(len(str(w.message)) for w in caught) < 1000
+    assert_array_equal(model.separated, [0])
 
 
 def test_a_fit_ends_in_time_where_separation_is_not_told_yet(monkeypatch):

@@ -42,7 +42,7 @@ import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
-from .._numerics.rows import strips
+from .._numerics.rows import strips, take
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
 
@@ -52,7 +52,7 @@ _MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
 _ROWS, _NEAR = 65536, 8192  # at a time; the fewer stay in the cache
 _DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
-_LARGEST = 1500  # variables up to which (1) is solved
+_LARGEST = 1500  # variables up to which (1) is solved, and not one threshold at a time
 
 Row: TypeAlias = tuple[int, int]
 
@@ -180,10 +180,40 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
         return guess
     is_plain = design.is_flexible and not design.nominal.size
     cone = _Neighbours(design) if is_plain else _Rows(design)
-    if cone.c.size > _LARGEST:
+    if cone.c.size <= _LARGEST:
+        found = cone.whole(_nearest(cone))
+    elif design.is_flexible and design.nominal.size:
+        found = _by_thresholds(design)
+    else:
         return None
-    found = cone.whole(_nearest(cone))
     return found if is_certificate(design, found) else None
+
+
+def _by_thresholds(D: Design) -> np.ndarray:
+    """A direction that leaves beta as it is: the slopes of every threshold whose two
+    ranks they tell apart."""
+    none = np.zeros(0, dtype=np.int64)
+    alpha, nu = np.zeros(D.T), np.zeros((D.T, D.nominal.size))
+    by_rank, bounds = _grouped(D)
+    for j in range(D.T):
+        rows = by_rank[bounds[j] : bounds[j + 2]]
+        weight = D.weight[rows]
+        pair = Design(
+            take(D.X, rows), D.nominal, none, none, None, D.rank[rows] - np.int32(j),
+            weight, float(weight.sum()), np.eye(1), D.centre, D.spread,
+        )  # fmt: skip
+        found = certificate(pair, np.zeros(pair.n_parameters))
+        if found is not None:
+            alpha[j], nu[j] = found[0], found[1:]
+    return np.concatenate([alpha, nu.ravel(), np.zeros(D.location.size)])
+
+
+def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of positive weight in the order of their ranks; where those of each rank
+    begin, and the last ones end."""
+    used = np.flatnonzero(D.weight > 0)
+    by_rank = used[np.argsort(D.rank[used], kind="stable")]
+    return by_rank, np.searchsorted(D.rank[by_rank], np.arange(D.T + 2))
 
 
 def is_certificate(design: Design, direction: np.ndarray) -> bool:
@@ -272,10 +302,7 @@ class _Neighbours:
 
     def __init__(self, design: Design):
         self.design = D = design
-        used = np.flatnonzero(D.weight > 0)
-        self._by_rank = used[np.argsort(D.rank[used], kind="stable")]
-        # where the rows of each rank begin, and the last ones end
-        self._bounds = np.searchsorted(D.rank[self._by_rank], np.arange(D.T + 2))
+        self._by_rank, self._bounds = _grouped(D)
         highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
         share = highest / highest.sum() - lowest / lowest.sum()
         self.c = across(D.X, share)[D.location] / D.spread[D.location]

@@ -27,6 +27,7 @@ class CollinearColumnsWarning(UserWarning):
     """Columns that are combinations of others have no coefficient in the model."""
 
 
+_NAMED = 10  # thresholds in a warning
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -42,8 +43,10 @@ def warn(message: str, category: type[Warning]) -> None:
 def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
     """Warn at the caller of the `fit_*` function if a model lists such thresholds."""
     if disorder:
+        rest = len(disorder) - _NAMED
+        more = f" and {rest} more, which `disorder` lists" if rest > 0 else ""
         warn(
-            f"{solver}: thresholds out of order: {'; '.join(disorder)}",
+            f"{solver}: thresholds out of order: {'; '.join(disorder[:_NAMED])}{more}",
             DisorderedThresholdsWarning,
         )
 
