@@ -8,6 +8,7 @@ same way, its columns by number.
 import datetime
 import numbers
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def _keys(X: Any) -> Iterable[Any]:
     return keys
 
 
+@lru_cache(maxsize=8)  # a path of penalties has many models of the same columns
 def default_names(d: int) -> tuple[str, ...]:
     """x1..xd, by which columns without names are shown."""
     return tuple(f"x{j}" for j in range(1, d + 1))
