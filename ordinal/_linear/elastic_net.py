@@ -42,11 +42,11 @@ _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 40
 _POLISH = 30  # Newton steps for u alone
-_INNER = 0.8  # of a tolerance, that of a part of the problem
-_TIGHTER = 0.01  # of that of the columns which take part, where it has not sufficed
-_QUADRATIC = 0.01  # of a gap, that of the quadratic there
-_FINER = 0.2  # of what steps of coordinate descent are worth, till that is reached
-_LEAST = 1e-26  # where slopes are rounding, by the loss: they count squared
+_INNER = 0.8  # share of a gap that a part of the problem is solved to
+_TIGHTER = 0.01  # factor of the gap of the columns that take part, if all need less
+_QUADRATIC = 0.01  # share of the gap at a point that the quadratic there is solved to
+_FINER = 0.2  # factor of the least step of coordinate descent, until its gap is met
+_LEAST = 1e-26  # share of the loss that is the square of the rounding of slopes
 _ABOVE = 1e-12  # lest rounding lets a feature take part at the largest penalty
 _SWEEPS = 100_000  # of one quadratic
 _SECONDS = 2e-9  # of an entry in a sweep
@@ -110,7 +110,7 @@ class Penalty:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Local:
-    """L about a point (u, beta); all but the value is nothing where that is infinite.
+    """L about a point (u, beta). Where the value is infinite, all else means nothing.
 
     Attributes
     ----------
