@@ -139,6 +139,71 @@ def test_coordinate_descent_solves_a_quadratic(m, seed, price, ridge):
         assert found[0] == pytest.approx(found[1], abs=1e-10)
 
 
+def descended(H, slope, b, prices, ridges, tol, most):
+    """The sweeps of the kernel from (1) itself: (sweeps, largest worth), and b."""
+    slope, b = slope.copy(), b.copy()
+
+    def step(j):
+        if H[j, j] <= 0:
+            return 0.0
+        z = H[j, j] * b[j] - slope[j]
+        t = np.sign(z) * max(abs(z) - prices[j], 0) / (H[j, j] + ridges[j]) - b[j]
+        b[j] += t
+        slope[:] += t * H[j]
+        return (H[j, j] + ridges[j]) * t * t
+
+    done = 0
+    while True:
+        worth = max(step(j) for j in range(b.size))
+        done += 1
+        if worth <= tol or done >= most:
+            return (done, worth), b
+        active = np.flatnonzero(b)
+        while worth > tol and done + 1 < most:
+            worth = max((step(j) for j in active), default=0.0)
+            done += 1
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 40])
+@pytest.mark.parametrize("form", ["gram", "columns"])
+def test_every_sweep_is_that_of_the_formulas(form, most):
+    """Steps to the minimum along each coordinate, over all and over those not 0."""
+    rng = np.random.default_rng(5)
+    n, m = 40, 7
+    Z = rng.standard_normal((n, m))
+    B = np.column_stack([np.ones(n), rng.standard_normal(n)])
+    Z[:, 2] = B[:, 1] if form == "columns" else 0.0  # u takes its part: no curvature
+    Z[:, 5] += 2 * Z[:, 4]
+    v, g = rng.uniform(0.1, 3, n), 3 * rng.standard_normal(n)
+    prices, ridges = np.linspace(0.0, 30.0, m), np.linspace(0.0, 20.0, m)[::-1].copy()
+    b, scratch, active = np.zeros(m), np.empty(m), np.empty(m, np.int32)
+    b[[2, 3]] = 0.5, -0.5
+    rest = prices, ridges, 1e-9, most
+    if form == "gram":
+        H = Z.T @ (v[:, None] * Z)
+        slope = Z.T @ g + H @ b
+        expected, there = descended(H, slope, b, *rest)
+        end = _coordinate_descent.descend_gram(H, *rest, slope, b, scratch, active)
+    else:
+        L = np.linalg.cholesky(B.T @ (v[:, None] * B))
+        k = np.linalg.solve(L, B.T @ (v[:, None] * Z))
+        H = Z.T @ (v[:, None] * Z) - k.T @ k
+        H[2], H[:, 2] = 0.0, 0.0
+        free = -np.linalg.solve(L, B.T @ g) - k @ b
+        slope = g + v * (Z @ b)
+        at_b = Z.T @ slope + k.T @ free
+        expected, there = descended(H, at_b, b, *rest)
+        columns = sp.csr_matrix(Z.T)
+        end = _coordinate_descent.descend_columns(
+            columns.indptr.astype(np.int64), columns.indices, columns.data, v,
+            np.ascontiguousarray(k.T), *rest, slope, free, b, scratch, active,
+        )  # fmt: skip
+    assert b[2] == 0.5
+    assert_allclose(b, there, rtol=1e-9, atol=1e-12)
+    assert end[0] == expected[0]
+    assert end[1] == pytest.approx(expected[1], rel=1e-6)
+
+
 def test_descent_resumes_where_it_was():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, 6))
