@@ -3,25 +3,13 @@
     L(f, b) = sum_i v_i sum_(j in T_i) c_j log(1 + exp(-m_ij)),  m_ij = s_ij (f_i - b_j)
 
 with s_ij = +1 if rank_i > j and -1 elsewhere, over rows i and thresholds j: T_i are all
-of them (LAT), or the one or two beside the rank of the row (LIT). Rows are taken in
-chunks of a fixed size, side by side; sums over rows are sums over chunks, so no byte
-depends on the number of threads.
+of them (LAT), or the one or two beside the rank of the row (LIT).
 """
 from cython.parallel cimport prange
 from libc.math cimport exp, fabs, fmax, log1p
 from libc.stdint cimport int32_t
 
-cdef Py_ssize_t ROWS = 1024  # of a chunk
-
-
-cdef struct Losses:
-    Py_ssize_t n, T
-    const double* f          # (n,)
-    const double* b          # (T,)
-    const int32_t* rank      # (n,)
-    const double* v          # (n,)
-    const double* c          # (T,)
-    bint beside              # T_i are those beside the rank
+from ._threshold_rows cimport CHUNK, Rows, chunks_of, rows_of, side, stop_of
 
 
 cdef struct Term:            # of a row and a threshold
@@ -30,36 +18,24 @@ cdef struct Term:            # of a row and a threshold
     double curvature         # d2loss / df^2
 
 
-cdef Losses losses(
-    const double[::1] f,
-    const double[::1] b,
-    const int32_t[::1] rank,
-    const double[::1] v,
-    const double[::1] c,
-    bint beside,
-):
-    if not (f.shape[0] == rank.shape[0] == v.shape[0] > 0
-            and b.shape[0] == c.shape[0] > 0):
-        raise ValueError("_threshold_losses: inconsistent array shapes")
-    return Losses(
-        f.shape[0], b.shape[0], &f[0], &b[0], &rank[0], &v[0], &c[0], beside,
-    )
-
-
-cdef inline Py_ssize_t first(const Losses* q, Py_ssize_t i) noexcept nogil:
+cdef inline Py_ssize_t first(
+    const Rows* q, Py_ssize_t i, bint beside,
+) noexcept nogil:
     """The first threshold of T_i."""
-    return max(q.rank[i] - 1, 0) if q.beside else 0
+    return max(q.rank[i] - 1, 0) if beside else 0
 
 
-cdef inline Py_ssize_t stop(const Losses* q, Py_ssize_t i) noexcept nogil:
+cdef inline Py_ssize_t behind(
+    const Rows* q, Py_ssize_t i, bint beside,
+) noexcept nogil:
     """The first one behind T_i."""
-    return min(q.rank[i] + 1, q.T) if q.beside else q.T
+    return min(q.rank[i] + 1, q.T) if beside else q.T
 
 
-cdef inline Term term(const Losses* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef inline Term term(const Rows* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """Of the exponential of a negative number only, which cannot overflow."""
     cdef Term out
-    cdef double sign = 1 if q.rank[i] > j else -1
+    cdef double sign = side(q, i, j)
     cdef double m = sign * (q.f[i] - q.b[j])
     cdef double e = exp(-fabs(m)), share = 1 / (1 + e)
     out.loss = fmax(-m, 0) + log1p(e)
@@ -68,17 +44,17 @@ cdef inline Term term(const Losses* q, Py_ssize_t i, Py_ssize_t j) noexcept nogi
     return out
 
 
-cdef double rows_of(
-    const Losses* q, Py_ssize_t chunk, double* slope, double* curvature,
+cdef double by_row_of(
+    const Rows* q, bint beside, Py_ssize_t chunk, double* slope, double* curvature,
 ) noexcept nogil:
     """L of a chunk, and its derivatives by the scores."""
     cdef Py_ssize_t i, j
     cdef double value = 0, weight
     cdef Term t
-    for i in range(chunk * ROWS, min(q.n, (chunk + 1) * ROWS)):
+    for i in range(chunk * CHUNK, stop_of(q, chunk)):
         slope[i] = 0
         curvature[i] = 0
-        for j in range(first(q, i), stop(q, i)):
+        for j in range(first(q, i, beside), behind(q, i, beside)):
             t = term(q, i, j)
             weight = q.v[i] * q.c[j]
             value += weight * t.loss
@@ -87,15 +63,17 @@ cdef double rows_of(
     return value
 
 
-cdef void thresholds_of(const Losses* q, Py_ssize_t chunk, double* sums) noexcept nogil:
+cdef void by_threshold_of(
+    const Rows* q, bint beside, Py_ssize_t chunk, double* sums,
+) noexcept nogil:
     """The derivatives of a chunk by the thresholds, two a threshold."""
     cdef Py_ssize_t i, j
     cdef double weight
     cdef Term t
     for j in range(2 * q.T):
         sums[j] = 0
-    for i in range(chunk * ROWS, min(q.n, (chunk + 1) * ROWS)):
-        for j in range(first(q, i), stop(q, i)):
+    for i in range(chunk * CHUNK, stop_of(q, chunk)):
+        for j in range(first(q, i, beside), behind(q, i, beside)):
             t = term(q, i, j)
             weight = q.v[i] * q.c[j]
             sums[2 * j] -= weight * t.slope
@@ -104,7 +82,7 @@ cdef void thresholds_of(const Losses* q, Py_ssize_t chunk, double* sums) noexcep
 
 def n_chunks(Py_ssize_t n):
     """Rows of the arrays `by_chunk`."""
-    return (n + ROWS - 1) // ROWS
+    return chunks_of(n)
 
 
 def by_row(
@@ -120,13 +98,13 @@ def by_row(
     int n_threads,
 ):
     """L and its derivatives by the scores. O(terms)."""
-    cdef Losses q = losses(f, b, rank, v, c, beside)
+    cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t k, count = by_chunk.shape[0]
-    if not (slope.shape[0] == curvature.shape[0] == q.n and count == n_chunks(q.n)):
+    if not (slope.shape[0] == curvature.shape[0] == q.n and count == chunks_of(q.n)):
         raise ValueError("by_row: inconsistent array shapes")
     for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
-        by_chunk[k] = rows_of(&q, k, &slope[0], &curvature[0])
+        by_chunk[k] = by_row_of(&q, beside, k, &slope[0], &curvature[0])
 
 
 def by_threshold(
@@ -136,18 +114,18 @@ def by_threshold(
     const double[::1] v not None,
     const double[::1] c not None,
     bint beside,
-    double[:, :, ::1] by_chunk not None,  # OUT (n_chunks, T, 2) parts of dL/db, d2L/db^2
+    double[:, :, ::1] by_chunk not None,  # OUT (n_chunks, T, 2) parts of dL/db, d2L/db2
     int n_threads,
 ):
     """The derivatives of L by the thresholds. O(terms)."""
-    cdef Losses q = losses(f, b, rank, v, c, beside)
+    cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t k, count = by_chunk.shape[0]
-    if not (count == n_chunks(q.n) and by_chunk.shape[1] == q.T
+    if not (count == chunks_of(q.n) and by_chunk.shape[1] == q.T
             and by_chunk.shape[2] == 2):
         raise ValueError("by_threshold: inconsistent array shapes")
     for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
-        thresholds_of(&q, k, &by_chunk[k, 0, 0])
+        by_threshold_of(&q, beside, k, &by_chunk[k, 0, 0])
 
 
 def across(
@@ -161,14 +139,14 @@ def across(
     double[:, ::1] out not None,         # IN-OUT (T, d)
 ):
     """out_j += sum_i x_i d2L/df_i^2 of the terms of threshold j. O(d terms)."""
-    cdef Losses q = losses(f, b, rank, v, c, beside)
+    cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t i, j, k, d = X.shape[1]
     cdef double weight
     if not (X.shape[0] == q.n and out.shape[0] == q.T and out.shape[1] == d):
         raise ValueError("across: inconsistent array shapes")
     with nogil:
         for i in range(q.n):
-            for j in range(first(&q, i), stop(&q, i)):
+            for j in range(first(&q, i, beside), behind(&q, i, beside)):
                 weight = q.v[i] * q.c[j] * term(&q, i, j).curvature
                 for k in range(d):
                     out[j, k] += weight * X[i, k]

@@ -5,14 +5,14 @@
     p(s) = P(s) - P(s - u),   P(t) = 0 up to -eta, t from eta on, and between them
                               P(t) = (t + eta)^3 (3 eta - t) / (16 eta^3)         (4)
 
-over rows i and thresholds j. Rows are taken in chunks of a fixed size, side by side;
-sums over the rows are sums over chunks, so no byte depends on the number of threads.
-Where p is constant, below -eta and above u + eta, an entry costs a comparison.
+over rows i and thresholds j. Where p is constant, below -eta and above u + eta, an
+entry costs a comparison.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t
 
-cdef Py_ssize_t ROWS = 1024  # of a chunk
+from ._threshold_rows cimport CHUNK, Rows, chunks_of, rows_of, side, stop_of
+
 
 cdef struct Smooth:
     double p, d1, d2         # p, p', p''
@@ -44,33 +44,8 @@ cdef inline Smooth cut(double s, double u, double eta) noexcept nogil:
     return out
 
 
-cdef struct Problem:
-    Py_ssize_t n, T
-    const double* f          # (n,)
-    const double* b          # (T,)
-    const int32_t* rank      # (n,)
-    const double* v          # (n,)
-    const double* c          # (T,)
-    double u, eta
-
-
-cdef Problem problem(
-    const double[::1] f,
-    const double[::1] b,
-    const int32_t[::1] rank,
-    const double[::1] v,
-    const double[::1] c,
-    double u,
-    double eta,
-):
-    if not (f.shape[0] == rank.shape[0] == v.shape[0] > 0
-            and b.shape[0] == c.shape[0] > 0):
-        raise ValueError("_truncated_loss: inconsistent array shapes")
-    return Problem(f.shape[0], b.shape[0], &f[0], &b[0], &rank[0], &v[0], &c[0], u, eta)
-
-
 cdef void slopes_of(
-    const Problem* q, Py_ssize_t chunk, double* by_row, double* sums,
+    const Rows* q, double u, double eta, Py_ssize_t chunk, double* by_row, double* sums,
 ) noexcept nogil:
     """L and its slopes by the thresholds into sums (1 + T,), by the scores into by_row.
     """
@@ -79,15 +54,15 @@ cdef void slopes_of(
     cdef Smooth at
     for j in range(q.T + 1):
         sums[j] = 0
-    for i in range(chunk * ROWS, min(q.n, (chunk + 1) * ROWS)):
+    for i in range(chunk * CHUNK, stop_of(q, chunk)):
         by_row[i] = 0
         for j in range(q.T):
-            sign = 1 if q.rank[i] > j else -1
+            sign = side(q, i, j)
             s = 1 - sign * (q.f[i] - q.b[j])
-            if s <= -q.eta:
+            if s <= -eta:
                 continue
             weight = q.v[i] * q.c[j]
-            at = cut(s, q.u, q.eta)
+            at = cut(s, u, eta)
             sums[0] += weight * at.p * at.p
             slope = 2 * weight * sign * at.p * at.d1
             by_row[i] -= slope
@@ -95,7 +70,8 @@ cdef void slopes_of(
 
 
 cdef void curvatures_of(
-    const Problem* q, Py_ssize_t chunk, double* D, double* by_row, double* sums,
+    const Rows* q, double u, double eta, Py_ssize_t chunk, double* D, double* by_row,
+    double* sums,
 ) noexcept nogil:
     """The curvatures by row and threshold, and what they add up to."""
     cdef Py_ssize_t i, j
@@ -103,14 +79,14 @@ cdef void curvatures_of(
     cdef Smooth at
     for j in range(q.T):
         sums[j] = 0
-    for i in range(chunk * ROWS, min(q.n, (chunk + 1) * ROWS)):
+    for i in range(chunk * CHUNK, stop_of(q, chunk)):
         by_row[i] = 0
         for j in range(q.T):
-            s = 1 - (q.f[i] - q.b[j] if q.rank[i] > j else q.b[j] - q.f[i])
-            if s <= -q.eta or s >= q.u + q.eta:
+            s = 1 - side(q, i, j) * (q.f[i] - q.b[j])
+            if s <= -eta or s >= u + eta:
                 D[i * q.T + j] = 0
                 continue
-            at = cut(s, q.u, q.eta)
+            at = cut(s, u, eta)
             D[i * q.T + j] = 2 * q.v[i] * q.c[j] * (at.d1 * at.d1 + at.p * at.d2)
             by_row[i] += D[i * q.T + j]
             sums[j] += D[i * q.T + j]
@@ -118,7 +94,7 @@ cdef void curvatures_of(
 
 def n_chunks(Py_ssize_t n):
     """Rows of the arrays `by_chunk`."""
-    return (n + ROWS - 1) // ROWS
+    return chunks_of(n)
 
 
 def slopes(
@@ -134,14 +110,14 @@ def slopes(
     int n_threads,
 ):
     """L and its gradient by scores and thresholds. O(n T)."""
-    cdef Problem q = problem(f, b, rank, v, c, u, eta)
+    cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t k, count = by_chunk.shape[0]
     if not (by_row.shape[0] == q.n and by_chunk.shape[1] == 1 + q.T
-            and count == n_chunks(q.n)):
+            and count == chunks_of(q.n)):
         raise ValueError("slopes: inconsistent array shapes")
     for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
-        slopes_of(&q, k, &by_row[0], &by_chunk[k, 0])
+        slopes_of(&q, u, eta, k, &by_row[0], &by_chunk[k, 0])
 
 
 def curvatures(
@@ -158,14 +134,14 @@ def curvatures(
     int n_threads,
 ):
     """The curvature of every term: d2L/df_i^2, d2L/db_j^2, and -D across. O(n T)."""
-    cdef Problem q = problem(f, b, rank, v, c, u, eta)
+    cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t k, count = by_chunk.shape[0]
     if not (D.shape[0] == by_row.shape[0] == q.n and D.shape[1] == q.T
-            and by_chunk.shape[1] == q.T and count == n_chunks(q.n)):
+            and by_chunk.shape[1] == q.T and count == chunks_of(q.n)):
         raise ValueError("curvatures: inconsistent array shapes")
     for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
                     use_threads_if=n_threads > 1):
-        curvatures_of(&q, k, &D[0, 0], &by_row[0], &by_chunk[k, 0])
+        curvatures_of(&q, u, eta, k, &D[0, 0], &by_row[0], &by_chunk[k, 0])
 
 
 def loss(

@@ -1,0 +1,46 @@
+"""What kernels of losses over rows and thresholds share: data, sides, chunks of rows.
+
+Chunks are of a fixed size and may be taken side by side; sums over rows are sums over
+chunks, so no byte depends on the number of threads.
+"""
+from libc.stdint cimport int32_t
+
+cdef enum:
+    CHUNK = 1024             # rows
+
+
+cdef struct Rows:
+    Py_ssize_t n, T
+    const double* f          # (n,) scores
+    const double* b          # (T,) thresholds
+    const int32_t* rank      # (n,)
+    const double* v          # (n,) weights of rows
+    const double* c          # (T,) weights of thresholds
+
+
+cdef inline Rows rows_of(
+    const double[::1] f,
+    const double[::1] b,
+    const int32_t[::1] rank,
+    const double[::1] v,
+    const double[::1] c,
+) except *:
+    if not (f.shape[0] == rank.shape[0] == v.shape[0] > 0
+            and b.shape[0] == c.shape[0] > 0):
+        raise ValueError("rows and thresholds: inconsistent array shapes")
+    return Rows(f.shape[0], b.shape[0], &f[0], &b[0], &rank[0], &v[0], &c[0])
+
+
+cdef inline Py_ssize_t chunks_of(Py_ssize_t n) noexcept nogil:
+    """How many chunks n rows are."""
+    return (n + CHUNK - 1) // CHUNK
+
+
+cdef inline Py_ssize_t stop_of(const Rows* q, Py_ssize_t chunk) noexcept nogil:
+    """The first row behind a chunk, which begins at chunk * CHUNK."""
+    return min(q.n, (chunk + 1) * CHUNK)
+
+
+cdef inline double side(const Rows* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """s_ij: where row i should lie from threshold j, above it or below."""
+    return 1 if q.rank[i] > j else -1
