@@ -48,7 +48,7 @@ from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.bordered import NONE
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
-from ._linear.design import Design, Threshold, read_offset
+from ._linear.design import HESSIAN_COLUMNS, Design, Threshold, read_offset
 from ._linear.elastic_net import PathSolver, Solution
 from ._linear.fitting import has_many, likelihood_of, minimize
 from ._linear.likelihood import Likelihood, Link, Point
@@ -526,7 +526,7 @@ def _design(
 def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     middle = Middle.of(robust, cluster, design.n_samples)
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
-        fits = "with l1 > 0" if l1 > 0 else "of more than 2000 features"
+        fits = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
         raise ValueError(
             f"robust and cluster are of the covariance, which fits {fits} do without"
         )

@@ -82,17 +82,6 @@ def transposed(A: CSR) -> CSR:
     return CSR(value, row, start, (d, n))
 
 
-def columns_times(
-    X: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray
-) -> np.ndarray:
-    """X[:, columns] @ slopes."""
-    if not columns.size:
-        return np.zeros(len(X))
-    every = np.zeros(X.shape[1])
-    every[columns] = slopes
-    return matvec(X, every)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseColumns:
     """A sparse matrix by rows and by columns.

@@ -6,9 +6,9 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._model.support import finite_scores
+from .._numerics.rows import matvec
 from .design import structure_of
 from .estimates import Estimates
-from .matrices import columns_times
 
 _FARTHEST = 700.0  # log spread, whose exponential is finite either way
 
@@ -41,8 +41,12 @@ def predictors(
 
 def _times(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """Z[:, columns] @ slopes; ValueError where that is not finite."""
+    if not columns.size:
+        return np.zeros(len(Z))
+    every = np.zeros(Z.shape[1])
+    every[columns] = slopes
     with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
-        return finite_scores(columns_times(Z, columns, slopes))
+        return finite_scores(matvec(Z, every))
 
 
 def for_all_ranks(
