@@ -2,6 +2,7 @@
 
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from scipy.sparse import csr_array
 import ordinal
 from ordinal._linear import likelihood
 from ordinal._linear.bordered import Bordered, Factor
+from ordinal._linear.likelihood import Point
+from ordinal._linear.newton import minimize
+from ordinal._model.monitor import Monitor
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.tuples(st.integers(0, 9), st.integers(1, 3), st.integers(0, 3))
@@ -73,6 +77,32 @@ def test_a_matrix_that_is_not_positive_definite_has_no_factor(seed, size):
     Factor(made.plus(np.full(len(H), -0.99 * least)))
     with pytest.raises(np.linalg.LinAlgError):
         Factor(made.plus(np.full(len(H), -1.01 * least)))
+
+
+class Saddle:
+    """x'Hx / 2 with eigenvalues of H -least and 2 + least; where it was asked for."""
+
+    design = SimpleNamespace(total=1.0)
+    is_convex = False
+
+    def __init__(self, least):
+        self.H = np.array([[1.0, 1.0 + least], [1.0 + least, 1.0]])
+        self.asked = []
+
+    def at(self, x):
+        self.asked.append(x)
+        H = Bordered.all_core(self.H)
+        return Point(x, 0.5 * float(x @ self.H @ x), self.H @ x, H)
+
+
+@pytest.mark.parametrize("spare", [1e-6, 1e-3, 0.5])
+def test_no_step_is_made_of_rounding(spare):
+    """Of shifts tried, 3^18 1e-10 is the first above the curvature: a tenth more bounds
+    the step by ten times the distance, however little it is above."""
+    loss = Saddle(3.0**18 * 1e-10 * (1 - spare))
+    start = np.array([1.0, -1.0])
+    minimize(loss, start, 1, Monitor("descent", 1e-6))
+    assert 0.8 < np.abs(loss.asked[1] - start).max() < 10.001
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")

@@ -782,6 +782,15 @@ def test_there_is_a_certificate_where_linear_programming_finds_one(design):
         )
 
 
+@given(designs, st.integers(0, 2**32 - 1))
+def test_rows_of_weight_0_prevent_no_certificate(design, seed):
+    weight = np.random.default_rng(seed).integers(0, 3, design.n_samples)
+    weight[np.unique(design.rank, return_index=True)[1]] = 1  # no rank without rows
+    design = replace(design, weight=weight.astype(float), total=float(weight.sum()))
+    found = certificate(design, np.zeros(design.n_parameters))
+    assert (found is not None) == is_separated(design)
+
+
 def ways_between_neighbours(design):
     """From every row of a rank to every one of the next; from the mean of the lowest
     rank to that of the highest."""
