@@ -167,7 +167,7 @@ class Work:
         for name in () if method is None else sorted(method.by_row):
             if work.given.get(name) is not None:
                 raise TypeError(
-                    f"{name} has an entry a row, which searches do not split"
+                    f"{name} has an entry a row, and sample_weight alone is split"
                 )
         if isinstance(work.given.get("rng"), np.random.Generator):
             raise TypeError("rng of the fits must be a seed: they share no generator")
