@@ -275,7 +275,9 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _accepts(self) -> Set[Content]:
-        return self._method.accepts_with(self.get_params(deep=False))
+        accepts = self._method.accepts_with(self.get_params(deep=False))
+        leaves_out = getattr(self, "missing", None) == "drop"
+        return accepts | {"missing"} if leaves_out else accepts
 
     def _has_categories(self) -> bool:
         return len(getattr(self, "categorical", ())) > 0
@@ -318,10 +320,10 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _content(self, X: Any) -> np.ndarray | CSR:
         """The training rows as numbers, a category by its place."""
-        known = None
-        if "categories" in self._accepts() and not is_sparse(X):
+        known, accepts = None, self._accepts()
+        if "categories" in accepts and not is_sparse(X):
             known = column_categories(X, getattr(self, "categorical", ()))
-        return read_features(X, missing=True, categories=known)
+        return read_features(X, missing="missing" in accepts, categories=known)
 
 
 def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -393,6 +393,26 @@ def test_frames_with_words_go_into_pom(kind):
         estimator.predict(unseen)
 
 
+def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
+    X, y = table("pandas")
+    y[::5] = "mid"
+    with pytest.raises(
+        ValueError, match="X must be finite; first bad row is 3, with nan"
+    ):
+        POM(classes=WORDS).fit(X, y)
+    known = X["size"].notna().to_numpy()
+    own = ordinal.fit_pom(X[known], y[known], classes=WORDS)
+    estimator = POM(classes=WORDS, missing="drop").fit(X, y)
+    assert_allclose(estimator.model_.coef, own.coef, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"X lacks values .* row 3, in column 'size'"):
+        estimator.predict(X)
+    rows = X[["size"]].to_numpy()
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        POM(classes=WORDS).fit(rows, y)
+    numbers = POM(classes=WORDS, missing="drop").fit(rows, y)
+    assert_array_equal(numbers.predict(rows[known]).shape, (known.sum(),))
+
+
 def test_words_in_an_array_are_categories_if_named():
     X, y = table("pandas")
     rows = X.astype(object).to_numpy()
