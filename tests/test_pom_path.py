@@ -454,6 +454,23 @@ def test_too_few_steps_are_told():
     assert model.convergence.gap > 0
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_path_is_worth_a_few_newton_steps_a_penalty(kind):
+    X, y = rows(300, 12)
+    path = ordinal.fit_pom_path(kind(X), y, n_lambdas=50)
+    assert sum(model.convergence.n_iter for model in path.models) <= 3 * len(path)
+
+
+def test_a_tolerance_below_rounding_ends_soon_and_near():
+    X, y = rows(300, 12)
+    with pytest.warns(ConvergenceWarning, match="stalled"):
+        path = ordinal.fit_pom_path(X, y, n_lambdas=5, tol=1e-16)
+    ends = [model.convergence for model in path.models]
+    assert {end.status for end in ends[1:]} == {ordinal.Status.STALLED}
+    assert max(end.n_iter for end in ends) < 50
+    assert max(path.gaps) < 1e-11
+
+
 def test_no_byte_depends_on_the_number_of_threads(monkeypatch):
     monkeypatch.setattr("ordinal._linear.likelihood._MANY", 0)
     X, y = rows(300, 30)
