@@ -129,6 +129,18 @@ class Design:
             problem.weight, total, J, centre, spread,
         )  # fmt: skip
 
+    def every(self, step: int) -> Design:
+        """Of some rows of a dense X: the first one, and each so many rows on."""
+        assert isinstance(self.X, np.ndarray)
+        rows = slice(None, None, step)
+        weight = np.ascontiguousarray(self.weight[rows])
+        return replace(
+            self, X=self.X[rows],
+            offset=None if self.offset is None else self.offset[rows].copy(),
+            rank=np.ascontiguousarray(self.rank[rows]), weight=weight,
+            total=float(weight.sum()),
+        )  # fmt: skip
+
     def of_columns(self, which: np.ndarray) -> Design:
         """With some columns of the location, of a dense X, of which all others but
         those of nominal effects and the scale are left out."""
