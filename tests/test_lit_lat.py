@@ -163,6 +163,20 @@ def test_a_feature_of_next_to_no_spread_disturbs_no_other(name, spread):
     assert abs(model.coef[-1]) <= 100 * spread
 
 
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, *FITS.values()])
+@pytest.mark.parametrize("unit", [1e-160, 1e-140, 1e160, 1e307])
+def test_features_of_any_size_have_finite_fits(fit, unit):
+    X, y = sample(60, 4)
+    other = fit(X[:, 1:], y, l2=1e-3)
+    model = fit(np.column_stack([unit * X[:, 0], X[:, 1:]]), y, l2=1e-3)
+    assert model.convergence.converged
+    assert np.isfinite([model.convergence.primal, *model.coef]).all()
+    if unit < 1:  # a coefficient that would have to be large costs too much
+        assert_allclose(model.coef[1:], other.coef, rtol=1e-6)
+    else:
+        assert model.convergence.primal < other.convergence.primal
+
+
 @every_loss
 @pytest.mark.parametrize("value", [0.1, 1e6 + 0.1])
 def test_a_constant_feature_changes_nothing(name, value):

@@ -28,6 +28,7 @@ from .._numerics.rows import matvec, strips, take
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
 Threshold = Literal["flexible", "symmetric", "equidistant"]
+_DEAREST = 1e290
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
 
 
@@ -312,6 +313,13 @@ def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
 def _unit_of(largest: float) -> float:
     """What entries are divided by so that their squares are finite."""
     return 1.0 if largest < 1e100 else 2.0**600
+
+
+def prices(l2: float, spread: np.ndarray) -> np.ndarray:
+    """Of coefficients of scaled columns, from that in the units of the features. They
+    stay finite for columns of next to no spread, or 0 times a price would be nan."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(l2 / spread / spread, _DEAREST))
 
 
 def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

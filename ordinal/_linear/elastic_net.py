@@ -34,6 +34,7 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor, turn
 from .._solvers import _coordinate_descent
+from .design import prices
 from .likelihood import Likelihood
 from .matrices import SparseColumns
 from .rowwise import Rows, RowwiseLikelihood
@@ -212,7 +213,7 @@ class PathSolver:
 
     def solve(self, l1: float, l2: float) -> Solution:
         """The minimum for these penalties of features in their units."""
-        penalty = Penalty(l1 / self._spread, l2 / self._spread / self._spread)
+        penalty = Penalty(l1 / self._spread, prices(l2, self._spread))
         here, limit = self._last, self.monitor.tol * self.null.value
         strong = np.maximum(2 * l1 - self._last_l1, 0) / self._spread
         part = (here.beta != 0) | (np.abs(here.slope) >= strong)

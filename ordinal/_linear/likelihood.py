@@ -16,7 +16,7 @@ import numpy as np
 from .._numerics.tails import normal_cdf, normal_quantile
 from .._solvers import _cumulative
 from .bordered import Bordered, tridiagonal
-from .design import Design
+from .design import Design, prices
 
 Link = Literal["logit", "probit", "cloglog", "loglog", "cauchit"]
 _CHAIN = 100  # thresholds, from which on their Hessian is made and solved by blocks
@@ -71,8 +71,7 @@ class Likelihood:
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.price = np.zeros(design.n_parameters)
         q, qm, d, _ = design.sizes
-        spread = design.spread[design.location]
-        ridge = l2 / spread / spread  # the square of a spread may overflow
+        ridge = prices(l2, design.spread[design.location])
         self.price[q + qm : q + qm + d] = ridge
         columns = design.location, design.nominal, design.scale
         every = np.concatenate(columns)

@@ -62,7 +62,7 @@ def columns_of(
         unit = np.repeat(1 / spread, np.diff(every.indptr))
         return SparseColumns.of(replace(every, data=every.data * unit), n_threads)
     columns = DenseColumns(X, centre, spread)
-    if (np.abs(centre) > _FAR * spread).any():
+    if (np.abs(centre) / _FAR > spread).any():
         return columns.chosen(np.arange(columns.size))
     return columns
 

@@ -38,7 +38,7 @@ from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import armijo
 from .._solvers import _threshold_losses
-from .design import HESSIAN_COLUMNS, Design, moments
+from .design import HESSIAN_COLUMNS, Design, moments, prices
 from .matrices import columns_of
 from .newton import length_in_errors
 from .score_model import LinearThresholdModel
@@ -107,7 +107,7 @@ class ThresholdLoss:
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments(problem.X, self.weight)
         self.columns = columns_of(problem.X, self.centre, self.spread, n_threads)
-        self.price = l2 / self.spread / self.spread
+        self.price = prices(l2, self.spread)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present
         # LAT counts a threshold on either side of a rank without rows; in LIT such a
