@@ -116,7 +116,7 @@ def fit_pom(
     coefficient makes higher ranks more probable. The module's docstring states the
     whole problem, (1) with nominal and scale effects and (P) with penalties.
 
-    Newton's method takes 4 to 8 steps of O(n d^2), and more from several starts where
+    Newton's method takes 3 to 8 steps of O(n d^2), and more from several starts where
     there may be several minima. Ranks may be as many as rows. Sparse features stay
     sparse, in `predict` as well. Beyond 2000 features L-BFGS takes over, whose steps
     cost O(n d), or the entries of a sparse X, and more of them are needed; the model

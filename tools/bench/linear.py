@@ -22,6 +22,7 @@ mord have no standard errors.
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import linear_path
@@ -107,10 +108,10 @@ def by_statsmodels(X, y):
     return thresholds, found.params[: X.shape[1]]
 
 
-def by_skordinal(X, y):
+def by_skordinal(X, y, **options):
     from skordinal.classifiers import POM
 
-    found = POM().fit(X, y)
+    found = POM(**options).fit(X, y)
     return found.thresholds_, found.coef_
 
 
@@ -124,6 +125,7 @@ def by_mord(X, y):
 PYTHON = {
     "OrderedModel": by_statsmodels,
     "skordinal POM": by_skordinal,
+    "  with tol=1e-8": partial(by_skordinal, tol=1e-8),  # to errors nearer to ours
     "mord LogisticAT": by_mord,
 }
 
