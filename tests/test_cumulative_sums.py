@@ -27,7 +27,7 @@ def problem_of(X, y, weight) -> Problem:
 def test_the_pass_gives_the_sums_of_the_rows(link, threshold, nominal, scale):
     """On ragged blocks, with weights (0 among them) and offsets, by any threads."""
     rng = np.random.default_rng(0)
-    for n, d, r in ((300, 7, 5), (5000, 21, 3)):
+    for n, d, r in ((300, 7, 5), (5000, 21, 3), (9000, 4, 3)):  # two blocks a share
         y = rng.integers(0, r, n)
         weight = rng.integers(0, 4, n).astype(float)
         y[:r], weight[:r] = np.arange(r), 1
@@ -35,6 +35,7 @@ def test_the_pass_gives_the_sums_of_the_rows(link, threshold, nominal, scale):
         chosen = (np.array(c, dtype=np.int64) for c in (nominal, scale))
         location = np.setdiff1d(np.arange(d), nominal)
         offset = 0.1 * rng.normal(size=n)
+        offset[weight == 0] = 1e9  # where no rank but the highest has a probability
         design = Design.of(problem, location, *chosen, offset, threshold)
         loss = Likelihood(design, link, 0.1, 1)
         x = loss.start() + 0.02 * rng.normal(size=design.n_parameters)

@@ -314,7 +314,7 @@ class PathSolver:
         free, border = -k[:, 0], np.ascontiguousarray(k[:, 1:].T)
         b = x[U:].copy()
         scratch, active = np.empty(b.size), np.empty(b.size, np.int32)
-        prices = penalty.l1, penalty.l2
+        factors = penalty.l1, penalty.l2
         if here.hessian is None:
             assert part.columns is not None
             assert here.rows is not None
@@ -324,7 +324,7 @@ class PathSolver:
 
             def descend(tol: float, sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_columns(
-                    A.indptr, A.indices, A.data, curvature, border, *prices, tol,
+                    A.indptr, A.indices, A.data, curvature, border, *factors, tol,
                     sweeps, slope, moved, b, scratch, active,
                 )  # fmt: skip
 
@@ -336,7 +336,7 @@ class PathSolver:
 
             def descend(tol: float, sweeps: int) -> tuple[int, float]:
                 return _coordinate_descent.descend_gram(
-                    H, *prices, tol, sweeps, slope, b, scratch, active
+                    H, *factors, tol, sweeps, slope, b, scratch, active
                 )
 
             def gradient() -> np.ndarray:
