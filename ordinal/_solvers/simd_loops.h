@@ -271,18 +271,18 @@ static inline float FN(exp_f32)(float x) {
   return x > -87.f ? p * scale : 0.f;
 }
 
-/* The same in double: first dropped term r^14/14! < 2^-57. It is 0 below -87 here too:
- * beside a diagonal of 1 that is the same, and smaller values would have products in the
- * factor or the inverse of their matrix that are subnormal, and many times slower. */
-static inline double FN(exp_f64)(double x) {
+/* What exponentials in double share. With n the nearest whole number to x / log 2 and
+ * r = x - n log 2: r, and n in the low bits of `shifted`; */
+static inline double FN(exp_reduced)(double x, double *shifted) {
   const double magic = 6755399441055744.0;
-  const double c = x > -87. ? x : -87.;
-  const double shifted = c * 1.4426950408889634 + magic;
-  const double n = shifted - magic;
-  const double r = (c - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  double p = 1. / 6227020800;
-  int64_t bits;
-  double scale;
+  double n;
+  *shifted = x * 1.4426950408889634 + magic;
+  n = *shifted - magic;
+  return (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+}
+
+/* 1/2 + r/3! + ... + r^10/12! + r^11 p; */
+static inline double FN(exp_series)(double r, double p) {
   p = p * r + 1. / 479001600;
   p = p * r + 1. / 39916800;
   p = p * r + 1. / 3628800;
@@ -293,13 +293,29 @@ static inline double FN(exp_f64)(double x) {
   p = p * r + 1. / 120;
   p = p * r + 1. / 24;
   p = p * r + 1. / 6;
-  p = p * r + 0.5;
-  p = p * r + 1.;
-  p = p * r + 1.;
+  return p * r + 0.5;
+}
+
+/* 2^n. */
+static inline double FN(exp_scale)(double shifted) {
+  int64_t bits;
+  double scale;
   memcpy(&bits, &shifted, sizeof bits);
   bits = (int64_t)((uint64_t)(bits + 1023) << 52);
   memcpy(&scale, &bits, sizeof scale);
-  return x > -87. ? p * scale : 0.;
+  return scale;
+}
+
+/* exp in double: first dropped term r^14/14! < 2^-57. It is 0 below -87 here too:
+ * beside a diagonal of 1 that is the same, and smaller values would have products in the
+ * factor or the inverse of their matrix that are subnormal, and many times slower. */
+static inline double FN(exp_f64)(double x) {
+  double shifted;
+  const double r = FN(exp_reduced)(x > -87. ? x : -87., &shifted);
+  double p = FN(exp_series)(r, 1. / 6227020800);
+  p = p * r + 1.;
+  p = p * r + 1.;
+  return x > -87. ? p * FN(exp_scale)(shifted) : 0.;
 }
 
 static void FN(rbf_row_f32)(const double *restrict P, double aa,
@@ -485,30 +501,11 @@ static void FN(xofm_descend)(ptrdiff_t P, ptrdiff_t m, const double *restrict dW
 /* exp(x) - 1 = scale (1 + tail) - 1 for -708 <= x <= 0, where tail is small beside 1 and
  * known to its own last digit; first dropped term r^14/15! < 2^-61. */
 static inline double FN(expm1_f64)(double x, double *exponential) {
-  const double magic = 6755399441055744.0;
-  const double c = x > -708. ? x : -708.;
-  const double shifted = c * 1.4426950408889634 + magic;
-  const double n = shifted - magic;
-  const double r = (c - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  double p = 1. / 87178291200;
-  int64_t bits;
-  double scale, tail;
-  p = p * r + 1. / 6227020800;
-  p = p * r + 1. / 479001600;
-  p = p * r + 1. / 39916800;
-  p = p * r + 1. / 3628800;
-  p = p * r + 1. / 362880;
-  p = p * r + 1. / 40320;
-  p = p * r + 1. / 5040;
-  p = p * r + 1. / 720;
-  p = p * r + 1. / 120;
-  p = p * r + 1. / 24;
-  p = p * r + 1. / 6;
-  p = p * r + 0.5;
-  tail = p * (r * r) + r;
-  memcpy(&bits, &shifted, sizeof bits);
-  bits = (int64_t)((uint64_t)(bits + 1023) << 52);
-  memcpy(&scale, &bits, sizeof scale);
+  double shifted;
+  const double r = FN(exp_reduced)(x > -708. ? x : -708., &shifted);
+  const double p = FN(exp_series)(r, (1. / 87178291200) * r + 1. / 6227020800);
+  const double tail = p * (r * r) + r;
+  const double scale = FN(exp_scale)(shifted);
   *exponential = x > -708. ? scale + scale * tail : 0.;
   return x > -708. ? scale * tail + (scale - 1) : -1.;
 }
