@@ -178,7 +178,7 @@ def test_features_of_any_size_have_finite_fits(fit, unit):
 
 
 @every_loss
-@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1])
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1, 1e300])
 def test_a_constant_feature_changes_nothing(name, value):
     X, y = sample(61, 4, noise=2.0)
     weight = 1 + np.arange(61) / 7  # so that the mean is not the value, but near it

@@ -278,6 +278,22 @@ def test_an_offset_that_is_a_feature_moves_its_coefficient(seed, link, scale):
     )
 
 
+def test_offsets_whose_squares_are_not_finite_are_refused():
+    X, y, _, offset = drawn(4)
+    offset[3] = 1e101
+    with pytest.raises(ValueError, match="offset must lie between .* got 1e\\+101"):
+        fit_pom(X, y, offset=offset)
+
+
+def test_the_offset_of_a_row_without_weight_does_not_matter():
+    X, y, weight, offset = drawn(4)
+    weight[3] = 0.0
+    one = fit_pom(X, y, sample_weight=weight, offset=offset)
+    offset[3] = 1e100
+    other = fit_pom(X, y, sample_weight=weight, offset=offset)
+    assert_allclose(other.coef, one.coef, rtol=1e-6)
+
+
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
 @pytest.mark.parametrize("scale", [(), (1,)])

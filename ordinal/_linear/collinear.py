@@ -23,7 +23,7 @@ from .matrices import columns_of
 _LEFT = 1e-7  # R's tolerance in `lm`
 _DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked
 _INVOLVED = 1e-6  # of the largest coefficient
-_FAR = 1e5  # (mean / deviation)^2: up to it the mean may be taken off products
+_FAR = 300.0  # deviations: up to such a mean it may be taken off products
 _ROWS = 8192  # at a time
 _NAMED = 5  # columns in a message
 
@@ -109,7 +109,7 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
     digits."""
     mean, spread = _moments(D, which)
     ratio = mean / spread
-    if (ratio**2).max() > _FAR:
+    if np.abs(ratio).max() > _FAR:
         return None
     with np.errstate(all="ignore"):  # what is beyond doubles is not regular
         scaled = _gram(D, which) / D.total / np.outer(spread, spread)

@@ -33,9 +33,10 @@ _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
 
 
 def read_offset(offset: Any, n: int) -> np.ndarray:
-    """Offsets of n rows; ValueError or TypeError unless they are finite numbers."""
+    """Offsets of n rows; ValueError or TypeError unless they are numbers whose squares
+    are finite."""
     a = as_real_array(offset, "offset", (n,), " as X")
-    check_entries("offset", a, np.isfinite(a), "be finite")
+    check_entries("offset", a, np.abs(a) <= 1e100, "lie between -1e100 and 1e100")
     return a
 
 
@@ -256,9 +257,8 @@ class Design:
             even = np.linspace(-1, 1, self.T)
             x[:q] = self._alpha_of(even)
         if self.offset is not None:
-            mean = self.weight @ self.offset / self.total
-            square = self.weight @ (self.offset - mean) ** 2 / self.total
-            x = self.enlarged(x + self.level(x.size), math.sqrt(1 + square))
+            _, (deviation,) = moments(self.offset[:, None], self.weight / self.total)
+            x = self.enlarged(x + self.level(x.size), math.hypot(1, deviation))
         return x
 
     def level(self, size: int) -> np.ndarray:
@@ -324,9 +324,11 @@ def prices(l2: float, spread: np.ndarray) -> np.ndarray:
 
 def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
-    centres are 0. The spread of a column that is constant to rounding is 1."""
+    centres are 0. A column that is constant to rounding has the value of a row for its
+    centre, so that nothing is left of it, and the spread 1, or what counts as rounding
+    if that is more."""
     if isinstance(X, CSR):
-        mean = np.zeros(X.shape[1])
+        mean = value = np.zeros(X.shape[1])
         unit = _unit_of(float(np.abs(X.data).max(initial=0.0)))
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
         part = share[rows] * (X.data / unit) ** 2
@@ -334,8 +336,11 @@ def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndar
     else:
         unit = _unit_of(float(max(X.max(), -X.min())))
         mean, square = share @ X, np.zeros(X.shape[1])
+        value = X[np.argmax(share)]
         for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):
             Z = (X[few] - mean) / unit
             square += share[few] @ (Z * Z)
-    spread = np.sqrt(square) * unit
-    return mean, np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)
+    spread, size = np.sqrt(square) * unit, np.abs(mean)
+    varies = spread > _ROUNDING * size
+    spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))
+    return np.where(varies, mean, value), spread

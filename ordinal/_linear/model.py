@@ -104,8 +104,8 @@ class PomModel(Inference):
         Raises
         ------
         ValueError, TypeError
-            If X is not a finite real matrix of `n_features` columns, or an offset is
-            not finite.
+            If X is not a finite real matrix of `n_features` columns, or an offset not
+            between -1e100 and 1e100.
         """
         return score(self, *self._read(X, offset))
 

@@ -25,6 +25,7 @@ R. E. Barlow, H. D. Brunk, "The isotonic regression problem and its dual", JASA
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -286,11 +287,12 @@ def _solved(H: np.ndarray, price: np.ndarray, v: np.ndarray) -> np.ndarray:
     column look like a feature."""
     of_losses = float((np.diagonal(H) - price).max(initial=0.0))
     shift = _RIDGE * max(of_losses, np.finfo(float).tiny)
-    while True:
+    while math.isfinite(shift):
         try:
             return Cholesky(H + np.diag(np.full(len(H), shift))).solve(v[:, None])[:, 0]
         except np.linalg.LinAlgError:
             shift *= 100
+    return np.full_like(v, np.nan)  # of what is no number; no step is taken then
 
 
 def _along(
