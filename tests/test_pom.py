@@ -281,7 +281,7 @@ def test_an_offset_that_is_a_feature_moves_its_coefficient(seed, link, scale):
 def test_offsets_whose_squares_are_not_finite_are_refused():
     X, y, _, offset = drawn(4)
     offset[3] = 1e101
-    with pytest.raises(ValueError, match="offset must lie between .* got 1e\\+101"):
+    with pytest.raises(ValueError, match=r"offset must lie between .* got 1e\+101"):
         fit_pom(X, y, offset=offset)
 
 
