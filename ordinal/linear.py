@@ -48,7 +48,13 @@ from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.bordered import NONE
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
-from ._linear.design import HESSIAN_COLUMNS, Design, Threshold, read_offset
+from ._linear.design import (
+    HESSIAN_COLUMNS,
+    Design,
+    Threshold,
+    check_columns,
+    read_offset,
+)
 from ._linear.elastic_net import PathSolver, Solution
 from ._linear.fitting import has_many, likelihood_of, minimize
 from ._linear.likelihood import Likelihood, Link, Point
@@ -495,6 +501,7 @@ def _entered(
         sample_weight=training.sample_weight, **common,
     )  # fmt: skip
     problem = entry.problem
+    check_columns(name, problem.n_features)
     design = _design(training, problem, nominal, scale, threshold)
     design = identified(design, problem.shown_names, is_penalised)
     return _Entry(

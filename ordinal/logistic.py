@@ -28,6 +28,7 @@ import numpy as np
 from ._input.checks import check_count, check_factor_or_zero, check_flag
 from ._input.problem import Problem
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from ._linear.design import check_columns
 from ._linear.score_model import LinearThresholdModel
 from ._linear.thresholded import fit_thresholded
 from ._model.calibration import calibrate
@@ -218,6 +219,7 @@ def _fit_thresholded(
     max_iter = check_count("max_iter", max_iter)
     entry = enter(name, X, y, **common)
     problem = entry.problem
+    check_columns(name, problem.n_features)
     share = fold_shares(problem, entry.rng) if probability else None
     with entry.monitor as monitor:
 

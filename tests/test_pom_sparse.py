@@ -170,3 +170,21 @@ def test_columns_without_entries_have_no_effect():
         model = ordinal.fit_pom(sp.csr_matrix(X), y, l2=0.1)
     assert model.coef[1] == 0
     assert_allclose(model.coef[[0, 2]], full.coef, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [ordinal.fit_pom, ordinal.fit_pom_path, ordinal.fit_lit, ordinal.fit_lat],
+)
+def test_columns_beyond_the_memory_are_refused(fit):
+    X = sp.csr_array(([1.0], ([0], [0])), shape=(6, 2**31 - 1))
+    with pytest.raises(
+        MemoryError, match=rf"{fit.__name__} needs 700 GiB .* 2147483647"
+    ):
+        fit(X, [1, 2, 3, 1, 2, 3])
+
+
+def test_entries_whose_squares_overflow_are_fitted():
+    X, y = rows(60, 3)
+    large = ordinal.fit_pom(sp.csr_array(X * 1e168), y)
+    assert_allclose(large.coef * 1e168, ordinal.fit_pom(X, y).coef, rtol=1e-6)

@@ -17,7 +17,7 @@ from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from .._model.monitor import Monitor, OutOfTime, ended_by, never, turn
 from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
-from .._numerics.memory import physical_memory
+from .._numerics.memory import check_memory, gib
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
 from .covariance import Covariance, Dense, LowRank
@@ -323,16 +323,13 @@ def _basis_size(basis: int | float | np.ndarray | None, n: int) -> int:
 def _check_memory(n: int, m: int, keeps: bool) -> None:
     """Raise MemoryError if n rows on a basis of m need more than there is; one model is
     kept beside the next if it `keeps` it."""
-    there = physical_memory()
+    on_basis = f" on a basis of {m}" if m < n else ""
     needed = 8 * n * (_LOW_RANK * m if m < n else (_DENSE + keeps) * n)
-    if there is None or needed <= there:
-        return
-    raise MemoryError(
-        f"fit_gpor needs {_gib(needed)} of memory for {n} rows"
-        f"{f' on a basis of {m}' if m < n else ''}, and this machine has "
-        f"{_gib(there)}: pass basis=m to fit a low-rank model of m rows, which needs "
-        f"{_gib(8 * _LOW_RANK * n * 500)} for m = 500"
-    )
+    check_memory(
+        "fit_gpor", needed, f"{n} rows{on_basis}",
+        ": pass basis=m to fit a low-rank model of m rows, which needs "
+        f"{gib(8 * _LOW_RANK * n * 500)} for m = 500",
+    )  # fmt: skip
 
 
 def maximize(
@@ -367,10 +364,6 @@ def maximize(
             best = found
     assert best is not None
     return best, n_eval
-
-
-def _gib(size: float) -> str:
-    return f"{size / 2**30:.3g} GiB"
 
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
 from .._numerics.rows import matvec, strips, turns
-from .design import HESSIAN_COLUMNS, Design, across, block
+from .design import HESSIAN_COLUMNS, Design, across, block, unit_of
 from .matrices import columns_of
 
 _LEFT = 1e-7  # R's tolerance in `lm`
@@ -146,8 +146,10 @@ def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
 def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(D.X, CSR):
         return D.centre[which], D.spread[which]
-    mean, variance = D.X.mean_and_var(D.weight)
-    spread = np.sqrt(variance)
+    unit = unit_of(float(np.abs(D.X.data).max(initial=0.0)))
+    X = D.X if unit == 1 else replace(D.X, data=D.X.data / unit)
+    mean, variance = X.mean_and_var(D.weight)
+    mean, spread = mean * unit, np.sqrt(variance) * unit
     is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)
     return mean[which], np.where(is_constant, 1.0, spread)[which]
 
@@ -155,9 +157,7 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, list[int]]:
     """By elimination of the columns in their order: Cholesky's, which passes over such
     columns."""
-    most = (
-        int(np.count_nonzero(D.weight)) - 1
-    )  # columns of that many rows, and a constant
+    most = int(np.count_nonzero(D.weight)) - 1  # beside a constant
     factor = np.empty((which.size, min(which.size, most)))
     kept: list[int] = []
     found: dict[int, list[int]] = {}

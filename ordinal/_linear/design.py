@@ -23,13 +23,20 @@ import numpy as np
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._numerics.memory import check_memory
 from .._numerics.rows import matvec, strips, take
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
+_BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS
 _ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 _DEAREST = 1e290
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
+
+
+def check_columns(name: str, d: int) -> None:
+    """Raise MemoryError if a fit of d columns needs more than there is."""
+    check_memory(name, _BYTES * d, f"{d} features")
 
 
 def read_offset(offset: Any, n: int) -> np.ndarray:
@@ -310,7 +317,7 @@ def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
     return made
 
 
-def _unit_of(largest: float) -> float:
+def unit_of(largest: float) -> float:
     """What entries are divided by so that their squares are finite."""
     return 1.0 if largest < 1e100 else 2.0**600
 
@@ -329,12 +336,12 @@ def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndar
     if that is more."""
     if isinstance(X, CSR):
         mean = value = np.zeros(X.shape[1])
-        unit = _unit_of(float(np.abs(X.data).max(initial=0.0)))
+        unit = unit_of(float(np.abs(X.data).max(initial=0.0)))
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
         part = share[rows] * (X.data / unit) ** 2
         square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
     else:
-        unit = _unit_of(float(max(X.max(), -X.min())))
+        unit = unit_of(float(max(X.max(), -X.min())))
         mean, square = share @ X, np.zeros(X.shape[1])
         value = X[np.argmax(share)]
         for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):

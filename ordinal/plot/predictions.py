@@ -194,6 +194,7 @@ def reliability_of(
     """In bins of equally many rows, as far as rows of one probability stay together;
     the intervals are Wilson's, by the effective number of rows."""
     n_bins = min(n_bins, p.size)
+    weight = weight / weight.max()  # whose sums and squares are finite
     order = np.argsort(p, kind="stable")
     cumulative = np.cumsum(weight[order])
     inside = cumulative[-1] * np.arange(1, n_bins) / n_bins

@@ -154,7 +154,7 @@ def _table(rng: random.Random, function: str, name: str) -> str:
     kind = rng.choice(KINDS)
     if name in _FRAMES:
         a = plain.needed(function, name) or "rows()"
-        a = "rows(6, 3)" if a.startswith("[") else a
+        a = "rows(6, 3)" if a.startswith(("[", "{")) else a
         source = rng.choice([f"frame({kind!r}, {a})"] * 5 + [f"mixed({kind!r})"])
         ways = WAYS[kind]
     else:
