@@ -19,6 +19,7 @@ except ImportError as error:
 
 from . import (
     comparison,
+    data,
     datasets,
     kernels,
     metrics,
@@ -71,6 +72,7 @@ __all__ = [
     "comparison",
     "conformal",
     "cross_conformal",
+    "data",
     "datasets",
     "fit_gpor",
     "fit_lat",

@@ -39,23 +39,21 @@ the weight of a threshold not to fall with the distance from the rank: convex ro
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from ._dual.driver import Solution, least_rows, solve
-from ._dual.feasible import restore_sums, snap_to_bounds
-from ._dual.gram import gram_in_time
-from ._dual.pivoting import Pivoting
-from ._dual.program import Program
-from ._input.checks import check_count, check_factor, check_positive, listed
-from ._input.costs import absolute_cost, check_cost
-from ._input.problem import Problem, around_ranks
-from ._input.sparse import CSR, frozen
+from ._basis.fitting import on_basis, read
+from ._input.basis import BasisChoice
+from ._input.checks import check_count, check_factor, check_positive
+from ._input.costs import check_cost
+from ._input.problem import Problem
 from ._input.types import (
+    AnyBasis,
     ArrayLike,
+    Blocks,
     ClassWeight,
     Gamma,
     Kernel,
@@ -67,12 +65,15 @@ from ._input.types import (
 )
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
-from ._model.entry import Callback, KernelCommon, enter_with_kernel
-from ._model.fields import FINITE, POSITIVE, Array
-from ._model.monitor import Monitor
+from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.registry import COSTS, GAMMAS, register
-from ._model.support import decisions, support_rows
-from ._model.threshold_model import ScoreModel, warn_of
+from ._model.support import decisions
+from ._model.threshold_model import warn_of
+from ._svor.in_time import MANY, JobInTime
+from ._svor.job import Job
+from ._svor.model import Method, SvorModel
+from ._svor.on_basis import BasisJob, job_on
+from ._svor.start import check_start
 from .kernels import Precomputed
 
 __all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
@@ -82,54 +83,12 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_Method: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]
-_MAX_ITER = 10_000_000
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SvorModel(ScoreModel):
-    """A score f(x) = sum_i coef[i] k(support_i, x) and the thresholds that cut it.
-
-    Attributes
-    ----------
-    method : str
-        "svorim", "svorex", "shashua_levin" or "redsvm".
-    support : (m, n_features) array or CSR
-        The training rows with a dual other than 0; for a precomputed kernel the (m,)
-        numbers of those rows.
-    coef : (m,) array
-    dual : (m, r - 1) array
-        s_ij a_ij of (D), whose sum over the thresholds is `coef`. The thresholds around
-        ranks without training rows are one, whose duals are in the first column.
-    thresholds : (r - 1,) array
-        In the unit of the margin. -inf and +inf where no training rows lie beyond, and
-        equal on both sides of a rank between that has none: it is never predicted.
-    C : float
-    cost : (r, r) array, or None
-        The caller's, if there was one, from which the weights of (P) then came.
-    classes : (r,) array
-        Labels in rank order.
-    kernel : callable
-    n_features : int
-    feature_names : tuple of str, or None
-    link : CumulativeLink or None
-        Probabilities from scores; None unless fitted with `probability`.
-    convergence : Convergence
-    """
-
-    method: _Method
-    dual: Annotated[np.ndarray, Array("f8", "m r-1"), FINITE]
-    C: Annotated[float, FINITE, POSITIVE]
-    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
-
-    def _check_values(self) -> None:
-        if self.cost is not None:
-            check_cost(self.cost, self.classes.size)
+_MAX_ITER, _NEWTON_STEPS = 10_000_000, 200
 
 
 def fit_svorim(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     C: float = 1.0,
     kernel: KernelName | Kernel = "rbf",
@@ -139,6 +98,7 @@ def fit_svorim(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -158,8 +118,10 @@ def fit_svorim(
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
         matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
-        finds the columns of a data frame by their names.
-    y : (n,) array-like
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of blocks (`ordinal.data`), whose rows are read at every
+        pass, as are those of a numpy.memmap: they need not fit in memory.
+    y : (n,) array-like, or None where X is a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
@@ -170,7 +132,8 @@ def fit_svorim(
         Of the RBF and polynomial kernels; half of the paper's kappa. "scale" is 1 / (d
         * variance of X), 1 / d on standardised features; "auto" is 1 / d.
     tol : float > 0, default 1e-3
-        Largest violation of (KKT), in units of f; the paper's tau, and its value.
+        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
+        basis the largest duality gap, relative to the value of (P).
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
@@ -182,26 +145,45 @@ def fit_svorim(
         convex; if not, and they do not, a `DisorderedThresholdsWarning` says so.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: f is a sum over basis rows only, so that (P) is solved among
+        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
+        random, of each rank its share, or chosen in a way that is named with it:
+        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
+        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
+        until the error of rows held out falls no more. Or the (m, d) rows themselves. A
+        basis wants a smaller gamma and a larger C than the whole kernel: search with
+        it. The default is the whole kernel; of a linear one, for 2000 rows or more and
+        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
     start : SvorModel, optional
         Begin at the duals of this model: of another C (they are scaled by the ratio),
         or of fewer rows (a row is known by its features, by its number if the kernel is
-        precomputed). Changes the time a fit takes, and the result within `tol`.
+        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
+        result within `tol`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows.
+        each of which leaves out a fifth of the rows; on a basis of one, or as many as
+        it takes to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws those fifths. Unused without `probability`.
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
     n_threads : int, optional
         Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
         bit of the result depends on it; last bits do depend on the number of threads
         of numpy's BLAS, which is set apart (docs/reliability.md).
     cache_mb : float > 0, default 1000
-        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows.
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
     max_iter : int, default 10^7
-        Pair steps.
+        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins.
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit of 20 000
+        rows or more to the whole kernel that has not converged in half of the time
+        spends the rest on a basis; the model is the one with the lower value of (P),
+        and has no `dual` if that is on the basis. Its gap is still that to the whole
+        kernel's optimum.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -234,11 +216,13 @@ def fit_svorim(
     array([1, 2, 3])
     >>> model.threshold_names
     ('1|2', '2|3')
+    >>> ordinal.fit_svorim(X, y, C=10.0, basis=10).support.shape
+    (10, 2)
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
     return _fit(
-        "svorim", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        "svorim", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -247,8 +231,8 @@ def fit_svorim(
 
 
 def fit_svorex(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     C: float = 1.0,
     kernel: KernelName | Kernel = "rbf",
@@ -258,6 +242,7 @@ def fit_svorex(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -303,7 +288,7 @@ def fit_svorex(
     ()
     """
     return _fit(
-        "svorex", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        "svorex", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -312,8 +297,8 @@ def fit_svorex(
 
 
 def fit_shashua_levin(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     C: float = 1.0,
     kernel: KernelName | Kernel = "rbf",
@@ -323,6 +308,7 @@ def fit_shashua_levin(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -367,8 +353,9 @@ def fit_shashua_levin(
     ()
     """
     return _fit(
-        "shashua_levin", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        "shashua_levin", X, y, [C], cost=cost, basis=basis, start=start,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -376,8 +363,8 @@ def fit_shashua_levin(
 
 
 def fit_redsvm(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     C: float = 1.0,
     kernel: KernelName | Kernel = "rbf",
@@ -387,6 +374,7 @@ def fit_redsvm(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -431,7 +419,7 @@ def fit_redsvm(
     True
     """
     return _fit(
-        "redsvm", X, y, [C], cost=cost, start=start, cache_mb=cache_mb,
+        "redsvm", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -439,7 +427,7 @@ def fit_redsvm(
     )[0][0]  # fmt: skip
 
 
-_FITS: dict[_Method, Callable[..., SvorModel]] = {
+_FITS: dict[Method, Callable[..., SvorModel]] = {
     "svorim": fit_svorim,
     "svorex": fit_svorex,
     "shashua_levin": fit_shashua_levin,
@@ -448,9 +436,9 @@ _FITS: dict[_Method, Callable[..., SvorModel]] = {
 
 
 def _fit_path(
-    method: _Method,
-    X: MatrixLike,
-    y: Labels,
+    method: Method,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     points: Sequence[Mapping[str, float]],
     products: Products | None = None,
     X_test: Matrix | None = None,
@@ -470,14 +458,15 @@ def _fit_path(
 
 
 def _fit(
-    method: _Method,
-    X: MatrixLike,
-    y: Labels,
+    method: Method,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     costs: Sequence[float],
     products: Products | None = None,
     X_test: Matrix | None = None,
     *,
     cost: ArrayLike | None,
+    basis: AnyBasis | None,
     start: SvorModel | None,
     cache_mb: float,
     max_iter: int | None,
@@ -488,273 +477,68 @@ def _fit(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
-    entry = enter_with_kernel(f"fit_{method}", X, y, **common)
+    in_blocks = on_basis(basis, common.get("kernel"))
+    entry = enter_with_kernel(
+        f"fit_{method}", X, y, in_blocks=in_blocks, in_place=basis is not None, **common
+    )
     problem = entry.problem
+    by_duals = getattr(start, "dual", None) is not None
+    choice = read(basis, entry.kernel, problem, by_duals)
     if start is not None:
-        _check_start(start, problem, entry.kernel)
+        check_start(start, problem, entry.kernel, needs_dual=choice is None)
     own = None if cost is None else check_cost(cost, problem.n_classes)
-    job = _Job(
-        method, entry.kernel, own, entry.n_threads, cache_mb, max_iter or _MAX_ITER,
-        entry.monitor,
-    )  # fmt: skip
+    # before the folds are drawn, which change nothing of a model
+    seed = 0 if choice is None else int(entry.rng.integers(2**31))
     share = entry.folds()
-    with entry.monitor as monitor:
+    with entry.monitor as monitor, closing(problem):
+        job = _job(
+            entry, method, own, cache_mb, max_iter, seed, choice, costs[-1],
+            len(costs) > 1,
+        )  # fmt: skip
         models, used = job.fit(problem, costs, start, products)
         f = decisions(models, used, problem.X, X_test)
 
         def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:
-            return [job.fit(part, [whole.C], whole)[0][0] for whole in models]
+            of_part = job.among(part, rows)
+            return [of_part.fit(part, [whole.C], whole)[0][0] for whole in models]
 
-        models = calibrate(models, problem, share, of_fold, monitor)
+        few = choice is not None
+        models = calibrate(models, problem, share, of_fold, monitor, few)
         monitor.conclude(models[-1].convergence)
     for model in models:
         warn_of(model, entry.monitor.method)
     return models, f
 
 
-def _default_cost(method: _Method, r: int) -> np.ndarray:
-    absolute = method in ("svorim", "redsvm")
-    return absolute_cost(r) if absolute else np.minimum(absolute_cost(r), 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """Checked options, the same for the fit of all rows and those of the folds."""
-
-    method: _Method
-    kernel: Kernel
-    cost: np.ndarray | None
-    n_threads: int
-    cache_mb: float
-    max_iter: int
-    monitor: Monitor
-
-    def fit(
-        self,
-        problem: Problem,
-        costs: list[float],
-        start: SvorModel | None,
-        products: Products | None = None,
-    ) -> tuple[list[SvorModel], list[np.ndarray]]:
-        """A model a C, and the numbers of its support rows."""
-        unit = self._program(problem)
-        threads, least = self.n_threads, least_rows(unit.lo.shape[1])
-        gram = gram_in_time(
-            self.monitor, self.kernel, problem.X, self.cache_mb, threads, least,
-            products,
-        )  # fmt: skip
-        pivoting = [Pivoting(gram, unit.curvature)]
-        found: list[Solution] = []
-        for i, C in enumerate(costs):
-            program = _weighed(unit, C * problem.weight)
-            if found:
-                # (D) along the ray through the last solution is a parabola: to its top,
-                # or as far as the boxes grew
-                s = found[-1]
-                curve = float(s.g[0].sum(axis=0) @ s.f[0])
-                top = -float(program.phi(s.g)[0]) / curve if curve > 0 else 1.0
-                ratio = C / costs[i - 1]
-                length = min(max(top, min(1.0, ratio)), ratio)
-                g = snap_to_bounds(length * s.g, program.lo, program.hi)
-            elif start is not None:
-                g = _start(start, problem, program, C)
-            else:
-                g = np.zeros_like(program.lo)
-            with self.monitor.numbered("point", i, len(costs)):
-                solution = solve(
-                    gram, program, g, tol=self.monitor.tol, max_iter=self.max_iter,
-                    n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
-                )  # fmt: skip
-            found.append(solution)
-        unit = _weighed(unit, problem.weight)
-        return self._models(problem, unit, costs, found)
-
-    def _program(self, problem: Problem) -> Program:
-        """(D) with boxes for weight 1, a group for each threshold between ranks that
-        have rows."""
-        present = np.flatnonzero(problem.present)
-        rank = problem.rank_among_present
-        cost = self.cost
-        if cost is None:
-            cost = _default_cost(self.method, problem.n_classes)
-        step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
-        above = rank > np.arange(present.size - 1)[:, None]
-        width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
-        return Program(
-            lo=np.where(above, 0.0, -width)[None],
-            hi=np.where(above, width, 0.0)[None],
-            pn=slope,
-            pp=slope,
-            coupled=self.method == "svorex",
-            price=np.diff(present).astype(float) if self.method == "redsvm" else None,
+def _job(
+    entry: KernelEntry,
+    method: Method,
+    cost: np.ndarray | None,
+    cache_mb: float,
+    max_iter: int | None,
+    seed: int,
+    basis: BasisChoice | None,
+    C: float,
+    several: bool,
+) -> Job | JobInTime | BasisJob:
+    kernel, n_threads, monitor = entry.kernel, entry.n_threads, entry.monitor
+    steps = max_iter or _NEWTON_STEPS
+    if basis is None:
+        job = Job(
+            method, kernel, cost, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
         )
-
-    def _models(
-        self,
-        problem: Problem,
-        unit: Program,
-        costs: list[float],
-        found: list[Solution],
-    ) -> tuple[list[SvorModel], list[np.ndarray]]:
-        """A model a solution, and its support rows; `unit` is of C = 1."""
-        present, r = np.flatnonzero(problem.present), problem.n_classes
-        C = np.array(costs)
-        g = np.concatenate([s.g for s in found])
-        f = np.concatenate([s.f for s in found])
-        b = _thresholds(unit, C, found, f)
-        half = 0.5 * np.einsum("cn,cn->c", g.sum(axis=1), f)
-        slope, width = unit.pp[0], (unit.hi - unit.lo)[0]
-        slack = np.maximum(1 + slope * (f[:, None] - b[:, :, None]), 0)
-        primal = half + C * np.einsum("ctn,tn->c", slack, width)
-        dual = -half - np.einsum("ctn,tn->c", g, slope)
-        if unit.price is not None:
-            z = np.concatenate([s.z for s in found])
-            primal += 0.5 * b**2 @ unit.price
-            dual -= 0.5 * (z**2 / unit.price).sum(axis=1)
-
-        models, used = [], [np.flatnonzero(s.g.any(axis=(0, 1))) for s in found]
-        for c, (s, rows) in enumerate(zip(found, used, strict=True)):
-            # by columns, which are summed one after the other: those of absent ranks,
-            # all 0, then change no bit of `coef`
-            alphas = np.zeros((rows.size, r - 1), order="F")
-            alphas[:, present[:-1]] = s.g[0][:, rows].T
-            model = SvorModel(
-                method=self.method,
-                support=support_rows(self.kernel, problem.X, rows),
-                coef=frozen(alphas.sum(axis=1)),
-                dual=frozen(alphas),
-                thresholds=frozen(around_ranks(b[c], present, r)),
-                C=costs[c],
-                cost=self.cost,
-                classes=frozen(problem.classes),
-                kernel=self.kernel,
-                n_features=problem.n_features,
-                feature_names=problem.feature_names,
-                link=None,
-                convergence=self.monitor.record(
-                    s.status, s.n_iter[0], s.violation[0], primal[c], dual[c]
-                ),
-            )
-            models.append(model)
-        return models, used
+        many = entry.problem.n_samples >= MANY and not isinstance(kernel, Precomputed)
+        if monitor.max_time is None or not many or several:
+            return job
+        return JobInTime(job, seed, steps)
+    return job_on(
+        basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
+        n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,
+        seed=seed, monitor=monitor,
+    )  # fmt: skip
 
 
-def _weighed(unit: Program, weight: np.ndarray) -> Program:
-    return replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
-
-
-def _thresholds(
-    unit: Program, C: np.ndarray, found: list[Solution], f: np.ndarray
-) -> np.ndarray:
-    """b that minimises (P) for the scores f (c, n) of each C; the middle, if an
-    interval does.
-
-    The slope of (P) by b_j is price_j b_j + C times the widths of all f_i + slope_ij <=
-    b_j, less C times the widths of the rows below the threshold.
-    """
-    if unit.coupled:
-        return np.concatenate([s.b for s in found])
-    v = f[:, None] + unit.pp
-    order = np.argsort(v, axis=2)
-    every = np.arange(v.shape[1])[:, None]
-    sums = np.cumsum((unit.hi - unit.lo)[0][every, order], axis=2)
-    below = -unit.lo[0].sum(axis=1, keepdims=True)
-    v = np.take_along_axis(v, order, axis=2)
-
-    def at(a: np.ndarray, k: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(a, k[:, :, None], axis=2)[:, :, 0]
-
-    if unit.price is None:
-        rounding = 1e-12 * sums[:, :, -1:]
-        first = (sums < below - rounding).sum(axis=2)
-        last = (sums < below + rounding).sum(axis=2)
-        return np.asarray(
-            0.5 * (at(v, first) + at(v, np.minimum(last, v.shape[2] - 1)))
-        )
-    C, price = C[:, None, None], unit.price[:, None]
-    none, end = np.zeros((*v.shape[:2], 1)), np.full((*v.shape[:2], 1), np.inf)
-    v, through = np.concatenate([v, end], axis=2), np.concatenate([sums, end], axis=2)
-    # the slope is >= 0 right of v[k], but not right of v[k - 1]
-    k = (price * v + C * through >= C * below).argmax(axis=2)
-    left_of = at(np.concatenate([none, sums], axis=2), k)[:, :, None]
-    return np.asarray(np.minimum((C * (below - left_of) / price)[:, :, 0], at(v, k)))
-
-
-# Warm start
-
-
-def _check_start(start: Any, problem: Problem, kernel: Kernel) -> None:
-    if not isinstance(start, SvorModel):
-        raise TypeError(f"start must be a SvorModel, got {type(start).__name__}")
-    if not np.array_equal(start.classes, problem.classes):
-        raise ValueError(
-            f"start has the classes {listed(start.classes)}, the data "
-            f"{listed(problem.classes)}"
-        )
-    by_number = isinstance(kernel, Precomputed)
-    if isinstance(start.kernel, Precomputed) != by_number:
-        raise ValueError("start and the fit must both be of a precomputed kernel")
-    if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
-        raise ValueError("start and X must both be dense or both be CSR")
-    if None not in (names := {start.feature_names, problem.feature_names}):
-        if len(names) > 1:
-            raise ValueError("start and X must have the same columns in the same order")
-    if not by_number and start.n_features != problem.n_features:
-        raise ValueError(
-            f"start has {start.n_features} features, X has {problem.n_features}"
-        )
-
-
-def _start(
-    start: SvorModel, problem: Problem, program: Program, C: float
-) -> np.ndarray:
-    """A feasible dual point near that of a model, whose rows are found among X."""
-    present = np.flatnonzero(problem.present)
-    old = np.add.reduceat(start.dual, present[:-1], axis=1) * (C / start.C)
-    where: dict[bytes | int, list[int]] = {}
-    for i, key in enumerate(_keys(problem.X, start.support)):
-        where.setdefault(key, []).append(i)
-    g = np.zeros_like(program.lo)
-    for values, key in zip(old, _keys(start.support, start.support), strict=True):
-        # of equal rows, one whose rank gives the duals these signs
-        for i in where.get(key, ()):
-            lo, hi = program.lo[0, :, i], program.hi[0, :, i]
-            if not ((values < 0) & (lo == 0) | (values > 0) & (hi == 0)).any():
-                g[0, :, i] = values
-                where[key].remove(i)
-                break
-    return _feasible(g, program)
-
-
-def _feasible(g: np.ndarray, program: Program) -> np.ndarray:
-    """A feasible point of (D) near g."""
-    lo, hi = program.lo, program.hi
-    g = snap_to_bounds(g, lo, hi)
-    if program.price is not None:
-        return g
-    total = np.zeros(g.shape[:2])
-    if program.coupled:
-        mu = np.maximum(-np.cumsum(g.sum(axis=2), axis=1), 0)
-        mu[:, -1] = 0
-        wanted = np.diff(-mu, axis=1, prepend=0.0)
-        if ((lo.sum(axis=2) < wanted) & (wanted < hi.sum(axis=2))).all():
-            total = wanted
-    return restore_sums(g, lo, hi, total)
-
-
-def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:
-    """What a row is known by: its number for a precomputed kernel, else its bytes."""
-    if not isinstance(support, CSR) and support.ndim == 1:
-        return support.tolist() if X is support else list(range(len(X)))
-    if isinstance(X, CSR):
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        return [
-            X.indices[a:b].tobytes() + (X.data[a:b] + 0.0).tobytes() for a, b in spans
-        ]
-    return [row.tobytes() for row in X + 0.0]  # -0.0 is 0.0
-
-
-_ESTIMATORS: dict[_Method, str] = {
+_ESTIMATORS: dict[Method, str] = {
     "svorim": "SVORIM",
     "svorex": "SVOREX",
     "shashua_levin": "ShashuaLevin",

@@ -50,6 +50,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from ._basis.choice import drawn
 from ._input.basis import read_basis
 from ._input.checks import check_count, check_factor, check_real, check_share
 from ._input.problem import Problem, around_ranks
@@ -277,10 +278,7 @@ def _basis_rows(basis: Any, problem: Problem, rng: np.random.Generator) -> np.nd
         raise ValueError(
             f"basis must be at most {rows.size}, the rows of positive weight, got {m}"
         )
-    # evenly from the rows in rank order, otherwise random: every rank has its share
-    rows = rng.permutation(rows)
-    rows = rows[np.argsort(problem.rank[rows], kind="stable")]
-    return np.sort(rows[np.arange(m) * rows.size // m])
+    return drawn(rows, problem.rank, m, rng)
 
 
 @dataclass(frozen=True, slots=True)

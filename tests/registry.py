@@ -12,7 +12,7 @@ a method can be forgotten here.
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,8 @@ class Method:
     decision: str = "decision_function"  # the method of the model with numbers of a row
     needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
     starts: bool = False  # start= takes a model
+    # Sums are in single precision: kernels and weights of any size are refused
+    single: bool = False
     n_endless: int = 1200
     foreign: frozenset[str] = frozenset()  # options that are for other variants only
     # (number of rows, options) of fits that many threads share in every way they can
@@ -110,7 +112,7 @@ def svor(name: str, fit: Callable[..., Any]) -> Method:
         name,
         fit,
         ordinal.SvorModel,
-        takes=DUAL,
+        takes=DUAL | {"basis"},
         rules=PROBABLE,
         precise={"tol": 1e-8},
         brief={"max_iter": 1, "C": 30.0},
@@ -124,6 +126,26 @@ def svor(name: str, fit: Callable[..., Any]) -> Method:
             (400, {"probability": True}),
         ),
     )
+
+
+ON_BASIS: Mapping[str, Any] = {
+    "variant": {"basis": 12},
+    "precise": None,  # rows are drawn
+    "single": True,
+    "n_endless": 30_000,
+    # three chunks of rows, with a sample of them first; some of their features kept
+    "threaded": (
+        (20_000, {"tol": 1e-2}),
+        (20_000, {"tol": 1e-2, "cache_mb": 0.5}),
+        (20_000, {"tol": 1e-2, "probability": True}),
+    ),
+}
+
+
+def svor_on_basis(name: str, fit: Callable[..., Any]) -> Method:
+    endless = {"C": 1e5, "gamma": 1.0, "tol": 1e-300, "max_iter": 10**9}
+    brief = {"max_iter": 1, "C": 30.0, "tol": 1e-6}
+    return replace(svor(name, fit), endless=endless, brief=brief, **ON_BASIS)
 
 
 def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
@@ -202,7 +224,10 @@ METHODS = [
         threaded=((400, {"C1": 3.0}), (200, {"C1": 100.0, "polish": True})),
     ),
     npsvor(
-        "npsvor-basis", ADMM, variant={"solver": "admm", "basis": 12},
+        "npsvor-basis", {"tol": 1e-300, "max_iter": 10**9}, **ON_BASIS
+    ),
+    npsvor(
+        "npsvor-admm-basis", ADMM, variant={"solver": "admm", "basis": 12},
         # as many rows as the kernel has dimensions: they span it, whichever are chosen
         precise={
             "kernel": "linear", "basis": 3,
@@ -214,6 +239,9 @@ METHODS = [
     svor("svorex", ordinal.fit_svorex),
     svor("shashua_levin", ordinal.fit_shashua_levin),
     svor("redsvm", ordinal.fit_redsvm),
+    svor_on_basis("svorim-basis", ordinal.fit_svorim),
+    svor_on_basis("svorex-basis", ordinal.fit_svorex),
+    svor_on_basis("redsvm-basis", ordinal.fit_redsvm),
     Method(
         "tlssvor",
         ordinal.fit_tlssvor,

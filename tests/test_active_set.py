@@ -328,6 +328,14 @@ def test_pivots_do_not_depend_on_the_number_of_threads(spied):
     assert models[0].coef.tobytes() == models[1].coef.tobytes()
 
 
+def test_threads_share_the_tiles_of_a_block():
+    X, _ = sample(1200)
+    gram, rows = Gram(kernels.RBF(0.3), X, 100.0, 1, 64), np.arange(1, 1200)
+    block = np.tril(gram.block(rows))
+    assert_allclose(block, np.tril(kernels.RBF(0.3)(X[rows], X[rows])), rtol=1e-12)
+    assert np.tril(gram.block(rows, 3)).tobytes() == block.tobytes()
+
+
 def test_what_one_problem_is_computed_from_does_not_depend_on_another():
     """K in double serves Newton steps and products once no thread is at work."""
     X, _ = sample(200)

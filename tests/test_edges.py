@@ -91,7 +91,14 @@ def tidy(method, X, y, **options):
     """A fit, perhaps cut short, all of whose numbers are finite."""
     if "probability" in method.takes:
         options = {"probability": True, **options}
-    model = method.cut_short(X, y, max_time=1.0, **options)
+    try:
+        # on a basis objectives are not known before all rows have been seen
+        limit = 30.0 if method.single else 1.0
+        model = method.cut_short(X, y, max_time=limit, **options)
+    except ValueError as error:
+        if not (method.single and "on a basis, got" in str(error)):
+            raise
+        return None
     c = model.convergence
     numbers = [c.violation, c.primal, 0.0 if c.dual is None else c.dual]
     assert np.isfinite(numbers).all()

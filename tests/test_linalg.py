@@ -9,7 +9,7 @@ from scipy import linalg
 
 from ordinal._model.monitor import OutOfTime, ended_by, turn
 from ordinal._numerics.cholesky import BLOCK, Cholesky, lower_inverse
-from ordinal._numerics.pivoted_cholesky import pivoted_cholesky
+from ordinal._numerics.pivoted_cholesky import in_proportion, pivoted_cholesky
 
 SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
 
@@ -54,6 +54,15 @@ def test_solves_agree_with_scipy(n, condition):
 def test_any_small_matrix_is_factorised(n, seed, log_condition):
     condition = 10**log_condition
     assert_factorises(positive_definite(n, seed, condition), 1e-11 * condition**0.5)
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_threads_factorise_to_the_same_bytes(n_threads):
+    A = positive_definite(1100)  # three strips of rows
+    assert Cholesky(A.copy(), n_threads).A.tobytes() == Cholesky(A.copy()).A.tobytes()
+    A[900, 900] = -1.0
+    with pytest.raises(np.linalg.LinAlgError):
+        Cholesky(A, n_threads)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -171,3 +180,37 @@ def test_a_factorisation_that_is_of_no_more_use_ends():
         with pytest.raises(OutOfTime):
             turn()
     turn()  # outside nothing ends
+
+
+def test_pivots_are_drawn_by_what_the_others_leave():
+    K = np.array([[4.0, 1.9, 0.3], [1.9, 1.0, 0.1], [0.3, 0.1, 2.0]])
+
+    def tile(rows, columns, out):
+        out[:] = K[rows][:, columns]
+
+    counts, n = np.zeros((3, 3)), 3000
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        L, pivots, _ = pivoted_cholesky(np.diagonal(K), tile, 2, rng=rng)
+        assert_allclose((L @ L.T)[pivots], K[pivots], atol=1e-14)
+        counts[tuple(pivots)] += 1
+    left = np.diagonal(K) - K**2 / np.diagonal(K)[:, None]  # by the first pivot
+    np.fill_diagonal(left, 0)
+    first = np.diagonal(K)[:, None] / np.trace(K)
+    expected = first * left / left.sum(axis=1, keepdims=True)
+    error = np.sqrt(expected * (1 - expected) / n)
+    assert (np.abs(counts / n - expected) <= 3.5 * error).all()
+
+
+def test_weights_are_drawn_in_proportion():
+    weights = np.array([0.0, 1.0, 0.0, 3.0, 0.0])
+    rng = np.random.default_rng(0)
+    counts = np.bincount(in_proportion(weights, 10_000, rng), minlength=5)
+    assert (counts[[0, 2, 4]] == 0).all()
+    assert abs(counts[3] - 7500) <= 3.5 * np.sqrt(10_000 * 3 / 16)
+
+    class Highest:
+        def random(self, size):
+            return np.full(size, 1 - 2.0**-53)
+
+    assert in_proportion(0.1 * weights, 1, Highest()) == [3]

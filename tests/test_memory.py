@@ -8,6 +8,8 @@ import pytest
 from registry import Method, every_method
 from strategies import sample
 
+from ordinal._numerics import memory
+
 _REPEATS = 3
 # Bytes that Python may come to hold meanwhile, and numpy, which keeps some blocks of
 # every size below 1 kB for its next arrays.
@@ -46,3 +48,18 @@ def test_no_array_is_left_behind(method: Method):
         assert bytes_in_use() - before < _ELSE
     finally:
         tracemalloc.stop()
+
+
+def test_large_zeros_lie_in_a_file_without_a_name(monkeypatch):
+    here = memory.zeros((3, 5), np.float32)
+    assert not here.any()
+    assert here.base is None
+    monkeypatch.setattr(memory, "physical_memory", lambda: 200)
+    filed = memory.zeros((3, 5), np.float32)
+    assert filed.shape == (3, 5)
+    assert filed.dtype == np.float32
+    assert not filed.any()
+    assert isinstance(filed.base, np.memmap)
+    filed[1] = 7.0
+    assert filed.sum() == 35.0
+    assert memory.zeros((2, 5), np.float32).base is None

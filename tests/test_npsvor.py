@@ -1093,7 +1093,7 @@ def test_kernels_that_are_no_kernels_are_refused(fit_it):
         ({"solver": "smoo"}, "solver must be one of 'smo', "),
         ({"solver": None}, "solver must be one of"),
         ({"rho": 1.0}, "rho: for solver='admm' only"),
-        ({"polish": True, "basis": 1}, "polish, basis: for"),
+        ({"polish": True, "rho": 1.0}, "rho, polish: for"),
         ({"solver": "admm", "rho": 0}, "rho must be a pos"),
         ({"solver": "admm", "e_abs": -1}, "e_abs must be"),
         ({"solver": "admm", "e_rel": np.nan}, "e_rel must"),

@@ -21,6 +21,7 @@ from ordinal._dual.gram import Gram
 from ordinal._dual.newton import newton_step
 from ordinal._dual.program import Points
 from ordinal._model.monitor import Monitor
+from ordinal._solvers._pair_smo import groups_of_block
 
 KINDS = ("separate", "coupled", "priced")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -424,6 +425,19 @@ def test_many_thresholds(kind, n, T):
 
 
 @every_kind
+def test_more_thresholds_than_a_block_has_groups(kind):
+    """Only the worst of them are in a block, with all that a pair of them needs."""
+    T = groups_of_block(1000) + 6
+    assert least_rows(T) == least_rows(groups_of_block(T)) < 4 * T
+    p = ranks(kind, n=150, T=T)
+    few = Gram(kernels.Precomputed(), p.K, 1e-9, 1, least_rows(T))
+    for rows in (gram(p.K), few):
+        s = solved(p, rows=rows, tol=1e-3)
+        assert s.status is Status.CONVERGED
+        assert_certified(p, s, 1e-3)
+
+
+@every_kind
 @pytest.mark.parametrize("n", [400, 2049])  # a strip of f is 2048
 def test_f_follows_every_change_of_g(kind, n, monkeypatch):
     """What the blocks and Newton steps add to f are float32 rows of K, and no more."""
@@ -467,10 +481,10 @@ def test_newton_steps_keep_to_the_constraints(kind, C, noise, monkeypatch):
     p = ranks(kind, C=C, noise=noise)
     moves = []
 
-    def spy(points, k):
+    def spy(points, k, n_threads):
         self = first(points)
         before = value(p, self), self.g.copy()
-        moved = newton_step(points, k)
+        moved = newton_step(points, k, n_threads)
         moves.append(moved)
         assert moved == (self.g != before[1]).any()
         assert_feasible(p, self, of_sum=1e-15 * 1e6 * C)

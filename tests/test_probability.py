@@ -27,8 +27,6 @@ from ordinal import (
     fit_svorex,
     fit_svorim,
     kernels,
-    npsvor,
-    svor,
 )
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
@@ -37,7 +35,9 @@ from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
 from ordinal._model.links import CumulativeLink, SoftmaxLink
 from ordinal._model.monitor import Monitor
 from ordinal._model.rules import cost_of_rule, decide
+from ordinal._npsvor import job as npsvor_job
 from ordinal._numerics.rows import content_hash
+from ordinal._svor import job as svor_job
 
 # Links: what they compute
 
@@ -989,7 +989,7 @@ def assert_short_of(model, name, status, X, y):
 
 @every_fit
 def test_a_fold_cut_short_says_so(name, monkeypatch):
-    module = svor if name in SVOR else npsvor
+    module = svor_job if name in SVOR else npsvor_job
     solver = "solve_admm" if name in ("admm", "low_rank") else "solve"
     whole, reached = getattr(module, solver), counted_folds(name, monkeypatch)
 

@@ -1,6 +1,6 @@
 """Measures the costs by which fits choose between SMO, Newton steps and pivots.
 
-`_solvers/_pair_smo.pyx` counts nanoseconds by the constants NS_..., and
+`_solvers/_smo_costs.pyx` counts nanoseconds by the constants NS_..., and
 `_dual/pivoting.py` has one more. For every kind of work this prints what is counted and
 what it takes on this machine, and single constants where they can be measured alone.
 What decides is the ratio of the kinds to each other, which differs little between
@@ -24,14 +24,8 @@ from ordinal._dual.gram import Gram
 from ordinal._dual.newton import clamped_step
 from ordinal._solvers import _kernel_values
 from ordinal._solvers._active_set import ActiveSet
-from ordinal._solvers._pair_smo import (
-    Smo,
-    Workspace,
-    advance,
-    block_cost,
-    newton_cost,
-    pivot_cost,
-)
+from ordinal._solvers._pair_smo import Smo, Workspace, advance
+from ordinal._solvers._smo_costs import block_cost, newton_cost, pivot_cost
 
 ROW = "{:24} {:>12} {:>12} {:>7}"
 

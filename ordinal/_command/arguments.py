@@ -141,6 +141,12 @@ def _add_fit(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command.add_argument("data", metavar="DATA", help=_DATA)
     command.add_argument("--method", choices=METHODS, required=True)
     command.add_argument("--out", required=True, metavar="MODEL.npz")
+    command.add_argument(
+        "--stream",
+        action="store_true",
+        help="read the rows in blocks at every pass, for a model on a basis (--set "
+        "basis=300) of a table of numbers; larger files than 1 GB are anyway",
+    )
     _add_tune(command, "folds")
     _add_settings(command, "ARG=VALUE", "argument of the method, such as C1=10")
     command.set_defaults(run=fit)

@@ -4,6 +4,8 @@ import argparse
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +14,8 @@ import numpy as np
 from .._input.cells import as_numbers, is_gap
 from .._input.checks import shortened, shown
 from .._input.frame import Frame
-from .._input.table import Table, read_table
+from .._input.pieces import TableBlocks
+from .._input.table import STDIN, Table, read_table
 from ..datasets import make_gaussians, make_tlssvor
 from ..model_selection import stratified_holdout
 from ..preprocessing import Binning
@@ -20,6 +23,8 @@ from ..preprocessing import Binning
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 
 BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
+
+_LARGE = 1 << 30  # bytes of a file
 
 # An integer target with more values than this is a quantity, not a rank.
 _MAX_RANKS = 50
@@ -80,6 +85,57 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         if args.classes is not None:
             params["classes"] = classes
     return Data(_name_of(table.path), X, y, classes, params, binning)
+
+
+class Streamed(NamedTuple):
+    """A file whose rows are read in blocks; its labels are among them."""
+
+    X: TableBlocks
+    params: dict[str, Any]
+    binning: None = None
+
+    def described(self) -> str:
+        return f"{self.X.path}, read in blocks"
+
+
+def read_streamed(args: argparse.Namespace) -> Streamed:
+    """The table `args.data` as a source of blocks, with what its first rows tell."""
+    for option in ("tune", "bins", "binning", "categorical", "order"):
+        if getattr(args, option):
+            raise ValueError(f"--{option} needs the whole table, and not --stream")
+    if args.data == STDIN:
+        raise ValueError("--stream needs a file: standard input can be read but once")
+    source = TableBlocks(
+        args.data, drop=tuple(args.drop), separator=args.separator, decimal=args.decimal
+    )
+    with closing(source.tables()) as tables:
+        first = next(tables)
+    target = first.names[-1] if args.target is None else args.target
+    source = replace(source, target=target)
+    source.features_of(first)  # for its errors
+    words = first.is_of_words(target)
+    if args.classes is None:
+        return Streamed(source, {})
+    return Streamed(source, {"classes": _listed(args.classes, words, target)})
+
+
+def is_large(path: str) -> bool:
+    """Whether a file is read in blocks where it can be."""
+    return path != STDIN and Path(path).exists() and Path(path).stat().st_size > _LARGE
+
+
+def _listed(listed: str, text: bool, target: str) -> np.ndarray:
+    """The labels of --classes: words, or numbers where these are the target's."""
+    names = [name.strip() for name in listed.split(",")]
+    if text:
+        return np.array(names)
+    try:
+        classes = np.array([float(c) for c in names])
+    except ValueError:
+        raise ValueError(
+            f"--classes {shortened(listed)}: column {shown(target)} holds numbers"
+        ) from None
+    return classes.astype(np.int64) if np.all(classes == np.rint(classes)) else classes
 
 
 def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> set[str]:
@@ -175,20 +231,13 @@ def _ranked_labels(
     y = table.labels(target)
     text = y.dtype.kind == "U"
     if listed is not None:
-        names = [name.strip() for name in listed.split(",")]
-        try:
-            classes = np.array(names) if text else np.array([float(c) for c in names])
-        except ValueError:
-            raise ValueError(
-                f"--classes {shortened(listed)}: column {shown(target)} holds numbers"
-            ) from None
+        classes = _listed(listed, text, target)
         unknown = np.flatnonzero(~np.isin(y, classes))
         if unknown.size:
             raise table.error(
                 unknown[0], target, f"is not in --classes {shortened(listed)}"
             )
-        whole = y.dtype.kind == "i" and np.all(classes == np.rint(classes))
-        return y, classes.astype(y.dtype) if whole else classes
+        return y, classes
     if text:
         try:
             table.numbers([target])  # for its error: one slip among numbers is found

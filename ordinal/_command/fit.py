@@ -3,12 +3,13 @@
 import argparse
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 
 from .._model.convergence import filter_held
 from .._model.writing import check_target, descriptor_of
-from .data import read_data
+from .data import Data, Streamed, is_large, read_data, read_streamed
 from .methods import described, learner_of, on_terminal
 
 _STDOUT = 1  # the descriptor
@@ -20,13 +21,21 @@ def fit(args: argparse.Namespace) -> None:
         raise ValueError("--seed needs --tune; a method has --set rng=N")
     learner = learner_of(args.method, args.set, args)
     check_target(args.out)  # better now than after the fit
-    data = read_data(args)
     rng = np.random.default_rng(args.seed or 0)
+    watched = on_terminal()
+    in_blocks = "basis" in learner.params and not args.tune and is_large(args.data)
+    data: Data | Streamed
     with warnings.catch_warnings(record=True) as caught:
         filter_held("always")  # as each becomes a line
-        model, point = learner.learn(
-            data.X, data.y, rng, progress=on_terminal(), **data.params
-        )
+        if args.stream or in_blocks:
+            data = read_streamed(args)
+            model = learner.learn_in_blocks(data.X, watched, **data.params)
+            point: dict[str, Any] = {}
+        else:
+            data = read_data(args)
+            model, point = learner.learn(
+                data.X, data.y, rng, progress=watched, **data.params
+            )
     for warning in caught:
         print(f"ordinal: warning: {warning.message}", file=sys.stderr)
     model.save(args.out)

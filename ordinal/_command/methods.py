@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import shortened, shown
+from .._input.pieces import TableBlocks
 from .._model.monitor import State
 from .._model.registry import Method, methods
 from ..model_selection import Grid, select
-from ..preprocessing import PreprocessedModel, TablePreprocessor
+from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
@@ -84,13 +85,25 @@ class Learner:
                 **options,
             )
             return found.model, found.params
-        options |= self.params | {"verbose": progress, "callback": callback}
-        if self.n_threads is not None:
-            options["n_threads"] = self.n_threads
+        options |= self._given(progress) | {"callback": callback}
         if self.preprocess is None:
             return self.fit(X, y, **options), {}
         how = self.preprocess
         return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
+
+    def learn_in_blocks(
+        self, source: TableBlocks, progress: bool = False, **options: Any
+    ) -> PreprocessedModel:
+        """A model of raw features that are numbers, read at every pass."""
+        options |= self._given(progress)
+        return PreprocessedModel.fit(
+            self.fit, source, None, preprocess=Standardizer, **options
+        )
+
+    def _given(self, progress: bool) -> dict[str, Any]:
+        """The arguments of a fit without a search."""
+        threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
+        return self.params | {"verbose": progress} | threads
 
 
 def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> Learner:

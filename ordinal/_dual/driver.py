@@ -31,7 +31,8 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, ended_by
 from .._numerics.threads import Pool
-from .._solvers._pair_smo import Phase, Smo, Workspace, advance
+from .._solvers._pair_smo import Phase, Smo, Workspace, advance, groups_of_block
+from . import many_groups
 from .gram import Gram
 from .newton import newton_step
 from .pivoting import INNER_TOL, Pivoting
@@ -71,7 +72,7 @@ class Solution:
 def least_rows(T: int) -> int:
     """Rows of K that must be held: two entries a side of every group may be in the
     block, lest it miss the worst pair."""
-    return max(_LEAST_ROWS, 4 * T)
+    return max(_LEAST_ROWS, 4 * groups_of_block(T))
 
 
 def solve(
@@ -114,7 +115,8 @@ def _block_size(gram: Gram, T: int) -> int:
         rows = max(min(_LEAST_ROWS, rows), rows // 4)
     q = min(_LARGEST_BLOCK, max(64, n // 4 // 64 * 64), max(16, rows // 16 * 16))
     if T > 1:  # a row may be in the block for more than one group
-        q = max(4 * T, q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
+        q = max(q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
+        q = max(q, 4 * groups_of_block(T))
     if min(q, n) > gram.capacity:
         raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
     return q
@@ -137,6 +139,8 @@ class _Fit:
         self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
         self.n_threads = n_threads
         self.n_workers = n_threads if gram.concurrent else 1
+        # a problem on its own has nothing to do beside its Newton step
+        self.n_threads_a_step = n_threads if P == 1 else 1
         q = _block_size(gram, T)
         lo, hi, pn, pp = points.terms
         self.tasks = [
@@ -169,6 +173,7 @@ class _Fit:
         if self.monitor.late():  # not a slice more
             begin = self.points.violations()
             return begin, self.monitor.stop(0, float(begin.max()))
+        self.approach()
         while True:
             self.smo()
             self.collect()
@@ -190,6 +195,17 @@ class _Fit:
                 violation = self.judge()
                 if violation is not None:
                     return violation, None if self.certain else Status.MAX_TIME
+
+    def approach(self) -> None:
+        """Begin nearer to the end, where SMO would take long."""
+        if not many_groups.pays(self.points):
+            return
+        try:
+            with self.monitor.limited():
+                n = many_groups.approach(self.points, self.max_iter, self.monitor)
+        except OutOfTime:  # the point is feasible, and the monitor says why
+            return
+        self.tasks[0].resume(_PATIENCE, n)
 
     def judged_in_time(self) -> np.ndarray:
         """The violations, by f as the steps left it where time is up before the kernel
@@ -272,7 +288,7 @@ class _Fit:
         if task.pivots and not points.mu[k].any():
             steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
         else:
-            steps = int(newton_step(points, k))
+            steps = int(newton_step(points, k, self.n_threads_a_step))
         # where it did not move, it is not worth trying again soon
         task.resume(_PATIENCE if steps else 2 * task.patience, steps)
         return steps > 0

@@ -14,7 +14,8 @@ from .. import kernels
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
 from .._model.monitor import Monitor, OutOfTime, turn
-from .._numerics.rows import strips, take
+from .._numerics.rows import TILE, strips, take
+from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 
 _MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
@@ -35,8 +36,10 @@ class Gram:
         K in double, once it was made and shared. It is what `block` and `product`
         take their numbers from, whose rounding differs from that of the kernel: they
         must not depend on when a thread made it.
-    doubles : bool
+    room_for_double : bool
         There is room for that.
+    doubles : bool
+        And it is worth holding, for several uses.
     concurrent : bool
         Several threads may ask for rows and blocks.
     """
@@ -68,13 +71,14 @@ class Gram:
         self.K = np.empty((self.capacity, n), dtype=np.float32)
         self.exact: np.ndarray | None = None
         self._double: np.ndarray | None = None
-        self.doubles = False
+        self.room_for_double = self.doubles = False
         self._lock = Lock()
         if self.full:
             self.slot = np.arange(n, dtype=np.int32)
             small = n <= _MOST_IN_DOUBLE or products is not None
             # that fits in `cache_mb` too
-            self.doubles = small and rows >= 3 * n and isinstance(kernel, kernels.RBF)
+            self.room_for_double = small and rows >= 3 * n
+            self.doubles = self.room_for_double and isinstance(kernel, kernels.RBF)
             if self.doubles and products is not None:
                 self.K[:] = self.in_double()
                 self.share_double()
@@ -137,17 +141,21 @@ class Gram:
         self.ensure(rows)
         _kernel_values.add_rows(self.K, self.slot[rows], change[moved], G)
 
-    def block(self, index: np.ndarray) -> np.ndarray:
+    def block(self, index: np.ndarray, n_threads: int = 1) -> np.ndarray:
         """k(X[index], X[index]) in double and from the kernel itself; the tiles that
         hold its lower triangle."""
         if self.exact is not None:
             return np.asarray(self.exact[np.ix_(index, index)])
         out = np.empty((index.size, index.size))
-        for rows in strips(index.size):
-            turn()
+
+        def fill(rows: slice) -> None:
             for columns in strips(rows.stop):
                 tile = out[rows, columns]
                 self._values.tile(index[rows], index[columns], tile)
+
+        several = self._values.concurrent and index.size > TILE
+        with Pool(n_threads if several else 1) as pool:
+            pool.run(fill, strips(index.size))
         return out
 
     def product(self, g: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ _CLAMP_ROUNDS = 12
 _CHEAP = 512  # variables for which any step is worth its factorisation
 
 
-def newton_step(points: Points, k: int) -> bool:
+def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
     """Move problem k to the minimiser over the variables that are free or want to be.
 
     Each such variable may move within one linear piece of its phi. Tied groups move as
@@ -35,7 +35,7 @@ def newton_step(points: Points, k: int) -> bool:
     m = I.size
     if not 2 <= m <= max(n, _CHEAP) or np.unique(I).size > gram.capacity:
         return False
-    at, group, M = g[J, I], J, gram.block(I)
+    at, group, M = g[J, I], J, gram.block(I, n_threads)
     if program.price is not None:  # every z is free
         M, of_z = _bordered(M, program.curvature), np.full(T, np.inf)
         slope = np.concatenate([slope, z * program.curvature])
@@ -56,7 +56,9 @@ def newton_step(points: Points, k: int) -> bool:
         falls = (fall(d) > 0) & (mu > 0)
         return float((mu[falls] / fall(d)[falls]).min(initial=np.inf))
 
-    new = clamped_step(M, slope, at, left, right, E, room if program.coupled else None)
+    new = clamped_step(
+        M, slope, at, left, right, E, room if program.coupled else None, n_threads
+    )
     if new is None:
         return False
     g[J, I] = new[:m]
@@ -110,6 +112,7 @@ def clamped_step(
     right: np.ndarray,
     E: np.ndarray,
     room: Callable[[np.ndarray], float] | None = None,
+    n_threads: int = 1,
 ) -> np.ndarray | None:
     """The new point, or None if M is not positive definite or the step leads nowhere.
 
@@ -125,7 +128,7 @@ def clamped_step(
     M[np.diag_indices(at.size)] += _RIDGE * M.diagonal().mean()
     try:
         d, curvature, clamped = _clamped_minimiser(
-            Cholesky(M), slope, left - at, right - at, E
+            Cholesky(M, n_threads), slope, left - at, right - at, E
         )
     except np.linalg.LinAlgError:
         return None

@@ -1,30 +1,88 @@
 """`basis=`: the rows that carry a model of low rank."""
 
+from __future__ import annotations
+
 import numbers
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .checks import as_array, check_count, check_real, shown
+from .checks import as_array, check_choice, check_count, check_real, check_share, shown
+from .features import read_features
+from .sparse import is_sparse
+
+WAYS = "random", "kmeans++", "cholesky"  # to choose so many rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BasisChoice:
+    """How a basis is chosen.
+
+    Attributes
+    ----------
+    way : str
+        One of WAYS, "numbers" or "own" for `rows`, "auto", or "columns" for the unit
+        vectors, which a linear kernel has for a basis.
+    m : int
+        How many rows, for WAYS without `left`.
+    left : float or None
+        For "cholesky": the part of the trace of the kernel matrix that may be left.
+    rows : (m,) row numbers, (m, d) matrix or None
+    """
+
+    way: str
+    m: int = 0
+    left: float | None = None
+    rows: Any = None
+
+
+def read_choice(basis: Any, n: int, d: int) -> BasisChoice:
+    """A checked `basis` of a fit to n rows of d columns that may have very many rows.
+
+    A ValueError or TypeError says what else it is.
+    """
+    if isinstance(basis, str):
+        check_choice("basis as a word", basis, ("auto",))
+        return BasisChoice("auto")
+    if isinstance(basis, tuple) and len(basis) == 2 and isinstance(basis[0], str):
+        check_choice("basis[0]", basis[0], WAYS)
+        return BasisChoice(basis[0], check_count("basis[1]", basis[1]))
+    if is_sparse(basis) or _has_two_dimensions(basis):
+        rows = read_features(basis, name="basis")
+        if rows.shape[1] != d:
+            raise ValueError(f"basis has {rows.shape[1]} columns, X has {d}")
+        return BasisChoice("own", rows=rows)
+    if isinstance(basis, numbers.Real) and not isinstance(basis, numbers.Integral):
+        left = check_share("basis as a part of the trace", basis)
+        return BasisChoice("cholesky", left=left)
+    if isinstance(basis, numbers.Integral) and not isinstance(basis, bool):
+        return BasisChoice("random", check_count("basis", basis))
+    rule = "a count, a part of the trace, 'auto', (way, count), row numbers or rows"
+    return BasisChoice("numbers", rows=_row_numbers(basis, n, rule))
+
+
+def _has_two_dimensions(basis: Any) -> bool:
+    if not hasattr(basis, "ndim"):
+        basis = as_array(basis, "basis")
+    return bool(basis.ndim == 2)
 
 
 def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
     """A checked `basis` for n rows: a count, a share in (0, 1], or the increasing
     numbers of rows, (m,). A ValueError says what else it is."""
     if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
-        return _row_numbers(basis, n)
+        rule = "a count, a share of the rows or a vector of row numbers"
+        return _row_numbers(basis, n, rule)
     if isinstance(basis, numbers.Integral):
         return check_count("basis", basis)
     return check_real("basis as a share", basis, lambda v: 0 < v <= 1, "in (0, 1]")
 
 
-def _row_numbers(basis: Any, n: int) -> np.ndarray:
+def _row_numbers(basis: Any, n: int, rule: str) -> np.ndarray:
     rows = as_array(basis, "basis")
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
-        raise ValueError(
-            "basis must be a count, a share of the rows or a vector of row numbers, "
-            f"got {shown(basis)}"
-        )
+        raise ValueError(f"basis must be {rule}, got {shown(basis)}")
     bad = np.flatnonzero((rows < 0) | (rows >= n))
     if bad.size:
         raise ValueError(f"basis names row {rows[bad[0]]}, X has {n} rows")

@@ -11,8 +11,8 @@ from .checks import listed
 from .columns import Categories, default_names, feature_names
 from .features import read_features
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
-from .sparse import CSR, frozen
-from .weights import check_spread, class_weights, sample_weights
+from .sparse import CSR
+from .weights import sample_weights, total_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,21 +94,21 @@ class Problem:
         rank = ranks_of(y, classes)
 
         sample_weight = sample_weights(sample_weight, n)
-        check_spread("sample_weight", sample_weight)
-        weight = sample_weight
-        if class_weight is not None:
-            factor = class_weights(class_weight, classes, rank, sample_weight)
-            with np.errstate(over="ignore", invalid="ignore"):  # reported below
-                weight = frozen(sample_weight * factor[rank])
-            if weight.any():
-                check_spread("sample_weight times class_weight", weight)
+        weight = total_weights(sample_weight, class_weight, classes, rank)
         problem = cls(X, rank, classes, weight, sample_weight, names)
-        if problem.present.sum() < 2:
+        problem.check_classes()
+        return problem
+
+    def check_classes(self) -> None:
+        """Raise ValueError unless there are two classes to tell apart."""
+        if self.present.sum() < 2:
             raise ValueError(
                 "y needs at least 2 classes with positive weight, got "
-                f"{listed(classes[problem.present])}"
+                f"{listed(self.classes[self.present])}"
             )
-        return problem
+
+    def close(self) -> None:
+        """Where rows are read again at every pass: end the present one."""
 
     @property
     def n_samples(self) -> int:

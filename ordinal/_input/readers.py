@@ -11,9 +11,10 @@ import inspect
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
@@ -53,8 +54,36 @@ def read_parquet(path: str, data: bytes) -> dict[str, Any]:
     try:
         frame = read(io.BytesIO(data))
     except Exception as error:  # each library has classes of its own
-        raise ValueError(f"{path} is not a readable table: {error}") from error
+        raise _unreadable(path, error) from error
     return dict(zip(feature_names(frame) or (), frame_columns(frame), strict=True))
+
+
+def parquet_batches(
+    path: str, rows: int, columns: Sequence[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The columns, all or these, of so many rows at a time; of all where pyarrow is not
+    installed."""
+    if not find_spec("pyarrow"):
+        yield read_parquet(path, Path(path).read_bytes())
+        return
+    parquet: Any = import_module("pyarrow.parquet")
+    table: Any = import_module("pyarrow").Table
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            known = file.schema_arrow.names
+            asked = [name for name in columns or () if name in known] or None
+            for batch in file.iter_batches(rows, columns=asked, use_threads=False):
+                frame = table.from_batches([batch])
+                names = feature_names(frame) or ()
+                yield dict(zip(names, frame_columns(frame), strict=True))
+    except OSError:
+        raise
+    except Exception as error:  # each library has classes of its own
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: Exception) -> ValueError:
+    return ValueError(f"{path} is not a readable table: {error}")
 
 
 def _installed(readers: dict[str, _Reader]) -> _Reader | None:

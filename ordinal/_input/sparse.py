@@ -1,5 +1,8 @@
 """The little of a sparse matrix that the solvers need, so scipy stays optional."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +63,7 @@ class CSR:
         return CSR, (self.data, self.indices, self.indptr, self.shape)
 
     @classmethod
-    def from_any(cls, X: Any, name: str = "X") -> "CSR":
+    def from_any(cls, X: Any, name: str = "X") -> CSR:
         """Validate a matrix with the attributes of a CSR, or with `tocsr`."""
         if getattr(X, "format", "csr") != "csr" or not _has_parts(X):
             X = X.tocsr()
@@ -105,7 +108,7 @@ class CSR:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def rows(self, index: Any) -> "CSR":
+    def rows(self, index: Any) -> CSR:
         """Copy the rows that a slice, an integer array or a boolean mask selects."""
         every = np.arange(len(self))
         index = np.atleast_1d(every[index])
@@ -114,6 +117,14 @@ class CSR:
         take = np.arange(indptr[-1]) + np.repeat(self.indptr[index] - indptr[:-1], size)
         shape = (index.size, self.shape[1])
         return CSR(self.data[take], self.indices[take], indptr, shape)
+
+    @classmethod
+    def stacked(cls, parts: Sequence[CSR]) -> CSR:
+        """Matrices of the same columns, below each other."""
+        sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+        data = np.concatenate([part.data for part in parts])
+        indices = np.concatenate([part.indices for part in parts])
+        return cls(data, indices, _indptr(sizes), (sizes.size, parts[0].shape[1]))
 
     def dense(self, start: int | None = None, stop: int | None = None) -> np.ndarray:
         """Rows start..stop-1 as a new dense array; bounds are clipped as a slice's."""
@@ -132,7 +143,7 @@ class CSR:
         )
         return sums.astype(np.float64)  # without entries numpy counts in integers
 
-    def of_columns(self, held: np.ndarray) -> "CSR":
+    def of_columns(self, held: np.ndarray) -> CSR:
         """The same of these columns alone, increasing, which have all its entries."""
         indices = np.searchsorted(held, self.indices).astype(np.int32)
         return CSR(self.data, indices, self.indptr, (len(self), max(1, held.size)))

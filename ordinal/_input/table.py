@@ -6,7 +6,7 @@ import gzip
 import re
 import sys
 import zlib
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
@@ -30,7 +30,7 @@ SEPARATORS = {".": ",", ",": ";"}  # by the decimal mark, as R and spreadsheets 
 # Codes beside gaps are 1.0, 2.0, ... where pandas has written them.
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
-_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"  # at the start, whatever the file is called
+GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # at the start, whatever the file is called
 
 
 class Source(Protocol):
@@ -63,6 +63,10 @@ class Table:
     def column(self, name: str) -> Column:
         """One column; ValueError if there is none of that name."""
         return self.columns[self._number(name)]
+
+    def is_of_words(self, name: str) -> bool:
+        """Whether a cell of the column is neither a number nor a gap."""
+        return isinstance(self.column(name), list)
 
     def words(self, name: str) -> list[str]:
         """The cells of a column as they stand in the file."""
@@ -107,14 +111,15 @@ class Table:
         ]
         return Frame(values, tuple(names), tuple(labels), tuple(kinds))
 
-    def labels(self, name: str) -> np.ndarray:
-        """(n,) int64 if all cells are whole numbers, else float64, else str."""
-        column = self.column(name)
-        if isinstance(column, list):
-            for row, cell in enumerate(column):
+    def labels(self, name: str, words: bool | None = None) -> np.ndarray:
+        """(n,) int64 if all cells are whole numbers, else float64, else str; of
+        another piece of the table it is known whether they are words."""
+        if self.is_of_words(name) if words is None else words:
+            cells = self.words(name)
+            for row, cell in enumerate(cells):
                 if is_gap(cell):
                     raise self.error(row, name, "is no label")
-            return np.array(column)
+            return np.array(cells)
         values = self.numbers([name])[:, 0]
         # Beyond 2**53 doubles skip integers, so such labels stay as they were read.
         whole = np.all((values == np.rint(values)) & (np.abs(values) < 2**53))
@@ -140,30 +145,36 @@ class Table:
 class _Text:
     """A table that is text, whose cells are read when they are asked for."""
 
-    def __init__(self, path: str, data: bytes, layout: Layout):
+    def __init__(self, path: str, data: bytes, layout: Layout, above: int):
         self.path, self.data, self.layout = path, data, layout
+        self.above = above  # lines of the file before these
         self.has_header = False
         self._cells: Cells | None = None
 
     @property
     def cells(self) -> Cells:
         if self._cells is None:
-            with _unreadable(self.path):
+            with unreadable(self.path):
                 self._cells = parse(self.data.decode("utf-8"), self.layout)
         return self._cells
 
     def words(self, column: int) -> list[str]:
         return [row[column] for row in self.cells.rows[self.has_header :]]
 
+    @property
+    def lines(self) -> list[int]:
+        """On which the rows end."""
+        return [self.above + line for line in self.cells.lines]
+
     def place(self, row: int) -> str:
-        return f"line {self.cells.lines[row + self.has_header]}"
+        return f"line {self.lines[row + self.has_header]}"
 
 
 class _Frame:
     """A table of a Parquet file; its rows have numbers and no lines."""
 
-    def __init__(self, columns: Sequence[Any]):
-        self.columns = columns
+    def __init__(self, columns: Sequence[Any], start: int):
+        self.columns, self.start = columns, start
 
     def words(self, column: int) -> list[str]:
         values = as_array(self.columns[column], "a column")
@@ -172,7 +183,7 @@ class _Frame:
         return ["" if is_missing(v) else str(v).strip() for v in values.tolist()]
 
     def place(self, row: int) -> str:
-        return f"row {row}"
+        return f"row {self.start + row}"
 
 
 def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -> Table:
@@ -199,38 +210,83 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
     ValueError
         If it is not such a table: the message has the line.
     """
-    layout = _layout(path, separator, decimal)
+    layout = layout_of(path, separator, decimal)
     name, data = _content(path)
-    if data.startswith(_PARQUET):
-        return _of_parquet(name, data, layout)
-    text = _Text(name, data, layout)
+    if data.startswith(PARQUET):
+        columns = read_parquet(name, data)
+        if not columns or not len(next(iter(columns.values()))):
+            raise ValueError(f"{name} is empty")
+        return parquet_table(name, columns, layout)
+    return text_table(name, data, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What the pieces of a table above one tell of it.
+
+    Attributes
+    ----------
+    names : tuple of str
+    has_header : bool
+    lines : int
+        How many lines of the file they have.
+    """
+
+    names: tuple[str, ...]
+    has_header: bool
+    lines: int
+
+
+def text_table(
+    path: str, data: bytes, layout: Layout, above: Above | None = None
+) -> Table:
+    """The table of a text in UTF-8, or of a piece of whole lines of one."""
+    text = _Text(path, data, layout, above.lines if above else 0)
     if not data.isascii():  # which is found out faster
-        with _unreadable(name):
+        with unreadable(path):
             data.decode("utf-8")
     read = csv_reader(data, layout)
     if read is None:
-        ends = text.cells.rows
-        _check_width(name, text.cells)
+        ends, lines = text.cells.rows, text.lines
     else:
         first = data[: data.index(b"\n")]  # slices, as the whole is not to be copied
         last = data[data.rindex(b"\n", 0, len(data) - 1) + 1 :]
         ends = parse((first + b"\n" + last).decode("utf-8"), layout).rows
-    text.has_header = _starts_with_header(ends, layout)
-    names = _header(name, ends) if text.has_header else _default_names(len(ends[0]))
+        lines = [text.above + 1] * len(ends)  # the last is as wide as the first
+    _check_width(path, ends, lines, above)
+    if above is None:
+        text.has_header = _starts_with_header(ends, layout)
+        names = _header(path, ends) if text.has_header else _default_names(len(ends[0]))
+    else:
+        names = above.names
     if read is None:
         rows = text.cells.rows[text.has_header :]
         columns = [column_of(list(cells), layout) for cells in zip(*rows, strict=True)]
     else:
         columns = read(data[(len(first) + 1) * text.has_header :], layout)
-    return Table(name, names, text.has_header, tuple(columns), layout, text)
+    has_header = above.has_header if above else text.has_header
+    return Table(path, names, has_header, tuple(columns), layout, text)
 
 
-def _layout(path: str, separator: str | None, decimal: str) -> Layout:
+def parquet_table(
+    path: str, columns: Mapping[str, Any], layout: Layout, start: int = 0
+) -> Table:
+    """The table of columns of a Parquet file, from this row of the file on."""
+    source = _Frame(list(columns.values()), start)
+    read = tuple(
+        numbers_of(column, name) if _holds_numbers(column) else source.words(j)
+        for j, (name, column) in enumerate(columns.items())
+    )
+    return Table(path, tuple(columns), True, read, layout, source)
+
+
+def layout_of(path: str, separator: str | None, decimal: str) -> Layout:
     check_choice("decimal", decimal, SEPARATORS)
     if separator is None:
         is_tsv = path.removesuffix(".gz").endswith(".tsv")
         separator = "\t" if is_tsv else SEPARATORS[decimal]
-    if len(separator) != 1 or not separator.isascii() or separator in f'"\r\n{decimal}':
+    fits = isinstance(separator, str) and len(separator) == 1 and separator.isascii()
+    if not fits or separator in f'"\r\n{decimal}':
         raise ValueError(
             "separator must be one ASCII character that is no quote, line end or "
             f"decimal mark, got {shown(separator)}"
@@ -242,30 +298,18 @@ def _content(path: str) -> tuple[str, bytes]:
     """What to call the table in messages, and its bytes, no longer compressed."""
     name = "standard input" if path == STDIN else path
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    if data.startswith(_GZIP):
-        with _unreadable(name):
+    if data.startswith(GZIP):
+        with unreadable(name):
             data = gzip.decompress(data)
     return name, data.removeprefix(codecs.BOM_UTF8)
 
 
 @contextmanager
-def _unreadable(path: str) -> Iterator[None]:
+def unreadable(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeError, csv.Error) as error:
         raise ValueError(f"{path} is not a readable table: {error}") from error
-
-
-def _of_parquet(path: str, data: bytes, layout: Layout) -> Table:
-    frame = read_parquet(path, data)
-    if not frame or not len(next(iter(frame.values()))):
-        raise ValueError(f"{path} is empty")
-    source = _Frame(list(frame.values()))
-    columns = tuple(
-        numbers_of(column, name) if _holds_numbers(column) else source.words(j)
-        for j, (name, column) in enumerate(frame.items())
-    )
-    return Table(path, tuple(frame), True, columns, layout, source)
 
 
 def _holds_numbers(column: Any) -> bool:
@@ -276,15 +320,19 @@ def _holds_numbers(column: Any) -> bool:
     )
 
 
-def _check_width(path: str, cells: Cells) -> None:
-    rows, lines = cells
+def _check_width(
+    path: str, rows: list[list[str]], lines: list[int], above: Above | None
+) -> None:
+    """Raise ValueError unless all rows are as wide as the first one of the table."""
     if not rows:
         raise ValueError(f"{path} is empty")
+    width, others = len(rows[0]), f"line {lines[0]} has"
+    if above is not None:
+        width, others = len(above.names), "those above have"
     for row, line in zip(rows, lines, strict=True):
-        if len(row) != len(rows[0]):
+        if len(row) != width:
             raise ValueError(
-                f"{path}, line {line}: {len(row)} cells, but line {lines[0]} has "
-                f"{len(rows[0])}"
+                f"{path}, line {line}: {len(row)} cells, but {others} {width}"
             )
 
 

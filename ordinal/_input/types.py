@@ -4,7 +4,7 @@ Arrays and data frames are `ArrayLike` to a type checker: those of pandas and of
 have `__array__`, and neither library is imported here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -22,6 +22,12 @@ class SparseLike(Protocol):
     def tocsr(self) -> Any: ...
 
 
+class Blocks(Protocol):
+    """A source of rows: (X, y) or (X, y, weight) of some at a time, anew each call."""
+
+    def blocks(self) -> Iterable[Any]: ...
+
+
 Matrix: TypeAlias = np.ndarray | CSR  # validated, as kernels and solvers take it
 MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # as a caller hands it over
 Index: TypeAlias = slice | np.ndarray  # of rows
@@ -37,5 +43,6 @@ class Kernel(Protocol):
 KernelName = Literal["rbf", "linear", "polynomial", "precomputed"]
 Gamma: TypeAlias = Literal["scale", "auto"] | float
 Basis: TypeAlias = int | float | Sequence[int] | np.ndarray
+AnyBasis: TypeAlias = Basis | Literal["auto"] | tuple[str, int] | SparseLike | CSR
 ClassWeight: TypeAlias = Mapping[Any, float] | Literal["balanced"]
 Rng: TypeAlias = "int | np.random.Generator"  # numpy.random is slow to import

@@ -23,12 +23,18 @@ def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
     """The caller's weights, or ones."""
     if sample_weight is None:
         return frozen(np.ones(n))
-    a = as_real_array(sample_weight, "sample_weight", (n,), " as X")
-    holds = np.isfinite(a) & (a >= 0)
-    check_entries("sample_weight", a, holds, "be finite and >= 0")
+    a = row_weights(sample_weight, n)
     if not a.any():
         raise ValueError("sample_weight must not be zero everywhere")
     return frozen(a)
+
+
+def row_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Weights of n rows, all of which may be 0."""
+    a = as_real_array(sample_weight, "sample_weight", (n,), " as X")
+    holds = np.isfinite(a) & (a >= 0)
+    check_entries("sample_weight", a, holds, "be finite and >= 0")
+    return a
 
 
 def check_spread(name: str, weight: np.ndarray) -> None:
@@ -47,6 +53,21 @@ def check_spread(name: str, weight: np.ndarray) -> None:
             f"{name} must not differ by more than a factor of {_RATIO:g}, got "
             f"{low:.3g} and {high:.3g}"
         )
+
+
+def total_weights(
+    sample_weight: np.ndarray, class_weight: Any, classes: np.ndarray, rank: np.ndarray
+) -> np.ndarray:
+    """Checked weights of rows times those of their classes, (n,)."""
+    check_spread("sample_weight", sample_weight)
+    if class_weight is None:
+        return sample_weight
+    factor = class_weights(class_weight, classes, rank, sample_weight)
+    with np.errstate(over="ignore", invalid="ignore"):  # reported below
+        weight = frozen(sample_weight * factor[rank])
+    if weight.any():
+        check_spread("sample_weight times class_weight", weight)
+    return weight
 
 
 def class_weights(

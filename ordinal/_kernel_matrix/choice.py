@@ -5,6 +5,7 @@ import numpy as np
 from .._input.checks import check_choice, check_positive, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._input.survey import BlockProblem
 from .._input.types import Kernel, Matrix
 from .._numerics.rows import squared_norms, strips
 from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
@@ -61,15 +62,8 @@ def gamma_scale(problem: Problem) -> float:
 
     Raises ValueError if rows are so long that their squares overflow.
     """
-    X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
-    squared_norms(X)  # bounds all sums below
     d = problem.n_features
-    if isinstance(X, CSR):
-        held = np.unique(X.indices)  # all columns could be too many for a vector
-        mean, var = X.of_columns(held).mean_and_var(w)
-    else:
-        mean = w @ X
-        var = w @ (X - mean) ** 2
+    mean, var = _of_columns(problem)
     absent = d - mean.size  # columns of zeros
     level = mean.sum() / d
     between = ((mean - level) ** 2).sum() + absent * level**2
@@ -77,6 +71,21 @@ def gamma_scale(problem: Problem) -> float:
     # constant features leave a variance of rounding errors, and no scale
     rounding = (4e-16 * problem.n_samples * float(np.abs(mean).max())) ** 2
     return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
+
+
+def _of_columns(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the columns that hold anything."""
+    if isinstance(problem, BlockProblem):
+        if problem.moments is None:
+            raise ValueError("gamma must be a number where sparse rows come in blocks")
+        return problem.moments.mean_and_variance()
+    X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
+    squared_norms(X)  # bounds all sums of the caller
+    if isinstance(X, CSR):
+        held = np.unique(X.indices)  # all columns could be too many for a vector
+        return X.of_columns(held).mean_and_var(w)
+    mean = w @ X
+    return mean, w @ (X - mean) ** 2
 
 
 def check_values(K: np.ndarray, most: float = LARGEST) -> None:

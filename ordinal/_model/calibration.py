@@ -19,10 +19,12 @@ def calibrate(
     share: np.ndarray | None,
     fit: Callable[[Problem, np.ndarray], Sequence[Any]],
     monitor: Monitor,
+    few: bool = False,
 ) -> list[Any]:
     """The models with links fitted to out-of-fold scores; as they are without folds.
 
     Where time is up the link makes do with the folds so far, if they score every rank.
+    Where a few are enough, which is so of very many rows, it always does.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ def calibrate(
         weight.append(part.weight)
         scored = np.unique(problem.rank[np.concatenate(rows)])
         every_rank = scored.size == np.count_nonzero(problem.present)
+        if few and every_rank:
+            break
         if monitor.late() and every_rank and k + 1 < N_FOLDS:
             cut = [replace(c, status=Status.MAX_TIME) for c in convergence]
             convergence = list(map(worse, convergence, cut))

@@ -8,11 +8,14 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from .._input.at_workers import is_at_workers, problem_at_workers
 from .._input.checks import check_flag, check_positive, resolve_rng
 from .._input.columns import Categories
 from .._input.problem import Problem
+from .._input.survey import BlockProblem, read_problem
 from .._input.types import (
     ArrayLike,
+    Blocks,
     ClassWeight,
     Gamma,
     Kernel,
@@ -89,8 +92,8 @@ class KernelEntry(Entry):
 
 def enter(
     name: str,
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     tol: float,
     classes: Sequence[Any] | None = None,
@@ -103,6 +106,8 @@ def enter(
     verbose: bool = False,
     missing: bool = False,
     categories: Categories | None = None,
+    in_blocks: bool = False,
+    in_place: bool = False,
     watch: type[Monitor] = Monitor,
 ) -> Entry:
     """Check and read what all methods share; the arguments are those of the `fit_*`
@@ -112,6 +117,10 @@ def enter(
     ----------
     name : str
         Of the `fit_*` function, for messages.
+    in_blocks : bool
+        Whether rows of a source are read in blocks, which not all fits can.
+    in_place : bool
+        Whether those of a large array in single precision are then, too.
     missing, categories
         As for `read_features`.
     watch : type of Monitor
@@ -126,27 +135,51 @@ def enter(
     generator = resolve_rng(rng)
     line = Line() if check_flag("verbose", verbose) else None
     monitor = watch(name, tol, callback, max_time, line)
-    problem = Problem.from_arrays(
-        X, y, classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        missing=missing, categories=categories,
-    )  # fmt: skip
+    labels: dict[str, Any] = {
+        "classes": classes, "sample_weight": sample_weight,
+        "class_weight": class_weight, "in_blocks": in_blocks,
+    }  # fmt: skip
+    problem = (
+        problem_at_workers(X, y, **labels)
+        if is_at_workers(X)
+        else read_problem(
+            X, y, in_place=in_place, missing=missing, categories=categories, **labels
+        )
+    )
     return Entry(problem, threads, generator, monitor)
 
 
 def enter_with_kernel(
     name: str,
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
     probability: bool = False,
+    in_blocks: bool = False,
+    in_place: bool = False,
     **common: Unpack[Common],
 ) -> KernelEntry:
     """The same for a method with a kernel; what else is raised `make_kernel` says."""
     probability = check_flag("probability", probability)
-    e = enter(name, X, y, missing=takes_missing(kernel), **common)
+    missing = takes_missing(kernel)
+    by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
+    e = enter(
+        name, X, y, missing=missing, in_blocks=in_blocks,
+        in_place=in_place and not (missing or probability or by_number), **common,
+    )  # fmt: skip
     made = make_kernel(kernel, gamma, e.problem)
-    if isinstance(made, Precomputed):
+    if isinstance(e.problem, BlockProblem):
+        _check_in_blocks(made, probability)
+    elif isinstance(made, Precomputed):
         check_precomputed(e.problem.X)
     return KernelEntry(e.problem, e.n_threads, e.rng, e.monitor, made, probability)
+
+
+def _check_in_blocks(kernel: Kernel, probability: bool) -> None:
+    """Raise ValueError for what needs all rows at once."""
+    if isinstance(kernel, Precomputed):
+        raise ValueError("kernel must not be 'precomputed' where X is read in blocks")
+    if probability:
+        raise ValueError("probability must be False where X is read in blocks")

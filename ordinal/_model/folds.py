@@ -102,18 +102,29 @@ def out_of_fold(
         train, test = np.flatnonzero(scored < 1), np.flatnonzero(scored > 0)
         if test.size == 0:
             continue
-        X, X_test = (take(problem.X, rows) for rows in (train, test))
-        if isinstance(kernel, Precomputed):
-            X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
+        part, X_test = parted(problem, kernel, train, test)
         left = 1 - scored[train]
         part = replace(
-            problem,
-            X=X,
-            rank=problem.rank[train],
-            weight=problem.weight[train] * left,
-            sample_weight=problem.sample_weight[train] * left,
+            part, weight=part.weight * left, sample_weight=part.sample_weight * left
         )
         yield Part(part, train, test, (problem.weight * scored)[test], X_test)
+
+
+def parted(
+    problem: Problem, kernel: Kernel | None, train: np.ndarray, test: np.ndarray
+) -> tuple[Problem, Matrix]:
+    """The problem of some rows, and the features of others."""
+    X, X_test = (take(problem.X, rows) for rows in (train, test))
+    if isinstance(kernel, Precomputed):
+        X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
+    part = replace(
+        problem,
+        X=X,
+        rank=problem.rank[train],
+        weight=problem.weight[train],
+        sample_weight=problem.sample_weight[train],
+    )
+    return part, X_test
 
 
 def by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:

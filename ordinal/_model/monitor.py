@@ -90,6 +90,7 @@ class Monitor:
             max_time = check_positive("max_time", max_time)
         self.method, self.tol = method, tol
         self.callback, self.max_time = callback, max_time
+        self._before = 0  # steps, in the parts that are over
         self._start = time.perf_counter()
         # shared with the parts
         self._ended: list[Status] = []
@@ -111,6 +112,21 @@ class Monitor:
         """The same watch for a part of the fit that ends at another tolerance."""
         part = copy.copy(self)
         part.tol = tol
+        return part
+
+    def after(self, n_iter: int) -> "Monitor":
+        """The same watch for a part of the fit that begins so many steps later."""
+        part = copy.copy(self)
+        part._before += n_iter
+        return part
+
+    def within(self, share: float) -> "Monitor":
+        """The same watch for a part of the fit that has this share of its time, and
+        whose end at that is not the end of what follows."""
+        part = copy.copy(self)
+        if self.max_time is not None:
+            part.max_time = share * self.max_time
+        part._ended = []
         return part
 
     @property
@@ -138,11 +154,17 @@ class Monitor:
         Once a fit is to end, so are all its later parts: the other points of a path,
         or the polish after ADMM.
         """
+        n_iter += self._before
         if self._line is not None and self._line.due():
             self._tell(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if not self._ended and (status := self._ask(n_iter, violation)) is not None:
             self._ended.append(status)
         return self._ended[0] if self._ended else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether `stop` has told a part of the fit to end."""
+        return bool(self._ended)
 
     def late(self, by: float = 0.0) -> bool:
         """Whether `max_time` is over by so many seconds: for loops within a step."""

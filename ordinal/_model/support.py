@@ -47,7 +47,11 @@ def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
     numbers, else the rows."""
     if isinstance(kernel, Precomputed):
         return frozen(rows.astype(np.int64))
-    support = take(X, rows)
+    return kept(take(X, rows))
+
+
+def kept(support: Matrix) -> Matrix:
+    """Rows that no one may write to."""
     return support if isinstance(support, CSR) else frozen(support)
 
 
@@ -63,23 +67,30 @@ def decision(model: Any, X: Any) -> np.ndarray:
 
 
 def decisions(
-    models: Sequence[Any], used: Sequence[np.ndarray], X: np.ndarray | CSR, X_test: Any
+    models: Sequence[Any],
+    used: Sequence[np.ndarray] | None,
+    X: np.ndarray | CSR,
+    X_test: Any,
 ) -> Sequence[np.ndarray | None]:
     """What each model's `decision_function` gives for `X_test`, or None without it.
 
     The models are of one kernel, and their support rows the rows `used` of X, so that
-    k(X_test, X) serves them all.
+    k(X_test, X) serves them all; or, where that is None, the same for all of them.
     """
     if X_test is None or isinstance(models[0].kernel, Precomputed):
         return [None] * len(models)
     columns = [model._columns() for model in models]
     ends = np.cumsum([c.shape[1] for c in columns])
-    coef = np.zeros((len(X), ends[-1]))
-    for rows, c, end in zip(used, columns, ends, strict=True):
-        coef[rows, end - c.shape[1] : end] = c
-    some = np.flatnonzero(coef.any(axis=1))
-    values = Evaluator(models[0].kernel, X_test, take(X, some))
-    sums = np.split(values.product(coef[some]), ends[:-1], axis=1)
+    if used is None:
+        support, coef = models[0].support, np.hstack(columns)
+    else:
+        coef = np.zeros((len(X), ends[-1]))
+        for rows, c, end in zip(used, columns, ends, strict=True):
+            coef[rows, end - c.shape[1] : end] = c
+        some = np.flatnonzero(coef.any(axis=1))
+        support, coef = take(X, some), coef[some]
+    values = Evaluator(models[0].kernel, X_test, support)
+    sums = np.split(values.product(coef), ends[:-1], axis=1)
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
 

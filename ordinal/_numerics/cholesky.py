@@ -3,17 +3,21 @@
 numpy has a Cholesky factorisation but no triangular solve, and one call of it holds
 Ctrl-C back until it ends. Here nearly all the work is matrix products of BLOCK
 columns, so the speed is BLAS's, the memory is the caller's matrix, and the
-interpreter gets a turn several times a second at any size.
+interpreter gets a turn several times a second at any size. The products are of strips
+of rows, which threads share.
 """
+
+from functools import partial
 
 import numpy as np
 
 from .._model.monitor import turn
 from .._solvers import _triangular
 from .rows import strips, times
+from .threads import Pool
 
 BLOCK = 128
-_STRIP = 1024  # rows of one product: a few hundredths of a second at 10 000 rows
+_STRIP = 512  # rows of one product: a few hundredths of a second at 10 000 rows
 
 
 def lower_inverse(L: np.ndarray) -> np.ndarray:
@@ -36,7 +40,7 @@ class Cholesky:
 
     Only the lower triangle of A is read. The strictly lower blocks of `A` end as
     those of L; its diagonal blocks end as the inverses of L's, which is what both
-    solves need.
+    solves need. The factor does not depend on `n_threads`.
 
     Raises
     ------
@@ -46,21 +50,29 @@ class Cholesky:
         As `turn` does, here and in all methods.
     """
 
-    def __init__(self, A: np.ndarray):
+    def __init__(self, A: np.ndarray, n_threads: int = 1):
         self.A = A
         n = A.shape[0]
         self.blocks = [slice(j, min(j + BLOCK, n)) for j in range(0, n, BLOCK)]
-        for J in self.blocks:
-            turn()
-            if J.start:
-                for rows in strips(n, _STRIP, J.start):
-                    A[rows, J] -= A[rows, : J.start] @ A[J, : J.start].T
-            inverse = lower_inverse(np.linalg.cholesky(A[J, J]))
-            if not np.isfinite(inverse).all():
-                raise np.linalg.LinAlgError("matrix is singular")
-            A[J, J] = inverse
-            rest = slice(J.stop, n)
-            A[rest, J] = A[rest, J] @ inverse.T
+        with Pool(n_threads if n > _STRIP else 1) as pool:
+            for J in self.blocks:
+                turn()
+                if J.start:
+                    pool.run(partial(self._subtract, J), strips(n, _STRIP, J.start))
+                inverse = lower_inverse(np.linalg.cholesky(A[J, J]))
+                if not np.isfinite(inverse).all():
+                    raise np.linalg.LinAlgError("matrix is singular")
+                A[J, J] = inverse
+                pool.run(partial(self._scale, J), strips(n, _STRIP, J.stop))
+
+    def _subtract(self, J: slice, rows: slice) -> None:
+        """From these rows of the columns J, what the columns left of them make up."""
+        A, left = self.A, slice(0, J.start)
+        A[rows, J] -= A[rows, left] @ A[J, left].T
+
+    def _scale(self, J: slice, rows: slice) -> None:
+        """These rows of L in the columns J, whose diagonal block is inverted."""
+        self.A[rows, J] = self.A[rows, J] @ self.A[J, J].T
 
     def forward(self, B: np.ndarray) -> np.ndarray:
         """L^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""

@@ -8,6 +8,8 @@ import numpy as np
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the value, relative to it
 HALVINGS = 50
+_NEAR = 0.02  # of the slope at the start, which is as good as none
+_FARTHEST = 64.0  # steps
 
 
 class Evaluated(Protocol):
@@ -47,3 +49,32 @@ def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
         ):
             return there
     return None
+
+
+def rising_zero(slope: Callable[[float], float]) -> float:
+    """Where a rising function, below 0 at 0, is zero, up to a fiftieth of what it is at
+    0: the step at which a convex function is about least along a direction.
+
+    It is bracketed by doubling, and found by a secant that takes off a tenth of the
+    bracket at the least.
+    """
+    begin = below = slope(0.0)
+    if not begin < 0:
+        return 0.0
+    left, right = 0.0, 1.0
+    above = slope(right)
+    while above < 0 and right < _FARTHEST:
+        left, below, right = right, above, 2 * right
+        above = slope(right)
+    x, here = right, above
+    for _ in range(HALVINGS):
+        if abs(here) <= _NEAR * abs(begin):
+            break
+        share = -below / (above - below) if above > below else 0.5
+        x = left + (right - left) * min(max(share, 0.1), 0.9)
+        here = slope(x)
+        if here < 0:
+            left, below = x, here
+        else:
+            right, above = x, here
+    return x

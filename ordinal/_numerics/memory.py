@@ -1,6 +1,12 @@
 """How much memory there is, and whether it is enough."""
 
 import os
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+
+_SHARE = 0.25  # of this machine's memory, for what may as well lie in a file
 
 
 def physical_memory() -> int | None:
@@ -20,6 +26,18 @@ def check_memory(name: str, needed: float, what: str, advice: str = "") -> None:
             f"{name} needs {gib(needed)} of memory for {what}, and this machine has "
             f"{gib(there)}{advice}"
         )
+
+
+def zeros(shape: tuple[int, ...], dtype: type[np.number[Any]]) -> np.ndarray:
+    """An array of zeros for what is read and written in its order: if it is very large
+    in a temporary file, of which the system holds as much in memory as it can. The file
+    has no name, and goes with the array."""
+    there = physical_memory()
+    size = np.dtype(dtype).itemsize * float(np.prod(shape, dtype=float))
+    if there is None or size <= _SHARE * there:
+        return np.zeros(shape, dtype)
+    with TemporaryFile() as file:
+        return np.asarray(np.memmap(file, dtype, "w+", shape=shape))
 
 
 def gib(size: float) -> str:

@@ -1,9 +1,13 @@
 """The pivoted incomplete Cholesky factorisation K ~ L L' of a matrix given by tiles.
 
 Pivots are taken in blocks: of the rows with the largest residuals on the diagonal,
-those that remain large when the others of the block are accounted for. K is asked for
-the columns of the pivots, the candidates' own tiles, and nothing else.
+those that remain large when the others of the block are accounted for. Or they are
+drawn, each in proportion to what the pivots before it have left of its diagonal, which
+is not misled by a few rows far from all others. K is asked for the columns of the
+pivots, the candidates' own tiles, and nothing else.
 """
+
+from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
 
@@ -13,13 +17,18 @@ from .._model.monitor import turn
 from .rows import strips
 
 Tile = Callable[[np.ndarray | slice, np.ndarray, np.ndarray], object]
+Pick = Callable[[np.ndarray], "int | None"]  # the next pivot, by what is left of each
 
 _CANDIDATES, _PIVOTS = 64, 32  # rows looked at for a block of pivots, and its size
 _STRIP = 8192  # rows of L in one product: a few hundredths of a second
 
 
 def pivoted_cholesky(
-    diagonal: np.ndarray, tile: Tile, stop: int | float, most: int | None = None
+    diagonal: np.ndarray,
+    tile: Tile,
+    stop: int | float,
+    most: int | None = None,
+    rng: np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """L (n, m), pivot rows and relative trace residual of K ~ L L'. O(n m^2).
 
@@ -33,6 +42,9 @@ def pivoted_cholesky(
         The number of pivots, or the part of the trace of K that may be left.
     most : int, optional
         Pivots at which to stop in any case.
+    rng : numpy.random.Generator, optional
+        Draws the pivots, by rejection in blocks. Y. Chen, E. N. Epperly, J. A. Tropp,
+        R. J. Webber, "Randomly pivoted Cholesky", CPAM 78(5):995-1041, 2025.
     """
     n, left = len(diagonal), diagonal.copy()  # of K - L L'
     if not left.min() >= 0:
@@ -47,7 +59,7 @@ def pivoted_cholesky(
             break
         turn()
         m = pivots.size
-        new, small = _next_pivots(tile, left, L[:, :m], floor, most - m)
+        new, small = _next_pivots(tile, left, L[:, :m], floor, most - m, rng)
         if m + new.size > L.shape[1]:
             wider = np.zeros((n, min(most, 2 * L.shape[1])))
             for rows in strips(n):  # its memory is new, which costs more than a copy
@@ -68,16 +80,26 @@ def pivoted_cholesky(
 
 
 def _next_pivots(
-    tile: Tile, left: np.ndarray, L: np.ndarray, floor: float, most: int
+    tile: Tile,
+    left: np.ndarray,
+    L: np.ndarray,
+    floor: float,
+    most: int,
+    rng: np.random.Generator | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The next pivot rows, and their block of L. Sets `left` to 0 where rounding is all
     that a row has left."""
     width = min(_CANDIDATES, len(left))
-    candidates = np.argpartition(-left, width - 1)[:width]
+    if rng is None:
+        candidates = np.argpartition(-left, width - 1)[:width]
+    else:
+        candidates = in_proportion(left, width, rng)
     block = np.empty((width, width))
     tile(candidates, candidates, block)
     block -= L[candidates] @ L[candidates].T
-    order, small = _pivoted_block(block, floor, min(_PIVOTS, most))
+    diagonal = np.diagonal(block)
+    pick = _largest(diagonal, floor) if rng is None else _drawn(diagonal, floor, rng)
+    order, small = _pivoted_block(block, min(_PIVOTS, most), pick)
     if order.size == 0:
         left[candidates] = 0
     return candidates[order], small
@@ -97,22 +119,48 @@ def _append_columns(
     L[new, columns] = small  # triangular to the last bit
 
 
-def _pivoted_block(
-    block: np.ndarray, floor: float, most: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pivots of a small Cholesky factorisation, and its lower triangular factor.
+def in_proportion(
+    weights: np.ndarray, size: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Numbers of weights, (size,), each drawn in proportion to them."""
+    ends = np.cumsum(weights)
+    at = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
+    last = np.searchsorted(ends, ends[-1])  # where the product is rounded up
+    return np.asarray(np.minimum(at, last))
 
-    Stops where the best pivot falls to a quarter of the first: rows outside the block
-    may then have more to give.
-    """
+
+def _largest(diagonal: np.ndarray, floor: float) -> Pick:
+    """The best pivot, until it falls to a quarter of the first: rows outside the block
+    may then have more to give."""
+    enough = max(floor, 0.25 * diagonal.max())
+
+    def pick(left: np.ndarray) -> int | None:
+        p = int(left.argmax())
+        return p if left[p] > enough else None
+
+    return pick
+
+
+def _drawn(diagonal: np.ndarray, floor: float, rng: np.random.Generator) -> Pick:
+    """Candidates in the order in which they were drawn, each with a chance of what is
+    left of it over what was when it was drawn."""
+    least = np.maximum(floor, rng.random(diagonal.size) * diagonal)
+    candidates = iter(range(diagonal.size))
+
+    def pick(left: np.ndarray) -> int | None:
+        return next((p for p in candidates if left[p] > least[p]), None)
+
+    return pick
+
+
+def _pivoted_block(
+    block: np.ndarray, most: int, pick: Pick
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pivots of a small Cholesky factorisation, and its lower triangular factor."""
     left = np.diagonal(block).copy()
     factor = np.zeros((block.shape[0], most))
     order: list[int] = []
-    enough = max(floor, 0.25 * left.max())
-    while len(order) < most:
-        p = int(left.argmax())
-        if not left[p] > (enough if order else floor):
-            break
+    while len(order) < most and (p := pick(left)) is not None:
         j = len(order)
         column = (block[:, p] - factor[:, :j] @ factor[p, :j]) / np.sqrt(left[p])
         factor[:, j] = column

@@ -100,19 +100,26 @@ class Pool:
     """Independent calls on n_threads threads; in this one where that is 1.
 
     For calls that spend their time in numpy or a kernel, without the interpreter's
-    lock. Ctrl-C leaves at once: what has not begun never will. `turn` raises in the
-    calls what it would raise in the thread that makes them.
+    lock. Ctrl-C leaves at once, or if `brief` when the calls that have begun, which are
+    short, are over: what has not begun never will. `turn` raises in the calls what it
+    would raise in the thread that makes them.
     """
 
-    def __init__(self, n_threads: int):
+    def __init__(self, n_threads: int, brief: bool = False):
         self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._brief = brief
 
     def __enter__(self) -> "Pool":
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._executor is None:
+            return
+        try:
+            self._executor.shutdown(wait=self._brief, cancel_futures=True)
+        except KeyboardInterrupt:  # while it waited
+            self._executor.shutdown(wait=self._brief)
+            raise
 
     def submit(
         self, call: Callable[[Argument], Any], argument: Argument

@@ -35,6 +35,8 @@ cdef struct Group:             # what the last scan found
     double R_min, L_max
     double low                 # max L over the entries that may give to it
     double up                  # min R over the entries that may take from it
+    double worst               # violation of the worst pair with an entry of the group
+    bint chosen                # its entries may be in the block
     double mid                 # to which floats R and L are relative
     Py_ssize_t free, waiting
     Py_ssize_t n_R, n_L        # violators: entries that should grow, or shrink
@@ -70,6 +72,8 @@ cdef struct Scan:              # a thread's scratch for the choice of a block
     int32_t* shrink            # (T n,)
     int32_t* keep              # (q,) the last block, free ones first
     int32_t* member            # (T n,) zeros; 1 where in the block
+    int32_t* groups            # (T,) those of the block first
+    float* worst               # (T,) as in Group
 
 
 cdef struct Block:             # a thread's scratch for its solution; room >= size
@@ -78,7 +82,9 @@ cdef struct Block:             # a thread's scratch for its solution; room >= si
     int32_t* entry             # (room,) by position; -1 for padding
     int32_t* column            # (room,) its row of K
     const float** rows         # (room,)
-    double* before             # (room,) g at entry
+    double* g                  # (room,) of the entries, as the steps leave them
+    double* lo
+    double* hi
     double* delta              # (room,) change of g
     float* K                   # (room, room)
     float* R                   # (room,) R, L, diagonal and gain
@@ -107,12 +113,13 @@ cdef inline Py_ssize_t row_of(Problem* p, Py_ssize_t e) noexcept nogil:
     return e if e < p.n else e % p.n   # a division takes its time
 
 
-cdef inline double slope_up(Problem* p, Py_ssize_t e) noexcept nogil:
-    return p.pn[e] if p.g[e] < 0 else p.pp[e]
+cdef inline double slope_up(Problem* p, Py_ssize_t e, double g) noexcept nogil:
+    """Of phi to the right of g."""
+    return p.pn[e] if g < 0 else p.pp[e]
 
 
-cdef inline double slope_down(Problem* p, Py_ssize_t e) noexcept nogil:
-    return p.pp[e] if p.g[e] > 0 else p.pn[e]
+cdef inline double slope_down(Problem* p, Py_ssize_t e, double g) noexcept nogil:
+    return p.pp[e] if g > 0 else p.pn[e]
 
 
 cdef inline Py_ssize_t tied_start(Problem* p, Py_ssize_t j) noexcept nogil:
@@ -128,3 +135,43 @@ cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
     while p.coupled and p.mu[j] > 0:
         j += 1
     return j
+
+
+cdef inline void smallest(
+    int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
+) noexcept nogil:
+    """Move the k indices of least sign * key to the front of idx. Expected O(count)."""
+    cdef Py_ssize_t left = 0, right = count - 1, i, j
+    cdef float pivot
+    while left < right:
+        pivot = sign * key[idx[(left + right) >> 1]]
+        i, j = left, right
+        while i <= j:
+            while sign * key[idx[i]] < pivot:
+                i += 1
+            while sign * key[idx[j]] > pivot:
+                j -= 1
+            if i <= j:
+                idx[i], idx[j] = idx[j], idx[i]
+                i += 1
+                j -= 1
+        if k <= j + 1:
+            right = j
+        elif k > i:
+            left = i
+        else:
+            return
+
+
+cdef inline Py_ssize_t find_violators(
+    int32_t* idx, const float* key, float sign, float end, Py_ssize_t n, Py_ssize_t k,
+) noexcept nogil:
+    """Put up to k indices of least sign * key, all below sign * end, to the front of
+    idx (n,); how many there are."""
+    cdef Py_ssize_t i, count = 0
+    for i in range(n):
+        idx[count] = i
+        count += sign * key[i] < sign * end
+    k = min(k, count)
+    smallest(idx, key, sign, count, k)
+    return k

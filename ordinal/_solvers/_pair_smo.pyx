@@ -49,6 +49,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from ._smo_costs cimport block_cost, newton_cost, pivot_cost
 from .simd cimport (
     SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock, to_line,
 )
@@ -57,8 +58,10 @@ import numpy as np
 
 
 cdef double QUANTUM = 4e-3        # seconds that one thread stays with one problem
-cdef Py_ssize_t STRIP = 2048      # entries of f that one thread updates
+cdef Py_ssize_t STRIP = 1024      # entries of f that one thread updates
+cdef Py_ssize_t COPY_STRIP = 2 * SIMD_LANES  # rows of a block that one thread copies
 cdef Py_ssize_t SMALL_BLOCK = 512  # variables, where few are free
+cdef Py_ssize_t GROUPS = 64        # of one block: each takes a vector's width or more
 cdef int STEPS_A_VARIABLE = 40    # pair steps in one block, at most
 cdef int PROBATION = 200          # blocks that may pass without a smaller violation
 cdef double FLOAT_EPS = 1.2e-7    # relative error of an entry of K, twice over
@@ -70,38 +73,8 @@ cdef double INNER_RATIO = 0.1, INNER_RATIO_GROUPS = 0.2
 cdef double SETTLED = 0.0025
 cdef double UNSETTLED = 40, UNSETTLED_GROUPS = 15
 
-# Costs in nanoseconds of the machine on which they were measured; a script,
-# tools/measure_costs.py, measures them again. They are counted and not clocked: what is
-# decided by them must not depend on the day or the threads.
-cdef double NS_COPY = 1.5         # an entry of a block of K, copied
-cdef double NS_SWEEP = 0.2        # an entry of a row of K, added to f
-cdef double NS_STEP = 80          # a pair step in a block
-cdef double NS_STEP_ENTRY = 0.3   # and for each variable of the block
-cdef double NS_CUBE = 1 / 130.    # f^3 for a Newton step on f free variables
-cdef double NS_SQUARE = 5         # f^2: the entries of K and the clamped variables
-cdef double NS_NEWTON = 1e6       # what any Newton step takes
-cdef double NS_PIVOT = 1500       # what any pivot of an active set takes
-cdef double NS_PIVOT_SQUARE = 0.28  # f^2 for a pivot among f free variables
-cdef double NS_PIVOT_ENTRY = 0.06   # f n: rows of K in double, added to f
 
-
-# Costs and progress
-
-cpdef double block_cost(Py_ssize_t m, Py_ssize_t n, int64_t steps) noexcept nogil:
-    """Nanoseconds for a block of SMO: its copy of K, the steps, the sweep over f."""
-    return m * (NS_COPY * m + NS_SWEEP * n) + steps * (NS_STEP + NS_STEP_ENTRY * m)
-
-
-cpdef double newton_cost(Py_ssize_t free, Py_ssize_t n) noexcept nogil:
-    """Nanoseconds for a Newton step."""
-    cdef double f = free
-    return f * (f * (f * NS_CUBE + NS_SQUARE) + NS_SWEEP * n) + NS_NEWTON
-
-
-cpdef double pivot_cost(double f, Py_ssize_t n) noexcept nogil:
-    """Nanoseconds for a pivot of an active set of f free variables."""
-    return f * (NS_PIVOT_SQUARE * f + NS_PIVOT_ENTRY * n) + NS_PIVOT
-
+# Progress
 
 cdef bint newton_is_due(
     Progress* at, Py_ssize_t free, Py_ssize_t waiting, double unsettled, Py_ssize_t n,
@@ -138,7 +111,7 @@ cdef bint progresses(Problem* p) noexcept nogil:
     for j in range(p.T):
         for i in range(p.n):
             e = j * p.n + i
-            term = p.g[e] * (0.5 * p.f[i] + slope_down(p, e))
+            term = p.g[e] * (0.5 * p.f[i] + slope_down(p, e, p.g[e]))
             objective += term
             size += fabs(term)
             largest = fmax(largest, fabs(p.g[e]) * p.diag[i])
@@ -190,47 +163,19 @@ cdef void set_violation(Problem* p) noexcept nogil:
             for k in range(tied_start(p, j), p.T):
                 up = fmin(up, p.group[k].R_min)
         p.group[j].low, p.group[j].up = low, up
+        p.group[j].worst = fmax(low - p.group[j].R_min, p.group[j].L_max - up)
         p.at.violation = fmax(p.at.violation, low - up)
 
 
-cdef inline void smallest(
-    int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
-) noexcept nogil:
-    """Move the k indices of least sign * key to the front of idx. Expected O(count)."""
-    cdef Py_ssize_t left = 0, right = count - 1, i, j
-    cdef float pivot
-    while left < right:
-        pivot = sign * key[idx[(left + right) >> 1]]
-        i, j = left, right
-        while i <= j:
-            while sign * key[idx[i]] < pivot:
-                i += 1
-            while sign * key[idx[j]] > pivot:
-                j -= 1
-            if i <= j:
-                idx[i], idx[j] = idx[j], idx[i]
-                i += 1
-                j -= 1
-        if k <= j + 1:
-            right = j
-        elif k > i:
-            left = i
-        else:
-            return
-
-
-cdef inline Py_ssize_t find_violators(
-    int32_t* idx, const float* key, float sign, float end, Py_ssize_t n, Py_ssize_t k,
-) noexcept nogil:
-    """Put up to k indices of least sign * key, all below sign * end, to the front of
-    idx (n,); how many there are."""
-    cdef Py_ssize_t i, count = 0
-    for i in range(n):
-        idx[count] = i
-        count += sign * key[i] < sign * end
-    k = min(k, count)
-    smallest(idx, key, sign, count, k)
-    return k
+cdef void choose_groups(Problem* p, Scan* s) noexcept nogil:
+    """The groups of the next block: all, or those with the worst entries."""
+    cdef Py_ssize_t j, k = min(p.T, GROUPS)
+    for j in range(p.T):
+        s.groups[j], s.worst[j] = j, <float>p.group[j].worst
+        p.group[j].chosen = False
+    smallest(s.groups, s.worst, -1, p.T, k)
+    for j in range(k):
+        p.group[s.groups[j]].chosen = True
 
 
 cdef void find_group_violators(
@@ -240,7 +185,7 @@ cdef void find_group_violators(
     cdef Group* group = p.group + j
     cdef Py_ssize_t e = j * p.n
     group.n_R = group.n_L = 0
-    if group.low - group.up > p.at.tol:
+    if group.chosen and group.low - group.up > p.at.tol:
         group.n_R = find_violators(
             s.grow + e, s.R + e, 1, <float>(group.low - group.mid), p.n, half)
         group.n_L = find_violators(
@@ -265,29 +210,33 @@ cdef inline Py_ssize_t admit(
     return m
 
 
-cdef void keep_free_first(Problem* p, int32_t* out) noexcept nogil:
-    """The block with the variables inside their boxes in front, otherwise as it was."""
+cdef Py_ssize_t keep_free_first(Problem* p, int32_t* out) noexcept nogil:
+    """The block without groups that are not chosen, with the variables inside their
+    boxes in front, otherwise as it was; how many."""
     cdef Py_ssize_t a, m = 0
     cdef int side
     cdef int32_t e
     for side in range(2):
         for a in range(p.size):
             e = p.block[a]
-            if (p.lo[e] < p.g[e] < p.hi[e]) != side:
+            if (p.lo[e] < p.g[e] < p.hi[e]) != side and p.group[e // p.n].chosen:
                 out[m] = e
                 m += 1
+    return m
 
 
 cdef void fill_block(
     Problem* p, Scan* s, Py_ssize_t free, int n_threads,
 ) noexcept nogil:
     """p.block: half of it new violators, the rest kept from before, free ones first."""
-    cdef Py_ssize_t j, half, active = 0, m = 0
+    cdef Py_ssize_t j, half, kept, active = 0, m = 0
     # a block wider than the variables that move is read for little
     cdef Py_ssize_t q = min(
         p.q, max(SMALL_BLOCK, 2 * free // SIMD_LANES * SIMD_LANES))
+    choose_groups(p, s)
     for j in range(p.T):
-        active += p.group[j].low - p.group[j].up > p.at.tol
+        active += (
+            p.group[j].chosen and p.group[j].low - p.group[j].up > p.at.tol)
     half = max(1, (q if p.size == 0 else q // 2) // (2 * active))
     if p.T == 1:
         find_group_violators(p, s, 0, half)
@@ -295,11 +244,11 @@ cdef void fill_block(
         for j in prange(p.T, schedule="static", num_threads=n_threads,
                         use_threads_if=n_threads > 1):
             find_group_violators(p, s, j, half)
-    keep_free_first(p, s.keep)
+    kept = keep_free_first(p, s.keep)
     for j in range(p.T):
         m = admit(p, s, s.grow + j * p.n, p.group[j].n_R, j * p.n, m, q)
         m = admit(p, s, s.shrink + j * p.n, p.group[j].n_L, j * p.n, m, q)
-    m = admit(p, s, s.keep, p.size, 0, m, q)
+    m = admit(p, s, s.keep, kept, 0, m, q)
     for j in range(m):
         s.member[p.block[j]] = 0
     p.size = m
@@ -342,13 +291,13 @@ cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
         s.member[p.block[i]] = 1
     for j in range(p.T):
         b.start[j] = a
-        for i in range(n):
+        for i in range(n if p.group[j].chosen else 0):
             e = j * n + i
             if s.member[e]:
                 s.member[e] = 0
                 b.entry[a], b.column[a] = <int32_t>e, <int32_t>i
                 a += 1
-        if p.priced:
+        if p.priced and a > b.start[j]:
             b.entry[a], b.column[a] = <int32_t>(p.T * n + j), some
             a += 1
         while a % SIMD_LANES:
@@ -366,9 +315,9 @@ cdef inline void place(
     cdef Py_ssize_t e = b.entry[a]
     cdef double up = d, down = d
     if p.kinked:
-        up, down = d + slope_up(p, e), d + slope_down(p, e)
-    b.R[a] = <float>(up - mid) if p.g[e] < p.hi[e] else INFINITY
-    b.L[a] = <float>(down - mid) if p.g[e] > p.lo[e] else -INFINITY
+        up, down = d + slope_up(p, e, b.g[a]), d + slope_down(p, e, b.g[a])
+    b.R[a] = <float>(up - mid) if b.g[a] < b.hi[a] else INFINITY
+    b.L[a] = <float>(down - mid) if b.g[a] > b.lo[a] else -INFINITY
 
 
 cdef inline double gradient(
@@ -377,18 +326,32 @@ cdef inline double gradient(
     """The derivative by position a, read back from whichever of R and L is finite. The
     slope of phi is in it unless there are kinks, which change that slope."""
     cdef Py_ssize_t e = b.entry[a]
-    cdef bint grows = p.g[e] < p.hi[e]
+    cdef bint grows = b.g[a] < b.hi[a]
     cdef double d = mid + (b.R[a] if grows else b.L[a])
     if p.kinked:
-        d -= slope_up(p, e) if grows else slope_down(p, e)
+        d -= slope_up(p, e, b.g[a]) if grows else slope_down(p, e, b.g[a])
     return d
 
 
-cdef void copy_block(Problem* p, Block* b) noexcept nogil:
+cdef void copy_rows(Problem* p, Block* b, int n_threads) noexcept nogil:
+    """The block of K. Strips of its rows go round, for those of a triangle differ."""
+    cdef Py_ssize_t a, m = b.size, strips = (m + COPY_STRIP - 1) // COPY_STRIP
+    if n_threads == 1 or strips < 4:
+        p.ops.gather_rows(b.rows, b.column, m, 0, m, b.K)
+        p.ops.mirror_rows(b.K, m, 0, m)
+        return
+    for a in prange(strips, schedule="static", chunksize=1, num_threads=n_threads):
+        p.ops.gather_rows(b.rows, b.column, m, a * COPY_STRIP,
+                          min(m, (a + 1) * COPY_STRIP), b.K)
+    for a in prange(strips, schedule="static", chunksize=1, num_threads=n_threads):
+        p.ops.mirror_rows(b.K, m, a * COPY_STRIP, min(m, (a + 1) * COPY_STRIP))
+
+
+cdef void copy_block(Problem* p, Block* b, int n_threads) noexcept nogil:
     """The block of K, and R, L and the diagonal of its variables."""
     cdef Py_ssize_t a, c, e, j, m = b.size
     cdef double d, mid
-    p.ops.gather_block(b.rows, b.column, m, b.K, m)
+    copy_rows(p, b, n_threads)
     for j in range(p.T):
         if p.T == 1:           # nearer to this scan's extremes; of several groups the
             set_mid(p, j)      # one that was scanned with does as well
@@ -399,7 +362,7 @@ cdef void copy_block(Problem* p, Block* b) noexcept nogil:
             b.R[a], b.L[a], b.D[a] = INFINITY, -INFINITY, 0
             if e < 0:
                 continue
-            b.before[a] = p.g[e]
+            b.g[a], b.lo[a], b.hi[a] = p.g[e], p.lo[e], p.hi[e]
             if is_z(p, e):
                 for c in range(m):
                     b.K[a * m + c] = b.K[c * m + a] = 0
@@ -480,17 +443,19 @@ cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nog
     return pair.v >= 0
 
 
-cdef inline double growth_end(Problem* p, Py_ssize_t e) noexcept nogil:
-    """The first break point of entry e upwards: its bound, or the kink at 0."""
-    if p.kinked and p.g[e] < 0 < p.hi[e] and p.pn[e] != p.pp[e]:
+cdef inline double growth_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
+    """The first break point of position a upwards: its bound, or the kink at 0."""
+    cdef Py_ssize_t e = b.entry[a]
+    if p.kinked and b.g[a] < 0 < b.hi[a] and p.pn[e] != p.pp[e]:
         return 0
-    return p.hi[e]
+    return b.hi[a]
 
 
-cdef inline double shrink_end(Problem* p, Py_ssize_t e) noexcept nogil:
-    if p.kinked and p.g[e] > 0 > p.lo[e] and p.pn[e] != p.pp[e]:
+cdef inline double shrink_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
+    cdef Py_ssize_t e = b.entry[a]
+    if p.kinked and b.g[a] > 0 > b.lo[a] and p.pn[e] != p.pp[e]:
         return 0
-    return p.lo[e]
+    return b.lo[a]
 
 
 cdef void shift_mu(Problem* p, Pair* pair, double t, double width) noexcept nogil:
@@ -508,13 +473,12 @@ cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
     """Grow u and shrink v to the minimum along them or the first break point; an entry
     that meets a bound equals it. Updates R and L of the block."""
     cdef Py_ssize_t u = pair.u, v = pair.v, m = b.size, k
-    cdef Py_ssize_t eu = b.entry[u], ev = b.entry[v]
     cdef double mid_u = p.group[pair.of_u].mid, mid_v = p.group[pair.of_v].mid
     cdef double scale = <double>b.D[u] + b.D[v]
     cdef double eta = scale - 2 * <double>b.K[u * m + v]
     cdef double d_u = gradient(p, b, u, mid_u), d_v = gradient(p, b, v, mid_v)
-    cdef double to_u = growth_end(p, eu), to_v = shrink_end(p, ev)
-    cdef double room_u = to_u - p.g[eu], room_v = p.g[ev] - to_v
+    cdef double to_u = growth_end(p, b, u), to_v = shrink_end(p, b, v)
+    cdef double room_u = to_u - b.g[u], room_v = b.g[v] - to_v
     cdef double t = d_v - d_u
     if p.kinked:
         t = (<double>b.L[v] - b.R[u]) + (mid_v - mid_u)
@@ -525,9 +489,9 @@ cdef void step_pair(Problem* p, Block* b, Pair* pair) noexcept nogil:
     for k in range(pair.of_u + 1, pair.of_v + 1):
         t = fmin(t, p.mu[k])   # these fall with the step
     if pair.of_u != pair.of_v:
-        shift_mu(p, pair, t, p.hi[eu] - p.lo[eu])
-    p.g[eu] = to_u if t == room_u else p.g[eu] + t
-    p.g[ev] = to_v if t == room_v else p.g[ev] - t
+        shift_mu(p, pair, t, b.hi[u] - b.lo[u])
+    b.g[u] = to_u if t == room_u else b.g[u] + t
+    b.g[v] = to_v if t == room_v else b.g[v] - t
     place(p, b, u, d_u, mid_u)
     place(p, b, v, d_v, mid_v)
     if p.T == 1:               # `select_pair` finds L_max as it looks for v
@@ -554,16 +518,18 @@ cdef void solve_block(Problem* p, Block* b) noexcept nogil:
 # 4. The gradient
 
 cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
-    """f += K (change of beta); whether any entry has moved."""
+    """The block's g becomes that of the problem, and f += K (change of beta); whether
+    any entry has moved."""
     cdef Py_ssize_t a, e, count = 0
     cdef bint moved = False
     for a in range(b.size):
         e = b.entry[a]
-        if e >= 0 and p.g[e] != b.before[a]:
+        if e >= 0 and b.g[a] != p.g[e]:
             moved = True
             if not is_z(p, e):
-                b.delta[count], b.rows[count] = p.g[e] - b.before[a], b.rows[a]
+                b.delta[count], b.rows[count] = b.g[a] - p.g[e], b.rows[a]
                 count += 1
+            p.g[e] = b.g[a]
     if p.n <= STRIP:
         p.ops.add_rows(p.f, b.rows, b.delta, count, 0, p.n)
     else:
@@ -593,7 +559,7 @@ cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept 
             p.at.phase = WAIT
         if p.at.phase == READY:
             lay_out(p, &w.scan, &w.block)
-            copy_block(p, &w.block)
+            copy_block(p, &w.block, n_threads)
             solve_block(p, &w.block)
             p.at.phase = RUN if update_gradient(p, &w.block, n_threads) else STUCK
             if p.at.steps >= p.at.max_steps:
@@ -759,6 +725,11 @@ cdef Py_ssize_t padded(Py_ssize_t size) noexcept:
     return (size + SIMD_LANES - 1) // SIMD_LANES * SIMD_LANES
 
 
+def groups_of_block(Py_ssize_t T):
+    """How many of T groups can have entries in one block."""
+    return min(T, GROUPS)
+
+
 cdef class Workspace:
     """Scratch for n_threads threads on problems of n rows, T groups, blocks of q."""
 
@@ -769,11 +740,13 @@ cdef class Workspace:
     def __cinit__(self, Py_ssize_t n, Py_ssize_t T, Py_ssize_t q, int n_threads):
         # a segment of the block holds its z and is padded, as are all arrays that the
         # vector loops read
-        cdef Py_ssize_t k, room = padded(q + T + SIMD_LANES * T), Tn = padded(T * n)
-        cdef Py_ssize_t wide = 2 * Tn + room * room + 4 * room + padded(2 * T)
+        cdef Py_ssize_t k, Tn = padded(T * n)
+        cdef Py_ssize_t room = padded(q + (1 + SIMD_LANES) * min(T, GROUPS))
+        cdef Py_ssize_t wide = 2 * Tn + room * room + 4 * room + padded(3 * T)
         cdef float[::1] s = np.empty(n_threads * wide + SIMD_LANES, np.float32)
-        cdef double[:, ::1] d = np.empty((n_threads, 2 * room))
-        cdef int32_t[:, ::1] i = np.zeros((n_threads, 3 * Tn + q + 2 * room), np.int32)
+        cdef double[:, :, ::1] d = np.empty((n_threads, 4, room))
+        cdef Py_ssize_t indices = 3 * Tn + q + T + 2 * room
+        cdef int32_t[:, ::1] i = np.zeros((n_threads, indices), np.int32)
         cdef Py_ssize_t[:, ::1] start = np.empty((n_threads, T + 1), np.intp)
         cdef size_t[:, ::1] pointers = np.empty((n_threads, room), np.uintp)
         cdef float* first = &s[0] + to_line(&s[0], sizeof(float))
@@ -790,10 +763,12 @@ cdef class Workspace:
             b.R = b.K + room * room
             b.L, b.D, b.gain = b.R + room, b.R + 2 * room, b.R + 3 * room
             b.R_min, b.L_max = b.R + 4 * room, b.R + 4 * room + T
-            b.before, b.delta = &d[k, 0], &d[k, room]
+            scan.worst = b.L_max + T
+            b.g, b.delta = &d[k, 0, 0], &d[k, 1, 0]
+            b.lo, b.hi = &d[k, 2, 0], &d[k, 3, 0]
             scan.member, scan.grow, scan.shrink = &i[k, 0], &i[k, Tn], &i[k, 2 * Tn]
-            scan.keep = &i[k, 3 * Tn]
-            b.entry, b.column = scan.keep + q, scan.keep + q + room
+            scan.keep, scan.groups = &i[k, 3 * Tn], &i[k, 3 * Tn + q]
+            b.entry, b.column = scan.groups + T, scan.groups + T + room
             b.start, b.rows = &start[k, 0], <const float**>&pointers[k, 0]
 
     def __dealloc__(self):

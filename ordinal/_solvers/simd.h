@@ -17,6 +17,7 @@
 
 enum { SIMD_LANES = 16 }; /* the longest vector in floats; blocks are padded to it */
 enum { XOFM_LANES = 4 };  /* rows of XOFM's tables are padded to it */
+enum { PIECEWISE_ROWS = 256 }; /* of a sum in the precision of the scores */
 enum { GRAM_LANES = 8 };  /* rows of standardised features are padded to twice that */
 
 typedef struct {
@@ -32,8 +33,9 @@ typedef struct {
                     float R_min, float *gain, ptrdiff_t m, float *L_max);
   ptrdiff_t (*find)(const float *x, float value, ptrdiff_t m);
 
-  void (*gather_block)(const float *const *rows, const int32_t *idx, ptrdiff_t m,
-                       float *block, ptrdiff_t stride);
+  void (*gather_rows)(const float *const *rows, const int32_t *idx, ptrdiff_t m,
+                      ptrdiff_t first, ptrdiff_t last, float *block);
+  void (*mirror_rows)(float *block, ptrdiff_t m, ptrdiff_t first, ptrdiff_t last);
 
   /* Whole-problem loops of the pair SMO, n variables. */
   ptrdiff_t (*smo_scan)(const double *g, const double *G, const double *lo,
@@ -95,6 +97,24 @@ typedef struct {
   void (*weighted_gram)(const double *V, ptrdiff_t stride, ptrdiff_t rows,
                         const double *W, ptrdiff_t width, ptrdiff_t n, ptrdiff_t d,
                         const double *c, int lower, double *out, ptrdiff_t ldo);
+
+  /* Piecewise linear losses: proximal steps of one group, and slopes along a line. */
+  void (*piecewise_point_f32)(const float *f, const int32_t *rank, const float *weight,
+                              const float *g, const float *table, ptrdiff_t r, double b,
+                              double sigma, ptrdiff_t n, float *t, float *inside,
+                              double *sums);
+  void (*piecewise_point_f64)(const double *f, const int32_t *rank, const float *weight,
+                              const double *g, const double *table, ptrdiff_t r,
+                              double b, double sigma, ptrdiff_t n, double *t,
+                              double *inside, double *sums);
+  double (*piecewise_slope_f32)(const float *f, const float *end, const int32_t *rank,
+                                const float *weight, const float *g, const float *table,
+                                ptrdiff_t r, double b, double db, double x,
+                                double sigma, ptrdiff_t n);
+  double (*piecewise_slope_f64)(const double *f, const double *end, const int32_t *rank,
+                                const float *weight, const double *g,
+                                const double *table, ptrdiff_t r, double b, double db,
+                                double x, double sigma, ptrdiff_t n);
 } simd_loops;
 
 /* The level in use, chosen at the first call: the one that ORDINAL_SIMD names, or

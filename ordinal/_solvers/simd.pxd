@@ -21,9 +21,12 @@ cdef extern from "simd.h" nogil:
             float* gain, Py_ssize_t m, float* L_max,
         ) noexcept nogil
         Py_ssize_t (*find)(const float* x, float value, Py_ssize_t m) noexcept nogil
-        void (*gather_block)(
-            const float** rows, const int32_t* idx, Py_ssize_t m, float* block,
-            Py_ssize_t stride,
+        void (*gather_rows)(
+            const float** rows, const int32_t* idx, Py_ssize_t m, Py_ssize_t first,
+            Py_ssize_t last, float* block,
+        ) noexcept nogil
+        void (*mirror_rows)(
+            float* block, Py_ssize_t m, Py_ssize_t first, Py_ssize_t last,
         ) noexcept nogil
         Py_ssize_t (*smo_scan)(
             const double* g, const double* G, const double* lo, const double* hi,
@@ -100,6 +103,26 @@ cdef extern from "simd.h" nogil:
             const double* V, Py_ssize_t stride, Py_ssize_t rows, const double* W,
             Py_ssize_t width, Py_ssize_t n, Py_ssize_t d, const double* c, int lower,
             double* out, Py_ssize_t ldo,
+        ) noexcept nogil
+        void (*piecewise_point_f32)(
+            const float* f, const int32_t* rank, const float* weight, const float* g,
+            const float* table, Py_ssize_t r, double b, double sigma, Py_ssize_t n,
+            float* t, float* inside, double* sums,
+        ) noexcept nogil
+        void (*piecewise_point_f64)(
+            const double* f, const int32_t* rank, const float* weight, const double* g,
+            const double* table, Py_ssize_t r, double b, double sigma, Py_ssize_t n,
+            double* t, double* inside, double* sums,
+        ) noexcept nogil
+        double (*piecewise_slope_f32)(
+            const float* f, const float* end, const int32_t* rank, const float* weight,
+            const float* g, const float* table, Py_ssize_t r, double b, double db,
+            double x, double sigma, Py_ssize_t n,
+        ) noexcept nogil
+        double (*piecewise_slope_f64)(
+            const double* f, const double* end, const int32_t* rank,
+            const float* weight, const double* g, const double* table, Py_ssize_t r,
+            double b, double db, double x, double sigma, Py_ssize_t n,
         ) noexcept nogil
 
     const simd_loops* simd()

@@ -80,15 +80,16 @@ static ptrdiff_t FN(find)(const float *restrict x, float value, ptrdiff_t m) {
   return -1;
 }
 
-/* The m x m block of a symmetric K whose rows are given, idx increasing: the upper
- * triangle is read from memory, two rows ahead, the lower one mirrored by tiles. */
-static void FN(gather_block)(const float *const *rows, const int32_t *restrict idx,
-                             ptrdiff_t m, float *restrict block, ptrdiff_t stride) {
-  enum { TILE = SIMD_LANES, AHEAD = 2 };
-  for (ptrdiff_t a = 0; a < m; a++) {
+/* Rows first to last of the m x m block of a symmetric K whose rows are given, idx
+ * increasing: the upper triangle, read from memory two rows ahead. */
+static void FN(gather_rows)(const float *const *rows, const int32_t *restrict idx,
+                            ptrdiff_t m, ptrdiff_t first, ptrdiff_t last,
+                            float *restrict block) {
+  enum { AHEAD = 2 };
+  for (ptrdiff_t a = first; a < last; a++) {
     const float *restrict row = rows[a];
     const float *next = rows[a + AHEAD < m ? a + AHEAD : a];
-    float *restrict out = block + a * stride;
+    float *restrict out = block + a * m;
     ptrdiff_t b = a;
     for (; b + 4 <= m; b += 4) {
       PREFETCH(next + idx[b]);
@@ -98,20 +99,33 @@ static void FN(gather_block)(const float *const *rows, const int32_t *restrict i
       out[b] = x, out[b + 1] = y, out[b + 2] = z, out[b + 3] = w;
     }
     for (; b < m; b++) out[b] = row[idx[b]];
-    for (; b < stride; b++) out[b] = 0;
   }
-  for (ptrdiff_t a = 0; a < m; a += TILE) {
-    const ptrdiff_t stop = a + TILE < m ? a + TILE : m;
-    for (ptrdiff_t b = 0; stop == a + TILE && b < a; b += TILE) {
-      float tile[TILE][TILE];
-      for (int j = 0; j < TILE; j++)
-        for (int i = 0; i < TILE; i++) tile[i][j] = block[(b + j) * stride + a + i];
+}
+
+/* Rows first to last of its lower triangle, the mirror image of the upper one, by tiles;
+ * first, last and m are multiples of SIMD_LANES. */
+static void FN(mirror_rows)(float *block, ptrdiff_t m, ptrdiff_t first,
+                            ptrdiff_t last) {
+  enum { TILE = SIMD_LANES, HALF = TILE * TILE / 2 };
+  float x[2 * HALF], y[2 * HALF];
+  for (ptrdiff_t a = first; a < last; a += TILE) {
+    for (ptrdiff_t b = 0; b < a; b += TILE) {
       for (int i = 0; i < TILE; i++)
-        memcpy(block + (a + i) * stride + b, tile[i], sizeof tile[i]);
+        memcpy(x + i * TILE, block + (b + i) * m + a, TILE * sizeof *x);
+      /* a perfect shuffle moves the first bit of an index behind its last: as many as
+       * there are bits in half of it change rows and columns */
+      for (int bit = 1; bit < TILE; bit *= 2) {
+        for (int k = 0; k < HALF; k++) {
+          y[2 * k] = x[k];
+          y[2 * k + 1] = x[k + HALF];
+        }
+        memcpy(x, y, sizeof x);
+      }
+      for (int i = 0; i < TILE; i++)
+        memcpy(block + (a + i) * m + b, x + i * TILE, TILE * sizeof *x);
     }
-    for (ptrdiff_t i = a; i < stop; i++)
-      for (ptrdiff_t j = stop == a + TILE ? a : 0; j < i; j++)
-        block[i * stride + j] = block[j * stride + i];
+    for (ptrdiff_t i = a; i < a + TILE; i++)
+      for (ptrdiff_t j = a; j < i; j++) block[i * m + j] = block[j * m + i];
   }
 }
 
@@ -664,11 +678,24 @@ static void FN(weighted_gram)(const double *restrict V, ptrdiff_t stride, ptrdif
   }
 }
 
+#define PL(name) FN(piecewise_##name##_f32)
+#define REAL float
+#include "simd_piecewise.h"
+#undef PL
+#undef REAL
+#define PL(name) FN(piecewise_##name##_f64)
+#define REAL double
+#include "simd_piecewise.h"
+#undef PL
+#undef REAL
+
 static const simd_loops FN(loops) = {
-  STR(LEVEL), FN(smo_update), FN(threshold_update), FN(smo_gain), FN(find), FN(gather_block), FN(smo_scan), FN(add_rows),
+  STR(LEVEL), FN(smo_update), FN(threshold_update), FN(smo_gain), FN(find), FN(gather_rows), FN(mirror_rows), FN(smo_scan), FN(add_rows),
   FN(combine_rows), FN(symmetric_product), FN(rank_one),
   FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip), FN(xofm_scores), FN(xofm_scatter),
   FN(xofm_spread), FN(xofm_gather), FN(xofm_descend),
   FN(logit_terms), FN(standardise), FN(row_products), FN(scatter_rows),
   FN(weighted_gram),
+  FN(piecewise_point_f32), FN(piecewise_point_f64),
+  FN(piecewise_slope_f32), FN(piecewise_slope_f64),
 };

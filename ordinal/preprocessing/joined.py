@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import wraps
 from inspect import ismethod, signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from .._input.blocks import has_blocks
 from .._input.checks import shown
 from .._input.frame import Frame
-from .._input.types import ArrayLike, Labels, MatrixLike
+from .._input.survey import BlockProblem
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped
 from .coding import TableCoding, TablePreprocessor
-from .scaling import Standardizer
+from .scaling import Standardizer, standardizer_of
 
 Preprocessor = Standardizer | TableCoding
 Preprocess = TablePreprocessor | type[Standardizer]  # what is fitted to training rows
@@ -70,8 +73,8 @@ class PreprocessedModel(Model):
     def fit(
         cls,
         fit: Callable[..., Any],
-        X: MatrixLike,
-        y: Labels,
+        X: MatrixLike | Blocks,
+        y: Labels | None,
         *,
         preprocess: Preprocess | None = None,
         sample_weight: ArrayLike | None = None,
@@ -84,8 +87,11 @@ class PreprocessedModel(Model):
         fit : callable
             Any `fit_*` function.
         X : (n, d) data frame or array-like
-        y : (n,) array-like
+            For a fit on a basis also a source of blocks, or a numpy.memmap, which are
+            measured in the first pass of the fit.
+        y : (n,) array-like, or None where X is a source of blocks
         preprocess : TablePreprocessor, or Standardizer, default TablePreprocessor()
+            Of rows in blocks Standardizer alone.
         sample_weight : (n,) array-like >= 0, optional
             Of both.
         **options
@@ -102,10 +108,18 @@ class PreprocessedModel(Model):
                 "preprocess must be a TablePreprocessor or the class Standardizer, got "
                 f"{shown(how)}"
             )
-        preprocessor = how.fit(X, sample_weight)
+        mapped = isinstance(X, np.memmap) and options.get("basis") is not None
+        if mapped or has_blocks(X):
+            if how is not Standardizer:
+                raise ValueError(
+                    "preprocess must be Standardizer where X is read in blocks"
+                )
+            return cls(*_fit_in_blocks(fit, X, y, sample_weight, options))
+        table = cast(MatrixLike, X)
+        preprocessor = how.fit(table, sample_weight)
         if sample_weight is not None:
             options["sample_weight"] = sample_weight
-        Z = as_named(fit, preprocessor.transform(X), preprocessor.feature_names_out)
+        Z = as_named(fit, preprocessor.transform(table), preprocessor.feature_names_out)
         return cls(preprocessor, fit(Z, y, **options))
 
     def __getattr__(self, name: str) -> Any:
@@ -171,6 +185,20 @@ class PreprocessedModel(Model):
         """What `model.predict_proba` gives for the rows of raw `X`."""
         Z = self.preprocessor.transform(X)
         return np.asarray(self.model.predict_proba(Z, **how))
+
+
+def _fit_in_blocks(
+    fit: Callable[..., Any], X: Any, y: Any, sample_weight: Any, options: dict[str, Any]
+) -> tuple[Standardizer, Any]:
+    """A standardizer of the rows of a source, and a model of what it makes of them."""
+    about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
+    rows = BlockProblem.from_blocks(X, y, sample_weight=sample_weight, **about)
+    if rows.moments is None:
+        raise TypeError("X is sparse, and the result would not be: make it dense")
+    standardizer = standardizer_of(rows.moments, rows.feature_names)
+    moments = rows.moments.standardized(standardizer.mean, standardizer.scale)
+    with closing(rows.transformed(standardizer.transform, moments)) as made:
+        return standardizer, fit(made, None, **options)
 
 
 def as_named(

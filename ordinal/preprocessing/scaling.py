@@ -1,20 +1,20 @@
 """Features of mean 0 and deviation 1."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 
 from .._input.checks import as_real_array
 from .._input.columns import feature_names
 from .._input.features import read_dense
+from .._input.moments import Moments
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.fields import FINITE, Array, Length, Rule, check_fields, field_values
 from .._model.files import Storable
 
-_EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
 _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
 
@@ -79,27 +79,8 @@ class Standardizer(Storable):
         """
         names = feature_names(X)
         X = read_dense(X)
-        w = sample_weights(sample_weight, X.shape[0])
-        if not w.all():
-            X, w = X[w > 0], w[w > 0]
-        w = w / w.max()  # a sum of huge weights could overflow
-        w /= w.sum()
-        # Powers of two bring each column into (-1, 1) without rounding: no square
-        # or sum of any finite column overflows or vanishes there.
-        exponent = np.frexp(np.abs(X).max(axis=0))[1]
-        Z = np.ldexp(X, -exponent)
-        mean = w @ Z
-        D = Z - mean
-        shift = w @ D  # what rounding left of the first mean and of the weights' sum
-        mean += shift
-        scale = np.sqrt(np.maximum(w @ (D * D) - shift * shift, 0.0))
-        # A deviation is at most the largest value; past it, rounding could overflow.
-        scale = np.ldexp(np.minimum(scale, np.abs(Z).max(axis=0)), exponent)
-        # Of many equal values, rounding could still make a deviation of some ulp.
-        equal = (X == X[0]).all(axis=0)
-        mean = np.where(equal, X[0], np.ldexp(mean, exponent))
-        constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
-        return cls(frozen(mean), frozen(np.where(constant, 1.0, scale)), names)
+        w = sample_weights(sample_weight, X.shape[0])  # not all of which are 0
+        return standardizer_of(cast(Moments, Moments.of(X, w)), names)
 
     @property
     def n_features(self) -> int:
@@ -133,3 +114,9 @@ class Standardizer(Storable):
                 f"{self.mean[column]} and deviation {self.scale[column]}"
             )
         return Z
+
+
+def standardizer_of(moments: Moments, names: tuple[str, ...] | None) -> Standardizer:
+    """From what was measured of the rows, at once or by parts."""
+    mean, scale = moments.mean_and_scale()
+    return Standardizer(mean, scale, names)

@@ -23,6 +23,7 @@ from scipy import sparse
 import ordinal
 from ordinal import (
     comparison,
+    data,
     datasets,
     kernels,
     metrics,
@@ -171,6 +172,15 @@ def stored() -> str:
     return str(path)
 
 
+@functools.cache
+def written() -> str:
+    """The path of a table of numbers."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="written-", dir=".")) / "table.csv"
+    table = np.column_stack([rows(), ranks()])
+    np.savetxt(path, table, delimiter=",", header="a,b,c,y", comments="")
+    return str(path.absolute())
+
+
 def gram() -> np.ndarray:
     """(24, 24) the kernel matrix of the plain rows."""
     return kernels.RBF(0.3)(rows(), rows())
@@ -271,7 +281,7 @@ def csr(
     a = np.atleast_2d(a)
     matrix = sparse.csr_array(a)
     indices, indptr = matrix.indices.astype("i8"), matrix.indptr.astype("i8")
-    data = matrix.data.copy()
+    entries = matrix.data.copy()
     if first is not None:
         indices[:1] = first
     if last is not None:
@@ -279,9 +289,9 @@ def csr(
     if pointer is not None:
         indptr[len(indptr) // 2] = pointer
     if value is not None:
-        data[:1] = value
+        entries[:1] = value
     if unsorted:
-        indices, data = indices[::-1], data[::-1]
+        indices, entries = indices[::-1], entries[::-1]
     if twice:
         indices[:] = 0
     if short:
@@ -291,7 +301,7 @@ def csr(
         a.shape[1] if columns is None else columns,
     )
     return types.SimpleNamespace(
-        format="csr", shape=shape, ndim=2, nnz=len(data), dtype=np.dtype(data_type),
-        data=data.astype(data_type), indices=indices.astype(index_type),
+        format="csr", shape=shape, ndim=2, nnz=len(entries), dtype=np.dtype(data_type),
+        data=entries.astype(data_type), indices=indices.astype(index_type),
         indptr=indptr.astype(index_type),
     )  # fmt: skip

@@ -1,0 +1,224 @@
+"""Features of rows on a basis: vectors z(x) whose inner products are kernel values.
+
+With basis rows B (m, d) and K(B, B) = L L',
+
+    z(x) = L^-1 k(B, x),     z(x)'z(x') = k(x, B) K(B, B)^-1 k(B, x'),               (Z)
+
+which is k(x, x') where x or x' is a row of B, and the Nystroem approximation of it
+elsewhere. A score is a sum over the rows of B:
+
+    z(x)'w = sum_h c_h k(B_h, x),     c = L'^-1 w.                                   (C)
+
+C. K. I. Williams, M. Seeger, "Using the Nystroem method to speed up kernel machines",
+NIPS 13, 2000.
+
+Features of very many rows are wanted in single precision: there kernel values are
+rounded to it once, and multiplied by L^-1 in it. As L^-1 may be some 3000 times as
+large as what it is applied to (`_LEFT`), they are off by up to 2e-4; in double by
+nothing that matters.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from .._input.sparse import CSR
+from .._input.types import Kernel, Matrix
+from .._kernel_matrix.tiles import Evaluator, on_itself
+from .._numerics.cholesky import lower_inverse
+from .._numerics.pivoted_cholesky import pivoted_cholesky
+from .._numerics.rows import dense, strips, take
+from ..kernels import ARD, RBF, Linear, LinearARD, Precomputed
+
+_LEFT = 1e-7  # of the trace of K(B, B): rows of B that add less are left out
+_ROWS = 1024  # of kernel values at a time: they and their products stay in the cache
+_COLUMNS = 128  # of L^-1 in one product, which leaves out most of its zeros
+_LARGEST = 1e15  # feature in single precision: sums over rows take fourth powers
+
+
+class RowFeatures:
+    """(Z) for rows B. O(m (d + m)) a row.
+
+    Parameters
+    ----------
+    kernel : callable
+    B : (m, d) matrix
+        The rows; for a Precomputed kernel the (m, m) matrix of their values.
+    numbers : (m,) array, optional
+        For a Precomputed kernel: the columns of X that hold the values with B.
+
+    Attributes
+    ----------
+    m : int
+        How many features there are: those rows of B on which K depends by less than
+        1e-7 of its trace are left out.
+    kept : (m,) array
+        The numbers of the others in B, in the order of the features.
+    support : (m, d) matrix, or (m,) numbers for a Precomputed kernel
+        They themselves.
+    inverse : (m, m) array
+        L^-1, lower triangular.
+
+    Raises
+    ------
+    ValueError
+        The kernel is zero on all rows of B, or not finite.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        B: Matrix,
+        numbers: np.ndarray | None = None,
+        n_threads: int = 1,
+    ):
+        self.kernel = kernel
+        K = np.empty((len(B), len(B)))
+        on_itself(kernel, B, n_threads).fill(K)
+
+        def tile(
+            rows: slice | np.ndarray, columns: np.ndarray, out: np.ndarray
+        ) -> None:
+            out[:] = K[rows][:, columns]
+
+        L, self.kept, _ = pivoted_cholesky(np.diagonal(K), tile, _LEFT)
+        self.m = self.kept.size
+        self.support = take(B, self.kept) if numbers is None else numbers[self.kept]
+        self.inverse = lower_inverse(np.tril(L[self.kept]))
+        if not np.abs(self.inverse).max() <= _LARGEST:
+            raise ValueError(
+                f"k(x, x) must be at least {_LARGEST**-2:g} on a basis: scale the "
+                "features of X"
+            )
+        self._single = np.ascontiguousarray(self.inverse.T, np.float32)
+
+    def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
+        """Fill out, (len(X), m) float32, with the features of the rows of X.
+
+        The bytes of a row do not depend on others if calls hold whole multiples of
+        1024 rows, but for the last.
+        """
+        values = self._values(X)
+        every = slice(0, self.m)
+        scratch = np.empty(min(_ROWS, len(X)) * self.m)
+        kernel = np.empty((min(_ROWS, len(X)), self.m), np.float32)
+        for rows in strips(len(X), _ROWS):
+            K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
+            for J in strips(self.m, _COLUMNS):
+                upper = self._single[: J.stop, J]
+                np.matmul(K[:, : J.stop], upper, out=out[rows, J])
+        return out if isinstance(self.kernel, RBF | ARD) else _checked(out)
+
+    def double(self, X: Matrix) -> np.ndarray:
+        """The same in double, (len(X), m)."""
+        return self._values(X).product(np.ascontiguousarray(self.mixing))
+
+    def values(self, X: Matrix) -> np.ndarray:
+        """In double, (len(X), m): times `mixing`, they are the features. A product with
+        them costs far less than one with features that are made for it."""
+        values = self._values(X)
+        out = np.empty((len(X), self.m))
+        return values.tile(slice(0, len(X)), slice(0, self.m), out)
+
+    @property
+    def mixing(self) -> np.ndarray:
+        """(m, m) upper triangular."""
+        return self.inverse.T
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """c of (C), for w (m,) or a matrix of columns."""
+        return np.asarray(self.inverse.T @ w)
+
+    def interpolating(self, scores: np.ndarray) -> np.ndarray:
+        """The w whose scores on the rows of B, or unit vectors, are these: (m,)."""
+        return np.asarray(self.inverse @ scores)
+
+    def _values(self, X: Matrix) -> Evaluator:
+        """k(X, B)."""
+        kernel, B = self.kernel, self.support
+        if isinstance(X, CSR):
+            return Evaluator(kernel, X, B)
+        X = np.asarray(X, np.float64)
+        if isinstance(kernel, ARD):  # scaled once, not tile by tile
+            root = np.sqrt(kernel.gamma)
+            return Evaluator(RBF(1.0), X * root, B * root)
+        return Evaluator(kernel, X, B)
+
+
+class ColumnFeatures:
+    """(Z) of a linear kernel where the basis is the d unit vectors: z(x) is x itself,
+    each column times the root of its gamma, and nothing is approximated.
+
+    Parameters
+    ----------
+    kernel : Linear or LinearARD
+    d : int
+
+    Attributes
+    ----------
+    m, support : as those of `RowFeatures`
+    """
+
+    def __init__(self, kernel: Linear | LinearARD, d: int):
+        self.kernel, self.m, self.support = kernel, d, np.eye(d)
+        if isinstance(kernel, LinearARD):
+            self._root = np.sqrt(kernel.gamma)
+        else:
+            self._root = np.ones(d)
+
+    def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
+        """Fill out, (len(X), m) float32, with the features of the rows of X."""
+        for rows in strips(len(X), _ROWS):
+            with np.errstate(over="ignore"):  # seen by the check
+                out[rows] = dense(take(X, rows)) * self._root
+        return _checked(out)
+
+    def double(self, X: Matrix) -> np.ndarray:
+        """The same in double, (len(X), m)."""
+        return np.asarray(dense(X) * self._root)
+
+    def values(self, X: Matrix) -> np.ndarray:
+        """In double, (len(X), m): times `mixing`, they are the features."""
+        return np.asarray(dense(X), np.float64)
+
+    @property
+    def mixing(self) -> np.ndarray:
+        """(m, m)."""
+        return np.diag(self._root)
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """c of (C), for w (m,) or a matrix of columns."""
+        return np.asarray((w.T / self._root).T)
+
+    def interpolating(self, scores: np.ndarray) -> np.ndarray:
+        """The w whose scores on the rows of B, or unit vectors, are these: (m,)."""
+        return np.asarray((scores.T / self._root).T)
+
+
+Features: TypeAlias = RowFeatures | ColumnFeatures
+
+
+def is_linear(kernel: Kernel) -> bool:
+    """Whether `ColumnFeatures` are those of the kernel."""
+    return isinstance(kernel, Linear | LinearARD)
+
+
+def row_features(
+    kernel: Kernel, X: Matrix, numbers: np.ndarray, n_threads: int = 1
+) -> RowFeatures:
+    """Features on these rows of X, or of a precomputed matrix X."""
+    if isinstance(kernel, Precomputed):
+        return RowFeatures(kernel, take(X, numbers)[:, numbers], numbers, n_threads)
+    return RowFeatures(kernel, take(X, numbers), None, n_threads)
+
+
+def _checked(Z: np.ndarray) -> np.ndarray:
+    """Features that sums in single precision can hold."""
+    if not max(float(Z.max(initial=0)), -float(Z.min(initial=0))) <= _LARGEST:
+        raise ValueError(
+            f"k(x, x) must be at most {_LARGEST**2:g} on a basis: scale the features "
+            "of X"
+        )
+    return Z

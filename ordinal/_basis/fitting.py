@@ -1,0 +1,290 @@
+"""From rows and a basis to solutions: features made once for all fits of a path, fair
+samples of the rows to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._input.at_workers import RowsAtWorkers
+from .._input.basis import BasisChoice, read_choice
+from .._input.labels import ranks_of
+from .._input.problem import Problem
+from .._input.survey import BlockProblem
+from .._input.types import Kernel, Matrix
+from .._model.convergence import Convergence, Status
+from .._model.folds import hold_out, parted
+from .._model.monitor import Monitor, OutOfTime
+from .._numerics.rows import take
+from ..kernels import Linear, LinearARD, Precomputed
+from .choice import choose, enough
+from .features import ColumnFeatures, Features, is_linear, row_features
+from .levels import sizes, stratified
+from .losses import Losses
+from .placed import RowsHere, RowsThere, SumsOf
+from .precise import finished
+from .proximal import Solution, Start, solve
+from .sums import Sums
+
+_LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
+_LEAST_PER_FEATURE = 4
+_MANY, _WIDEST = 2000, 1000  # rows and columns of a linear kernel: tools/bench/scale.py
+_LEAST_BASIS = 100  # rows of a basis whose size is to be found
+_HELD_OUT = 20_000  # rows that judge it
+_MOST_ROWS = 200_000  # of a sample of rows in blocks on which it is found
+_LARGEST_BOX = 1e10  # of a multiplier
+_UNKNOWN = np.inf, -np.inf  # primal and dual, of rows that have not been seen
+_ENDED = Status.MAX_TIME, Status.STOPPED
+
+
+def by_problem(
+    lo: np.ndarray,
+    hi: np.ndarray,
+    pn: np.ndarray,
+    pp: np.ndarray,
+    ordered: bool = False,
+    price: np.ndarray | None = None,
+) -> list[Losses]:
+    """The losses of each problem from (P, T, r) boxes and slopes of a row of each rank,
+    as a program of `_dual` has them of rows."""
+    table = np.stack(np.broadcast_arrays(lo, hi, pn, pp), axis=-1).swapaxes(1, 2)
+    free = np.zeros(table.shape[2])
+    return [Losses(of, ordered, free if price is None else price) for of in table]
+
+
+def on_basis(basis: Any, kernel: Any) -> bool:
+    """Whether a fit may be one on a basis, by arguments that have not been read."""
+    linear = kernel == "linear" if isinstance(kernel, str) else is_linear(kernel)
+    return basis is not None or linear
+
+
+def read(
+    basis: Any, kernel: Kernel, problem: Problem, by_duals: bool = False
+) -> BasisChoice | None:
+    """How a fit chooses its basis; None for one to the whole kernel matrix.
+
+    With a linear kernel and few columns the unit vectors are a basis that leaves
+    nothing out. Fits of many rows take it, unless they begin at duals, and so do all of
+    rows that are read in blocks, whose kernel is linear if it has no basis.
+    """
+    n, d = problem.n_samples, problem.n_features
+    if basis is not None:
+        return read_choice(basis, n, d)
+    few = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
+    return (
+        BasisChoice("columns") if few and is_linear(kernel) and not by_duals else None
+    )
+
+
+def chosen(
+    choice: BasisChoice, kernel: Kernel, problem: Problem, seed: int, n_threads: int
+) -> Features:
+    """Features of the rows of a problem on the basis that a choice means."""
+    if choice.way == "columns":
+        assert isinstance(kernel, Linear | LinearARD)
+        return ColumnFeatures(kernel, problem.n_features)
+    return choose(
+        choice, kernel, partial(take, problem.X), problem.rank, problem.weight,
+        np.random.default_rng(seed), n_threads,
+    )  # fmt: skip
+
+
+def enough_rows(
+    problem: Problem,
+    kernel: Kernel,
+    fit: Callable[[Problem, BasisChoice], Any],
+    seed: int,
+) -> BasisChoice:
+    """How many random rows are enough for a model of a problem, judged by its errors on
+    rows held out; `fit` makes the model of a part of the problem."""
+    if isinstance(problem, BlockProblem):
+        rng = np.random.default_rng(seed)
+        size = min(problem.n_samples, _MOST_ROWS)
+        problem = problem.part(stratified(problem.rank, size, rng))
+    n, ranks = problem.n_samples, np.count_nonzero(problem.present)
+    if n < 2 * (_LEAST_BASIS + ranks):
+        return BasisChoice("random", n)
+    rng = np.random.default_rng(seed)
+    held = hold_out(problem.rank, min(n // 5, _HELD_OUT), rng)
+    train, test = np.flatnonzero(~held), np.flatnonzero(held)
+    part, X = parted(problem, kernel, train, test)
+
+    def losses_at(m: int) -> np.ndarray:
+        model = fit(part, BasisChoice("random", m))
+        rank = ranks_of(model.predict(X), problem.classes)
+        off = np.abs(rank - problem.rank[test])
+        return np.asarray(off * problem.weight[test])
+
+    return BasisChoice("random", enough(losses_at, _LEAST_BASIS, train.size))
+
+
+def features_among(
+    features: Features,
+    kernel: Kernel,
+    X: Matrix,
+    rows: np.ndarray,
+    n_threads: int,
+) -> Features:
+    """The same for a problem X of these rows. Of a precomputed kernel, which knows rows
+    by their numbers, those on the basis rows that are among them."""
+    if not isinstance(kernel, Precomputed):
+        return features
+    numbers = np.flatnonzero(np.isin(rows, features.support))
+    if numbers.size == 0:
+        raise ValueError(
+            "basis must have rows in two folds of probability=True: all were left out "
+            "together, so take more"
+        )
+    return row_features(kernel, X, numbers, n_threads)
+
+
+def record(monitor: Monitor, found: Solution) -> Convergence:
+    """How a fit on a basis ended: its violation is the relative gap."""
+    if np.isinf(found.primal):  # the last rows have not been seen
+        return monitor.record(found.status, found.n_iter, np.inf, np.inf)
+    return monitor.record(
+        found.status, found.n_iter, found.rel_gap, found.primal, found.dual
+    )
+
+
+def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
+    """Raise ValueError if multipliers may be of a size whose squares single precision
+    does not hold beside others."""
+    largest = max(losses.largest for losses in problems) * float(weight.max())
+    if not 1 / _LARGEST_BOX <= largest <= _LARGEST_BOX:
+        raise ValueError(
+            "C times the largest cost and weight must be between "
+            f"{1 / _LARGEST_BOX:g} and {_LARGEST_BOX:g} on a basis, got {largest:.3g}"
+        )
+    slope = max(float(np.abs(losses.table[..., 2:]).max()) for losses in problems)
+    if slope > _LARGEST_BOX:
+        raise ValueError(
+            f"epsilon must be at most {_LARGEST_BOX:g} on a basis, got {slope:.3g}"
+        )
+
+
+class BasisFit:
+    """Fits to the rows of one problem on one basis, of any losses.
+
+    Parameters
+    ----------
+    features : Features
+    X : (n, d) matrix, or RowsAtWorkers
+    rank : (n,) array of int32
+        Which entry of the tables of losses is that of a row.
+    weight : (n,) array
+    cache_mb : float
+        Memory for features, in 10^6 bytes.
+    n_threads : int
+    rng : numpy.random.Generator
+        Draws the samples of the rows.
+    monitor : Monitor
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        X: Matrix | RowsAtWorkers,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        cache_mb: float,
+        n_threads: int,
+        rng: np.random.Generator,
+        monitor: Monitor,
+    ):
+        self._features, self._monitor = features, monitor
+        self._n, self._weight = rank.size, weight
+        room = int(min(rank.size, cache_mb * 1e6 / (4 * features.m)))
+        self._rows = (
+            RowsThere(features, X, rank, room, rng, monitor)
+            if isinstance(X, RowsAtWorkers)
+            else RowsHere(features, X, rank, weight, room, n_threads, rng, monitor)
+        )
+
+    def path(
+        self,
+        points: Sequence[Sequence[Losses]],
+        starts: Sequence[Start],
+        *,
+        warm: bool,
+        tol: float,
+        max_iter: int,
+    ) -> list[list[Solution]]:
+        """The solutions of the problems of each point. The first point begins at the
+        starts, near them if `warm` and else on samples of the rows; every other one
+        begins at the solutions of the point before it.
+
+        Where time is up before all rows have been seen, objectives are infinite.
+        """
+        for problems in points:
+            _check_boxes(problems, self._weight)
+        found: list[list[Solution]] = []
+        for i, problems in enumerate(points):
+            if i > 0:
+                starts = [
+                    replace(s.end, sigma=s.end.sigma * new.largest / old.largest)
+                    for s, old, new in zip(
+                        found[-1], points[i - 1], problems, strict=True
+                    )
+                ]
+            with self._monitor.numbered("point", i, len(points)):
+                near = warm or i > 0
+                found.append(self._point(problems, starts, near, tol, max_iter))
+        return found
+
+    def _point(
+        self,
+        problems: Sequence[Losses],
+        starts: Sequence[Start],
+        warm: bool,
+        tol: float,
+        max_iter: int,
+    ) -> list[Solution]:
+        found = [
+            Solution(s.w, s.b, *_UNKNOWN, Status.MAX_TIME, 0, s, s) for s in starts
+        ]
+        try:
+            for sums_of, every in self._levels(warm):
+                for k, losses in enumerate(problems):
+                    done = sum(s.n_iter for s in found)
+                    monitor = self._monitor.after(done)
+                    new = self._solved(
+                        sums_of(losses), every, found[k].end, tol, max_iter, monitor
+                    )
+                    found[k] = replace(new, n_iter=found[k].n_iter + new.n_iter)
+                    if monitor.ended:
+                        return found
+                del sums_of  # before there are those of the next sample
+        except OutOfTime:  # in a sum or among features
+            pass
+        return found
+
+    def _levels(self, warm: bool) -> Iterator[tuple[SumsOf, bool]]:
+        """Rows to solve for, as what makes the sums of a problem, and whether they are
+        all there are: samples unless `warm`, then all."""
+        if not warm:
+            least = max(_LEAST_ROWS, _LEAST_PER_FEATURE * self._features.m)
+            for size in sizes(self._n, least):
+                yield self._rows.sample(size), False
+        yield self._rows.every(), True
+
+    def _solved(
+        self,
+        sums: Sums,
+        every: bool,
+        start: Start,
+        tol: float,
+        max_iter: int,
+        monitor: Monitor,
+    ) -> Solution:
+        found = solve(sums, start, tol, monitor, max_iter, exact=False)
+        if every:
+            double = partial(self._rows.in_double, sums)
+            return finished(found, double, self._features, tol, monitor, max_iter)
+        primal, dual = _UNKNOWN
+        status = found.status if found.status in _ENDED else Status.MAX_TIME
+        return replace(found, primal=primal, dual=dual, status=status)

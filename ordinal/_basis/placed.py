@@ -1,0 +1,215 @@
+"""Where the rows of a fit on a basis are: here, or at workers.
+
+In either place features are kept for as many rows as there is room for, and sums are
+taken of samples of the rows and of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._input.at_workers import RowsAtWorkers
+from .._input.blocks import Block
+from .._input.features import read_features
+from .._input.labels import ranks_of, read_labels
+from .._input.types import Index, Matrix
+from .._model.monitor import Monitor
+from .._numerics.rows import strips, take
+from .._numerics.threads import Pool
+from .features import Features
+from .levels import stratified
+from .losses import Losses
+from .precise import Values
+from .remote import DaskCrew, Labelled, RemoteRows
+from .sums import CHUNK, Kept, LocalSums, Rows, Sums
+from .sums import Features as FeaturesOfRows
+
+SumsOf: TypeAlias = Callable[[Losses], Sums]  # of a problem, for the same rows
+
+
+class RowsOnBasis:
+    """Features of rows in single precision: kept for as many as there is memory for,
+    and made for the others whenever they are asked for.
+
+    Parameters
+    ----------
+    features : Features
+    X : (n, d) matrix
+    n_kept : int
+        A multiple of CHUNK, or n.
+    n_threads : int
+    """
+
+    def __init__(self, features: Features, X: Matrix, n_kept: int, n_threads: int):
+        self._features, self._X, self._n_threads = features, X, n_threads
+        self.n, self.m = len(X), features.m
+        self.kept, self.costly = np.empty((n_kept, self.m), np.float32), n_kept < self.n
+
+        def fill(rows: slice) -> None:
+            features.single(take(X, rows), self.kept[rows])
+
+        with Pool(n_threads, brief=True) as pool:
+            pool.run(fill, strips(n_kept, CHUNK))
+
+    def block(self, rows: slice) -> np.ndarray:
+        if rows.stop <= len(self.kept):
+            return self.kept[rows]
+        return self._made(rows, rows.stop - rows.start)
+
+    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
+        numbers = rows.start + places
+        if rows.stop <= len(self.kept):
+            Z: np.ndarray = self.kept.take(numbers, axis=0)
+            return Z
+        return self._made(numbers, numbers.size)
+
+    def _made(self, rows: Index, n: int) -> np.ndarray:
+        Z = np.empty((n, self.m), np.float32)
+        return self._features.single(take(self._X, rows), Z)
+
+    def among(self, numbers: np.ndarray) -> FeaturesOfRows:
+        """Those of some rows, which are kept."""
+        if not self.costly:
+            return Kept(self.kept, numbers)
+        some = take(self._X, numbers)
+        return RowsOnBasis(self._features, some, numbers.size, self._n_threads)
+
+
+class RowsHere:
+    """Rows of this process.
+
+    Parameters
+    ----------
+    features, X, rank, weight, n_threads, rng, monitor
+        As for `fitting.BasisFit`.
+    room : int
+        For how many rows features may be kept.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        X: Matrix,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        room: int,
+        n_threads: int,
+        rng: np.random.Generator,
+        monitor: Monitor,
+    ):
+        self._features, self._X = features, X
+        self._rank, self._weight, self._room = rank, weight, room
+        self._n_threads, self._rng, self._monitor = n_threads, rng, monitor
+        self._whole: RowsOnBasis | None = None
+
+    def sample(self, size: int) -> SumsOf:
+        """Of about so many rows: of each rank its share."""
+        numbers = stratified(self._rank, min(size, self._room), self._rng)
+        if self._rank.size <= self._room:
+            return partial(self._sums, self._fill().among(numbers), numbers)
+        some = self._made(take(self._X, numbers), numbers.size)
+        return partial(self._sums, some, numbers)
+
+    def every(self) -> SumsOf:
+        """Of all rows."""
+        return partial(self._sums, self._fill(), slice(None))
+
+    def in_double(self, sums: Any) -> Sums:
+        """For features in double, of what `every` has made."""
+        double: Sums = sums.in_double(Values(self._features, self._X))
+        return double
+
+    def _sums(self, Z: FeaturesOfRows, rows: Index, losses: Losses) -> LocalSums:
+        rank, weight = self._rank[rows], self._weight[rows].astype(np.float32)
+        return LocalSums(Rows(Z, rank, weight, losses, self._n_threads))
+
+    def _fill(self) -> RowsOnBasis:
+        if self._whole is None:
+            n, room = self._rank.size, self._room
+            self._whole = self._made(self._X, n if n <= room else room // CHUNK * CHUNK)
+        return self._whole
+
+    def _made(self, X: Matrix, kept: int) -> RowsOnBasis:
+        with self._monitor.stage("features"), self._monitor.limited():
+            return RowsOnBasis(self._features, X, kept, self._n_threads)
+
+
+class RowsThere:
+    """Rows at workers; samples are drawn where they lie.
+
+    Parameters
+    ----------
+    features, X, rank, rng, monitor
+        As for `fitting.BasisFit`.
+    room : int
+        For how many rows a worker may keep features.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        X: RowsAtWorkers,
+        rank: np.ndarray,
+        room: int,
+        rng: np.random.Generator,
+        monitor: Monitor,
+    ):
+        read = BlockReader(features, X.classes, rank[X.examples], X.factor)
+        with monitor.stage("features"), monitor.limited():
+            crew = DaskCrew(X.client, X.blocks, room, read)
+        self._rows, self._rng = RemoteRows(crew, len(X), features.m), rng
+
+    def sample(self, size: int) -> SumsOf:
+        """Of about so many rows: of each block and rank its share."""
+        share, seed = size / self._rows.n, int(self._rng.integers(2**31))
+        return partial(self._rows.sums, share=share, seed=seed)
+
+    def every(self) -> SumsOf:
+        """Of all rows."""
+        return self._rows.sums
+
+    def in_double(self, sums: Any) -> Sums:
+        """For features in double, of what `every` has made."""
+        double: Sums = sums.in_double()
+        return double
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockReader:
+    """Makes of a block at a worker what sums are taken of.
+
+    Attributes
+    ----------
+    features : Features
+    classes : (r,) array
+        Of labels.
+    rank : (r,) array of int32
+        Which entry of the tables of losses is that of a class.
+    factor : (r,) array, or None
+        Of the weights of a class.
+    """
+
+    features: Features
+    classes: np.ndarray
+    rank: np.ndarray
+    factor: np.ndarray | None
+
+    def __call__(self, block: Block, room: int, n_threads: int) -> Labelled:
+        X = read_features(block.X)
+        if isinstance(block.X, np.ndarray):
+            X = block.X  # which is held anyway, and perhaps in single precision
+        n, of_class = len(X), ranks_of(read_labels(block.y, "y"), self.classes)
+        weight = np.ones(n) if block.weight is None else np.asarray(block.weight)
+        if self.factor is not None:
+            weight = weight * self.factor[of_class]
+        kept = n if n <= room else room // CHUNK * CHUNK
+        Z, double = (
+            RowsOnBasis(self.features, X, kept, n_threads),
+            Values(self.features, X),
+        )
+        return Labelled(Z, double, self.rank[of_class], weight.astype(np.float32))

@@ -1,0 +1,415 @@
+"""Proximal points on the multipliers of (D) in `losses`, by semismooth Newton steps.
+
+Given multipliers g and sigma, the next ones are the slopes t of the Moreau envelopes
+
+    M_ij(v) = max { t v - phi_ij(t) - (t - g_ij)^2 / (2 sigma) : lo <= t <= hi }
+
+at the minimum (w, b) of
+
+    1/2 |w|^2 + sum_ij M_ij(b_j - f_i) + 1/2 sum_j price_j b_j^2
+    [+ 1/(2 s) sum_j max(0, nu_j + s (b_j - b_(j+1)))^2]                             (S)
+
+(S) is smooth and its Hessian piecewise constant: the unit matrix of w, the prices, and
+sigma times the sum of (z_i, -e_j) (z_i, -e_j)' over the multipliers inside their
+pieces. The outer loop is the proximal point method of Rockafellar (SIAM J. Control
+14:877-898, 1976). (D) is piecewise quadratic, so that the distance of g from its
+solutions is at most a constant a times the size of its least slope; an exact minimum of
+(S) then brings g nearer by a factor of at most a / root(a^2 + sigma^2) (Luque, SIAM J.
+Control 22:277-293, 1984), which vanishes as sigma grows. The inner loop is semismooth
+Newton, which ends in finitely many steps near a minimum (Niu, Wang, Tang, Wang, Song,
+arXiv 1910.01312, for support vector machines).
+
+As the Hessian is at least the unit matrix, the decrement of a Newton step says too
+little about what the dual loses by an inexact minimum of (S), which is
+1/2 |w - Z'beta|^2 and the sums that are not zero. The inner loop ends when these are
+small beside the gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._model.convergence import Status
+from .._model.monitor import Monitor, OutOfTime
+from .._numerics.cholesky import Cholesky
+from .losses import Losses
+from .sums import Point, Sums
+from .thresholds import best
+
+_INNER = 15  # Newton steps for one g
+_ACCURACY = 0.3  # of an inner minimum, relative to the gap that is asked for
+_SHRINK = 0.3  # which is this share of the last one, or `tol`
+_FULL = 0.1  # of the slope at the start: what may be left of it after a full step
+_LINE = 0.02  # and what may be left after a search
+_DOUBLINGS = 6  # of a step that is too short
+_SEARCHES = 10
+_QUARTERS = np.array([0.25, 0.5, 0.75])
+_PATIENCE = 20  # Newton steps in which a gap below _SMALL must have halved
+_SMALL, _LARGE_PATIENCE = 0.1, 60  # or a larger one, which may wait long for its fall
+_ENOUGH = 300  # moving multipliers for each unknown of a Hessian ...
+_EARLY = 3  # ... in the first steps of each minimum; all of them in those after these
+_FLOOR = 1e-3  # curvature by a threshold on which no multiplier depends, in sigmas
+
+_ROUNDING = 1e-5  # of a sum of products in single precision, relative to its largest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """Where to begin: of a fit before this one, or `cold`. `nu` and `s` of (S) go on
+    with a fit whose multipliers are known, too."""
+
+    w: np.ndarray
+    b: np.ndarray
+    sigma: float
+    nu: np.ndarray | None = None
+    s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What was found.
+
+    Attributes
+    ----------
+    w, b : arrays
+        The best point of (P) that was met, the thresholds best for its w.
+    primal, dual : float
+        The objectives of (P) there and of (D) at its best feasible point.
+    status : Status
+    n_iter : int
+        Newton steps.
+    end : Start
+        To begin another fit at, such as one of more rows.
+    here : Start
+        To go on with the multipliers that the sums remember.
+    """
+
+    w: np.ndarray
+    b: np.ndarray
+    primal: float
+    dual: float
+    status: Status
+    n_iter: int
+    end: Start
+    here: Start
+
+    @property
+    def rel_gap(self) -> float:
+        return _relative(self.primal, self.dual)
+
+
+def cold(m: int, losses: Losses, b: np.ndarray) -> Start:
+    return Start(np.zeros(m), b, losses.largest)
+
+
+def solve(
+    sums: Sums,
+    start: Start,
+    tol: float,
+    monitor: Monitor,
+    max_iter: int = 200,
+    exact: bool = True,
+) -> Solution:
+    """Minimise (P) to a relative duality gap.
+
+    Parameters
+    ----------
+    sums : Sums
+    start : Start
+    tol : float
+    monitor : Monitor
+        Is told of steps and gaps.
+    max_iter : int
+        Newton steps at most.
+    exact : bool
+        Whether the thresholds shall be the best ones for w at the end, and the dual
+        value known: not needed where only `end` is.
+    """
+    return _Solver(sums, start, tol, monitor, max_iter, exact).run()
+
+
+def _relative(primal: float, dual: float) -> float:
+    return (primal - dual) / max(abs(primal), np.finfo(float).tiny)
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """A point of (S), with its gradient."""
+
+    w: np.ndarray
+    b: np.ndarray
+    nu: np.ndarray
+    s: float
+    point: Point
+    by_w: np.ndarray
+    by_b: np.ndarray
+    value: float  # of (S)
+
+    @property
+    def residual(self) -> float:
+        """What the dual loses here."""
+        return float(0.5 * self.by_w @ self.by_w + np.abs(self.by_b).sum())
+
+    def slope(self, dw: np.ndarray, db: np.ndarray) -> float:
+        return float(self.by_w @ dw + self.by_b @ db)
+
+
+class _Solver:
+    def __init__(
+        self,
+        sums: Sums,
+        start: Start,
+        tol: float,
+        monitor: Monitor,
+        max_iter: int,
+        exact: bool,
+    ):
+        self.sums, self.losses, self.exact = sums, sums.losses, exact
+        self.tol, self.monitor, self.max_iter = tol, monitor, max_iter
+        self.w, self.b, self.sigma, self.s = start.w, start.b, start.sigma, start.s
+        self.nu = np.zeros(self.losses.T - 1) if start.nu is None else start.nu
+        self.best = start.w, start.b
+        self.at: np.ndarray | None = None  # w of the point that is here for the sums
+        self.primal, self.dual = np.inf, 0.0  # t = 0 is always feasible
+        self.about = 0.0  # what the best dual value would be, were sums feasible
+        self.steps, self.gap = 0, 1.0
+        self.halved = 0, 1.0  # when the gap had last been halved, and to what
+
+    def run(self) -> Solution:
+        status = None
+        try:
+            with self.monitor.limited():
+                while status is None:
+                    status = self.proximal_step()
+        except OutOfTime:
+            status = Status.MAX_TIME
+        if self.exact or status not in (Status.CONVERGED, Status.STALLED):
+            with suppress(OutOfTime), self.monitor.limited(Monitor.GRACE):
+                self.finish()
+        here = Start(self.w, self.b, self.sigma, self.nu, self.s)
+        end = Start(self.w, self.b, self.sigma)
+        objectives = self.primal, self.dual
+        return Solution(*self.best, *objectives, status, self.steps, end, here)
+
+    def proximal_step(self) -> Status | None:
+        """Minimise (S) as far as the gap asks for it, and take the multipliers there
+        unless the fit is over."""
+        before = self.steps
+        here = self.place(self.w, self.b)
+        if not here.point.inside.all():  # of some threshold (S) does not tell how far
+            here = self.place(here.w, best(self.sums.loss_slopes, self.losses, here.b))
+        status = self.judge()
+        while status is None and self.steps < before + _INNER:
+            here = self.newton(here, self.steps - before < _EARLY)
+            self.steps += 1
+            status = self.judge()
+            goal = _ACCURACY * max(self.tol, _SHRINK * min(self.gap, 1.0))
+            if here.residual <= goal * abs(here.value):
+                break
+        self.w, self.b = here.w, here.b
+        if status is None:
+            if self.stalled():
+                return Status.STALLED
+            self.sums.take()
+            self.nu, self.s = here.nu, None
+            self.sigma *= _growth(self.steps - before)
+        return status
+
+    def stalled(self) -> bool:
+        """Whether the gap has not halved for long."""
+        since, last = self.halved
+        if self.gap <= 0.5 * last:
+            self.halved = self.steps, self.gap
+            return False
+        patience = _PATIENCE if self.gap < _SMALL else _LARGE_PATIENCE
+        return self.steps > since + patience
+
+    def judge(self) -> Status | None:
+        if self.gap <= self.tol:
+            return Status.CONVERGED
+        if self.steps >= self.max_iter:
+            return Status.MAX_ITER
+        return self.monitor.stop(self.steps, self.gap)
+
+    def place(self, w: np.ndarray, b: np.ndarray) -> _Place:
+        """Go to (w, b)."""
+        self.at = None
+        q, point = self.losses, self.sums.at(w, b, self.sigma)
+        self.at = w
+        if self.s is None:
+            self.s = self.sigma * max(1.0, float(point.inside.mean()))
+        nu = self.ties(b, self.s)
+        by_b = point.sides.sum(axis=0) + q.price * b + np.diff(nu, prepend=0, append=0)
+        value = 0.5 * w @ w + 0.5 * q.price @ b**2 + point.envelope
+        value += 0.5 * nu @ nu / self.s if q.ordered else 0.0
+        place = _Place(w, b, nu, self.s, point, w - point.back, by_b, float(value))
+        self.observe(place)
+        return place
+
+    def ties(self, b: np.ndarray, s: float) -> np.ndarray:
+        """nu after b."""
+        if not self.losses.ordered:
+            return self.nu
+        return np.asarray(np.maximum(0.0, self.nu + s * (b[:-1] - b[1:])))
+
+    def newton(self, here: _Place, early: bool) -> _Place:
+        m = self.sums.m
+        step = self.direction(here, early)
+        dw, db = step[:m], step[m:]
+        slope = here.slope(dw, db)
+        there = self.place(here.w + dw, here.b + db)
+        after = there.slope(dw, db)
+        lower = there.value <= here.value + _ROUNDING * abs(here.value)
+        if self.gap <= self.tol or (lower and abs(after) <= _FULL * abs(slope)):
+            return there
+        x = self.search(here, dw, db, slope, after)
+        return self.place(here.w + x * dw, here.b + x * db)
+
+    def direction(self, here: _Place, early: bool) -> np.ndarray:
+        """The Newton step, (m + T,)."""
+        m, T, q = self.sums.m, self.losses.T, self.losses
+        share = _ENOUGH * (m + T) / max(float(here.point.inside.sum()), 1.0)
+        H = self.sums.curvature(share if early and share < 0.5 else 1.0)
+        H *= self.sigma
+        diagonal = np.einsum("ii->i", H)
+        diagonal[:m] += 1
+        diagonal[m:] = np.maximum(diagonal[m:], _FLOOR * self.sigma) + q.price
+        for j in m + np.flatnonzero(here.nu > 0):
+            H[j : j + 2, j : j + 2] += here.s * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        gradient = np.concatenate([here.by_w, here.by_b])
+        try:
+            factor = Cholesky(H.copy())
+        except np.linalg.LinAlgError:  # rounding outweighs the unit matrix
+            diagonal += _ROUNDING * diagonal.max()
+            factor = Cholesky(H)
+        return np.asarray(-factor.solve(gradient.reshape(m + T, 1))[:, 0])
+
+    def search(
+        self, here: _Place, dw: np.ndarray, db: np.ndarray, slope: float, after: float
+    ) -> float:
+        """Where on the line the slope of (S) is zero, about. The last two points that
+        the sums know are its start and its full step."""
+        price = self.losses.price
+
+        def slopes(x: np.ndarray) -> np.ndarray:
+            out = self.sums.slopes(x)
+            for k, length in enumerate(x):
+                b = here.b + length * db
+                out[k] += (here.w + length * dw) @ dw + (price * b) @ db
+                out[k] += np.diff(self.ties(b, here.s), prepend=0, append=0) @ db
+            return out
+
+        return _root(slopes, slope, after)
+
+    def observe(self, place: _Place) -> None:
+        """The best objectives so far, and their gap. Multipliers are made feasible, at
+        the cost of a pass, only where the gap would then end the fit."""
+        q, point, b, loss = self.losses, place.point, place.b, place.point.loss
+        if q.ordered and (np.diff(b) < 0).any():
+            b = _in_order(b)
+            loss = self.sums.loss(b)
+        primal = self.primal_at(place.w, b, loss)
+        if primal < self.primal:
+            self.primal, self.best = primal, (place.w, b)
+        keep = shares(q, point.sides, place.nu)
+        self.about = max(self.about, dual_value(q, point, keep, point.back))
+        self.gap = _relative(self.primal, self.about)
+        if self.gap <= self.tol:
+            self.certify(place)
+            self.gap = _relative(self.primal, self.dual)
+
+    def certify(self, place: _Place) -> None:
+        """A dual value that is one."""
+        q, point = self.losses, place.point
+        keep = shares(q, point.sides, place.nu)
+        back = self.sums.scaled_back(keep)
+        self.dual = max(self.dual, dual_value(q, point, keep, back))
+
+    def primal_at(self, w: np.ndarray, b: np.ndarray, loss: float) -> float:
+        return float(0.5 * w @ w + 0.5 * self.losses.price @ b**2 + loss)
+
+    def finish(self) -> None:
+        """The best thresholds for the best w, and a dual value."""
+        w, b = self.best
+        if self.gap > self.tol or w is not self.at:
+            self.certify(self.place(w, b))
+        b = best(self.sums.loss_slopes, self.losses, b)
+        primal = self.primal_at(w, b, self.sums.loss(b))
+        if primal < self.primal:
+            self.primal, self.best = primal, (w, b)
+
+
+def _in_order(b: np.ndarray) -> np.ndarray:
+    """Increasing thresholds near b: means of the largest before and the least after."""
+    rising, falling = np.maximum.accumulate(b), np.minimum.accumulate(b[::-1])[::-1]
+    return np.asarray(0.5 * (rising + falling))
+
+
+def _growth(inner: int) -> float:
+    """Of sigma, by how many steps the last minimum took."""
+    if inner <= 4:
+        return 4.0 if inner <= 2 else 2.0
+    return 0.5 if inner >= 8 else 1.0
+
+
+def _root(
+    slopes: Callable[[np.ndarray], np.ndarray], slope: float, after: float
+) -> float:
+    """Where an increasing piecewise linear function is zero, about; `slope` < 0 and
+    `after` are its values at 0 and 1. It is asked for at several places at a time,
+    which the rows may be far away from."""
+    ends, values = np.array([0.0, 1.0]), np.array([slope, after])
+    if after < 0:
+        longer = 2.0 ** np.arange(1, _DOUBLINGS + 1)
+        ends, values = np.append(1.0, longer), np.append(after, slopes(longer))
+        if values[-1] < 0:
+            return float(ends[-1])
+    for _ in range(_SEARCHES):
+        right = int(np.argmax(values >= 0))
+        (a, c), (low, high) = ends[right - 1 : right + 1], values[right - 1 : right + 1]
+        secant = a + (c - a) * low / (low - high)
+        inner = np.sort(np.append(a + (c - a) * _QUARTERS, secant))
+        found = slopes(inner)
+        ends = np.concatenate([[a], inner, [c]])
+        values = np.concatenate([[low], found, [high]])
+        nearest = 1 + int(np.abs(found).argmin())
+        x, before, here = ends[nearest], ends[nearest - 1], values[nearest]
+        # behind the zero the integral may have risen, even where it is nearly flat
+        lower = here * (x - before) <= -values[nearest - 1] * before
+        if lower and abs(here) <= _LINE * abs(slope):
+            return float(x)
+    return float(ends[max(int(np.argmax(values >= 0)) - 1, 1)])
+
+
+def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    """(2, T) what the sides of each group are to be multiplied by, so that it has the
+    sum that nu asks for, or 0 where it cannot have it: the heavier side shrinks."""
+    keep = np.ones_like(sides)
+    if losses.price.any():
+        return keep
+    up, down = sides[0], -sides[1]
+    wanted = -np.diff(nu, prepend=0, append=0)
+    if (wanted > up).any() or (wanted < -down).any():
+        wanted = np.zeros_like(wanted)
+    excess = up - down - wanted
+    np.divide(up - excess, up, out=keep[0], where=excess > 0)
+    np.divide(down + excess, down, out=keep[1], where=excess < 0)
+    return keep
+
+
+def dual_value(
+    losses: Losses, point: Point, keep: np.ndarray, back: np.ndarray
+) -> float:
+    """The objective of (D) at the multipliers of a point, of which the sides of groups
+    are multiplied by `keep`, so that the sum of all z t is `back`; and then all by the
+    factor that is best."""
+    price = losses.price
+    z = (keep * point.sides).sum(axis=0)
+    quadratic = back @ back + float((z[price > 0] ** 2 / price[price > 0]).sum())
+    linear = -float((keep * point.costs).sum())
+    theta = min(max(linear / quadratic, 0.0), 1.0) if quadratic > 0 else 1.0
+    return float(theta * linear - 0.5 * theta**2 * quadratic)

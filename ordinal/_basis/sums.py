@@ -1,0 +1,487 @@
+"""All that the proximal solver asks of the rows: sums over them, as small arrays.
+
+`Sums` is the protocol. Whatever has as many numbers as there are rows (features,
+scores, multipliers) stays behind it, so that the rows may be in memory, in a file or at
+other machines. `LocalSums` answers it for rows of this process.
+
+Sums are taken over chunks of CHUNK rows, and the chunks' sums are added in pairs, pairs
+of pairs and so on (`pairwise`), whoever computes them: the bytes of a fit do not depend
+on the number of threads or of machines. Within a chunk products are in the precision of
+the features, those of a block of `block_rows` rows at a time, and are added in double.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .._model.monitor import turn
+from .._numerics.memory import zeros
+from .._numerics.rows import strips
+from .._numerics.threads import Pool
+from .._solvers import _piecewise_linear
+from .losses import Losses
+
+CHUNK = 8192  # rows
+Parts = tuple[np.ndarray, ...]
+
+_ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
+_GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle evenly
+
+
+def block_rows(width: int) -> int:
+    """Rows of one product, where each has so many features or groups: a power of two
+    from 1024 to CHUNK."""
+    rows = 1024
+    while rows < CHUNK and 2 * rows * width <= _ENTRIES:
+        rows *= 2
+    return rows
+
+
+class Node(NamedTuple):
+    """The sum of 2^level chunks that begin at a multiple of as many: one of the sums
+    that are made on the way to that of all chunks."""
+
+    first: int
+    level: int
+    parts: Parts
+
+
+def merged(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes in the order of their chunks, two halves of a larger one made that. What is
+    added may be overwritten. Of adjacent ones at most log2 of their number are held."""
+    held: list[Node] = []
+    for node in nodes:
+        held.append(node)
+        while len(held) > 1:
+            (first, level, total), (second, other, more) = held[-2:]
+            size = 1 << level
+            if level != other or first + size != second or first % (2 * size):
+                break
+            held[-2:] = [Node(first, level + 1, _added(total, more))]
+    return held
+
+
+def whole(nodes: list[Node]) -> Parts:
+    """The sum of all chunks from what `merged` gives of them."""
+    total = nodes.pop().parts
+    while nodes:
+        total = _added(nodes.pop().parts, total)
+    return total
+
+
+def pairwise(parts: Iterable[Parts]) -> Parts:
+    """The sum of tuples of arrays, in a tree that depends on their number alone: the
+    first and the second, the third and the fourth, ..., and so on for these sums."""
+    return whole(merged(Node(i, 0, part) for i, part in enumerate(parts)))
+
+
+def _added(total: Parts, more: Parts) -> Parts:
+    for a, b in zip(total, more, strict=True):
+        a += b
+    return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """Sums over the rows at (w, b), where t are the multipliers after a proximal step
+    from g with sigma.
+
+    Attributes
+    ----------
+    sides : (2, T) array
+        Of t where it is positive, and where it is negative.
+    costs : (2, T) array
+        Of phi(t) there.
+    back : (m,) array
+        Of z t.
+    inside : (T,) array
+        How many t move with b.
+    envelope : float
+        Of the Moreau envelopes t v - phi(t) - (t - g)^2 / (2 sigma), v = b - f.
+    loss : float
+        Of the losses phi*(v).
+    """
+
+    sides: np.ndarray
+    costs: np.ndarray
+    back: np.ndarray
+    inside: np.ndarray
+    envelope: float
+    loss: float
+
+    @classmethod
+    def of(cls, sums: np.ndarray, back: np.ndarray) -> Point:
+        """From what the kernel `point` returns."""
+        by_kind = sums.T
+        envelope, loss = by_kind[5:].sum(axis=1)
+        return cls(
+            by_kind[:2], by_kind[2:4], back, by_kind[4], float(envelope), float(loss)
+        )
+
+
+class Sums(Protocol):
+    """What a solver may ask. g is zero at first; "here" is the last point that was
+    asked for, "before" the one before it."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def m(self) -> int: ...
+
+    @property
+    def losses(self) -> Losses: ...
+
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+        """Go to a point."""
+        ...
+
+    def slopes(self, lengths: np.ndarray) -> np.ndarray:
+        """(K,) how fast the sum of the envelopes grows on the straight way from before
+        (length 0) to here (length 1) and beyond, by the sigma of here."""
+        ...
+
+    def scaled_back(self, keep: np.ndarray) -> np.ndarray:
+        """(m,) `back` of here, had each side of a group (2, T) been multiplied."""
+        ...
+
+    def curvature(self, share: float) -> np.ndarray:
+        """(m + T, m + T) the sum of (z_i, -e_j) (z_i, -e_j)' over the multipliers that
+        move here, where e_j is a unit vector: of a share of the rows, scaled up. Only
+        the lower triangle is meant."""
+        ...
+
+    def take(self) -> None:
+        """The multipliers t of here become g."""
+        ...
+
+    def loss(self, b: np.ndarray) -> float:
+        """The sum of the losses for the scores of here and other thresholds."""
+        ...
+
+    def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
+        """(T, K) right slopes of the sums of the losses by each threshold, for the
+        scores of here, at thresholds (T, K) that increase."""
+        ...
+
+
+class Features(Protocol):
+    """Rows of Z by their place."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def m(self) -> int: ...
+
+    @property
+    def costly(self) -> bool:
+        """Whether features are made anew when asked for, which is most of the work."""
+        ...
+
+    def block(self, rows: slice) -> np.ndarray:
+        """(rows, m), not to be written to; several threads may ask at once."""
+        ...
+
+    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
+        """A copy of some rows of a block, by their places in it."""
+        ...
+
+
+class Kept:
+    """Features that lie in memory, or some rows of them."""
+
+    def __init__(self, Z: np.ndarray, rows: np.ndarray | None = None):
+        self._Z, self._rows = Z, rows
+        self.n, self.m = len(Z) if rows is None else rows.size, Z.shape[1]
+        self.costly = False
+
+    def block(self, rows: slice) -> np.ndarray:
+        if self._rows is None:
+            return self._Z[rows]
+        return self._Z.take(self._rows[rows], axis=0)
+
+    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
+        of = rows.start + places
+        Z: np.ndarray = self._Z.take(
+            of if self._rows is None else self._rows[of], axis=0
+        )
+        return Z
+
+
+class Asked:
+    """`Sums` from sums over all chunks, for which `_sum` asks by the name of a method
+    of `Rows`."""
+
+    losses: Losses
+    _by_side: np.ndarray | None = None  # (2 T, m), where `point` says so much
+
+    def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        raise NotImplementedError
+
+    def _sum(self, question: str, *arguments: Any) -> Parts:
+        raise NotImplementedError
+
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+        self._go(w, b, sigma)
+        sums, back = self._sum("point")
+        self._by_side = back if len(back) > 1 else None
+        return Point.of(sums, back.sum(axis=0))
+
+    def slopes(self, lengths: np.ndarray) -> np.ndarray:
+        return self._sum("slopes", lengths)[0]
+
+    def scaled_back(self, keep: np.ndarray) -> np.ndarray:
+        if self._by_side is None:
+            return self._sum("scaled_back", keep)[0]
+        return np.asarray(keep.ravel() @ self._by_side)
+
+    def curvature(self, share: float) -> np.ndarray:
+        return self._sum("curvature", share)[0] / share
+
+    def loss(self, b: np.ndarray) -> float:
+        return float(self._sum("loss", b)[0][0])
+
+    def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
+        return np.cumsum(self._sum("jumps", grid)[0][:, :-1], axis=1)
+
+
+class Rows:
+    """Rows of this process with what they remember. Each question about them is
+    answered by the sums of chunks, in the order of these.
+
+    Parameters
+    ----------
+    Z : Features
+        In single or double precision, which multipliers and scores then have as well.
+    rank : (n,) array of int32
+    weight : (n,) array of float32
+    losses : Losses
+    n_threads : int
+    dtype : float32 or float64
+        That of Z.
+    """
+
+    def __init__(
+        self,
+        Z: Features,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        losses: Losses,
+        n_threads: int,
+        dtype: type[np.floating[Any]] = np.float32,
+    ):
+        self._Z, self.losses = Z, losses
+        self.n, self.m = Z.n, Z.m
+        self._dtype, self._n_threads = dtype, n_threads
+        self._rows = rank, weight, losses.by_group.astype(dtype)
+        self._g = zeros((losses.T, self.n), dtype)
+        self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
+        self._b = self._b_before = np.zeros(losses.T)
+        self._sigma = 1.0
+        self._w: np.ndarray | None = None  # where the scores are not those of here yet
+
+    def in_double(self, Z: Features) -> Rows:
+        """The same rows with features in double, and with the same g."""
+        rank, weight, _ = self._rows
+        new = Rows(Z, rank, weight, self.losses, self._n_threads, np.float64)
+        new._g[:] = self._g
+        return new
+
+    def go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        """Here becomes before. Scores are computed when they are asked for."""
+        self._score()
+        self._f, self._before = self._before, self._f
+        self._b, self._b_before, self._sigma = b, self._b, sigma
+        self._w = w.astype(self._dtype)
+
+    def take(self) -> None:
+        """The multipliers t of here become g."""
+        self._score()
+
+        def of_chunk(chunk: slice) -> None:
+            for rows in self._blocks(chunk):
+                self._g[:, rows], _, _ = self._moved(rows, self._b)
+
+        with Pool(self._n_threads, brief=True) as pool:
+            pool.run(of_chunk, strips(self.n, CHUNK))
+
+    def point(self) -> Iterator[Parts]:
+        """What `Point.of` takes, but that `back` is a matrix of one row, or of one for
+        each side of a group where that saves a pass over costly features."""
+        yield from self._by_chunk(self._point)
+        self._w = None
+
+    def slopes(self, lengths: np.ndarray) -> Iterator[Parts]:
+        self._score()
+
+        def of_chunk(chunk: slice) -> Parts:
+            out = np.empty(lengths.size)
+            _piecewise_linear.slopes(
+                self._before, self._f, *self._rows, self._b_before, self._b, lengths,
+                self._g, self._sigma, chunk.start, chunk.stop, out,
+            )  # fmt: skip
+            return (out,)
+
+        return self._by_chunk(of_chunk)
+
+    def scaled_back(self, keep: np.ndarray) -> Iterator[Parts]:
+        self._score()
+
+        def of_chunk(chunk: slice) -> Parts:
+            back = np.zeros(self.m)
+            for rows in self._blocks(chunk):
+                t, _, _ = self._moved(rows, self._b)
+                t *= np.where(t > 0, keep[0][:, None], keep[1][:, None])
+                back += t.sum(axis=0) @ self._Z.block(rows)
+            return (back,)
+
+        return self._by_chunk(of_chunk)
+
+    def curvature(self, share: float) -> Iterator[Parts]:
+        self._score()
+        return self._by_chunk(lambda chunk: self._curvature(chunk, share))
+
+    def loss(self, b: np.ndarray) -> Iterator[Parts]:
+        self._score()
+
+        def of_chunk(chunk: slice) -> Parts:
+            each = (self._moved(rows, b)[2] for rows in self._blocks(chunk))
+            return (np.array([sum(sums[:, 6].sum() for sums in each)]),)
+
+        return self._by_chunk(of_chunk)
+
+    def jumps(self, grid: np.ndarray) -> Iterator[Parts]:
+        self._score()
+
+        def of_chunk(chunk: slice) -> Parts:
+            out = np.empty((grid.shape[0], grid.shape[1] + 1))
+            _piecewise_linear.jumps(
+                self._f, *self._rows, grid, chunk.start, chunk.stop, out
+            )
+            return (out,)
+
+        return self._by_chunk(of_chunk)
+
+    def _score(self) -> None:
+        """Compute the scores of here, unless `point` has."""
+        if self._w is None:
+            return
+        w = self._w
+
+        def of_chunk(chunk: slice) -> None:
+            for rows in self._blocks(chunk):
+                np.matmul(self._Z.block(rows), w, out=self._f[rows])
+
+        with Pool(self._n_threads, brief=True) as pool:
+            pool.run(of_chunk, strips(self.n, CHUNK))
+        self._w = None
+
+    def _by_chunk(self, call: Callable[[slice], Parts]) -> Iterator[Parts]:
+        """call(chunk) of all chunks in their order, some of them ahead."""
+        found: dict[int, Parts] = {}
+        waiting: deque[tuple[int, Future[Any] | None]] = deque()
+
+        def keep(chunk: slice) -> None:
+            found[chunk.start] = call(chunk)
+
+        def first() -> Parts:
+            start, future = waiting.popleft()
+            if future is not None:
+                future.result()
+            return found.pop(start)
+
+        with Pool(self._n_threads, brief=True) as pool:
+            for chunk in strips(self.n, CHUNK):
+                turn()
+                waiting.append((chunk.start, pool.submit(keep, chunk)))
+                if len(waiting) > 2 * self._n_threads:
+                    yield first()
+            while waiting:
+                yield first()
+
+    def _blocks(self, chunk: slice) -> Iterator[slice]:
+        width = max(self.m, self.losses.T)
+        return strips(chunk.stop, block_rows(width), chunk.start)
+
+    def _moved(
+        self, rows: slice, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the kernel `point` returns of rows: t, inside, sums."""
+        shape = self.losses.T, rows.stop - rows.start
+        t, inside = np.empty(shape, self._dtype), np.empty(shape, self._dtype)
+        sums = np.empty((self.losses.T, 7))
+        _piecewise_linear.point(
+            self._f, *self._rows, b, self._g, self._sigma, rows.start, t, inside, sums
+        )
+        return t, inside, sums
+
+    def _point(self, chunk: slice) -> Parts:
+        total = np.zeros((self.losses.T, 7))
+        back = np.zeros((2 * self.losses.T if self._Z.costly else 1, self.m))
+        for rows in self._blocks(chunk):
+            Z = self._Z.block(rows)
+            if self._w is not None:
+                np.matmul(Z, self._w, out=self._f[rows])
+            t, _, sums = self._moved(rows, self._b)
+            total += sums
+            if self._Z.costly:
+                back += np.concatenate([np.maximum(t, 0), np.minimum(t, 0)]) @ Z
+            else:
+                back += t.sum(axis=0) @ Z
+        return total, back
+
+    def _curvature(self, chunk: slice, share: float) -> Parts:
+        m, T = self.m, self.losses.T
+        out, taken = np.zeros((m + T, m + T)), []
+        for rows in self._blocks(chunk):
+            _, E, _ = self._moved(rows, self._b)
+            if share < 1:
+                E *= _drawn(rows, share)
+            count = E.sum(axis=0)
+            active = np.flatnonzero(count)
+            if active.size:
+                Z, E = self._Z.picked(rows, active), E[:, active]
+                out[m:, :m] -= E @ Z
+                out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
+                Z *= np.sqrt(count[active])[:, None]
+                taken.append(Z)
+        if taken:
+            root = np.concatenate(taken)
+            out[:m, :m] += root.T @ root
+        return (out,)
+
+
+class LocalSums(Asked):
+    """`Sums` of rows of this process."""
+
+    def __init__(self, rows: Rows):
+        self._rows = rows
+        self.n, self.m, self.losses = rows.n, rows.m, rows.losses
+
+    def take(self) -> None:
+        self._rows.take()
+
+    def in_double(self, Z: Features) -> LocalSums:
+        """The same rows with features in double, and with the same g."""
+        return LocalSums(self._rows.in_double(Z))
+
+    def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
+        self._rows.go(w, b, sigma)
+
+    def _sum(self, question: str, *arguments: Any) -> Parts:
+        with closing(getattr(self._rows, question)(*arguments)) as parts:
+            return pairwise(parts)
+
+
+def _drawn(rows: slice, share: float) -> np.ndarray:
+    """Which rows are of a share, by their numbers alone."""
+    turned = np.arange(rows.start, rows.stop, dtype=np.uint64) * np.uint64(_GOLDEN)
+    return (turned & np.uint64(0xFFFFFFFF)) < share * 2.0**32

@@ -1,0 +1,276 @@
+"""Rows of dask arrays and data frames, which stay where dask holds them.
+
+A block of rows is a future of dask: a worker computes it, holds it, and computes it
+anew if it was lost.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .blocks import CHUNK, Block, in_block, rows_of, stacked
+from .checks import as_array, shown
+from .columns import feature_names
+from .features import read_features
+from .labels import (
+    classes_in_rank_order,
+    declared_categories,
+    ranks_of,
+    read_labels,
+)
+from .moments import Moments
+from .sparse import CSR, frozen
+from .survey import BlockProblem
+from .types import Matrix
+from .weights import class_weights, row_weights, sample_weights, total_weights
+
+
+def is_at_workers(X: Any) -> bool:
+    """Whether X is a collection of dask, which is not imported for that."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+class RowsAtWorkers:
+    """The features of n rows, in blocks that workers of dask hold.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    client : distributed.Client
+    blocks : list of futures
+        Of `Block`s as dask gave them: labels are labels.
+    sizes : (blocks,) array
+        Their rows.
+    classes : (r,) array
+    factor : (r,) array, or None
+        What multiplies the weights of a class.
+    examples : (r,) array
+        The number of a row of each class that has any, else 0.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        blocks: Sequence[Any],
+        sizes: np.ndarray,
+        n_features: int,
+        classes: np.ndarray,
+        factor: np.ndarray | None,
+        examples: np.ndarray,
+    ):
+        self.client, self.blocks, self.sizes = client, blocks, sizes
+        self.shape = int(sizes.sum()), n_features
+        self.classes, self.factor, self.examples = classes, factor, examples
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, numbers: np.ndarray) -> Matrix:
+        return self.take(numbers)
+
+    def close(self) -> None:
+        """Nothing is read here that had to end."""
+
+    def take(self, numbers: np.ndarray) -> Matrix:
+        """Copies of the rows of these numbers, in this order."""
+        order = np.argsort(numbers, kind="stable")
+        wanted = np.asarray(numbers)[order]
+        ends = np.cumsum(self.sizes)
+        starts = np.searchsorted(wanted, ends - self.sizes)
+        stops = np.searchsorted(wanted, ends)
+        picked = [
+            self.client.submit(_pick, block, wanted[a:b] - (end - size), pure=False)
+            for block, size, end, a, b in zip(
+                self.blocks, self.sizes, ends, starts, stops, strict=True
+            )
+            if a < b
+        ]
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        return rows_of(stacked(self.client.gather(picked)), place)
+
+
+def problem_at_workers(
+    X: Any,
+    y: Any,
+    *,
+    in_blocks: bool = True,
+    classes: Any = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+) -> BlockProblem:
+    """Training data of which the client of dask learns ranks, weights and the moments
+    of the columns, and the workers keep the features.
+
+    Parameters
+    ----------
+    X : (n, d) dask array or data frame
+    y, sample_weight : (n,) dask array or series, or whatever fits make arrays of
+    in_blocks : bool
+        Whether the fit can take them.
+    classes, class_weight
+        As for `Problem.from_arrays`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `Problem.from_arrays`; what is wrong with the rows names their block. There
+        is no client.
+    """
+    if not in_blocks:
+        raise TypeError(
+            "X is a collection of dask, which a fit reads for a model on a basis "
+            "alone: pass how many rows that is to have, such as basis=300"
+        )
+    if y is None:
+        raise ValueError("y must hold the labels of X, got None")
+    client = _client()
+    if classes is None:
+        classes = declared_categories(getattr(y, "_meta", y))
+    if classes is not None:
+        classes = classes_in_rank_order(np.empty(0), classes)
+    names = None if not hasattr(X, "columns") else feature_names(X._meta)
+    blocks, sizes = _blocks(client, X, y, sample_weight)
+    starts = np.cumsum(sizes) - sizes
+
+    def asked(call: Any, **options: Any) -> list[Any]:
+        """What all blocks answer; the error of the first one that has any."""
+        answers = client.gather(client.map(call, blocks, pure=False, **options))
+        for k, answer in enumerate(answers):
+            if isinstance(answer, Exception):
+                with in_block(k, starts[k]):
+                    raise answer
+        return list(answers)
+
+    surveys = asked(_survey, ranked=classes is None)
+    first = surveys[0]
+    for k, survey in enumerate(surveys):
+        with in_block(k, starts[k]):
+            survey.check_like(first)
+    if classes is None:
+        seen = np.concatenate([survey.labels for survey in surveys])
+        classes = classes_in_rank_order(seen, None)
+    rank = frozen(np.concatenate(asked(_ranks, classes=classes)).astype(np.int32))
+    if sample_weight is None:
+        sample = np.broadcast_to(1.0, rank.shape)
+    else:
+        sample = sample_weights(np.concatenate(asked(_weights)), rank.size)
+    weight, factor = sample, None
+    if class_weight is not None:
+        weight = total_weights(sample, class_weight, classes, rank)
+        factor = class_weights(class_weight, classes, rank, sample)
+    moments: Moments | None = None
+    for part in (part for survey in surveys for part in survey.moments or ()):
+        moments = moments.joined(part) if moments else part
+    examples = np.zeros(classes.size, np.intp)
+    examples[rank[::-1]] = np.arange(rank.size)[::-1]
+    rows = RowsAtWorkers(client, blocks, sizes, first.width, classes, factor, examples)
+    problem = BlockProblem(rows, rank, classes, weight, sample, names, moments)
+    problem.check_classes()
+    return problem
+
+
+def _client() -> Any:
+    try:
+        return import_module("distributed").get_client()
+    except ValueError:
+        raise ValueError(
+            "X is a collection of dask, which needs a client: make one by "
+            "distributed.Client(), or give X.compute()"
+        ) from None
+
+
+def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.ndarray]:
+    """Futures of blocks (X, y, weight), and how many rows each has."""
+    dask: Any = import_module("dask")
+    da: Any = import_module("dask.array")
+    X = _array(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must be 2-dimensional, got shape {X.shape}")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    parts = [X]
+    for name, column in (("y", y), ("sample_weight", weight)):
+        if column is None:
+            continue
+        if is_at_workers(column):
+            column = _array(column)
+        else:
+            column = da.from_array(as_array(column, name))
+        if column.shape != X.shape[:1]:
+            raise ValueError(
+                f"{name} has shape {column.shape}, expected ({X.shape[0]},) as X"
+            )
+        parts.append(column.rechunk(X.chunks[:1]))
+    columns = [part.to_delayed().ravel().tolist() for part in parts]
+    held = [dask.delayed(Block)(*block) for block in zip(*columns, strict=True)]
+    return list(client.compute(held)), np.array(X.chunks[0])
+
+
+def _array(X: Any) -> Any:
+    """A dask array of known shape."""
+    if hasattr(getattr(X, "dtype", None), "categories"):
+        X = X.astype(object)
+    if hasattr(X, "to_dask_array"):
+        return X.to_dask_array(lengths=True)
+    if not hasattr(X, "chunks"):
+        raise TypeError(f"X must be a dask array or data frame, got {shown(X)}")
+    return X if not np.isnan(X.shape).any() else X.compute_chunk_sizes()
+
+
+class Survey(NamedTuple):
+    """What the first pass tells of a block: its columns, its labels, and the moments of
+    its chunks unless it is sparse."""
+
+    width: int
+    labels: np.ndarray
+    moments: list[Moments | None] | None
+
+    def check_like(self, first: Survey) -> None:
+        """Raise TypeError or ValueError unless the columns are as another's."""
+        if self.width != first.width:
+            raise ValueError(f"X has {self.width} features, block 0 {first.width}")
+        if (self.moments is None) != (first.moments is None):
+            raise TypeError("X must be sparse in all blocks, or in none")
+
+
+# What workers are asked. Errors are answers, so that it can be told which is the first.
+
+
+def _survey(block: Block, ranked: bool) -> Survey | Exception:
+    """`ranked` says that the labels' own order is that of the ranks."""
+    try:
+        X, labels = read_features(block.X), read_labels(block.y, "y")
+        n = X.shape[0]
+        if ranked:
+            labels = classes_in_rank_order(labels, None)
+        weight = np.ones(n) if block.weight is None else row_weights(block.weight, n)
+    except (ValueError, TypeError) as error:
+        return error
+    if isinstance(X, CSR):
+        return Survey(X.shape[1], np.unique(labels), None)
+    chunks = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+    moments = [Moments.of(X[rows], weight[rows]) for rows in chunks]
+    return Survey(X.shape[1], np.unique(labels), moments)
+
+
+def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
+    try:
+        rank = ranks_of(read_labels(block.y, "y"), classes)
+    except (ValueError, TypeError) as error:
+        return error
+    return rank.astype(np.min_scalar_type(classes.size))
+
+
+def _weights(block: Block) -> np.ndarray:
+    return row_weights(block.weight, block.X.shape[0])
+
+
+def _pick(block: Block, numbers: np.ndarray) -> Matrix:
+    return read_features(rows_of(block.X, numbers))

@@ -1,0 +1,347 @@
+"""Rows that are read in blocks, as often as asked, and never held all at once.
+
+A source is an object whose `blocks()` begins anew at each call and gives some rows at a
+time, as (X, y) or (X, y, weight), or X alone where no labels are asked for. An array,
+such as a `numpy.memmap`, is a source as well; its labels and weights are whole vectors.
+
+Whatever the sizes of a source's blocks are, its rows come in chunks of `CHUNK` rows, so
+that what is computed chunk by chunk does not depend on how the rows were stored.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .checks import shown
+from .columns import check_shape, feature_names
+from .features import read_features
+from .sparse import CSR
+from .types import Matrix
+from .weights import row_weights
+
+CHUNK = 8192  # rows: 1.3 MB of 20 columns
+
+
+class Block(NamedTuple):
+    """Some rows: as a source gives them, or validated, with ranks for labels."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class Arrays:
+    """Arrays, or what can be sliced as they can, as a source of blocks."""
+
+    def __init__(self, X: Any, y: Any = None, weight: Any = None):
+        self.X, self.y, self.weight = X, y, weight
+
+    def blocks(self) -> Iterator[Block]:
+        check_shape(self.X.shape)
+        for start in range(0, self.X.shape[0], CHUNK):
+            rows = slice(start, start + CHUNK)
+            yield Block(*map(partial(_sliced, rows), (self.X, self.y, self.weight)))
+
+    def features(self, rows: slice) -> Any:
+        return _sliced(rows, self.X)
+
+
+def _sliced(rows: slice, a: Any) -> Any:
+    """Some rows. Of a file that is mapped they are copies, and their pages are given
+    back: the system takes pages only when it must, and counts them as ours until then.
+    """
+    if not isinstance(a, np.memmap):
+        return None if a is None else a[rows]
+    view = a[rows]
+    part = np.array(view)
+    # what is written to a copy-on-write map is there alone
+    if a.mode != "c" and view.flags.c_contiguous and hasattr(mmap, "MADV_DONTNEED"):
+        file = a._mmap  # type: ignore[attr-defined]
+        first = view.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
+        page = first - first % mmap.PAGESIZE
+        file.madvise(mmap.MADV_DONTNEED, page, first + view.nbytes - page)
+    return part
+
+
+def has_blocks(X: Any) -> bool:
+    """Whether X is a source by its `blocks()`."""
+    return callable(getattr(X, "blocks", None))
+
+
+class Reader:
+    """Reads the blocks of a source: all have the columns of the first one.
+
+    Attributes
+    ----------
+    source : object with `blocks()`
+    n_features : int
+        Of every block; 0 before the first one is read.
+    feature_names : tuple of str, or None
+        The columns that are found by name where blocks are data frames.
+    is_sparse : bool
+        Whether blocks are sparse.
+    transform : callable, optional
+        What is done to features that have been read.
+    """
+
+    def __init__(self, source: Any):
+        self.source = source
+        self.transform: Callable[[Any], np.ndarray] | None = None
+        self.n_features = 0
+        self.feature_names: tuple[str, ...] | None = None
+        self.is_sparse = False
+
+    def blocks(
+        self, ranks: Callable[[Any, int], np.ndarray] | None = None
+    ) -> Generator[Block, None, None]:
+        """Validated blocks: X as `read_features` gives it and, where `ranks` makes
+        numbers of the labels of so many rows, these and the weights, if there are any.
+
+        An error names the block and its first row; the source's own generator is
+        closed after it, at the end, and when this one is.
+        """
+        start, weighted = 0, None
+        with closing(raw_blocks(self.source)) as given:
+            for number, block in enumerate(given):
+                with in_block(number, start):
+                    X = self.features(block.X)
+                    if ranks is not None:
+                        block = _labelled(block, ranks, X.shape[0])
+                        if weighted not in (None, block.weight is not None):
+                            raise ValueError("all blocks must have weights, or none")
+                        weighted = block.weight is not None
+                yield block._replace(X=X)
+                start += X.shape[0]
+        if start == 0:
+            raise ValueError(f"{shown(self.source)} gave no blocks")
+
+    def features(self, X: Any) -> Matrix:
+        """Of some rows; the first ones say what all must be."""
+        if self.n_features == 0:
+            self.feature_names = feature_names(X)
+        read = read_features(
+            X, self.n_features or None, feature_names=self.feature_names
+        )
+        if self.n_features == 0:
+            self.n_features, self.is_sparse = read.shape[1], isinstance(read, CSR)
+        if isinstance(read, CSR) != self.is_sparse:
+            raise TypeError("X must be sparse in all blocks, or in none")
+        if self.transform is not None:
+            return self.transform(read)
+        return read
+
+    def chunks(
+        self,
+        size: int = CHUNK,
+        ranks: Callable[[Any, int], np.ndarray] | None = None,
+    ) -> Generator[Block, None, None]:
+        """The same rows, `size` at a time; the last chunk may have fewer."""
+        held: list[Block] = []
+        missing = size
+        with closing(self.blocks(ranks)) as blocks:
+            for block in blocks:
+                start, n = 0, block.X.shape[0]
+                while n - start >= missing:
+                    held.append(_rows(block, slice(start, start + missing)))
+                    yield _joined(held)
+                    start, held, missing = start + missing, [], size
+                if start < n:
+                    held.append(_rows(block, slice(start, n)))
+                    missing -= n - start
+        if held:
+            yield _joined(held)
+
+
+class Rows:
+    """The features of n rows, of which few are in memory at a time.
+
+    `rows[slice]` and `rows[numbers]` read the source again. Slices are best asked for
+    in their order, from the first row to the last: that is one pass over the source.
+    Several threads may ask at once, for rows that are near each other; one of them
+    reads at a time.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    reader : Reader
+        Which has read them all before.
+    size : int
+        Rows of a chunk.
+    held : int
+        Chunks of the present pass that are held for those who come late.
+    """
+
+    def __init__(self, reader: Reader, n: int):
+        self.reader, self.shape = reader, (n, reader.n_features)
+        self.size, self.held = CHUNK, 4
+        self._lock = Lock()
+        self._pass: Generator[Matrix, None, None] | None = None
+        self._next = 0  # chunk of the pass
+        self._chunks: dict[int, Matrix] = {}
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
+        """Rows in a range of step 1, not to be written to, or copies of those of these
+        numbers: of the present pass where they are near each other."""
+        if not isinstance(rows, slice):
+            near = rows.size > 0 and np.ptp(rows) < self.size
+            if not near:
+                return self.take(rows)
+            start = int(rows.min())
+            return rows_of(self[start : int(rows.max()) + 1], rows - start)
+        start, stop, _ = rows.indices(len(self))
+        source = self.reader.source
+        if isinstance(source, Arrays):
+            return self.reader.features(source.features(slice(start, stop)))
+        parts = []
+        for k in range(start // self.size, max(start, stop - 1) // self.size + 1):
+            first = k * self.size
+            inside = slice(max(start - first, 0), min(stop - first, self.size))
+            parts.append(rows_of(self._chunk(k), inside))
+        return stacked(parts)
+
+    def _chunk(self, k: int) -> Matrix:
+        with self._lock:
+            if k not in self._chunks:
+                self._advance(k)
+            return self._chunks[k]
+
+    def _advance(self, k: int) -> None:
+        """Read until this chunk is held."""
+        try:
+            if self._pass is None or k < self._next:
+                self._end()
+                self._pass = self.chunks()
+            while self._next <= k:
+                self._chunks[self._next] = next(self._pass)
+                self._chunks.pop(self._next - self.held, None)
+                self._next += 1
+            if self._next * self.size >= len(self):  # is there more than at first?
+                next(self._pass, None)
+                self._pass = None
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self._pass is not None:
+            self._pass.close()
+        self._pass, self._next = None, 0
+        self._chunks.clear()
+
+    def close(self) -> None:
+        """End a pass, if one was begun: whatever the source holds open is closed."""
+        with self._lock:
+            self._end()
+
+    def chunks(self) -> Generator[Matrix, None, None]:
+        """The rows in their order, `size` at a time, validated; ValueError if they are
+        not as many as in the first pass."""
+        n, seen = len(self), 0
+        with closing(self.reader.chunks(self.size)) as chunks:
+            for X, _, _ in chunks:
+                seen += X.shape[0]
+                if seen > n:
+                    break
+                yield X
+        if seen != n:
+            raise ValueError(
+                f"{shown(self.reader.source)} gave {n} rows in the first pass and "
+                f"{'more' if seen > n else seen} in a later one"
+            )
+
+    def take(self, numbers: np.ndarray) -> Matrix:
+        """Copies of the rows of these numbers, in this order, of a file by a pass that
+        ends at the last of them."""
+        self.close()
+        numbers = np.asarray(numbers, np.intp)
+        source = self.reader.source
+        if isinstance(source, Arrays) and not isinstance(source.X, np.memmap):
+            return self.reader.features(source.X[numbers])
+        order = np.argsort(numbers, kind="stable")
+        wanted = numbers[order]
+        parts: list[Matrix] = []
+        start = done = 0
+        with closing(self.chunks()) as chunks:
+            for X in chunks:
+                to = int(np.searchsorted(wanted, start + X.shape[0]))
+                parts.append(rows_of(X, wanted[done:to] - start))
+                start, done = start + X.shape[0], to
+                if done == wanted.size:
+                    break
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        return rows_of(stacked(parts), place)
+
+
+def raw_blocks(source: Any) -> Generator[Block, None, None]:
+    """The blocks as a source gives them; TypeError for what is none."""
+    blocks = iter(source.blocks())
+    try:
+        for number, given in enumerate(blocks):
+            block = given if isinstance(given, tuple) else (given,)
+            if not 1 <= len(block) <= 3:
+                raise TypeError(
+                    f"block {number} must be X, (X, y) or (X, y, weight), got a tuple "
+                    f"of {len(block)}"
+                )
+            yield Block(*block)
+    finally:  # a generator may hold a file, or a thread
+        if hasattr(blocks, "close"):
+            blocks.close()
+
+
+def stacked(parts: Sequence[Matrix]) -> Matrix:
+    """Matrices of one kind and width below each other."""
+    if len(parts) == 1:
+        return parts[0]
+    sparse = [part for part in parts if isinstance(part, CSR)]
+    if sparse:
+        return CSR.stacked(sparse)
+    return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
+
+
+@contextmanager
+def in_block(number: int, start: int) -> Iterator[None]:
+    """Errors of a block say which one it is."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        where = f"block {number}, whose row 0 is row {start} of all"
+        raise kind(f"{where}: {error}") from error
+
+
+def _labelled(block: Block, ranks: Callable[[Any, int], np.ndarray], n: int) -> Block:
+    if block.y is None:
+        raise ValueError("a fit needs blocks (X, y) or (X, y, weight), got X alone")
+    weight = None if block.weight is None else row_weights(block.weight, n)
+    return Block(block.X, ranks(block.y, n), weight)
+
+
+def _rows(block: Block, rows: slice) -> Block:
+    if (rows.start, rows.stop) == (0, block.X.shape[0]):
+        return block
+    y, weight = (None if part is None else part[rows] for part in block[1:])
+    return Block(rows_of(block.X, rows), y, weight)
+
+
+def _joined(held: Sequence[Block]) -> Block:
+    y, weight = (
+        None if parts[0] is None else np.concatenate(parts)
+        for parts in ([b.y for b in held], [b.weight for b in held])
+    )
+    return Block(stacked([b.X for b in held]), y, weight)
+
+
+def rows_of(X: Matrix, rows: Any) -> Matrix:
+    return X.rows(rows) if isinstance(X, CSR) else X[rows]

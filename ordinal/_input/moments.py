@@ -1,0 +1,111 @@
+"""Mean, deviation and range of columns, joined from those of parts of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_EPS = np.finfo(np.float64).eps
+_TINY = np.finfo(np.float64).tiny
+_LEAST = -1100  # an exponent below that of every double
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Weighted mean and variance of d columns.
+
+    Both are held in units of a power of two, above the largest absolute value of the
+    column: no square or sum of any finite column overflows or vanishes there.
+
+    Attributes
+    ----------
+    weight : float, > 0
+        Of all rows.
+    exponent : (d,) int
+        Of the unit.
+    mean : (d,) float64
+        In units.
+    variance : (d,) float64
+        In squares of units; rounding may leave it just below 0.
+    low, high : (d,) float64
+        The range.
+    """
+
+    weight: float
+    exponent: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, weight: np.ndarray) -> Moments | None:
+        """Of (n, d) finite rows with weights >= 0; None if all of these are 0."""
+        if not weight.all():
+            X, weight = X[weight > 0], weight[weight > 0]
+        if not weight.size:
+            return None
+        w = weight / weight.max()  # a sum of huge weights could overflow
+        w /= w.sum()
+        low, high = X.min(axis=0), X.max(axis=0)
+        largest = np.maximum(-low, high)
+        exponent = np.where(largest > 0, np.frexp(largest)[1], _LEAST)
+        Z = np.ldexp(X, -exponent)
+        mean = w @ Z
+        D = Z - mean
+        shift = w @ D  # what rounding left of the first mean and of the weights' sum
+        variance = w @ (D * D) - shift * shift
+        with np.errstate(over="ignore"):
+            total = float(weight.sum())
+        return cls(total, exponent, mean + shift, variance, low, high)
+
+    def joined(self, other: Moments | None) -> Moments:
+        """Those of both parts: Chan, Golub, LeVeque, "Updating formulae and a pairwise
+        algorithm for computing sample variances", COMPSTAT 1982."""
+        if other is None:
+            return self
+        weight = self.weight + other.weight
+        share = other.weight / weight
+        exponent = np.maximum(self.exponent, other.exponent)
+        up, to = self.exponent - exponent, other.exponent - exponent
+        mean = np.ldexp(self.mean, up)
+        apart = np.ldexp(other.mean, to) - mean
+        variance = (
+            (1 - share) * np.ldexp(self.variance, 2 * up)
+            + share * np.ldexp(other.variance, 2 * to)
+            + share * (1 - share) * apart * apart
+        )
+        low = np.minimum(self.low, other.low)
+        high = np.maximum(self.high, other.high)
+        mean = mean + share * apart
+        return Moments(weight, exponent, mean, variance, low, high)
+
+    def standardized(self, mean: np.ndarray, scale: np.ndarray) -> Moments:
+        """Those of (X - mean) / scale."""
+        of = [(a - mean) / scale for a in (self.low, self.high)]
+        centre, variance = self.mean_and_variance()
+        unit = np.frexp(np.maximum(-of[0], of[1]))[1]
+        centre = np.ldexp((centre - mean) / scale, -unit)
+        return Moments(
+            self.weight, unit, centre, np.ldexp(variance / scale**2, -2 * unit), *of
+        )
+
+    def mean_and_variance(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of every column, as they are; infinite beyond the largest double."""
+        with np.errstate(over="ignore"):
+            variance = np.ldexp(np.maximum(self.variance, 0.0), 2 * self.exponent)
+        return np.ldexp(self.mean, self.exponent), variance
+
+    def mean_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and population deviation of every column; a constant column has its
+        value and 1."""
+        scale = np.sqrt(np.maximum(self.variance, 0.0))
+        largest = np.ldexp(np.maximum(-self.low, self.high), -self.exponent)
+        # A deviation is at most the largest value; past it, rounding could overflow.
+        scale = np.ldexp(np.minimum(scale, largest), self.exponent)
+        # Of many equal values, rounding could still make a deviation of some ulp.
+        equal = self.low == self.high
+        mean = np.where(equal, self.low, np.ldexp(self.mean, self.exponent))
+        constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
+        return mean, np.where(constant, 1.0, scale)

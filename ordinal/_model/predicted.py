@@ -1,0 +1,131 @@
+"""Predictions of rows that are read in blocks, and how they are written to a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from typing import IO, Any, TextIO
+
+import numpy as np
+
+from .._input.blocks import Arrays, has_blocks, in_block, raw_blocks
+from .._input.checks import as_path
+from .._input.frame import Frame
+from .._input.pieces import TableBlocks
+from .._input.table import Table
+from .writing import writing
+
+
+def predicted(
+    model: Any, X: Any, proba: bool = False
+) -> Generator[tuple[np.ndarray, np.ndarray | None], None, None]:
+    """Labels, (k,), and where asked for probabilities, (k, r), block by block."""
+    start = 0
+    with closing(_rows(model, X)) as blocks:
+        for number, rows in enumerate(blocks):
+            with in_block(number, start):
+                labels = np.asarray(model.predict(rows))
+                chances = np.asarray(model.predict_proba(rows)) if proba else None
+            yield labels, chances
+            start += labels.size
+
+
+def write_predicted(path: Any, model: Any, X: Any, proba: bool = False) -> None:
+    """To a file of CSV or, called .parquet, of Parquet; whole or not at all."""
+    path = as_path("path", path)
+    is_parquet = path.endswith(".parquet")
+    if is_parquet and not find_spec("pyarrow"):
+        raise ValueError(f"to write {path} pyarrow must be installed")
+    with writing(path) as file, closing(predicted(model, X, proba)) as blocks:
+        if is_parquet:
+            _write_parquet(file, model, blocks)
+            return
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        write_csv(text, model, blocks)
+        text.detach()  # which else would close the file
+
+
+def write_csv(
+    file: TextIO, model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
+) -> None:
+    """A line for every row, below one of names."""
+    writer = csv.writer(file, lineterminator="\n")
+    first = next(blocks)  # errors of the first rows come before any line
+    writer.writerow(_names(model, first[1] is not None))
+    for labels, proba in chain([first], blocks):
+        if proba is None:
+            writer.writerows([label] for label in labels.tolist())
+        else:
+            pairs = zip(labels.tolist(), proba.tolist(), strict=True)
+            writer.writerows([label, *row] for label, row in pairs)
+    file.flush()
+
+
+def _write_parquet(
+    file: IO[bytes], model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
+) -> None:
+    pa: Any = import_module("pyarrow")
+    parquet: Any = import_module("pyarrow.parquet")
+    writer = None
+    try:
+        for labels, proba in blocks:
+            columns = [labels, *(() if proba is None else proba.T)]
+            table = pa.table(
+                [pa.array(column.tolist()) for column in columns],
+                names=_names(model, proba is not None),
+            )
+            if writer is None:
+                writer = parquet.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _names(model: Any, proba: bool) -> list[str]:
+    of_ranks = [f"P({label})" for label in model.classes.tolist()] if proba else []
+    return ["prediction", *of_ranks]
+
+
+def _rows(model: Any, X: Any) -> Generator[Any, None, None]:
+    """What the model is given of a source, block by block."""
+    if isinstance(X, str | os.PathLike):
+        X = TableBlocks(as_path("X", X))
+    if isinstance(X, TableBlocks):
+        with closing(X.tables(getattr(model, "feature_names", None))) as tables:
+            for table in tables:
+                yield _features(model, table, X)
+        return
+    if not (has_blocks(X) or isinstance(X, np.ndarray)):
+        yield X  # all at once, as it is all there
+        return
+    with closing(raw_blocks(X if has_blocks(X) else Arrays(X))) as blocks:
+        for block in blocks:
+            yield block.X
+
+
+def _features(model: Any, table: Table, source: TableBlocks) -> Frame:
+    """The columns of a table that the model asks for, those of words as categories."""
+    features = getattr(model, "feature_names", None)
+    wanted = features or source.features_of(table)
+    # Without a header, a table as wide as the features has nothing else in it. A
+    # wider one is taken for another of the training kind, with its target.
+    by_place = not table.has_header and len(table.names) == len(wanted)
+    names = table.names if by_place else wanted
+    learned = getattr(model, "preprocessor", model)
+    categories = getattr(learned, "categories", None)
+    if categories is None:
+        return Frame.of_numbers(table.numbers(names), features)
+    words = {
+        name
+        for name, labels in zip(names, categories, strict=True)
+        if labels is not None and labels.dtype.kind == "U"
+    }
+    return replace(table.frame(names, words), names=features)

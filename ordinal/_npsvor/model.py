@@ -1,0 +1,214 @@
+"""What the fits of NPSVOR return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+
+from .._input.costs import check_cost
+from .._input.problem import Problem
+from .._input.sparse import frozen
+from .._input.types import ArrayLike, Kernel
+from .._model.convergence import Convergence, Status
+from .._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
+from .._model.links import SoftmaxLink, require_link
+from .._model.rules import predicted
+from .._model.support import KernelModel, decision, finite_scores
+
+Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NpsvorModel(KernelModel):
+    """One hyperplane a rank: f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k].
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The training rows that some hyperplane uses. For a precomputed kernel the
+        (m,) numbers of those rows; for a fit with a basis its rows.
+    coef : (m, r) array
+    intercept : (r,) array
+        +inf for a rank of `classes` without training rows, which is never predicted.
+    norms : (r,) array
+        |w_k|, by which `normalize` divides.
+    normalize : bool
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    cost : (r, r) array, or None
+        The caller's, if there was one.
+    link : SoftmaxLink or None
+        Probabilities from distances; None unless fitted with `probability`.
+    convergence : Convergence
+        Its `parts` are those of the ranks of `classes`.
+    """
+
+    coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
+    intercept: Annotated[np.ndarray, Array("f8", "r"), finite_or(np.inf)]
+    norms: Annotated[np.ndarray, Array("f8", "r"), FINITE, POSITIVE]
+    normalize: bool
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+    link: Annotated[SoftmaxLink, SHARED] | None
+    link_type = SoftmaxLink
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distances f_k(x) to the r hyperplanes.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n, r) array
+            In units of the margin: the hyperplane's own rows lie within epsilon of
+            0, lower ranks below -1 and higher ones above 1, up to slack. Divided by
+            |w_k|, so in units of feature space, if the model has `normalize`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    def _columns(self) -> np.ndarray:
+        """The coefficients of the ranks that had training rows. A matrix product may
+        round otherwise if it has more columns, and absent ranks are to change no bit.
+        """
+        return np.ascontiguousarray(self.coef[:, np.isfinite(self.intercept)])
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The distances from sums over the support rows, a column a present rank."""
+        f = np.full((len(sums), self.intercept.size), np.inf)
+        present = np.isfinite(self.intercept)
+        with np.errstate(over="ignore"):  # seen by the check
+            known = sums + self.intercept[present]
+            if self.normalize:
+                known /= self.norms[present]
+        f[:, present] = finite_scores(known)
+        return f
+
+    def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:
+        """What a link takes, for that of any model."""
+        return np.asarray(np.abs(self.decision_function(X)))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks, a softmax link of the distances |f_k(x)|.
+
+        Two ranks with equal offsets in the `link` are more probable the nearer their
+        hyperplane; the offsets are what calibration on rows that the hyperplanes were
+        not fitted to adds to that.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`, which says what else is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `probability`.
+        """
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows at the distances f."""
+        return np.asarray(require_link(self.link)(np.abs(f)))
+
+    def predict(
+        self, X: Any, *, rule: Rule = "nearest", cost: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`.
+        rule : {"nearest", "mode", "median", "cost"}, default "nearest"
+            "nearest" takes the nearest hyperplane, of the lowest rank where two tie.
+            The others use `predict_proba`: its most probable rank, its median, or the
+            rank of least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
+            model, or |j - k| if it has none.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError
+            If a rule on probabilities is asked of a model without them, or `cost` is
+            not as in `fit_npsvor`.
+        """
+        return predicted(self, X, rule, "nearest", cost)
+
+    def _labels(self, f: np.ndarray) -> np.ndarray:
+        """`predict` of rows at the distances f, by the nearest hyperplane."""
+        return np.asarray(self.classes[np.abs(f).argmin(axis=1)])
+
+    def _check_values(self) -> None:
+        if self.cost is not None:
+            check_cost(self.cost, self.classes.size)
+        present = np.isfinite(self.intercept)
+        if self.link and not np.array_equal(np.isfinite(self.link.offsets), present):
+            raise ValueError("the link must know the ranks that have hyperplanes")
+
+
+def of_present(
+    problem: Problem,
+    kernel: Kernel,
+    support: Any,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    squared: np.ndarray,
+    parts: Sequence[Convergence],
+    *,
+    normalize: bool,
+    cost: np.ndarray | None,
+) -> NpsvorModel:
+    """A model of the hyperplanes of the ranks that have training rows: (m, p), (p,) and
+    the squares of their |w_k|. A rank without rows has converged, to nothing."""
+    present = problem.present
+
+    def by_class(values: np.ndarray, absent: float) -> np.ndarray:
+        out = np.full((*values.shape[:-1], problem.n_classes), absent)
+        out[..., present] = values
+        return frozen(out)
+
+    norms = np.sqrt(np.maximum(squared, 0))
+    nothing = replace(
+        parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0, dual=0.0
+    )
+    every = [nothing] * problem.n_classes
+    for k, part in zip(np.flatnonzero(present), parts, strict=True):
+        every[k] = part
+    return NpsvorModel(
+        support=support,
+        coef=by_class(coef, 0.0),
+        intercept=by_class(intercept, np.inf),
+        norms=by_class(np.where(norms > 0, norms, 1.0), 1.0),
+        normalize=normalize,
+        classes=frozen(problem.classes),
+        kernel=kernel,
+        n_features=problem.n_features,
+        feature_names=problem.feature_names,
+        cost=cost,
+        link=None,
+        convergence=Convergence.of_parts(every),
+    )

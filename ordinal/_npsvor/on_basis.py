@@ -1,0 +1,85 @@
+"""Fits of NPSVOR on a basis, one or a path of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._basis.features import Features
+from .._basis.fitting import BasisFit, chosen, enough_rows, features_among, record
+from .._basis.proximal import Solution, cold
+from .._input.basis import BasisChoice
+from .._input.problem import Problem
+from .._input.types import Kernel
+from .._kernel_matrix.tiles import Products
+from .._model.monitor import Monitor
+from .._model.support import kept
+from .losses import Point, losses_of
+from .model import NpsvorModel, of_present
+
+
+def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
+    """A job on the basis that a choice means for a problem; its size, if that is to be
+    found, by models of the last point."""
+    kernel, seed = options["kernel"], options["seed"]
+    if choice.way == "auto":
+        last = {**options, "points": options["points"][-1:]}
+
+        def fit(part: Problem, tried: BasisChoice) -> NpsvorModel:
+            return job_on(tried, part, **last).fit(part)[0][0]
+
+        choice = enough_rows(problem, kernel, fit, seed)
+    features = chosen(choice, kernel, problem, seed, options["n_threads"])
+    return BasisJob(features=features, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class BasisJob:
+    """Checked options: the same for every point of a path, and for the folds."""
+
+    kernel: Kernel
+    points: list[Point]
+    cost: np.ndarray | None
+    normalize: bool
+    max_iter: int
+    n_threads: int
+    cache_mb: float
+    seed: int
+    monitor: Monitor
+    features: Features
+
+    def among(self, problem: Problem, rows: np.ndarray) -> BasisJob:
+        """The same for a problem of these rows."""
+        features = features_among(
+            self.features, self.kernel, problem.X, rows, self.n_threads
+        )
+        return replace(self, features=features)
+
+    def fit(
+        self, problem: Problem, products: Products | None = None
+    ) -> tuple[list[NpsvorModel], None]:
+        """A model a point; they have their support rows in common."""
+        rows = BasisFit(
+            self.features, problem.X, problem.rank, problem.weight, self.cache_mb,
+            self.n_threads, np.random.default_rng(self.seed), self.monitor,
+        )  # fmt: skip
+        present = np.flatnonzero(problem.present)
+        cost = 1 - np.eye(problem.n_classes) if self.cost is None else self.cost
+        losses = [losses_of(point, cost, present) for point in self.points]
+        starts = [cold(self.features.m, of, np.zeros(1)) for of in losses[0]]
+        found = rows.path(
+            losses, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
+        )
+        return [self._model(problem, of) for of in found], None
+
+    def _model(self, problem: Problem, found: Sequence[Solution]) -> NpsvorModel:
+        w = np.stack([s.w for s in found], axis=1)
+        parts = [record(self.monitor, s) for s in found]
+        return of_present(
+            problem, self.kernel, kept(self.features.support),
+            self.features.coefficients(w), np.array([-s.b[0] for s in found]),
+            (w * w).sum(axis=0), parts, normalize=self.normalize, cost=self.cost,
+        )  # fmt: skip

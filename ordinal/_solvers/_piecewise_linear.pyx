@@ -1,0 +1,167 @@
+"""Sums over rows of piecewise linear losses, their Moreau envelopes and slopes.
+
+With v_ij = b_j - f_i for rows i and groups j, and losses that are conjugates of
+phi_ij(t) = pn t for t < 0 and pp t for t > 0 on the box [lo, hi],
+
+    phi*(v) = max(hi (v - pp), lo (v - pn), 0),                                      (1)
+
+the next multipliers from g are
+
+    t_ij = argmin { phi(t) - t v + (t - g)^2 / (2 sigma) : lo <= t <= hi },          (2)
+
+a soft threshold of g + sigma v, clipped. lo, hi, pn and pp depend on the rank of the
+row and the group alone, but that the boxes are as wide as the row weighs. t_ij is
+"inside" where it moves with v: at neither end of its box, and not at the kink.
+
+Every kernel is for the rows from `start` on, as many as its output or `stop` says. What
+is known by row and group lies in arrays (T, n). The loops are in simd_piecewise.h.
+"""
+from cython cimport floating
+from libc.stdint cimport int32_t
+
+from .simd cimport simd, simd_loops
+
+
+cdef check(
+    const floating[::1] f, const int32_t[::1] rank, const float[::1] weight,
+    const floating[:, :, ::1] table, Py_ssize_t T, Py_ssize_t start, Py_ssize_t stop,
+):
+    cdef Py_ssize_t n = f.shape[0]
+    if not (rank.shape[0] == weight.shape[0] == n and 0 <= start < stop <= n
+            and table.shape[0] == T > 0 and table.shape[1] == 4):
+        raise ValueError("piecewise linear: inconsistent array shapes")
+
+
+def point(
+    const floating[::1] f not None,       # (n,) scores
+    const int32_t[::1] rank not None,     # (n,)
+    const float[::1] weight not None,     # (n,)
+    const floating[:, :, ::1] table not None,  # (T, 4, r) lo, hi, pn, pp
+    const double[::1] b not None,         # (T,)
+    const floating[:, ::1] g not None,    # (T, n)
+    double sigma,
+    Py_ssize_t start,
+    floating[:, ::1] t not None,          # OUT (T, rows)
+    floating[:, ::1] inside not None,     # OUT (T, rows) 1 where t is, else 0
+    double[:, ::1] sums not None,         # OUT (T, 7)
+):
+    """(2), and by group the sums of t where positive and where negative, of pp t and
+    pn t there, of how many are inside, of the envelopes
+    t v - phi(t) - (t - g)^2 / (2 sigma), and of (1)."""
+    cdef Py_ssize_t T = b.shape[0], rows = t.shape[1], j
+    cdef const simd_loops* ops = simd()
+    check(f, rank, weight, table, T, start, start + rows)
+    if not (g.shape[0] == t.shape[0] == inside.shape[0] == sums.shape[0] == T
+            and g.shape[1] == f.shape[0] and inside.shape[1] == rows
+            and sums.shape[1] == 7):
+        raise ValueError("point: inconsistent array shapes")
+    with nogil:
+        sums[:] = 0
+        for j in range(T):
+            if floating is float:
+                ops.piecewise_point_f32(
+                    &f[start], &rank[start], &weight[start], &g[j, start],
+                    &table[j, 0, 0], table.shape[2], b[j], sigma, rows, &t[j, 0],
+                    &inside[j, 0], &sums[j, 0])
+            else:
+                ops.piecewise_point_f64(
+                    &f[start], &rank[start], &weight[start], &g[j, start],
+                    &table[j, 0, 0], table.shape[2], b[j], sigma, rows, &t[j, 0],
+                    &inside[j, 0], &sums[j, 0])
+
+
+def slopes(
+    const floating[::1] f not None,
+    const floating[::1] end not None,     # (n,) scores at length 1, f at 0
+    const int32_t[::1] rank not None,
+    const float[::1] weight not None,
+    const floating[:, :, ::1] table not None,
+    const double[::1] b not None,
+    const double[::1] b_end not None,
+    const double[::1] lengths not None,   # (K,)
+    const floating[:, ::1] g not None,
+    double sigma,
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[::1] out not None,             # OUT (K,)
+):
+    """The slopes of the sum of envelopes by the length of the way from b and f."""
+    cdef Py_ssize_t T = b.shape[0], r = table.shape[2], rows = stop - start, j, k
+    cdef const simd_loops* ops = simd()
+    check(f, rank, weight, table, T, start, stop)
+    if not (g.shape[0] == b_end.shape[0] == T and g.shape[1] == f.shape[0]
+            and end.shape[0] == f.shape[0] and out.shape[0] == lengths.shape[0]):
+        raise ValueError("slopes: inconsistent array shapes")
+    with nogil:
+        for k in range(lengths.shape[0]):
+            out[k] = 0
+            for j in range(T):
+                if floating is float:
+                    out[k] += ops.piecewise_slope_f32(
+                        &f[start], &end[start], &rank[start], &weight[start],
+                        &g[j, start], &table[j, 0, 0], r, b[j], b_end[j] - b[j],
+                        lengths[k], sigma, rows)
+                else:
+                    out[k] += ops.piecewise_slope_f64(
+                        &f[start], &end[start], &rank[start], &weight[start],
+                        &g[j, start], &table[j, 0, 0], r, b[j], b_end[j] - b[j],
+                        lengths[k], sigma, rows)
+
+
+cdef inline Py_ssize_t cell(
+    const double* grid, Py_ssize_t K, double e,
+) noexcept nogil:
+    """The least k with e <= grid[k]; grid[0] < e <= grid[K - 1]. O(log K)."""
+    cdef Py_ssize_t low = 0, high = K - 1, middle
+    while high - low > 1:
+        middle = (low + high) // 2
+        if grid[middle] < e:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+cdef inline void rise(
+    const double* grid, Py_ssize_t K, double e, double by, double* out,
+) noexcept nogil:
+    """Add to the cell of e. Most are beyond the ends, on either side, which no branch
+    could foretell."""
+    if grid[0] < e and e <= grid[K - 1]:
+        out[cell(grid, K, e)] += by
+    else:
+        out[K * (e > grid[0])] += by
+
+
+def jumps(
+    const floating[::1] f not None,
+    const int32_t[::1] rank not None,
+    const float[::1] weight not None,
+    const floating[:, :, ::1] table not None,
+    const double[:, ::1] grid not None,   # (T, K) thresholds, increasing
+    Py_ssize_t start,
+    Py_ssize_t stop,
+    double[:, ::1] out not None,          # OUT (T, K + 1)
+):
+    """Of the slope of the sum of (1) by the threshold of its group: column 0 is its
+    value at grid[:, 0], column k by how much it rises after grid[:, k - 1] up to
+    grid[:, k], and the last column how much it rises after all. A loss that turns at a
+    threshold has its right slope there."""
+    cdef Py_ssize_t T = grid.shape[0], K = grid.shape[1], i, j
+    cdef double lo, hi, score
+    cdef int32_t of
+    check(f, rank, weight, table, T, start, stop)
+    if not (out.shape[0] == T and out.shape[1] == K + 1 and K > 0):
+        raise ValueError("jumps: inconsistent array shapes")
+    with nogil:
+        out[:] = 0
+        for j in range(T):
+            for i in range(start, stop):
+                of, score = rank[i], f[i]
+                lo, hi = weight[i] * table[j, 0, of], weight[i] * table[j, 1, of]
+                out[j, 0] += lo
+                if table[j, 2, of] == table[j, 3, of]:
+                    rise(&grid[j, 0], K, score + table[j, 2, of], hi - lo, &out[j, 0])
+                else:
+                    rise(&grid[j, 0], K, score + table[j, 2, of], -lo, &out[j, 0])
+                    rise(&grid[j, 0], K, score + table[j, 3, of], hi, &out[j, 0])

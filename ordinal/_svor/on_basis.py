@@ -1,0 +1,124 @@
+"""Fits of the SVOR family on a basis, one or a path of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._basis.features import Features
+from .._basis.fitting import BasisFit, chosen, enough_rows, features_among, record
+from .._basis.losses import Losses
+from .._basis.proximal import Solution, Start, cold
+from .._input.basis import BasisChoice
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import frozen
+from .._input.types import Kernel
+from .._kernel_matrix.tiles import Products
+from .._model.monitor import Monitor
+from .._model.support import kept
+from ..kernels import Precomputed
+from .losses import losses_of
+from .model import Method, SvorModel
+
+
+def job_on(choice: BasisChoice, problem: Problem, C: float, **options: Any) -> BasisJob:
+    """A job on the basis that a choice means for a problem; its size, if that is to be
+    found, by models of this C."""
+    kernel, seed = options["kernel"], options["seed"]
+    if choice.way == "auto":
+
+        def fit(part: Problem, tried: BasisChoice) -> SvorModel:
+            return job_on(tried, part, C, **options).fit(part, [C], None)[0][0]
+
+        choice = enough_rows(problem, kernel, fit, seed)
+    features = chosen(choice, kernel, problem, seed, options["n_threads"])
+    return BasisJob(features=features, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class BasisJob:
+    """Checked options, the same for the fit of all rows and those of the folds."""
+
+    method: Method
+    kernel: Kernel
+    cost: np.ndarray | None
+    n_threads: int
+    cache_mb: float
+    max_iter: int
+    seed: int
+    monitor: Monitor
+    features: Features
+
+    def among(self, problem: Problem, rows: np.ndarray) -> BasisJob:
+        """The same for a problem of these rows."""
+        features = features_among(
+            self.features, self.kernel, problem.X, rows, self.n_threads
+        )
+        return replace(self, features=features)
+
+    def fit(
+        self,
+        problem: Problem,
+        costs: list[float],
+        start: SvorModel | None,
+        products: Products | None = None,
+    ) -> tuple[list[SvorModel], None]:
+        """A model a C; they have their support rows in common."""
+        present, rank = np.flatnonzero(problem.present), problem.rank_among_present
+        rows = BasisFit(
+            self.features, problem.X, rank, problem.weight, self.cache_mb,
+            self.n_threads, np.random.default_rng(self.seed), self.monitor,
+        )  # fmt: skip
+        losses = [losses_of(self.method, self.cost, present, C) for C in costs]
+        warm = start is not None and not isinstance(self.kernel, Precomputed)
+        found = rows.path(
+            [[of] for of in losses], [self._start(start, problem, losses[0], present)],
+            warm=warm, tol=self.monitor.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+        return [
+            self._model(problem, C, of[0], present)
+            for C, of in zip(costs, found, strict=True)
+        ], None
+
+    def _start(
+        self,
+        start: SvorModel | None,
+        problem: Problem,
+        losses: Losses,
+        present: np.ndarray,
+    ) -> Start:
+        """At a model, or else at a score of 0 and thresholds that the shares of the
+        ranks suggest."""
+        share = np.bincount(problem.rank_among_present, problem.weight)
+        above = np.cumsum(share[::-1])[-2::-1]
+        begin = cold(self.features.m, losses, np.log(share.sum() / above - 1))
+        if start is None:
+            return begin
+        b = start.thresholds[present[:-1]]
+        b = np.where(np.isfinite(b), b, begin.b)
+        if isinstance(self.kernel, Precomputed):  # whose rows may have other numbers
+            return replace(begin, b=b)
+        scores = start.decision_function(self.features.support)
+        return replace(begin, w=self.features.interpolating(scores), b=b)
+
+    def _model(
+        self, problem: Problem, C: float, found: Solution, present: np.ndarray
+    ) -> SvorModel:
+        r = problem.n_classes
+        return SvorModel(
+            method=self.method,
+            support=kept(self.features.support),
+            coef=frozen(self.features.coefficients(found.w)),
+            dual=None,
+            thresholds=frozen(around_ranks(found.b, present, r)),
+            C=C,
+            cost=self.cost,
+            classes=frozen(problem.classes),
+            kernel=self.kernel,
+            n_features=problem.n_features,
+            feature_names=problem.feature_names,
+            link=None,
+            convergence=record(self.monitor, found),
+        )

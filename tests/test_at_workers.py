@@ -1,0 +1,178 @@
+"""Rows of dask: read at its workers as they are read here."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import ordinal
+from ordinal._input.at_workers import is_at_workers, problem_at_workers
+from ordinal._input.blocks import CHUNK
+from ordinal._input.problem import Problem
+from ordinal._input.sparse import CSR
+from ordinal._input.survey import BlockProblem
+from ordinal._numerics.rows import dense
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N = 3 * CHUNK + 500
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client():
+    """Workers are threads here: what dask does between processes is not ours."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
+        yield client
+
+
+def table(n=N, d=3):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, rng.integers(0, 4, n) * 10, rng.integers(1, 4, n) / 2
+
+
+def same(a: BlockProblem, b: Problem):
+    for name in ("rank", "classes", "weight", "sample_weight"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
+    assert a.feature_names == b.feature_names
+
+
+@pytest.mark.parametrize("size", [1000, CHUNK, 10_001, N])
+def test_problem_is_that_of_arrays(size):
+    X, y, w = table()
+    options = {"class_weight": "balanced"}
+    here = BlockProblem.from_blocks(Whole(X, y, w), **options)
+    there = problem_at_workers(
+        da.from_array(X, chunks=(size, 2)), da.from_array(y, chunks=size),
+        sample_weight=w, **options,
+    )  # fmt: skip
+    same(there, here)
+    for ours, theirs in zip(
+        here.moments.mean_and_scale(), there.moments.mean_and_scale(), strict=True
+    ):
+        np.testing.assert_allclose(theirs, ours, rtol=1e-13, atol=1e-15)
+    assert there.X.sizes.tolist() == [len(b) for b in np.split(y, range(size, N, size))]
+    numbers = np.array([N - 1, 5, 9000, 5, 0])
+    np.testing.assert_array_equal(there.X[numbers], X[numbers])
+    np.testing.assert_array_equal(there.rank[there.X.examples], range(4))
+    np.testing.assert_array_equal(there.X.factor[there.rank] * w, there.weight)
+
+
+class Whole:
+    def __init__(self, *block):
+        self.block = block
+
+    def blocks(self):
+        yield self.block
+
+
+def test_data_frames_have_names_and_ordered_categories():
+    pandas = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y, _ = table()
+    words = np.array(["low", "mid", "high", "top"])
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    frame["y"] = pandas.Categorical(words[y // 10], words, ordered=True)
+    here = Problem.from_arrays(frame[["a", "b", "c"]], frame["y"])
+    lazy = dd.from_pandas(frame, npartitions=5)
+    same(problem_at_workers(lazy[["a", "b", "c"]], lazy["y"]), here)
+
+
+def test_sparse_blocks():
+    X, y, _ = table()
+    X[X < 1] = 0
+    lazy = da.from_array(X, chunks=(CHUNK, 3)).map_blocks(scipy.sparse.csr_matrix)
+    problem = problem_at_workers(lazy, y)
+    assert problem.moments is None
+    rows = problem.X[np.array([7, 9000])]
+    assert isinstance(rows, CSR)
+    np.testing.assert_array_equal(dense(rows), X[[7, 9000]])
+
+
+def nan(X, y):
+    X[CHUNK + 3, 1] = X[2 * CHUNK + 1, 0] = np.nan
+
+
+def half(X, y):
+    y[CHUNK + 3] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        (nan, {}, ("block 1", f"row {CHUNK} of all", "X must be finite", "row is 3")),
+        (half, {}, ("block 1", "0.5", "row 3", "whole number")),
+        (half, {"classes": [0, 10, 20, 30]}, ("block 1", "0.5", "among classes")),
+        (lambda X, y: (X, y[1:]), {}, ("y has shape", f"({N},)")),
+        (lambda X, y: (X, None), {}, ("y must hold the labels",)),
+        (lambda X, y: (X[:, 0], y), {}, ("X must be 2-dimensional",)),
+    ],
+)
+def test_what_is_wrong_names_the_first_block(change, options, words):
+    X, y, _ = table()
+    y = y.astype(float)
+    changed = change(X, y)
+    X, y = changed or (X, y)
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        problem_at_workers(da.from_array(X, chunks=CHUNK), y, **options)
+    for word in words:
+        assert word in str(raised.value)
+
+
+def test_what_is_at_workers():
+    X = np.ones((2, 2))
+    assert is_at_workers(da.from_array(X))
+    assert not is_at_workers(X)
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_svorex])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_fits_are_those_of_arrays(fit, kernel):
+    """The same basis, so the same problem: the values of two fits to it differ by no
+    more than their gaps."""
+    X, _, w = table(4000)
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
+    options = {
+        "basis": 50, "kernel": kernel, "class_weight": {0: 2.0}, "n_threads": 1,
+        "tol": 1e-4,
+    }  # fmt: skip
+    here = fit(X, y, sample_weight=w, **options)
+    there = fit(
+        da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700),
+        sample_weight=w, **options,
+    )  # fmt: skip
+    for one, other in ((here, there), (there, here)):
+        assert one.convergence.dual <= other.convergence.primal
+        assert one.convergence.rel_gap <= 1e-4
+    np.testing.assert_allclose(there.support, here.support, rtol=1e-12)
+    assert (there.predict(X) == here.predict(X)).mean() > 0.99
+
+
+def test_npsvor_of_rows_that_are_made_anew_at_every_step():
+    """Workers keep no features where there is no room for a chunk of them."""
+    X, _, _ = table(3000)
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    lazy = da.from_array(X, chunks=(1000, 3)), da.from_array(y, chunks=1000)
+    models = [ordinal.fit_npsvor(*lazy, basis=30, cache_mb=mb) for mb in (100.0, 0.01)]
+    models.append(ordinal.fit_npsvor(X, y, basis=30))
+    for parts in zip(*(model.convergence.parts for model in models), strict=True):
+        assert max(part.dual for part in parts) <= min(part.primal for part in parts)
+        assert max(part.rel_gap for part in parts) <= 1e-3
+
+
+@pytest.mark.parametrize(
+    ("fit", "options"),
+    [
+        (ordinal.fit_svorim, {}),
+        (ordinal.fit_npsvor, {}),
+        (ordinal.fit_xofm, {}),
+        (ordinal.fit_tlssvor, {"basis": 20}),
+    ],
+)
+def test_other_fits_say_that_they_need_rows_in_memory(fit, options):
+    X, y, _ = table(100)
+    with pytest.raises(TypeError, match="X is a collection of dask"):
+        fit(da.from_array(X), y, **options)

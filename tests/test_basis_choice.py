@@ -1,0 +1,192 @@
+"""Which rows become a basis (ordinal/_basis/choice.py), and how callers say it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from test_basis_features import csr
+
+from ordinal._basis.choice import choose, drawn, enough
+from ordinal._input.basis import read_choice
+from ordinal.kernels import RBF, Polynomial, Precomputed
+
+WAYS = [30, ("kmeans++", 30), ("cholesky", 30), 0.05]
+each_way = pytest.mark.parametrize("basis", WAYS, ids=str)
+
+
+def data(n=400, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), np.sort(rng.choice(4, n, p=[0.7, 0.2, 0.05, 0.05]))
+
+
+def chosen(basis, X, rank=None, *, kernel=None, weight=None, seed=0):
+    n = len(X)
+    rank = np.zeros(n, np.int32) if rank is None else rank
+    weight = np.ones(n) if weight is None else weight
+    asked = []
+
+    def rows_of(numbers):
+        asked.append(numbers)
+        assert (np.diff(numbers) > 0).all()
+        return X.rows(numbers) if hasattr(X, "rows") else X[numbers]
+
+    choice = read_choice(basis, n, X.shape[1])
+    rng = np.random.default_rng(seed)
+    features = choose(choice, kernel or RBF(0.2), rows_of, rank, weight, rng)
+    assert len(asked) <= 1
+    return features
+
+
+def numbers_in(X, support):
+    """Which rows of X the support rows are; each is one of them."""
+    same = (support[:, None] == X).all(axis=2)
+    assert (same.sum(axis=1) == 1).all()
+    return same.argmax(axis=1)
+
+
+@each_way
+def test_chosen_rows_are_rows_of_positive_weight(basis):
+    X, rank = data()
+    weight = np.where(np.arange(400) % 3 == 0, 0.0, 2.0)
+    features = chosen(basis, X, rank, weight=weight)
+    assert (weight[numbers_in(X, features.support)] > 0).all()
+    again, other = chosen(basis, X, rank, weight=weight), chosen(basis, X, seed=1)
+    assert_array_equal(features.support, again.support)
+    if basis != 0.05:
+        assert features.m == 30
+    if basis in (30, ("kmeans++", 30)):
+        assert not np.array_equal(np.sort(features.support), np.sort(other.support))
+
+
+def test_every_rank_has_its_share_of_random_rows():
+    X, rank = data()
+    for m in (1, 4, 37, 399, 400, 1000):
+        rows = drawn(np.arange(400), rank, m, np.random.default_rng(m))
+        assert rows.size == min(m, 400)
+        assert (np.diff(rows) > 0).all()
+        share = np.bincount(rank) * rows.size / 400
+        assert (np.abs(np.bincount(rank[rows], minlength=4) - share) < 1).all()
+    support = chosen(37, X, rank).support
+    count = np.bincount(rank[numbers_in(X, support)], minlength=4)
+    assert (np.abs(count - np.bincount(rank) * 37 / 400) < 1).all()
+
+
+def test_kmeans_does_not_take_a_row_twice():
+    points = np.array([[0.0, 0], [1, 0], [0, 2], [3, 1], [9, 9]])
+    X = np.repeat(points, [80, 1, 1, 1, 7], axis=0)
+    for m, found in ((5, 5), (9, 5), (3, 3)):
+        support = chosen(("kmeans++", m), X, kernel=RBF(1.0)).support
+        assert len(np.unique(support, axis=0)) == found == len(support)
+
+
+def test_kmeans_draws_by_squared_distances():
+    X = np.array([[0.0], [1.0], [3.0]])
+    kernel = Polynomial(1, coef0=7.0)  # whose distances are those of the rows
+    counts = np.zeros((3, 3))
+    for seed in range(900):
+        first, *both = (
+            numbers_in(X, chosen(("kmeans++", m), X, kernel=kernel, seed=seed).support)
+            for m in (1, 2)
+        )
+        counts[first, np.setdiff1d(both, first)] += 1
+    squared = (X - X.T) ** 2
+    expected = squared / squared.sum(axis=1, keepdims=True) / 3
+    error = np.sqrt(expected * (1 - expected) / 900)
+    assert (np.abs(counts / 900 - expected) <= 3.5 * error).all()
+
+
+def test_as_many_rows_as_leave_a_part_of_the_trace():
+    X, rank = data()
+    for left in (0.3, 0.05, 0.001):
+        features = chosen(left, X, rank)
+        assert 1 - (features.double(X) ** 2).sum() / 400 <= left
+        numbers = numbers_in(X, features.support)
+        one_less = [
+            1 - (chosen(np.delete(numbers, k), X).double(X) ** 2).sum() / 400
+            for k in range(features.m)
+        ]
+        assert max(one_less) > left
+
+
+def test_pivots_leave_less_of_the_trace_than_other_rows():
+    X, rank = data()
+
+    def left(basis):
+        return 400 - (chosen(basis, X, rank).double(X) ** 2).sum()
+
+    assert 2 * left(("cholesky", 100)) < min(left(100), left(("kmeans++", 100)))
+
+
+def test_rows_of_ones_own():
+    X, rank = data()
+    numbers = np.array([7, 3, 399])
+    for basis in (numbers, numbers.tolist(), X[numbers], X[numbers].tolist()):
+        support = chosen(basis, X, rank).support
+        assert_array_equal(np.sort(numbers_in(X, support)), [3, 7, 399])
+    assert chosen(csr(X[numbers]), csr(X), rank).support.shape == (3, 3)
+
+
+@each_way
+def test_a_precomputed_matrix_has_the_basis_of_its_rows(basis):
+    X, rank = data()
+    K = RBF(0.2)(X, X)
+    of_rows = chosen(basis, X, rank)
+    features = chosen(basis, K, rank, kernel=Precomputed())
+    assert_array_equal(features.support, numbers_in(X, of_rows.support))
+    assert_allclose(features.double(K), of_rows.double(X), atol=1e-9)
+
+
+@each_way
+def test_sparse_rows_have_the_basis_of_dense_ones(basis):
+    X, rank = data()
+    X = np.maximum(X, 0)
+    X[:, 0] += 1
+    dense, sparse = chosen(basis, X, rank), chosen(basis, csr(X), rank)
+    assert_array_equal(sparse.support.dense(), dense.support)
+
+
+def test_own_rows_say_nothing_of_a_precomputed_matrix():
+    K = np.eye(4)
+    with pytest.raises(ValueError, match="row numbers with"):
+        chosen(np.ones((2, 4)), K, kernel=Precomputed())
+
+
+def test_doubled_until_the_loss_stops_falling():
+    noise = np.random.default_rng(0).normal(size=100)
+    asked = []
+
+    def losses_at(m):
+        asked.append(m)
+        return 100 / min(m, 300) + 0.01 * noise * m / 100 % 0.02
+
+    assert enough(losses_at, 100, 10_000) == 400
+    assert asked == [100, 200, 400, 800]
+    assert enough(losses_at, 100, 399) == 200
+    assert enough(losses_at, 100, 30) == 30
+    assert enough(lambda m: noise / m, 100, 10_000) == 100  # as likely a rise
+    assert enough(lambda m: np.ones(9), 100, 10_000) == 100
+    assert enough(lambda m: np.full(9, np.nan), 100, 10_000) == 100
+
+
+@pytest.mark.parametrize(
+    ("basis", "message"),
+    [
+        (0, "basis must be a positive integer, got 0"),
+        (True, "'auto', .way, count., row numbers or rows, got True"),
+        (1.0, "basis as a part of the trace must be a number between 0 and 1, got 1.0"),
+        (float("nan"), "part of the trace must be a number between 0 and 1, got nan"),
+        ("many", "basis as a word must be one of 'auto', got 'many'"),
+        (("best", 5), "'random', 'kmeans..', 'cholesky', got 'best'"),
+        (("random", 0.5), r"basis\[1\] must be a positive integer, got 0.5"),
+        ([], "row numbers or rows, got"),
+        ([1, 2, 2], "names row 2 more than once"),
+        ([1, 400], "names row 400, X has 400 rows"),
+        ([[1.0, 2.0]], "basis has 2 columns, X has 3"),
+        ([[1.0], [2.0, 3.0]], "basis is not an array"),
+        ([[1.0, 2.0, np.inf]], "basis must be finite"),
+        (None, "row numbers or rows, got None"),
+    ],
+    ids=str,
+)
+def test_what_is_no_basis(basis, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        read_choice(basis, 400, 3)

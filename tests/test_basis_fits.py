@@ -1,0 +1,396 @@
+"""Fits on a basis: `basis=` of the SVOR family and of NPSVOR."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import sample
+
+import ordinal
+from ordinal import ConvergenceWarning, svor
+from ordinal._basis.placed import RowsOnBasis
+from ordinal._basis.sums import CHUNK
+from ordinal._model import calibration
+from ordinal._svor import in_time
+from ordinal.kernels import RBF, Linear, Polynomial
+from ordinal.model_selection import Grid, select
+
+SVOR = [
+    ordinal.fit_svorim, ordinal.fit_svorex, ordinal.fit_shashua_levin,
+    ordinal.fit_redsvm,
+]  # fmt: skip
+each_svor = pytest.mark.parametrize("fit", SVOR, ids=lambda fit: fit.__name__)
+
+
+def npsvor(X, y, *, C=1.0, **options):
+    return ordinal.fit_npsvor(X, y, C1=C, **options)
+
+
+each_fit = pytest.mark.parametrize("fit", [*SVOR, npsvor], ids=lambda f: f.__name__)
+
+
+def norms_squared(model):
+    """|w|^2 of a score, or of every hyperplane."""
+    K = model.kernel(model.support, model.support)
+    return np.einsum("i...,ij,j...->...", model.coef, K, model.coef)
+
+
+def svor_value(model, X, y, method):
+    """(P) of ordinal/svor.py by its definition, for ranks 0, 1, ..."""
+    f, b = model.decision_function(X), model.thresholds
+    j = np.arange(b.size)
+    s = np.where(y[:, None] > j, 1, -1)
+    near = (y[:, None] == j) | (y[:, None] == j + 1)
+    counted = near if method in ("svorex", "shashua_levin") else True
+    slacks = np.where(counted, np.maximum(0, 1 - s * (f[:, None] - b)), 0)
+    price = 0.5 * b @ b if method == "redsvm" else 0.0
+    return 0.5 * norms_squared(model) + model.C * slacks.sum() + price
+
+
+def npsvor_values(model, X, y, C, epsilon=0.2):
+    """(P) of ordinal/npsvor.py of every rank, by its definition."""
+    f = model.decision_function(X)
+    own = y[:, None] == np.arange(f.shape[1])
+    s = np.where(y[:, None] > np.arange(f.shape[1]), 1, -1)
+    losses = np.where(own, np.maximum(0, np.abs(f) - epsilon), np.maximum(0, 1 - s * f))
+    return 0.5 * norms_squared(model) + C * losses.sum(axis=0)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@each_fit
+def test_on_all_rows_it_is_the_exact_fit(fit, C):
+    """The values of (P) and (D) are on the two sides of the optimum, which the exact
+    solver knows to its own gap: the basis spans all but 1e-7 of the trace."""
+    X, y = sample(150, 3, noise=1.0)
+    exact = fit(X, y, C=C, gamma=0.5, tol=1e-6).convergence
+    found = fit(X, y, C=C, gamma=0.5, basis=np.arange(150)).convergence
+    for a, b in zip(
+        exact.parts or (exact,), found.parts or (found,), strict=True
+    ):  # a rank
+        assert b.converged
+        left = 1e-6 * a.primal
+        assert b.dual - left <= a.primal
+        assert a.dual <= b.primal + left
+        assert 0 <= b.violation <= b.tol == 1e-3
+        assert_allclose(b.violation, b.gap / abs(b.primal))
+
+
+@each_svor
+def test_the_value_of_a_model_is_that_of_its_scores(fit):
+    X, y = sample(400, 3, noise=1.0)
+    model = fit(X, y, C=10.0, gamma=0.5, basis=30)
+    value = svor_value(model, X, y, model.method)
+    assert_allclose(model.convergence.primal, value, rtol=1e-8)
+
+
+def test_the_values_of_hyperplanes_are_those_of_their_distances():
+    X, y = sample(400, 3, noise=1.0)
+    model = npsvor(X, y, C=10.0, gamma=0.5, basis=30)
+    values = npsvor_values(model, X, y, 10.0)
+    parts = [part.primal for part in model.convergence.parts]
+    assert_allclose(parts, values, rtol=1e-8)
+    assert_allclose(model.norms**2, norms_squared(model), rtol=1e-8)
+    assert_allclose(model.convergence.primal, values.sum(), rtol=1e-8)
+
+
+@each_fit
+def test_a_model_on_a_basis_is_a_file_and_scores_as_before(fit, tmp_path):
+    X, y = sample(200, 3)
+    model = fit(X, y, basis=15)
+    assert len(model.support) == 15
+    if fit is not npsvor:
+        assert model.dual is None
+    model.save(tmp_path / "model")
+    again = ordinal.load(tmp_path / "model")
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@each_fit
+def test_a_precomputed_kernel_is_the_kernel(fit):
+    X, y = sample(300, 3, noise=1.0)
+    numbers = np.arange(5, 300, 12)
+    options = {"C": 10.0, "basis": numbers}
+    a = fit(X, y, kernel=RBF(0.3), **options)
+    K = RBF(0.3)(X, X)
+    b = fit(K, y, kernel="precomputed", **options)
+    assert set(b.support.tolist()) <= set(numbers.tolist())
+    assert_array_equal(a.support, X[b.support])
+    gaps = a.convergence.gap + b.convergence.gap
+    assert abs(a.convergence.primal - b.convergence.primal) <= gaps
+    p = fit(K, y, kernel="precomputed", **options, probability=True)
+    assert_allclose(p.predict_proba(K).sum(axis=1), 1)
+
+
+@each_fit
+def test_sparse_rows_are_dense_rows(fit):
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    X, y = sample(300, 4, noise=1.0)
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    a = fit(X, y, C=3.0, gamma=0.3, basis=20)
+    b = fit(scipy_sparse.csr_array(X), y, C=3.0, gamma=0.3, basis=20)
+    assert_array_equal(b.support.dense(), a.support)
+    gaps = a.convergence.gap + b.convergence.gap
+    assert abs(a.convergence.primal - b.convergence.primal) <= gaps
+
+
+@each_fit
+def test_a_row_of_weight_two_is_the_row_written_twice(fit):
+    X, y = sample(200, 3, noise=1.0)
+    twice = np.r_[np.arange(200), np.arange(0, 200, 3)]
+    weight = np.where(np.arange(200) % 3 == 0, 2.0, 1.0)
+    numbers = np.arange(1, 200, 9)
+    a = fit(X, y, gamma=0.3, basis=numbers, sample_weight=weight)
+    b = fit(X[twice], y[twice], gamma=0.3, basis=numbers)
+    gaps = a.convergence.gap + b.convergence.gap
+    assert abs(a.convergence.primal - b.convergence.primal) <= gaps
+
+
+@each_fit
+def test_ranks_without_rows_change_nothing(fit):
+    X, y = sample(200, 3, noise=1.0)
+    options = {"gamma": 0.3, "basis": np.arange(0, 200, 9)}
+    a = fit(X, y, classes=range(3), **options)
+    if fit is ordinal.fit_svorim or fit is ordinal.fit_redsvm:
+        # where ranks are counted, those between ranks with rows count
+        b = fit(X, y + 2, classes=range(7), **options)
+        assert_array_equal(b.predict(X), a.predict(X) + 2)
+        assert_array_equal(b.thresholds[2:4], a.thresholds)
+        assert np.isinf(b.thresholds[[0, 1, 4, 5]]).all()
+    else:
+        b = fit(X, 2 * y, classes=range(6), **options)
+        assert_array_equal(b.predict(X), 2 * a.predict(X))
+    assert a.convergence.primal == b.convergence.primal
+
+
+def test_points_of_a_path_are_the_fits_of_their_costs():
+    X, y = sample(600, 3, noise=1.0)
+    X_test = X[:50] + 0.1
+    method = next(m for m in ordinal_methods() if m.name == "svorim")
+    points = [{"C": C} for C in (0.1, 1.0, 10.0)]
+    options = {"gamma": 0.3, "basis": 25}
+    models, values = method.path.fit(X, y, points, None, X_test, **options)
+    for point, model, f in zip(points, models, values, strict=True):
+        alone = ordinal.fit_svorim(X, y, **point, **options).convergence
+        assert_allclose(f, model.decision_function(X_test), rtol=1e-9, atol=1e-9)
+        found = model.convergence
+        assert found.converged
+        assert abs(found.primal - alone.primal) <= found.gap + alone.gap
+    # each but the first begins where the last one ended
+    assert models[1].convergence.n_iter < models[0].convergence.n_iter * 2
+
+
+def ordinal_methods():
+    from ordinal._model.registry import methods
+
+    return methods()
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
+def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch):
+    made, init = [], RowsOnBasis.__init__
+
+    def counted(self, features, X, *args):
+        made.append(len(X))
+        init(self, features, X, *args)
+
+    monkeypatch.setattr(RowsOnBasis, "__init__", counted)
+    X, y = sample(300, 3, noise=1.0)
+    name = "C" if fit is ordinal.fit_svorim else "C1"
+    found = select(
+        partial(fit, basis=20, gamma=0.3), X, y, search=Grid(**{name: [0.1, 1.0, 10.0]})
+    )
+    assert len(made) == 5 + 1  # of the folds and of all rows
+    assert len(found.model.support) == 20
+
+
+@each_fit
+def test_one_fold_is_left_out_for_probabilities(fit, monkeypatch):
+    done, worse = [], calibration.worse
+    monkeypatch.setattr(
+        calibration, "worse", lambda *both: (done.append(both), worse(*both))[1]
+    )
+    X, y = sample(400, 3, noise=1.0)
+    model = fit(X, y, basis=20, probability=True)
+    assert len(done) == 1
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1)
+    # those of five folds are near
+    five = fit(X, y, probability=True).predict_proba(X)
+    assert np.abs(P - five).mean() < 0.1
+
+
+def test_more_folds_where_one_lacks_a_rank(monkeypatch):
+    """Rank 3 has two rows, in the folds of their places."""
+    done, worse = [], calibration.worse
+    monkeypatch.setattr(
+        calibration, "worse", lambda *both: (done.append(both), worse(*both))[1]
+    )
+    X, y = sample(300, 3, noise=1.0)
+    y = np.where(y == 3, 2, y)
+    y[:2] = 3
+    model = ordinal.fit_svorim(X, y, basis=20, probability=True)
+    assert 1 <= len(done) <= 5
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@each_svor
+def test_a_fit_begins_at_a_model(fit):
+    X, y = sample(500, 3, noise=1.0)
+    options = {"gamma": 0.3, "basis": np.arange(0, 500, 20)}
+    cold = fit(X, y, C=10.0, **options)
+    for start in (cold, fit(X, y, C=10.0, gamma=0.3)):  # on the basis, and exact
+        warm = fit(X, y, C=10.0, **options, start=start)
+        assert warm.convergence.converged
+        gaps = warm.convergence.gap + cold.convergence.gap
+        assert abs(warm.convergence.primal - cold.convergence.primal) <= gaps
+    with pytest.raises(ValueError, match=r"^start is a model on a basis, which has no"):
+        fit(X, y, start=cold)
+
+
+@pytest.mark.parametrize("cache_mb", [1000.0, 0.7, 1e-3])
+def test_features_are_kept_or_made_again(cache_mb):
+    """All of them, one chunk, none: the rows beyond are made at every step."""
+    X, y = sample(2 * CHUNK + 100, 3, noise=1.0)
+    options = {"gamma": 0.3, "basis": np.arange(0, 200, 10)}
+    whole = ordinal.fit_svorim(X, y, **options)
+    model = ordinal.fit_svorim(X, y, **options, cache_mb=cache_mb)
+    assert model.convergence.converged
+    gaps = whole.convergence.gap + model.convergence.gap
+    assert abs(model.convergence.primal - whole.convergence.primal) <= gaps
+
+
+@each_fit
+def test_many_rows_begin_with_samples_of_them(fit):
+    X, y = sample(40_000, 3, noise=1.0)
+    model = fit(X, y, C=10.0, gamma=0.3, basis=np.arange(0, 200, 10))
+    assert model.convergence.converged
+    if fit is npsvor:
+        value = npsvor_values(model, X, y, 10.0).sum()
+    else:
+        value = svor_value(model, X, y, model.method)
+    assert_allclose(model.convergence.primal, value, rtol=1e-8)
+    by_label = np.argsort(y, kind="stable")  # sorted rows are as good
+    numbers = np.argsort(by_label)[np.arange(0, 200, 10)]
+    sorted_ = fit(X[by_label], y[by_label], C=10.0, gamma=0.3, basis=numbers)
+    gaps = model.convergence.gap + sorted_.convergence.gap
+    assert abs(model.convergence.primal - sorted_.convergence.primal) <= gaps
+
+
+@each_fit
+def test_a_fit_that_is_late_is_that_of_a_sample(fit):
+    """Its objectives are those of no row, and said to be unknown."""
+    X, y = sample(40_000, 3, noise=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = fit(X, y, basis=20, max_time=1e-9)
+    assert model.convergence.status.value == "max_time"
+    assert model.convergence.primal == np.inf
+    assert np.isnan(model.convergence.gap)
+    assert np.isfinite(model.decision_function(X[:9])).all()
+
+
+def test_a_linear_kernel_needs_no_more_rows_than_columns():
+    X, y = sample(300, 3, noise=1.0)
+    exact = ordinal.fit_svorim(X, y, kernel=Linear(), tol=1e-6).convergence
+    model = ordinal.fit_svorim(X, y, kernel=Linear(), basis=50)
+    assert len(model.support) == 3
+    assert model.convergence.dual <= exact.primal + exact.gap
+    assert exact.dual <= model.convergence.primal + exact.gap
+
+
+@each_fit
+def test_every_way_to_choose_a_basis(fit):
+    X, y = sample(400, 3, noise=1.0)
+    own = X[:12] + 0.5
+    model = fit(X, y, gamma=0.3, basis=own)
+    assert_array_equal(
+        model.support[np.lexsort(model.support.T)], own[np.lexsort(own.T)]
+    )
+    for basis in (("kmeans++", 20), ("cholesky", 20), ("random", 20), 20):
+        assert len(fit(X, y, gamma=0.3, basis=basis).support) == 20
+    assert 3 < len(fit(X, y, gamma=0.3, basis=0.1).support) < 200
+    found = fit(X, y, gamma=3.0, basis="auto")
+    assert len(found.support) in (100, 200)  # of the 320 that are not held out
+    assert found.convergence.converged
+    # all rows have been fitted to, on as many as were found enough
+    again = fit(X, y, gamma=3.0, basis=len(found.support))
+    assert_array_equal(again.decision_function(X), found.decision_function(X))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@each_fit
+def test_a_linear_fit_of_many_rows_is_one_on_the_unit_vectors(fit, sparse):
+    """The exact solver, by a kernel not known to be linear, is on both sides."""
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    X, y = sample(2000, 3, noise=1.0)
+    A = scipy_sparse.csr_array(X) if sparse else X
+    inner = Polynomial(degree=1, gamma=1.0, coef0=0.0)
+    model = fit(A, y, kernel="linear")
+    assert_array_equal(model.support, np.eye(3))
+    found, exact = model.convergence, fit(X, y, kernel=inner).convergence
+    assert found.dual <= exact.primal
+    assert exact.dual <= found.primal
+    assert_allclose(model.decision_function(A), model.decision_function(X))
+    assert_allclose(model.decision_function(X), _by_columns(model, X))
+    few = fit(X[:1999], y[:1999], kernel="linear")
+    assert len(few.support) > 3  # rows with duals
+    if fit is not npsvor:  # at duals a fit begins as the fit to the kernel matrix
+        start = fit(X[:500], y[:500], kernel="linear")
+        assert fit(X, y, kernel="linear", start=start).dual is not None
+        assert fit(X, y, kernel="linear", start=model).dual is None
+
+
+def _by_columns(model, X):
+    if hasattr(model, "intercept"):
+        return X @ model.coef + model.intercept
+    return X @ model.coef
+
+
+@pytest.mark.parametrize(
+    ("basis", "message"),
+    [
+        (0, "^basis must be a positive integer, got 0"),
+        (1.5, r"^basis as a part of the trace must be .*, got 1.5"),
+        ("many", "^basis as a word must be .*'auto', got 'many'"),
+        (np.zeros((5, 2)), "^basis has 2 columns, X has 3"),
+        ([3, 3], "^basis names row 3 more than once"),
+        ([200], "^basis names row 200, X has 200 rows"),
+        (1.0, r"^basis as a part of the trace must be .*, got 1.0"),
+    ],
+)
+@each_fit
+def test_a_basis_that_cannot_be_is_refused(fit, basis, message):
+    X, y = sample(200, 3)
+    with pytest.raises(ValueError, match=message):
+        fit(X, y, basis=basis)
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.05])
+def test_a_stopped_fit_is_the_better_of_two(share, monkeypatch):
+    """Of the same (P), whose value tells which of the two the model is."""
+    monkeypatch.setattr(svor, "MANY", 3000)
+    monkeypatch.setattr(in_time, "_SHARE", share)
+    X, y = sample(3000, 5, noise=1.0)
+    options = {"C": 100.0, "gamma": 1.0, "tol": 1e-13, "max_iter": 10**6}
+    with pytest.warns(ConvergenceWarning, match="fit_svorim: max_time"):
+        model = ordinal.fit_svorim(X, y, **options, max_time=4.0)
+    found = model.convergence
+    assert found.status is ordinal.Status.MAX_TIME
+    # scores for which there is no time have the rounding of single precision
+    assert_allclose(found.primal, svor_value(model, X, y, "svorim"), rtol=1e-3)
+    assert found.tol == 1e-13
+    assert found.dual <= found.primal
+    on_basis = ordinal.fit_svorim(X, y, C=100.0, gamma=1.0, basis=50).convergence
+    assert found.primal < 1.05 * on_basis.primal
+    if share < 0.05:  # no time for a step to the whole matrix
+        assert model.dual is None
+
+
+def test_a_fit_that_needs_less_than_its_time_is_exact(monkeypatch):
+    monkeypatch.setattr(svor, "MANY", 300)
+    X, y = sample(300, 3, noise=1.0)
+    model, plain = (ordinal.fit_svorim(X, y, max_time=t) for t in (60.0, None))
+    assert model.convergence.converged
+    assert_array_equal(model.dual, plain.dual)

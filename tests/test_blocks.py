@@ -1,0 +1,431 @@
+"""Rows in blocks: the same rows, ranks, weights and moments however they are stored."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ordinal
+from ordinal._input.blocks import CHUNK, Reader, raw_blocks
+from ordinal._input.moments import Moments
+from ordinal._input.problem import Problem
+from ordinal._input.survey import BlockProblem
+from ordinal._kernel_matrix.choice import make_kernel
+from ordinal.preprocessing import Standardizer
+from ordinal.preprocessing.scaling import standardizer_of
+
+
+class Cut:
+    """Arrays cut into blocks at given rows; counts passes and open generators."""
+
+    def __init__(self, ends, *arrays):
+        self.ends, self.arrays, self.passes, self.open = ends, arrays, 0, 0
+
+    def blocks(self):
+        self.passes += 1
+        self.open += 1
+        try:
+            start = 0
+            for end in [*self.ends, self.arrays[0].shape[0]]:
+                if end > start:
+                    yield tuple(a[start:end] for a in self.arrays)
+                    start = end
+        finally:
+            self.open -= 1
+
+
+def table(n, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * [1e-200, 1.0, 1e200][:d] + [0, 1e6, 0][:d]
+    return X, rng.integers(0, 4, n) * 10, rng.integers(0, 3, n) * 0.5
+
+
+def same(a: BlockProblem, b: Problem):
+    np.testing.assert_array_equal(a.rank, b.rank)
+    np.testing.assert_array_equal(a.classes, b.classes)
+    np.testing.assert_array_equal(a.weight, b.weight)
+    np.testing.assert_array_equal(a.sample_weight, b.sample_weight)
+    assert a.classes.dtype == b.classes.dtype
+    assert a.rank.dtype == np.int32
+    assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
+
+
+@given(st.lists(st.integers(1, 40), max_size=6), st.integers(1, 45))
+def test_chunks_do_not_depend_on_blocks(ends, size):
+    X, y, w = table(41)
+    source = Cut(sorted(ends), X, y, w)
+    chunks = list(Reader(source).chunks(size, lambda y, n: y))
+    assert [len(c.X) for c in chunks[:-1]] == [size] * (41 // size - (41 % size == 0))
+    for k, whole in enumerate((X, y, w)):
+        np.testing.assert_array_equal(np.concatenate([c[k] for c in chunks]), whole)
+    assert source.open == 0
+
+
+@pytest.mark.parametrize(
+    "ends", [[], [1], range(100, 20_000, 1000), [CHUNK, 2 * CHUNK]]
+)
+@pytest.mark.parametrize("classes", [None, [30, 20, 10, 0, 40]])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {10: 3.0}])
+def test_a_survey_is_the_problem_of_all_rows(ends, classes, class_weight):
+    X, y, w = table(20_000)
+    options = {"classes": classes, "class_weight": class_weight}
+    whole = Problem.from_arrays(X, y, sample_weight=w, **options)
+    same(BlockProblem.from_blocks(Cut(ends, X, y, w), **options), whole)
+    same(BlockProblem.from_blocks(X, y, sample_weight=w, **options), whole)
+    same(
+        BlockProblem.from_blocks(Cut(ends, X, y), **options),
+        Problem.from_arrays(X, y, **options),
+    )
+
+
+def test_labels_of_any_kind_and_first_seen_in_any_order():
+    X = np.arange(8.0)[:, None]
+    for y in (
+        np.array([7, 7, 3, 3, 5, 5, 1, 1]),
+        np.array([True, True, True, True, False, False, True, False]),
+        np.array([2.0, 2, 1, 1, 1, 1, 1, 2]),
+        pandas.Categorical(list("aabbccba"), ["c", "a", "d", "b"], ordered=True),
+    ):
+        same(BlockProblem.from_blocks(Cut([2, 4, 6], X, y)), Problem.from_arrays(X, y))
+        same(BlockProblem.from_blocks(X, y), Problem.from_arrays(X, y))
+    words = np.array(list("abababab"))
+    same(
+        BlockProblem.from_blocks(Cut([3], X, words), classes=["b", "a"]),
+        Problem.from_arrays(X, words, classes=["b", "a"]),
+    )
+
+
+def test_columns_are_found_by_name_in_every_block():
+    frame = pandas.DataFrame({"a": [1.0, 2, 3, 4], "b": [5.0, 6, 7, 8]})
+    y = np.array([0, 1, 0, 1])
+
+    class Source:
+        def blocks(self):
+            yield frame[:2], y[:2]
+            yield frame.loc[2:, ["b", "a"]], y[2:]
+
+    problem = BlockProblem.from_blocks(Source())
+    assert problem.feature_names == ("a", "b")
+    np.testing.assert_array_equal(next(problem.X.chunks()), frame)
+
+
+def test_sparse_rows():
+    X = scipy.sparse.random(50, 7, 0.2, "csr", rng=np.random.default_rng(0))
+    y = np.arange(50) % 3
+    problem = BlockProblem.from_blocks(Cut([20, 21, 45], X, y))
+    assert problem.moments is None
+    problem.X.size = 13
+    dense = [chunk.dense() for chunk in problem.X.chunks()]
+    np.testing.assert_array_equal(np.concatenate(dense), X.toarray())
+    numbers = [49, 0, 20, 20]
+    np.testing.assert_array_equal(problem.X.take(numbers).dense(), X.toarray()[numbers])
+
+
+@given(st.permutations(range(30)), st.integers(0, 30))
+def test_rows_are_taken_by_number(order, k):
+    X, y, _ = table(30)
+    problem = BlockProblem.from_blocks(Cut([4, 5, 17], X, y))
+    np.testing.assert_array_equal(problem.X.take(order[:k]), X[order[:k]])
+    assert problem.X.reader.source.open == 0
+
+
+def test_a_memmap_is_read_in_slices(tmp_path):
+    X, y, w = table(20_001)
+    stored = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
+    stored[:] = X
+    problem = BlockProblem.from_blocks(stored, y, sample_weight=w)
+    same(problem, Problem.from_arrays(X, y, sample_weight=w))
+    chunks = list(problem.X.chunks())
+    np.testing.assert_array_equal(np.concatenate(chunks), X)
+    assert [len(c) for c in chunks] == [CHUNK, CHUNK, 20_001 - 2 * CHUNK]
+
+
+def test_moments_do_not_depend_on_blocks():
+    X, y, w = table(20_000)
+    a = BlockProblem.from_blocks(Cut([], X, y, w)).moments
+    b = BlockProblem.from_blocks(Cut(range(7, 20_000, 977), X, y, w)).moments
+    for name in ("mean", "variance", "exponent", "low", "high"):
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
+    joined, whole = standardizer_of(a, None), Standardizer.fit(X, w)
+    np.testing.assert_allclose(joined.scale, whole.scale, rtol=1e-13)
+    unit = whole.scale + np.abs(whole.mean)
+    assert np.all(np.abs(joined.mean - whole.mean) <= 1e-13 * unit)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.integers(1, 11))
+def test_joined_moments_are_those_of_all_rows(values, cut):
+    X = np.ldexp(1.0, np.array(values) * 300)[:, None] * np.array([1.0, -1.0, 0.0])
+    w = 1.0 + np.arange(len(X)) % 3
+    cut = min(cut, len(X) - 1)
+    parts = [Moments.of(X[:cut], w[:cut]), Moments.of(X[cut:], w[cut:])]
+    mean, scale = parts[0].joined(parts[1]).mean_and_scale()
+    whole = Standardizer.fit(X, w)
+    np.testing.assert_allclose(mean, whole.mean, rtol=1e-12)
+    np.testing.assert_allclose(scale, whole.scale, rtol=1e-12)
+
+
+def test_rows_without_weight_have_no_moments():
+    X, y = np.array([[1.0], [2.0], [9.0], [4.0]]), np.array([0, 1, 0, 1])
+    source = Cut([2], X, y, np.array([0.0, 0.0, 1.0, 1.0]))
+    assert Moments.of(X[:2], np.zeros(2)) is None
+    assert BlockProblem.from_blocks(source).moments.low == 4.0
+
+
+def bad_block(change, number=699, rows=10):
+    """A source of 1000 blocks of which one is changed."""
+
+    class Source:
+        open = 0
+
+        def blocks(self):
+            type(self).open += 1
+            try:
+                for k in range(1000):
+                    X, y = np.ones((rows, 3)) + k % 2, np.arange(rows) % 3
+                    yield change(X, y) if k == number else (X, y)
+            finally:
+                type(self).open -= 1
+
+    return Source()
+
+
+def with_nan(X, y):
+    X[4, 1] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda X, y: (X[:, :2], y), ValueError, "X has 2 features"),
+        (with_nan, ValueError, "first bad row is 4, with nan in column 1"),
+        (lambda X, y: (X, np.where(y == 1, 9, y)), ValueError, "y holds 9 in row 1"),
+        (lambda X, y: (X, y[:-1]), ValueError, r"y has shape \(9,\), expected \(10,\)"),
+        (
+            lambda X, y: (X, np.where(y == 1, "a", "b")),
+            ValueError,
+            "y holds 'b' in row 0",
+        ),
+        (lambda X, y: (X, y, y), ValueError, "all blocks must have weights, or none"),
+        (lambda X, y: (X,), ValueError, "needs blocks"),
+        (lambda X, y: (X.astype(str), y), TypeError, "X must hold real numbers"),
+        (
+            lambda X, y: (scipy.sparse.csr_array(X), y),
+            TypeError,
+            "sparse in all blocks",
+        ),
+        (lambda X, y: (X[:0], y[:0]), ValueError, "non-empty"),
+    ],
+)
+def test_a_bad_block_is_named_and_nothing_is_left_open(change, error, message):
+    source = bad_block(change)
+    with pytest.raises(error, match=f"block 699, whose row 0 is row 6990 .*{message}"):
+        BlockProblem.from_blocks(source, classes=[0, 1, 2])
+    assert source.open == 0
+
+
+def test_labels_without_an_order_are_found_in_their_block():
+    for y, message in (([0.5] * 10, "0.5 in row 0"), (["a"] * 10, "holds strings")):
+        source = bad_block(lambda X, _, y=y: (X, np.array(y)), number=3)
+        with pytest.raises((TypeError, ValueError), match=f"block 3, .*{message}"):
+            BlockProblem.from_blocks(source)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"y": [0, 1]}, "y must be None: the blocks of X hold it"),
+        ({"sample_weight": [0, 1]}, "sample_weight must be None: the blocks of X"),
+        ({"classes": [1, 1]}, "classes must be distinct"),
+    ],
+)
+def test_blocks_hold_labels_and_weights(given, message):
+    with pytest.raises(ValueError, match=message):
+        BlockProblem.from_blocks(Cut([], *table(9)), **given)
+
+
+def test_arrays_need_their_labels():
+    X, y, w = table(9)
+    with pytest.raises(ValueError, match="y must hold the labels of X, got None"):
+        BlockProblem.from_blocks(X)
+    with pytest.raises(ValueError, match=r"y has shape \(8,\), expected \(9,\) as X"):
+        BlockProblem.from_blocks(X, y[:8])
+    with pytest.raises(ValueError, match="2-dimensional and non-empty"):
+        BlockProblem.from_blocks(X[0], y[:3])
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        BlockProblem.from_blocks(X, np.zeros(9))
+    with pytest.raises(ValueError, match="zero everywhere"):
+        BlockProblem.from_blocks(Cut([], X, y, 0 * w))
+
+
+@pytest.mark.parametrize("rows", [[], [5], [5, 4]])
+def test_a_source_that_changes_is_found_out(rows):
+    sizes = [5, 5]
+
+    class Source:
+        def blocks(self):
+            yield from ((np.ones((k, 2)), np.arange(k)) for k in sizes)
+
+    problem = BlockProblem.from_blocks(Source())
+    sizes[:] = rows
+    less = "gave no blocks" if not rows else f"first pass and {sum(rows)} in a later"
+    with pytest.raises(ValueError, match=less):
+        list(problem.X.chunks())
+    sizes[:] = [5, 6]
+    with pytest.raises(ValueError, match="10 rows in the first pass and more in a"):
+        list(problem.X.chunks())
+
+
+def test_what_is_no_block():
+    class Source:
+        def __init__(self, *given):
+            self.given = given
+
+        def blocks(self):
+            return iter(self.given)
+
+    with pytest.raises(ValueError, match="no blocks"):
+        BlockProblem.from_blocks(Source())
+    with pytest.raises(TypeError, match=r"block 0 must be X, .* got a tuple of 4"):
+        BlockProblem.from_blocks(Source((1, 2, 3, 4)))
+    assert [block.X for block in raw_blocks(Source(7, (8,)))] == [7, 8]
+
+
+@pytest.mark.parametrize("held", [1, 4])
+def test_rows_are_a_matrix_that_is_read(held):
+    X, y, _ = table(61)
+    source = Cut([3, 30], X, y)
+    rows = BlockProblem.from_blocks(source).X
+    rows.size, rows.held = 8, held
+    assert rows.shape == X.shape
+    assert len(rows) == 61
+    for start, stop in [(0, 8), (8, 12), (12, 16), (16, 40), (40, 61), (56, 99)]:
+        np.testing.assert_array_equal(rows[start:stop], X[start:stop])
+    assert (source.passes, source.open) == (2, 0)  # the first pass, and one of these
+    for start, stop in [(3, 8), (16, 24), (17, 25), (40, 61)]:  # near, and far
+        rows[:start]
+        numbers = np.arange(start, stop)[::-2]
+        before = source.passes
+        np.testing.assert_array_equal(rows[numbers], X[numbers])
+        assert (source.passes == before) == (stop < 26)
+    for start, stop in [(5, 60), (0, 3), (60, 61)]:
+        np.testing.assert_array_equal(rows[start:stop], X[start:stop])
+    np.testing.assert_array_equal(rows[np.array([60, 2])], X[[60, 2]])
+    rows[:3]
+    assert source.open == 1
+    rows.close()
+    assert source.open == 0
+
+
+def test_threads_read_one_pass():
+    X, y, _ = table(16 * 50 + 3)
+    source = Cut(range(7, 800, 7), X, y)
+    rows = BlockProblem.from_blocks(source).X
+    rows.size, rows.held = 16, 60
+    found = [None] * 51
+
+    def of_chunk(k):
+        found[k] = rows[16 * k : 16 * k + 9], rows[16 * k + 9 : 16 * k + 16]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(of_chunk, range(51)))
+    parts = [part for pair in found[:-1] for part in pair] + [found[-1][0]]
+    np.testing.assert_array_equal(np.concatenate(parts), X)
+    assert (source.passes, source.open) == (2, 0)
+
+
+def test_a_source_that_grows_or_shrinks_while_rows_are_asked_for():
+    sizes = [5, 5]
+
+    class Source:
+        def blocks(self):
+            yield from ((np.ones((k, 2)), np.arange(k)) for k in sizes)
+
+    rows = BlockProblem.from_blocks(Source()).X
+    rows.size = 4
+    for last, message in ((4, "and 9 in a later one"), (6, "and more in a later one")):
+        sizes[1] = last
+        assert len(rows[:8]) == 8
+        with pytest.raises(ValueError, match=message):
+            rows[8:10]
+        sizes[1] = 5
+        assert len(rows[8:10]) == 2
+        rows.close()  # else these are held
+
+
+def test_gamma_follows_from_the_moments():
+    X, y, w = table(3000)
+    X[:, [0, 2]] = np.random.default_rng(1).normal(size=(3000, 2)) * [1.0, 30.0]
+    whole = make_kernel("rbf", "scale", Problem.from_arrays(X, y, sample_weight=w))
+    rows = BlockProblem.from_blocks(Cut([100, 1999], X, y, w))
+    assert make_kernel("rbf", "scale", rows).gamma == pytest.approx(whole.gamma, 1e-12)
+    constant = BlockProblem.from_blocks(np.full((9, 2), 0.1), np.arange(9) % 2)
+    assert make_kernel("rbf", "scale", constant).gamma == 1.0
+    sparse = scipy.sparse.csr_array(X)
+    with pytest.raises(ValueError, match="gamma must be a number where sparse rows"):
+        make_kernel("rbf", "scale", BlockProblem.from_blocks(Cut([9], sparse, y)))
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_what_was_written_to_a_map_is_read(mode, tmp_path):
+    X, y, _ = table(3 * CHUNK)
+    X.tofile(tmp_path / "X")
+    stored = np.memmap(tmp_path / "X", X.dtype, mode, shape=X.shape)
+    if mode != "r":
+        stored[::1000] = X[::1000] = 5.0
+    rows = BlockProblem.from_blocks(stored, y).X
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            rows[CHUNK - 7 : 2 * CHUNK], X[CHUNK - 7 : 2 * CHUNK]
+        )
+        np.testing.assert_array_equal(np.concatenate(list(rows.chunks())), X)
+    every_other = BlockProblem.from_blocks(stored[::2], y[::2]).X
+    np.testing.assert_array_equal(every_other[: len(X)], X[::2])
+
+
+def test_fits_of_the_whole_kernel_take_no_blocks():
+    with pytest.raises(TypeError, match="X comes in blocks, which a fit reads for"):
+        ordinal.fit_svorex(Cut([], *table(9)), None)
+
+
+def test_moments_of_parts_in_other_units():
+    X = np.array([[1.0], [2.0], [4.5], [40.0], [70.0], [60.0]])
+    w = np.arange(1.0, 7.0)
+    parts = [Moments.of(X[rows], w[rows]) for rows in (slice(3), slice(3, 6))]
+    whole = Standardizer.fit(X, w)
+    for first, second in (parts, parts[::-1]):
+        mean, scale = first.joined(second).mean_and_scale()
+        np.testing.assert_allclose(mean, whole.mean, rtol=1e-14)
+        np.testing.assert_allclose(scale, whole.scale, rtol=1e-14)
+
+
+def test_what_is_iterated_is_closed_though_others_hold_it():
+    class Cursor:
+        def __init__(self):
+            self.rows = iter(
+                [(np.ones((3, 1)), [0, 1, 1]), (np.ones((3, 2)), [0, 1, 1])]
+            )
+            self.closed = False
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return next(self.rows)
+
+        def close(self):
+            self.closed = True
+
+    class Source:
+        def blocks(self):
+            self.cursor = Cursor()
+            return self.cursor
+
+    source = Source()
+    with pytest.raises(ValueError, match="block 1, whose row 0 is row 3"):
+        BlockProblem.from_blocks(source)
+    assert source.cursor.closed

@@ -1,0 +1,285 @@
+"""Files in pieces give the rows of the whole file, and predictions of blocks too."""
+
+import doctest
+import gzip
+
+import numpy as np
+import pandas
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ordinal
+from ordinal import data
+from ordinal._input import pieces, readers
+from ordinal._input.pieces import end_of_rows, table_pieces
+from ordinal._input.survey import BlockProblem
+from ordinal._input.table import read_table
+from ordinal.preprocessing import PreprocessedModel
+
+ROWS = "size,age,stars,kind\n" + "".join(
+    f"{k / 8},{-k},{k % 3},{'ab'[k % 2]}\n" for k in range(200)
+)
+
+
+@pytest.fixture(params=[64, 1000, 1 << 23], ids="piece={}".format)
+def piece(request, monkeypatch):
+    """Files are read in pieces of so many bytes, and Parquet of as many rows."""
+    monkeypatch.setattr(pieces, "PIECE", request.param)
+    monkeypatch.setattr(pieces, "ROWS", request.param)
+    return request.param
+
+
+@pytest.fixture(params=["csv", "csv.gz", "bom.csv", "parquet", "crlf.csv"])
+def path(request, tmp_path, piece):
+    path = tmp_path / f"t.{request.param}"
+    text = ROWS.encode()
+    if request.param == "parquet":
+        table = pyarrow.csv.read_csv(pyarrow.BufferReader(text))
+        pyarrow.parquet.write_table(table, path, row_group_size=37)
+    elif request.param == "csv.gz":
+        path.write_bytes(gzip.compress(text))
+    elif request.param == "bom.csv":
+        path.write_bytes(b"\xef\xbb\xbf" + text)
+    elif request.param == "crlf.csv":
+        path.write_bytes(text.replace(b"\n", b"\r\n"))
+    else:
+        path.write_bytes(text)
+    return str(path)
+
+
+def test_pieces_are_the_whole_table(path, piece):
+    whole, parts = read_table(path), list(table_pieces(path))
+    assert (len(parts) > 1) == (piece < (200 if "parquet" in path else 3000))
+    assert all(t.names == whole.names and t.has_header for t in parts)
+    for name in ("size", "age", "stars"):
+        joined = np.concatenate([t.numbers([name]) for t in parts])
+        np.testing.assert_array_equal(joined, whole.numbers([name]))
+    assert [w for t in parts for w in t.words("kind")] == whole.words("kind")
+    places = [t.source.place(row) for t in parts for row in range(len(t))]
+    assert places == [whole.source.place(row) for row in range(len(whole))]
+
+
+def test_blocks_of_a_file(path):
+    frame = pandas.read_parquet(path) if path.endswith("parquet") else None
+    frame = pandas.read_csv(path) if frame is None else frame
+    source = data.blocks(path, target="stars", drop=["kind"])
+    for _ in range(2):  # each call begins anew
+        blocks = list(source.blocks())
+        X = np.concatenate([np.asarray(X) for X, _ in blocks])
+        np.testing.assert_array_equal(X, frame[["size", "age"]])
+        y = np.concatenate([y for _, y in blocks])
+        np.testing.assert_array_equal(y, frame["stars"])
+    problem = BlockProblem.from_blocks(source)
+    assert problem.feature_names == ("size", "age")
+    assert problem.X.shape == (200, 2)
+    weighted = data.blocks(path, target="kind", weight="stars", features=["age"])
+    problem = BlockProblem.from_blocks(weighted, classes=["b", "a"])
+    np.testing.assert_array_equal(problem.weight, frame["stars"])
+    np.testing.assert_array_equal(problem.rank, frame["kind"] == "a")
+    (X,) = next(data.blocks(path, features=["age", "size"]).blocks())
+    assert X.names == ("age", "size")
+
+
+@pytest.mark.parametrize("piece", [1, 7, 30], indirect=True)
+def test_quoted_line_ends_do_not_part_rows(tmp_path, piece):
+    path = tmp_path / "t.csv"
+    rows = [f'{k},"a ""b""\nc,{k}"' for k in range(9)]
+    path.write_text("x,y\n" + "\n".join(rows) + "\n\n")
+    words = [w for t in table_pieces(str(path)) for w in t.words("y")]
+    assert words == [f'a "b"\nc,{k}' for k in range(9)]
+
+
+@given(st.text('a"\n', max_size=20))
+def test_rows_end_where_quotes_are_even(text):
+    ends = [
+        k + 1 for k, c in enumerate(text) if c == "\n" and not text.count('"', 0, k) % 2
+    ]
+    assert end_of_rows(text.encode()) == max(ends, default=0)
+
+
+@pytest.mark.parametrize("piece", [30, 1 << 23], indirect=True)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1,2", "line 152: 2 cells, but .* ha.* 3"),
+        ("1,x,2", "line 152, column 'b': 'x' is not a finite number"),
+        ("1,,2", "line 152, column 'b': is missing"),
+        ("1,2,z", "line 152, column 'y': 'z' is not a finite number|holds strings"),
+    ],
+)
+def test_errors_have_the_line_of_the_file(tmp_path, line, message, piece):
+    path = tmp_path / "t.csv"
+    lines = ["a,b,y"] + ["1,2,0", "3,4,1"] * 100
+    lines[151] = line
+    path.write_text("\n".join(lines))
+    with pytest.raises((ValueError, TypeError), match=message):
+        BlockProblem.from_blocks(data.blocks(path, target="y"))
+
+
+def test_parquet_errors_have_the_row(tmp_path, piece):
+    path = tmp_path / "t.parquet"
+    frame = pandas.DataFrame({"a": np.arange(2000.0), "y": np.arange(2000) % 2})
+    frame.loc[1500, "a"] = np.nan
+    frame.to_parquet(path)
+    with pytest.raises(ValueError, match="row 1500, column 'a': is missing"):
+        BlockProblem.from_blocks(data.blocks(path, target="y"))
+    with pytest.raises(ValueError, match=r"no column 'z'; it has .*'a', 'y'"):
+        next(data.blocks(path, target="z").blocks())
+    with pytest.raises(ValueError, match="no column 'b'"):
+        next(data.blocks(path, features=["b"]).blocks())
+    path.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises((ValueError, OSError)):
+        next(data.blocks(path, target="y").blocks())
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"a,b\n"])
+def test_an_empty_file(tmp_path, content):
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is empty|no rows"):
+        list(data.blocks(path).blocks())
+
+
+def test_files_are_closed_with_the_generator(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text(ROWS)
+    monkeypatch.setattr(pieces, "PIECE", 64)
+    opened = []
+
+    def watched(*args):
+        opened.append(open(*args))
+        return opened[-1]
+
+    monkeypatch.setattr(pieces, "open", watched, raising=False)
+    blocks = data.blocks(path, drop=["kind"]).blocks()
+    next(blocks)
+    assert not opened[0].closed
+    blocks.close()
+    assert opened[0].closed
+
+
+def test_without_pyarrow_parquet_comes_as_one(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    pandas.DataFrame({"a": np.arange(9.0)}).to_parquet(path)
+    monkeypatch.setattr(pieces, "ROWS", 4)
+    assert [len(t) for t in table_pieces(str(path))] == [4, 4, 1]
+    has = readers.find_spec
+    monkeypatch.setattr(readers, "find_spec", lambda n: n != "pyarrow" and has(n))
+    assert [len(t) for t in table_pieces(str(path))] == [9]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"path": 7}, TypeError, "path must be a path, got 7"),
+        ({"path": "-"}, ValueError, "standard input can be read but once"),
+        ({"target": 3}, ValueError, "target must be a column, got 3"),
+        ({"drop": "a"}, ValueError, "drop must be columns by name, got 'a'"),
+        ({"features": [1]}, ValueError, "features must be columns by name"),
+        ({"features": 7}, ValueError, "features must be columns by name, got 7"),
+        ({"drop": None}, ValueError, "drop must be columns by name, got None"),
+        ({"separator": "::"}, ValueError, "separator must be one ASCII character"),
+        ({"separator": {1: 2}}, ValueError, "separator must be one ASCII character"),
+        ({"decimal": ";"}, ValueError, "decimal must be one of"),
+    ],
+)
+def test_arguments_of_blocks(given, error, message):
+    with pytest.raises(error, match=message):
+        data.blocks(**({"path": "t.csv"} | given))
+
+
+def test_examples():
+    assert doctest.testmod(data).failed == 0
+
+
+# predictions
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = ordinal.datasets.make_gaussians(40)
+    return ordinal.fit_svorim(X, y, C=10.0, probability=True)
+
+
+class Cut:
+    def __init__(self, X, ends):
+        self.X, self.ends, self.open = X, [0, *ends, len(X)], 0
+
+    def blocks(self):
+        self.open += 1
+        try:
+            for start, end in zip(self.ends, self.ends[1:], strict=False):
+                yield self.X[start:end], np.zeros(end - start)
+        finally:
+            self.open -= 1
+
+
+def test_predictions_of_blocks_are_those_of_all_rows(model, tmp_path):
+    X, _ = ordinal.datasets.make_gaussians(3500, rng=1)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    for rows in (X, stored, Cut(X, [1, 700]), pandas.DataFrame(X), X.tolist()):
+        labels = list(data.predictions(model, rows))
+        np.testing.assert_array_equal(np.concatenate(labels), model.predict(X))
+        proba = list(data.predictions(model, rows, proba=True))
+        np.testing.assert_allclose(
+            np.concatenate(proba), model.predict_proba(X), rtol=1e-12
+        )
+    assert [len(part) for part in data.predictions(model, stored)] == [8192, 2308]
+
+
+def test_a_bad_block_is_named_and_closed(model):
+    X, _ = ordinal.datasets.make_gaussians(10)
+    X[25, 1] = np.inf
+    source = Cut(X, [10, 20])
+    blocks = data.predictions(model, source)
+    next(blocks)
+    assert source.open == 1
+    with pytest.raises(ValueError, match=r"block 2, whose row 0 is row 20 .* row is 5"):
+        list(blocks)
+    assert source.open == 0
+
+
+@pytest.mark.parametrize("proba", [False, True])
+def test_predictions_are_written(model, tmp_path, proba):
+    X, _ = ordinal.datasets.make_gaussians(10)
+    source = Cut(X, [4, 25])
+    data.write_predictions(tmp_path / "p.csv", model, source, proba=proba)
+    data.write_predictions(tmp_path / "p.parquet", model, source, proba=proba)
+    read = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}
+    for frame in (way(tmp_path / f"p.{name}") for name, way in read.items()):
+        names = [f"P({k})" for k in (1, 2, 3)] if proba else []
+        assert list(frame) == ["prediction", *names]
+        np.testing.assert_array_equal(frame["prediction"], model.predict(X))
+        if proba:
+            expected = model.predict_proba(X)
+            np.testing.assert_allclose(frame[names], expected, rtol=1e-12)
+
+
+def test_nothing_is_written_after_an_error(model, tmp_path):
+    X, _ = ordinal.datasets.make_gaussians(10)
+    X[25] = np.nan
+    for name in ("p.csv", "p.parquet"):
+        (tmp_path / name).write_text("as it was")
+        with pytest.raises(ValueError, match="block 1"):
+            data.write_predictions(tmp_path / name, model, Cut(X, [20]))
+        assert (tmp_path / name).read_text() == "as it was"
+    assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(TypeError, match="model must have a method predict, got 7"):
+        data.write_predictions(tmp_path / "p.csv", 7, X)
+    with pytest.raises(ValueError, match="proba must be True or False"):
+        data.predictions(model, X, proba=1)
+
+
+def test_words_of_a_file_go_through_its_preprocessor(tmp_path, piece):
+    path = tmp_path / "t.csv"
+    path.write_text(ROWS + "3,,1,c\n")  # a gap, and a word that no fit has seen
+    frame = pandas.read_csv(path)
+    X, y = frame[["size", "kind"]], frame["stars"]
+    model = PreprocessedModel.fit(ordinal.fit_svorim, X[:200], y[:200], C=10.0)
+    labels = np.concatenate(list(data.predictions(model, path)))
+    np.testing.assert_array_equal(labels, model.predict(X))

@@ -1,0 +1,286 @@
+"""Rows at workers: the same bytes as in one process, whoever holds and loses them."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_proximal import fit, made, svor_losses
+
+from ordinal._basis.levels import stratified
+from ordinal._basis.remote import (
+    Behind,
+    Labelled,
+    Move,
+    Part,
+    Question,
+    RemoteRows,
+    lacking,
+)
+from ordinal._basis.sums import (
+    CHUNK,
+    Kept,
+    LocalSums,
+    Node,
+    Rows,
+    merged,
+    pairwise,
+    whole,
+)
+
+SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
+
+
+class Block(Kept):
+    """Features of rows that some can be taken of."""
+
+    def __init__(self, Z):
+        super().__init__(Z)
+        self.among = lambda numbers: Kept(Z[numbers])
+
+
+def in_double(Z):
+    return Kept(Z + 1e-5)
+
+
+def features(block, room, n_threads):
+    Z, y = block
+    return Labelled(
+        Block(Z), in_double(Z.astype(float)), y, np.ones(len(y), np.float32)
+    )
+
+
+class Crew:
+    """Parts in this process, of which some are lost now and then."""
+
+    def __init__(self, groups, blocks, lose=0):
+        self.parts = [
+            Part(group, 1, 0, features, *(blocks[k] for k in group)) for group in groups
+        ]
+        self.lose, self.asked, self.behind = lose, 0, 0
+
+    def __len__(self):
+        return len(self.parts)
+
+    def ask(self, questions):
+        self.asked += 1
+        if self.lose and self.asked % self.lose == 0:
+            k = self.asked // self.lose % len(self.parts)
+            self.parts[k] = pickle.loads(pickle.dumps(self.parts[k]))
+        answers = {k: self.parts[k].answer(q) for k, q in questions.items()}
+        self.behind += sum(isinstance(answer, Behind) for answer in answers.values())
+        return answers
+
+
+def problem(sizes=SIZES, m=6):
+    Z, y = made(n=sum(sizes), m=m)
+    Z, ends = Z.astype(np.float32), np.cumsum(sizes)
+    cut = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return Z, y, [(Z[rows], y[rows]) for rows in cut]
+
+
+class Blocks(LocalSums):
+    """What parts are to answer: each block by itself, and the tree of their sums."""
+
+    def __init__(self, blocks, losses, share=1, seed=0):
+        self.blocks, self.sums = blocks, []
+        for k, (Z, y) in enumerate(blocks):
+            rows = slice(None)
+            if share < 1:
+                rng = np.random.default_rng([seed, k])
+                rows = stratified(y, round(share * len(y)), rng)
+            Z, y = Z[rows], y[rows]
+            weight = np.ones(len(y), np.float32)
+            self.sums.append(LocalSums(Rows(Kept(Z), y, weight, losses, 1)))
+        self.n, self.m, self.losses = 0, blocks[0][0].shape[1], losses
+
+    def take(self):
+        for sums in self.sums:
+            sums.take()
+
+    def in_double(self):
+        new = copy.copy(self)
+        new.sums = [
+            sums.in_double(in_double(Z.astype(float)))
+            for sums, (Z, _) in zip(self.sums, self.blocks, strict=True)
+        ]
+        return new
+
+    def _go(self, *point):
+        for sums in self.sums:
+            sums._go(*point)
+
+    def _sum(self, *question):
+        return pairwise(sums._sum(*question) for sums in self.sums)
+
+
+def same_fit(here, there, tol, start=None):
+    here, there = fit(here, tol, start), fit(there, tol, start)
+    assert there.w.tobytes() == here.w.tobytes()
+    assert there.b.tobytes() == here.b.tobytes()
+    assert (there.primal, there.dual) == (here.primal, here.dual)
+    return there
+
+
+@pytest.mark.parametrize(
+    "groups", [[[0, 1, 2, 3, 4]], [[1, 4], [0, 2, 3]], [[4], [2], [0], [3], [1]]]
+)
+@pytest.mark.parametrize("lose", [0, 5])
+@pytest.mark.parametrize("method", ["svorim", "svorex"])
+def test_bytes_do_not_depend_on_who_holds_or_loses_rows(method, lose, groups):
+    Z, y, blocks = problem()
+    losses = svor_losses(method, 4, 1.0)
+    crew = Crew(groups, blocks, lose)
+    rows = RemoteRows(crew, len(y), Z.shape[1])
+    some = same_fit(Blocks(blocks, losses, 0.25, 7), rows.sums(losses, 0.25, 7), 1e-3)
+    here, there = Blocks(blocks, losses), rows.sums(losses)  # nothing is left of `some`
+    every = same_fit(here, there, 1e-3, some.end)
+    same_fit(here.in_double(), there.in_double(), 1e-6, every.here)
+    assert (crew.behind > 0) == (lose > 0)
+    together = LocalSums(Rows(Kept(Z), y, np.ones(len(y), np.float32), losses, 1))
+    whole = fit(together, 1e-3)
+    assert every.primal <= whole.primal + 1e-3 * abs(whole.primal)
+    assert every.dual <= whole.primal  # a bound of the same problem
+
+
+def test_an_interrupted_question_is_asked_again():
+    """Some parts have made moves then of which the others have not heard."""
+    _, y, blocks = problem(SIZES[:2])
+    losses, w, b = svor_losses("svorim", 4, 1.0), np.ones(6), np.array([-1.0, 0.0, 1.0])
+    here, crew = Blocks(blocks, losses), Crew([[0], [1]], blocks)
+    there = RemoteRows(crew, len(y), 6).sums(losses)
+    for sums in (here, there):
+        sums.at(w, b, 0.1)
+        sums.take()
+    real = crew.ask
+
+    def interrupted(questions):
+        crew.parts[1].answer(questions[1])
+        raise KeyboardInterrupt
+
+    crew.ask = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        there.loss(b)
+    crew.ask = real
+    for sums in (here, there):
+        sums.at(0.5 * w, b, 0.1)
+        sums.take()
+    np.testing.assert_array_equal(
+        there.at(w, b, 0.2).back, here.at(w, b, 0.2).back, strict=True
+    )
+    assert crew.behind == 1
+
+
+moves = st.lists(st.sampled_from(["begin", "go", "go", "take"]), max_size=12)
+
+
+@given(moves, st.integers(0, 12))
+def test_what_is_lacking_is_enough(names, known):
+    """A part that made all moves, and one that knew some of them and hears only of what
+    it lacks, remember the same."""
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(30, 2)), rng.integers(0, 3, 30).astype(np.int32)
+    given_ = {
+        "begin": lambda k: (svor_losses("svorim", 3, 1.0 + k), 1, 0),
+        "go": lambda k: (rng.normal(size=2), rng.normal(size=2), 0.3),
+        "take": lambda k: (),
+    }
+    every = [
+        Move(name, given_[name](k)) for k, name in enumerate(["begin", "go", *names])
+    ]
+    known = min(known, len(every))
+    answers = []
+    for heard in ([every], [every[:known], lacking(every[known:])]):
+        part = Part([0], 1, 0, features, (Z.astype(np.float32), y))
+        made = 0
+        for some in heard:
+            question = Question(
+                made, tuple(some), made + len(some), "loss", (np.ones(2),)
+            )
+            if some and (made or some[0].name == "begin"):
+                part.answer(question)
+                made = question.made
+        answers += [
+            part.answer(Question(made, (), made, name, arguments))[0].parts
+            for name, arguments in (
+                ("point", ()), ("slopes", (np.array([0.0, 0.5, 2.0]),)),
+                ("loss", (np.zeros(2),)), ("curvature", (1.0,)),
+            )
+        ]  # fmt: skip
+    for one, other in zip(answers[:4], answers[4:], strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert len(lacking(every)) <= 3 + 2 * names.count("take")
+
+
+@given(st.integers(1, 40), st.sets(st.integers(1, 39)), st.randoms())
+def test_nodes_make_one_tree(n, cuts, random):
+    rng = np.random.default_rng(n)
+    values = rng.normal(size=n) * 10.0 ** rng.integers(-9, 9, n)
+
+    def leaf(k):
+        return Node(k, 0, (np.array([values[k]]),))
+
+    ends = sorted({cut for cut in cuts if cut < n} | {n})
+    spans = [range(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    random.shuffle(spans)
+    half = len(spans) // 2  # two workers, each with some of the spans
+    held = [
+        merged(leaf(k) for span in sorted(own, key=min) for k in span)
+        for own in (spans[:half], spans[half:])
+    ]
+    nodes = sorted(held[0] + held[1], key=lambda node: node.first)
+    (there,), (here,) = whole(merged(nodes)), pairwise(leaf(k).parts for k in range(n))
+    assert there.tobytes() == here.tobytes()
+
+
+DASK = """
+import os, signal
+import numpy as np
+from dask.distributed import Client, LocalCluster
+from ordinal._basis.remote import DaskCrew, RemoteRows
+from test_proximal import svor_losses
+from test_remote import Blocks, features, problem, same_fit
+
+Z, y, blocks = problem()
+losses = svor_losses("svorim", 4, 1.0)
+
+if __name__ == "__main__":
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster, Client(cluster) as client:
+        held = [client.submit(tuple, block, pure=False) for block in blocks]
+        crew = DaskCrew(client, held, 0, features)
+        rows, real, asked = RemoteRows(crew, len(y), Z.shape[1]), crew.ask, [0]
+
+        def ask(questions):
+            asked[0] += 1
+            if asked[0] in (5, 12):
+                pids = client.run(os.getpid)
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+            return real(questions)
+
+        crew.ask = ask
+        same_fit(Blocks(blocks, losses), rows.sums(losses), 1e-3)
+        assert asked[0] > 20, asked
+    print("the same bytes")
+"""
+
+
+def test_dask_loses_workers_that_hold_rows(tmp_path):
+    pytest.importorskip("distributed")
+    script = tmp_path / "run.py"
+    script.write_text(DASK)
+    folder = str(Path(__file__).parent)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True, text=True, timeout=240, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": folder},
+    )  # fmt: skip
+    assert "the same bytes" in done.stdout, done.stderr

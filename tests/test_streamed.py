@@ -1,0 +1,262 @@
+"""Fits of rows that are read in blocks have the bytes of those of rows in memory."""
+
+import re
+
+import numpy as np
+import pandas
+import pytest
+import scipy.sparse
+
+import ordinal
+import ordinal._command.data
+from ordinal._command.main import main
+from ordinal._input import blocks, survey
+from ordinal._input.blocks import CHUNK
+from ordinal.preprocessing import PreprocessedModel, Standardizer
+
+N = 2 * CHUNK + 777
+
+
+class Cut:
+    """Arrays in blocks; counts the passes, and those that have not ended."""
+
+    def __init__(self, ends, *arrays, fail=None):
+        self.ends, self.arrays, self.passes, self.open = ends, arrays, 0, 0
+        self.fail = fail
+
+    def blocks(self):
+        self.passes += 1
+        self.open += 1
+        try:
+            start = 0
+            for end in [*self.ends, self.arrays[0].shape[0]]:
+                if self.fail is not None and self.passes > self.fail:
+                    raise OSError("the disk is gone")
+                yield tuple(a[start:end] for a in self.arrays)
+                start = end
+        finally:
+            self.open -= 1
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, 4)) * [1, 2, 5, 1] + 1
+    score = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.1 * rng.normal(size=N)
+    return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
+
+
+FITS = {
+    "svorim": ordinal.fit_svorim,
+    "svorex": ordinal.fit_svorex,
+    "redsvm": ordinal.fit_redsvm,
+    "shashua_levin": ordinal.fit_shashua_levin,
+    "npsvor": ordinal.fit_npsvor,
+}
+OPTIONS = {"basis": 20, "gamma": 0.3, "tol": 1e-2}
+
+
+def bytes_of(model):
+    fields = "coef", "thresholds", "support", "classes"
+    values = [getattr(model, f) for f in fields if hasattr(model, f)]
+    return [(v.dense() if hasattr(v, "dense") else v).tobytes() for v in values]
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("cache_mb", [1000.0, 0.9])
+def test_fits_of_blocks_have_the_bytes_of_arrays(name, cache_mb, rows, tmp_path):
+    X, y = rows
+    options = OPTIONS | {"cache_mb": cache_mb, "rng": 5}
+    whole = FITS[name](X, y, **options)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    source = Cut(range(1000, N, 1777), X, y)
+    for args in ((stored, y), (source, None)):
+        model = FITS[name](*args, **options)
+        assert bytes_of(model) == bytes_of(whole)
+        assert model.convergence.n_iter == whole.convergence.n_iter
+        assert model.convergence.rel_gap == whole.convergence.rel_gap
+    assert source.open == 0
+    assert source.passes > 1
+
+
+def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
+    X, y = rows[0].astype(np.float32), rows[1]
+    copied = ordinal.fit_svorim(X, y, **OPTIONS)
+    chunks = []
+    sliced = blocks.Arrays.features
+
+    def seen(source, chunk):
+        assert source.X is X
+        chunks.append(chunk)
+        return sliced(source, chunk)
+
+    monkeypatch.setattr(survey, "_LARGE", X.nbytes)
+    monkeypatch.setattr(blocks.Arrays, "features", seen)
+    in_place = ordinal.fit_svorim(X, y, **OPTIONS)
+    assert bytes_of(in_place) == bytes_of(copied)
+    assert chunks
+    X[N // 2, 1] = np.inf
+    with pytest.raises(ValueError, match=f"row is {N // 2 - CHUNK}, with inf"):
+        ordinal.fit_svorim(X, y, **OPTIONS)
+
+
+def test_threads_change_no_byte(rows):
+    source = Cut(range(500, N, 2000), *rows)
+    options = OPTIONS | {"cache_mb": 0.9}
+    one, three = (
+        ordinal.fit_svorim(source, None, n_threads=k, **options) for k in (1, 3)
+    )
+    assert bytes_of(one) == bytes_of(three)
+    assert source.open == 0
+
+
+def test_weights_come_with_the_blocks(rows):
+    X, y = rows
+    w = 1.0 + np.arange(N) % 3
+    options = OPTIONS | {"class_weight": "balanced"}
+    whole = ordinal.fit_svorim(X, y, sample_weight=w, **options)
+    cut = ordinal.fit_svorim(Cut([9, 9999], X, y, w), None, **options)
+    assert bytes_of(cut) == bytes_of(whole)
+
+
+def test_sparse_rows(rows):
+    X, y = rows
+    X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
+    whole = ordinal.fit_svorim(X, y, **OPTIONS)
+    cut = ordinal.fit_svorim(Cut([9, 9999], X, y), None, **OPTIONS)
+    assert bytes_of(cut) == bytes_of(whole)
+
+
+def test_the_size_of_a_basis_can_be_found(rows):
+    model = ordinal.fit_svorim(Cut([9999], *rows), None, **OPTIONS | {"basis": "auto"})
+    whole = ordinal.fit_svorim(*rows, **OPTIONS | {"basis": "auto"})
+    assert len(model.support) >= 100
+    assert len(whole.support) >= 100
+
+
+@pytest.mark.parametrize("fail", [1, 2, 3])
+def test_a_source_that_fails_is_closed(rows, fail):
+    source = Cut(range(500, N, 2000), *rows, fail=fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        ordinal.fit_svorim(source, None, n_threads=2, cache_mb=0.9, **OPTIONS)
+    assert source.open == 0
+
+
+def test_a_fit_that_is_stopped_closes_its_source(rows):
+    source = Cut(range(500, N, 2000), *rows)
+    with pytest.warns(ordinal.ConvergenceWarning):
+        ordinal.fit_svorim(source, None, callback=lambda state: True, **OPTIONS)
+    assert source.open == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probability": True}, "probability must be False where X is read in blocks"),
+        ({"kernel": "precomputed"}, "kernel must not be 'precomputed' where X is read"),
+    ],
+)
+def test_what_needs_all_rows(rows, options, message):
+    options = {"basis": 20} | options
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_svorim(Cut([99], *rows), None, **options)
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_tlssvor])
+def test_other_fits_say_so(rows, fit):
+    with pytest.raises(TypeError, match="X comes in blocks, which a fit reads for a"):
+        fit(Cut([99], *rows), None)
+
+
+def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
+    X, y = rows
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    s = Standardizer.fit(X)
+    options = OPTIONS | {"gamma": "scale", "classes": [3, 2, 1]}
+    for args in ((stored, y), (Cut(range(1000, N, 1777), X, y), None)):
+        model = PreprocessedModel.fit(
+            ordinal.fit_svorim, *args, preprocess=Standardizer, **options
+        )
+        np.testing.assert_allclose(model.preprocessor.mean, s.mean, rtol=1e-12)
+        np.testing.assert_allclose(model.preprocessor.scale, s.scale, rtol=1e-12)
+        # what the model was fitted to are the rows that this standardizer makes
+        made = model.preprocessor.transform(X)
+        assert model.kernel.gamma == pytest.approx(1 / (4 * made.var()), rel=1e-9)
+        options_of = OPTIONS | {"gamma": model.kernel.gamma, "classes": [3, 2, 1]}
+        same = ordinal.fit_svorim(made, y, **options_of)
+        assert bytes_of(same) == bytes_of(model.model)
+    with pytest.raises(ValueError, match="preprocess must be Standardizer where X is"):
+        PreprocessedModel.fit(ordinal.fit_svorim, Cut([9], X, y), None, **OPTIONS)
+    sparse = Cut([9], scipy.sparse.csr_array(X), y)
+    with pytest.raises(TypeError, match="X is sparse"):
+        PreprocessedModel.fit(
+            ordinal.fit_svorim, sparse, None, preprocess=Standardizer, **OPTIONS
+        )
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_linear_kernel_needs_no_basis(name, rows):
+    X, y = rows
+    X, y = X[:9000], y[:9000]
+    options = {"kernel": "linear", "tol": 1e-2}
+    of_blocks = FITS[name](Cut([100, 5000], X, y), None, **options)
+    assert bytes_of(of_blocks) == bytes_of(FITS[name](X, y, **options))
+    assert len(of_blocks.support) == 4
+    with pytest.raises(TypeError, match=r"^X comes in blocks, .* such as basis=300"):
+        FITS[name](Cut([100], X, y), None)
+
+
+@pytest.fixture
+def table(rows, tmp_path):
+    X, y = rows
+    path = tmp_path / "t.csv"
+    columns = np.column_stack([X[:9000], y[:9000]])
+    np.savetxt(path, columns, delimiter=",", header="a,b,c,d,y", comments="")
+    return path
+
+
+def run(*args):
+    return main([str(arg) for arg in args])
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_the_command_streams_files(table, large, tmp_path, monkeypatch, capsys):
+    options = ["--method", "svorim", "--set", "basis=20", "gamma=0.3", "tol=0.01"]
+    if large:
+        monkeypatch.setattr(ordinal._command.data, "_LARGE", 1000)
+    else:
+        options.append("--stream")
+    assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
+    assert "t.csv, read in blocks: converged in" in capsys.readouterr().out
+    model = ordinal.load(tmp_path / "m.npz")
+    source = ordinal.data.blocks(table, target="y")
+    options = {"basis": 20, "gamma": 0.3, "tol": 0.01, "preprocess": Standardizer}
+    same = PreprocessedModel.fit(ordinal.fit_svorim, source, None, **options)
+    assert bytes_of(model.model) == bytes_of(same.model)
+    assert model.feature_names == ("a", "b", "c", "d")
+    out = tmp_path / "p.parquet"
+    assert run("predict", tmp_path / "m.npz", table, "--out", out) == 0
+    labels = np.concatenate(list(ordinal.data.predictions(model, table)))
+    np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "svorim"], "X comes in blocks, which a fit reads for a model on"),
+        (["--method", "svorim", "--tune"], "--tune needs the whole table"),
+        (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
+        (["--method", "svorim", "--target", "z"], "has no column 'z'"),
+        (["--method", "svorim", "--drop", "z"], "has no column 'z'"),
+        (
+            ["--method", "svorim", "--set", "basis=9", "--classes", "1,2"],
+            "block 0, .*y holds 3",
+        ),
+        (["--method", "svorim", "--classes", "a,b"], "column 'y' holds numbers"),
+    ],
+)
+def test_what_the_command_cannot_stream(table, options, message, tmp_path, capsys):
+    assert run("fit", table, "--out", tmp_path / "m.npz", "--stream", *options) == 2
+    assert re.search(message, capsys.readouterr().err)

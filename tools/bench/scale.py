@@ -1,0 +1,345 @@
+"""Models on a basis of rows, for very many rows, beside what scikit-learn's users do.
+
+    OPENBLAS_NUM_THREADS=1 python tools/bench/scale.py --data FOLDER [--only PART ...]
+
+  made        a million made rows of 20 features in 5 ranks, 300 basis rows: SVORIM at
+              two costs, with a small cache, on two threads, and NPSVOR
+  peers       the same rows by scikit-learn: Nystroem(300) with LogisticRegression and
+              with LinearSVC, and HistGradientBoostingClassifier
+  california  16 000 rows of California housing: Newton steps and gaps over C and gamma
+  linear      the linear kernel at two sizes and costs, LinearSVC beside it
+  rows        the cost by the number of rows; the most of them are in a file
+  stopped     exact fits that `max_time` ends, beside what a basis reaches in that time
+  workers     one and two workers of dask in processes on this machine
+
+Every fit of made rows runs in a process of its own. `ours` and `CPU s` are seconds of
+its processor, `clock` is what passed meanwhile; `MB` is the most memory that the
+process held during the fit, in all and with the rows, but for pages of files, which the
+system can take back. Errors are those on 50 000 other rows. A peer that takes longer
+than --limit seconds is stopped.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from _common import Table, california, parser, resident, run
+
+import ordinal
+
+D, TEST, GAMMA = 20, 50_000, 0.025
+PEERS = ("LogisticRegression", "LinearSVC", "HistGradientBoosting")
+
+
+def made_features(n: int, seed) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, D)).astype(np.float32)
+
+
+def score(X: np.ndarray, seed) -> np.ndarray:
+    """What the ranks of rows are cut from: bends, a product, a square and noise."""
+    noise = np.random.default_rng(seed).normal(size=len(X))
+    smooth = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2
+    return smooth + X[:, 4] + 0.3 * noise
+
+
+CUTS = np.quantile(score(made_features(100_000, 0), 1), [0.2, 0.4, 0.6, 0.8])
+
+
+def made(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in five ranks of equal shares; the same for the same seed and number."""
+    X = made_features(n, [seed, 0])
+    return X, np.searchsorted(CUTS, score(X, [seed, 1]))
+
+
+class Peak:
+    """The most memory of its own that this process holds within the context, in MB."""
+
+    def __enter__(self) -> "Peak":
+        self.megabytes, self._over = 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            here = resident("RssAnon") + resident("RssShmem")
+            self.megabytes = max(self.megabytes, here)
+            if self._over.wait(0.01):
+                return
+
+
+# What is run in a process of its own: (rows, labels, options) -> (predict, facts)
+
+
+def ours(X, y, method="svorim", **options):
+    """Our fit; `facts` are how it ended."""
+    fit = getattr(ordinal, f"fit_{method}")
+    model = fit(X, y, tol=1e-3, **{"n_threads": 1, **options})
+    return model.predict, facts(model.convergence)
+
+
+def facts(c) -> dict:
+    parts = getattr(c, "parts", ()) or (c,)
+    return {
+        "gap": float(max(np.max(part.rel_gap) for part in parts)),
+        "steps": int(np.sum(c.n_iter)),
+        "status": c.status.value,
+    }
+
+
+def nystroem(X, y, C=1.0, then="LogisticRegression"):
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    last = (LinearSVC if then == "LinearSVC" else LogisticRegression)(C=C)
+    features = Nystroem(gamma=GAMMA, n_components=300, random_state=0)
+    last.fit(features.fit_transform(X), y)
+    return lambda rows: last.predict(features.transform(rows)), {}
+
+
+def linear_svc(X, y, C=1.0):
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(C=C).fit(X, y).predict, {}
+
+
+def boosting(X, y):
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=0).fit(X, y).predict, {}
+
+
+JOBS = {f.__name__: f for f in (ours, nystroem, linear_svc, boosting)}
+
+
+def job(name: str, n: int, on_disk: bool = False, **options) -> dict:
+    """Run one of JOBS here, on made rows; what the tables print of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        X, y = rows_on_disk(Path(folder), n) if on_disk else made(n, 0)
+        warnings.simplefilter("ignore", ordinal.ConvergenceWarning)  # tables say it
+        JOBS[name](*made(2000, 2), **options)  # what is begun once is not timed
+        with Peak() as peak:
+            cpu, clock = time.process_time(), time.perf_counter()
+            predict, found = JOBS[name](X, y, **options)
+            cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
+        rest, truth = made(TEST, 1)
+        off = np.abs(predict(rest) - truth)
+    mae, wrong = float(off.mean()), float((off > 0).mean())
+    found |= {"seconds": cpu, "clock": clock, "MB": peak.megabytes}
+    return found | {"MAE": mae, "wrong": wrong}
+
+
+def rows_on_disk(folder: Path, n: int) -> tuple[np.memmap, np.ndarray]:
+    """Made rows in a file, written a million at a time."""
+    path, y = folder / "rows", np.empty(n, np.int8)
+    with path.open("wb") as file:
+        for number, start in enumerate(range(0, n, 1_000_000)):
+            X, ranks = made(min(1_000_000, n - start), 100 + number)
+            file.write(X.tobytes())
+            y[start : start + len(X)] = ranks
+    return np.memmap(path, np.float32, "r", shape=(n, D)), y
+
+
+def measured(args, name: str, n: int, **options) -> dict | None:
+    """`job` in a process of its own; None if it takes longer than the limit."""
+    command = [sys.executable, __file__, "--peak", name, json.dumps({"n": n} | options)]
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, text=True,
+            timeout=args.limit, env={**os.environ, **one},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def made_rows(args) -> None:
+    n = 100_000 if args.quick else 1_000_000
+    table = Table(
+        args, f"{n} made rows x {D}, 5 ranks, 300 basis rows, gamma {GAMMA}", "fit:24",
+        "C:4g", "ours:6.2f", "clock:6.2f", "MB:5.0f", "gap:8.1e", "steps:5d",
+        "MAE:6.4f", "wrong:6.4f",
+    )  # fmt: skip
+    cases = {
+        "svorim": {},
+        "svorim, 2 threads": {"n_threads": 2},
+        "svorim, cache_mb 200": {"cache_mb": 200},
+        "npsvor": {"method": "npsvor"},
+    }
+    for (name, options), C in product(cases.items(), (1.0, 100.0)):
+        cost = {"C1" if "npsvor" in name else "C": C}
+        found = measured(
+            args, "ours", n, basis=300, gamma=GAMMA, **cost, **options
+        )  # fmt: skip
+        print_row(table, found, name, C, with_steps=True)
+
+
+def print_row(table: Table, found: dict | None, *labels, with_steps: bool) -> None:
+    names = ["seconds", "clock", "MB", *(["gap", "steps"] if with_steps else [])]
+    names += ["MAE", "wrong"]
+    missing = {"seconds": "stopped"}
+    table.row(*labels, *((found or missing).get(name) for name in names))
+
+
+def peers(args) -> None:
+    n = 100_000 if args.quick else 1_000_000
+    table = Table(
+        args, f"{n} made rows by scikit-learn", "fit:24", "CPU s:7.2f", "clock:7.2f",
+        "MB:5.0f", "MAE:6.4f", "wrong:6.4f",
+    )  # fmt: skip
+    for name in PEERS[:2]:
+        found = measured(args, "nystroem", n, then=name)
+        print_row(table, found, name, with_steps=False)
+    print_row(table, measured(args, "boosting", n), PEERS[2], with_steps=False)
+
+
+def grid(args) -> None:
+    """All rows of the table in one process: none takes long, and steps are counted."""
+    n = 4000 if args.quick else 16_000
+    X, y, rest, truth = california(args.data, n)
+    by_label = np.argsort(y, kind="stable")
+    gammas = 10.0 ** np.arange(-3, 2)
+    cells = list(product(gammas, 10.0 ** np.arange(-3, 4)))
+    cells += [(0.125, 1000.0), (2.0, 100.0)]
+    for m in (300,) if args.quick else (300, 1000):
+        table = Table(
+            args, f"California housing, {n} rows, basis of {m}; `sorted`: by label",
+            "m:4d", "gamma:6g", "C:6g", "ours:6.2f", "gap:8.1e", "steps:5d",
+            "MAE:6.4f", "sorted:6.4f", "status:10",
+        )  # fmt: skip
+        for gamma, C in cells:
+            began = time.process_time()
+            predict, found = ours(X, y, basis=m, gamma=gamma, C=C)
+            seconds = time.process_time() - began
+            again, _ = ours(X[by_label], y[by_label], basis=m, gamma=gamma, C=C)
+            errors = [ordinal.metrics.mae(truth, f(rest)) for f in (predict, again)]
+            table.row(
+                m, gamma, C, seconds, found["gap"], found["steps"], *errors,
+                found["status"],
+            )  # fmt: skip
+
+
+def linear(args) -> None:
+    table = Table(
+        args, f"Linear kernel, made rows x {D}", "n:7d", "fit:10", "C:4g", "ours:6.2f",
+        "clock:6.2f", "MB:5.0f", "gap:8.1e", "steps:5d", "MAE:6.4f", "wrong:6.4f",
+    )  # fmt: skip
+    for n, C in product(
+        (200_000,) if args.quick else (200_000, 1_000_000), (1.0, 100.0)
+    ):
+        found = measured(args, "ours", n, kernel="linear", C=C)
+        print_row(table, found, n, "svorim", C, with_steps=True)
+        if not args.quick:
+            found = measured(args, "linear_svc", n, C=C)
+            print_row(table, found, n, "LinearSVC", C, with_steps=True)
+
+
+def rows(args) -> None:
+    table = Table(
+        args, "By the number of rows, SVORIM, 300 basis rows, C 1", "n:8d", "in:6",
+        "ours:7.2f", "clock:7.2f", "MB:5.0f", "gap:8.1e", "steps:5d", "MAE:6.4f",
+        "wrong:6.4f",
+    )  # fmt: skip
+    sizes = (30_000, 100_000) if args.quick else (100_000, 1_000_000, 10_000_000)
+    for n in sizes:
+        disk = n == sizes[-1]
+        cache = {"cache_mb": 200} if disk else {}
+        found = measured(
+            args, "ours", n, on_disk=disk, basis=300, gamma=GAMMA, C=1.0, **cache
+        )
+        print_row(table, found, n, "file" if disk else "memory", with_steps=True)
+
+
+def stopped(args) -> None:
+    table = Table(
+        args, "Exact SVORIM that max_time ends, C 1; a basis of 300 beside it", "n:6d",
+        "fit:8", "max_time:8g", "ours:6.2f", "clock:6.2f", "MB:5.0f", "gap:8.1e",
+        "steps:8d", "MAE:6.4f", "wrong:6.4f",
+    )  # fmt: skip
+    sizes = (20_000,) if args.quick else (20_000, 50_000, 200_000)
+    for n, limit in product(sizes, (10.0,) if args.quick else (10.0, 60.0)):
+        for name, options in (("exact", {}), ("basis", {"basis": 300})):
+            found = measured(
+                args, "ours", n, gamma=GAMMA, C=1.0, max_time=limit, **options
+            )
+            print_row(table, found, n, name, limit, with_steps=True)
+
+
+def workers(args) -> None:
+    n = 100_000 if args.quick else 1_000_000
+    table = Table(
+        args, f"Workers of dask in processes, {n} made rows, 300 basis rows, C 1",
+        "workers:7d", "ours:6.2f", "gap:8.1e", "steps:5d", "same bytes:10",
+    )  # fmt: skip
+    first = None
+    for count in (1, 2):
+        found = measured(args, "on_dask", n, count=count)
+        first = first or found
+        same = None if found is None else str(found["model"] == first["model"])
+        names = ("clock", "gap", "steps")
+        table.row(count, *((found or {}).get(name) for name in names), same)
+
+
+def on_dask(n: int, count: int) -> dict:
+    """A fit of rows that lie at so many workers, by the clock."""
+    import dask.array as da
+    from dask import delayed
+    from dask.distributed import Client, LocalCluster, wait
+
+    size = n // 16
+    blocks = [delayed(made, nout=2)(size, 100 + number) for number in range(16)]
+    with LocalCluster(
+        n_workers=count, threads_per_worker=1, dashboard_address=None
+    ) as cluster, Client(cluster):  # fmt: skip
+        X = da.concatenate([da.from_delayed(X, (size, D), "f4") for X, _ in blocks])
+        y = da.concatenate([da.from_delayed(y, (size,), "i8") for _, y in blocks])
+        X, y = X.persist(), y.persist()
+        wait([X, y])
+        began = time.perf_counter()
+        model = ordinal.fit_svorim(X, y, basis=300, gamma=GAMMA, C=1.0, tol=1e-3)
+        clock = time.perf_counter() - began
+    numbers = np.concatenate([model.coef, model.thresholds])
+    return facts(model.convergence) | {"clock": clock, "model": numbers.tobytes().hex()}
+
+
+PARTS = {
+    "made": made_rows,
+    "peers": peers,
+    "california": grid,
+    "linear": linear,
+    "rows": rows,
+    "stopped": stopped,
+    "workers": workers,
+}
+QUICK = ("made", "california", "linear", "rows", "workers")
+
+
+def main() -> None:
+    options = parser(__doc__, PARTS)
+    options.add_argument("--limit", type=float, default=600, help="seconds of a fit")
+    args = options.parse_args()
+    if not args.peak:
+        return run(args, PARTS, QUICK, ordinal)
+    name, given = args.peak[0], json.loads(args.peak[1])
+    call = on_dask if name == "on_dask" else job
+    names = () if name == "on_dask" else (name,)
+    print(json.dumps(call(*names, **given)))
+    return None
+
+
+if __name__ == "__main__":
+    main()
