@@ -542,7 +542,8 @@ def _has_scores(model: Any) -> bool:
 def _has_probabilities(model: Any) -> bool:
     if _has_scores(model):
         return innermost(model).link is not None
-    return hasattr(model, "predict_proba")
+    # a preprocessed model has the method whatever it holds
+    return hasattr(innermost(model), "predict_proba")
 
 
 def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:

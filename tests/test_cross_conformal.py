@@ -165,3 +165,14 @@ def test_a_link_is_fitted_in_every_fold():
     assert sets.nonconformity == "rps"
     for part in (sets.model, *sets.fold_models):
         assert part.predict_proba(NEW).shape == (50, 4)
+
+
+def test_a_model_without_probabilities_behind_a_preprocessor_is_refused():
+    class Oracle:
+        classes = np.arange(4)
+
+        def predict(self, X):
+            return np.zeros(len(X), int)
+
+    with pytest.raises(TypeError, match=r"^model must have probabilities or thresholds"):
+        cross_conformal(lambda X, y, **_: Oracle(), X60, Y60)

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from .._model.monitor import turn
+from .._numerics.tree import Node, Parts, merged, pairwise, whole
 from .levels import stratified
 from .losses import Losses
-from .sums import Asked, Features, Node, Parts, Rows, merged, pairwise, whole
+from .sums import Asked, Features, Rows
 
 _PATIENCE = 0.5  # seconds between two looks at whether time is up
 

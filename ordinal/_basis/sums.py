@@ -12,24 +12,21 @@ the features, those of a block of `block_rows` rows at a time, and are added in 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from .._model.monitor import turn
 from .._numerics.memory import zeros
 from .._numerics.rows import strips
-from .._numerics.threads import Pool
+from .._numerics.threads import Pool, in_order
+from .._numerics.tree import Parts, pairwise
 from .._solvers import _piecewise_linear
 from .losses import Losses
 
 CHUNK = 8192  # rows
-Parts = tuple[np.ndarray, ...]
 
 _ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
 _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle evenly
@@ -42,50 +39,6 @@ def block_rows(width: int) -> int:
     while rows < CHUNK and 2 * rows * width <= _ENTRIES:
         rows *= 2
     return rows
-
-
-class Node(NamedTuple):
-    """The sum of 2^level chunks that begin at a multiple of as many: one of the sums
-    that are made on the way to that of all chunks."""
-
-    first: int
-    level: int
-    parts: Parts
-
-
-def merged(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes in the order of their chunks, two halves of a larger one made that. What is
-    added may be overwritten. Of adjacent ones at most log2 of their number are held."""
-    held: list[Node] = []
-    for node in nodes:
-        held.append(node)
-        while len(held) > 1:
-            (first, level, total), (second, other, more) = held[-2:]
-            size = 1 << level
-            if level != other or first + size != second or first % (2 * size):
-                break
-            held[-2:] = [Node(first, level + 1, _added(total, more))]
-    return held
-
-
-def whole(nodes: list[Node]) -> Parts:
-    """The sum of all chunks from what `merged` gives of them."""
-    total = nodes.pop().parts
-    while nodes:
-        total = _added(nodes.pop().parts, total)
-    return total
-
-
-def pairwise(parts: Iterable[Parts]) -> Parts:
-    """The sum of tuples of arrays, in a tree that depends on their number alone: the
-    first and the second, the third and the fourth, ..., and so on for these sums."""
-    return whole(merged(Node(i, 0, part) for i, part in enumerate(parts)))
-
-
-def _added(total: Parts, more: Parts) -> Parts:
-    for a, b in zip(total, more, strict=True):
-        a += b
-    return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -385,27 +338,8 @@ class Rows:
         self._w = None
 
     def _by_chunk(self, call: Callable[[slice], Parts]) -> Iterator[Parts]:
-        """call(chunk) of all chunks in their order, some of them ahead."""
-        found: dict[int, Parts] = {}
-        waiting: deque[tuple[int, Future[Any] | None]] = deque()
-
-        def keep(chunk: slice) -> None:
-            found[chunk.start] = call(chunk)
-
-        def first() -> Parts:
-            start, future = waiting.popleft()
-            if future is not None:
-                future.result()
-            return found.pop(start)
-
-        with Pool(self._n_threads, brief=True) as pool:
-            for chunk in strips(self.n, CHUNK):
-                turn()
-                waiting.append((chunk.start, pool.submit(keep, chunk)))
-                if len(waiting) > 2 * self._n_threads:
-                    yield first()
-            while waiting:
-                yield first()
+        """call(chunk) of all chunks in their order."""
+        return in_order(call, strips(self.n, CHUNK), self._n_threads)
 
     def _blocks(self, chunk: slice) -> Iterator[slice]:
         width = max(self.m, self.losses.T)

@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,7 @@ from .._model.monitor import current, ended_by, turn
 from .._solvers import _build_info
 
 Argument = TypeVar("Argument")
+Result = TypeVar("Result")
 
 _forked = False
 _GROUPS = Path("/sys/fs/cgroup")
@@ -148,6 +150,32 @@ class Pool:
             if future is not None:
                 future.result()
                 turn()
+
+
+def in_order(
+    call: Callable[[Argument], Result], arguments: Iterable[Argument], n_threads: int
+) -> Iterator[Result]:
+    """call(argument) of each in order, some of them ahead on n_threads threads."""
+    found: dict[int, Result] = {}
+    waiting: deque[tuple[int, Future[Any] | None]] = deque()
+
+    def keep(numbered: tuple[int, Argument]) -> None:
+        found[numbered[0]] = call(numbered[1])
+
+    def first() -> Result:
+        number, future = waiting.popleft()
+        if future is not None:
+            future.result()
+        return found.pop(number)
+
+    with Pool(n_threads, brief=True) as pool:
+        for number, argument in enumerate(arguments):
+            turn()
+            waiting.append((number, pool.submit(keep, (number, argument))))
+            if len(waiting) > 2 * n_threads:
+                yield first()
+        while waiting:
+            yield first()
 
 
 def show_config() -> dict[str, object]:

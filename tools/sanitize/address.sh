@@ -24,7 +24,7 @@ if [ -z "${BUILT:-}" ]; then
   # -O1 takes half the time to compile, and leaves stack traces that one can read
   CC=gcc pip install -q -Csetup-args=-Dbuildtype=debug -Csetup-args=-Doptimization=1 \
     -Csetup-args=-Db_sanitize=address,undefined -Csetup-args=-Db_lundef=false \
-    -Csetup-args=-Dc_args="$flags" '.[test]' pytest-xdist
+    -Csetup-args=-Dc_args="$flags" '.[test]'
 fi
 
 # The runtime has to be there before Python, which is built without it, and C++'s beside

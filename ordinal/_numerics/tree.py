@@ -1,0 +1,57 @@
+"""Sums over chunks of rows, added in a tree that depends on the number of chunks alone.
+
+The bytes of a sum then do not depend on who computes which chunk, or when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+Parts = tuple[np.ndarray, ...]
+
+
+class Node(NamedTuple):
+    """The sum of 2^level chunks that begin at a multiple of as many: one of the sums
+    that are made on the way to that of all chunks."""
+
+    first: int
+    level: int
+    parts: Parts
+
+
+def merged(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes in the order of their chunks, two halves of a larger one made that. What is
+    added may be overwritten. Of adjacent ones at most log2 of their number are held."""
+    held: list[Node] = []
+    for node in nodes:
+        held.append(node)
+        while len(held) > 1:
+            (first, level, total), (second, other, more) = held[-2:]
+            size = 1 << level
+            if level != other or first + size != second or first % (2 * size):
+                break
+            held[-2:] = [Node(first, level + 1, _added(total, more))]
+    return held
+
+
+def whole(nodes: list[Node]) -> Parts:
+    """The sum of all chunks from what `merged` gives of them."""
+    total = nodes.pop().parts
+    while nodes:
+        total = _added(nodes.pop().parts, total)
+    return total
+
+
+def pairwise(parts: Iterable[Parts]) -> Parts:
+    """The sum of tuples of arrays, in a tree that depends on their number alone: the
+    first and the second, the third and the fourth, ..., and so on for these sums."""
+    return whole(merged(Node(i, 0, part) for i, part in enumerate(parts)))
+
+
+def _added(total: Parts, more: Parts) -> Parts:
+    for a, b in zip(total, more, strict=True):
+        a += b
+    return total
