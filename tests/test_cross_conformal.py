@@ -174,5 +174,5 @@ def test_a_model_without_probabilities_behind_a_preprocessor_is_refused():
         def predict(self, X):
             return np.zeros(len(X), int)
 
-    with pytest.raises(TypeError, match=r"^model must have probabilities or thresholds"):
+    with pytest.raises(TypeError, match=r"^model must have probabilities"):
         cross_conformal(lambda X, y, **_: Oracle(), X60, Y60)
