@@ -121,7 +121,7 @@ def _quick(method):
 
 def test_tables_with_words_and_gaps():
     """A frame is coded within every fold, and found by names at the end."""
-    frame = pd.DataFrame(X60, columns=["a", "b", "c"])
+    frame = pd.DataFrame(X60.copy(), columns=["a", "b", "c"])
     frame["kind"] = pd.Categorical(np.where(Y60 > 1, "up", "down"))
     frame.loc[::7, "b"] = np.nan
     sets = cross_conformal(
