@@ -66,6 +66,7 @@ from ._input.types import (
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.folds import Shares
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions
 from ._npsvor.job import MAX_ITER, Job
@@ -367,7 +368,7 @@ def _fit(
         admm["basis"] = _read_basis(basis, problem.n_samples)
     # before the folds are drawn, which change nothing of a model
     seed = 0 if choice is None else int(entry.rng.integers(2**31))
-    share = entry.folds()
+    share = entry.folds(few=choice is not None)
     _check_folds(share, admm.get("basis"))
     monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
     options: dict[str, Any] = {
@@ -387,16 +388,16 @@ def _fit(
         def of_fold(part: Problem, rows: np.ndarray) -> list[NpsvorModel]:
             return job.among(part, rows).fit(part)[0]
 
-        models = calibrate(models, problem, share, of_fold, monitor, choice is not None)
+        models = calibrate(models, problem, share, of_fold, monitor)
         monitor.conclude(models[-1].convergence)
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
 
 
-def _check_folds(share: np.ndarray | None, basis: Any) -> None:
+def _check_folds(share: Shares | None, basis: Any) -> None:
     """Raise ValueError if a fold of a link has none of the basis rows of ADMM."""
-    if share is None or not isinstance(basis, np.ndarray):
+    if not isinstance(share, np.ndarray) or not isinstance(basis, np.ndarray):
         return
     if (share[basis] == 1).all(axis=0).any():
         raise ValueError(

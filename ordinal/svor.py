@@ -489,7 +489,7 @@ def _fit(
     own = None if cost is None else check_cost(cost, problem.n_classes)
     # before the folds are drawn, which change nothing of a model
     seed = 0 if choice is None else int(entry.rng.integers(2**31))
-    share = entry.folds()
+    share = entry.folds(few=choice is not None)
     with entry.monitor as monitor, closing(problem):
         job = _job(
             entry, method, own, cache_mb, max_iter, seed, choice, costs[-1],
@@ -502,8 +502,7 @@ def _fit(
             of_part = job.among(part, rows)
             return [of_part.fit(part, [whole.C], whole)[0][0] for whole in models]
 
-        few = choice is not None
-        models = calibrate(models, problem, share, of_fold, monitor, few)
+        models = calibrate(models, problem, share, of_fold, monitor)
         monitor.conclude(models[-1].convergence)
     for model in models:
         warn_of(model, entry.monitor.method)

@@ -151,6 +151,47 @@ def test_fits_are_those_of_arrays(fit, kernel):
     assert (there.predict(X) == here.predict(X)).mean() > 0.99
 
 
+@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
+def test_a_link_of_rows_that_were_left_out(fit):
+    """Rows alike, of half a unit each, are in several folds with a part of theirs."""
+    X, _, w = table(3000)
+    X = np.round(X, 1)
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
+    options = {
+        "basis": 30, "gamma": 0.3, "class_weight": {0: 2.0}, "probability": True,
+        "n_threads": 1, "tol": 1e-4,
+    }  # fmt: skip
+    here = fit(X, y, sample_weight=w, **options)
+    there = fit(
+        da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700),
+        sample_weight=w, **options,
+    )  # fmt: skip
+    P = here.predict_proba(X)
+    assert np.abs(there.predict_proba(X) - P).mean() < 1e-3
+
+
+def test_some_rows_stay_where_they_are():
+    X, y, w = table(3000)
+    chunks = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=900)
+    options = {"sample_weight": w, "class_weight": {0: 2.0}}
+    whole = problem_at_workers(*chunks, **options)
+    numbers = np.flatnonzero((np.arange(3000) % 3 > 0) & (np.arange(3000) // 900 != 1))
+    share = np.where(numbers % 5, 1.0, 0.25)
+    part = whole.kept(numbers, share)
+    here = Problem.from_arrays(X, y, **options)
+    np.testing.assert_array_equal(part.weight, here.weight[numbers] * share)
+    assert part.X.sizes.tolist() == [600, 600, 200]
+    np.testing.assert_array_equal(
+        part.X[np.array([5, 900, 0])], X[numbers[[5, 900, 0]]]
+    )
+    held = [block.result() for block in part.X.blocks]
+    np.testing.assert_array_equal(np.concatenate([b.y for b in held]), y[numbers])
+    weight = np.concatenate([b.weight for b in held])
+    np.testing.assert_array_equal(weight, part.sample_weight)
+    np.testing.assert_array_equal(part.X.factor[part.rank] * weight, part.weight)
+    assert part.kept(np.arange(700)).X.sizes.tolist() == [600, 100]
+
+
 def test_npsvor_of_rows_that_are_made_anew_at_every_step():
     """Workers keep no features where there is no room for a chunk of them."""
     X, _, _ = table(3000)

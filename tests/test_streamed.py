@@ -6,36 +6,17 @@ import numpy as np
 import pandas
 import pytest
 import scipy.sparse
+from sources import Cut
 
 import ordinal
 import ordinal._command.data
 from ordinal._command.main import main
 from ordinal._input import blocks, survey
 from ordinal._input.blocks import CHUNK
+from ordinal._model import calibration, folds
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
-
-
-class Cut:
-    """Arrays in blocks; counts the passes, and those that have not ended."""
-
-    def __init__(self, ends, *arrays, fail=None):
-        self.ends, self.arrays, self.passes, self.open = ends, arrays, 0, 0
-        self.fail = fail
-
-    def blocks(self):
-        self.passes += 1
-        self.open += 1
-        try:
-            start = 0
-            for end in [*self.ends, self.arrays[0].shape[0]]:
-                if self.fail is not None and self.passes > self.fail:
-                    raise OSError("the disk is gone")
-                yield tuple(a[start:end] for a in self.arrays)
-                start = end
-        finally:
-            self.open -= 1
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +82,83 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
         ordinal.fit_svorim(X, y, **OPTIONS)
 
 
+@pytest.mark.parametrize("name", FITS)
+def test_probabilities_of_blocks_have_the_bytes_of_arrays(name, rows, tmp_path):
+    X, y = rows
+    options = OPTIONS | {"probability": True, "rng": 5, "tol": 0.1}
+    whole = FITS[name](X, y, **options)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    source = Cut(range(1000, N, 1777), X, y)
+    for args in ((stored, y), (source, None)):
+        model = FITS[name](*args, **options)
+        assert bytes_of(model) == bytes_of(whole)
+        P = model.predict_proba(X[:50])
+        assert P.tobytes() == whole.predict_proba(X[:50]).tobytes()
+    assert source.open == 0
+
+
+@pytest.mark.parametrize("form", ["weights", "heaps", "sparse", "single"])
+def test_probabilities_of_other_rows(form, rows, monkeypatch):
+    X, y = rows
+    options = OPTIONS | {"probability": True, "tol": 0.1, "class_weight": "balanced"}
+    w = 1.0 + np.arange(N) % 3
+    given = X, y, w
+    if form == "heaps":  # rows whose weight is in several folds
+        given = np.round(X), y, 0.3 * w
+    if form == "sparse":
+        given = scipy.sparse.csr_array(np.where(X > 1, X, 0)), y, w
+    if form == "single":
+        given = X.astype(np.float32), y, w
+    whole = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
+    if form == "single":
+        monkeypatch.setattr(survey, "_LARGE", given[0].nbytes)
+        cut = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
+    else:
+        source = Cut([9, 9999], *given)
+        cut = ordinal.fit_svorim(source, None, **options)
+        assert source.open == 0
+    assert bytes_of(cut) == bytes_of(whole)
+    assert cut.predict_proba(X[:9]).tobytes() == whole.predict_proba(X[:9]).tobytes()
+
+
+def test_a_link_of_very_many_rows_looks_at_few(rows, monkeypatch):
+    monkeypatch.setattr(folds, "_MOST", 1000)
+    scored, X = [], rows[0]
+    y = np.where(np.arange(N) % 1000 == 7, 4, rows[1])  # 18 rows of a fourth rank
+    parts = folds.out_of_fold
+
+    def seen(*args):
+        for part in parts(*args):
+            scored.append((part.problem.n_samples, part.test.size, part.weight.sum()))
+            yield part
+
+    monkeypatch.setattr(calibration, "out_of_fold", seen)
+    options = OPTIONS | {"probability": True, "tol": 0.1}
+    source = Cut([5000], X, y)
+    model = ordinal.fit_svorim(source, None, **options)
+    assert source.open == 0
+    ((trained, tested, weight),) = scored
+    assert trained + tested == N  # all others are trained on
+    assert 195 <= tested <= 205
+    assert weight == pytest.approx(N / 5, rel=0.02)  # they stand for a fifth of all
+    P = model.predict_proba(X)
+    np.testing.assert_allclose(
+        P.mean(axis=0), np.bincount(y)[1:] / N, atol=3 * np.sqrt(0.25 / 200)
+    )
+    whole = ordinal.fit_svorim(X, y, **options)
+    assert P.tobytes() == whole.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("fail", range(1, 7))
+def test_a_link_of_a_source_that_fails(rows, fail):
+    source = Cut([5000], *(a[:9000] for a in rows), fail=fail)
+    options = OPTIONS | {"probability": True, "cache_mb": 0.1, "tol": 0.3}
+    with pytest.raises(OSError, match="the disk is gone"):
+        ordinal.fit_svorim(source, None, n_threads=2, **options)
+    assert source.open == 0
+
+
 def test_threads_change_no_byte(rows):
     source = Cut(range(500, N, 2000), *rows)
     options = OPTIONS | {"cache_mb": 0.9}
@@ -153,7 +211,6 @@ def test_a_fit_that_is_stopped_closes_its_source(rows):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"probability": True}, "probability must be False where X is read in blocks"),
         ({"kernel": "precomputed"}, "kernel must not be 'precomputed' where X is read"),
     ],
 )

@@ -50,8 +50,7 @@ class RowsAtWorkers:
     classes : (r,) array
     factor : (r,) array, or None
         What multiplies the weights of a class.
-    examples : (r,) array
-        The number of a row of each class that has any, else 0.
+    rank : (n,) array of int32
     """
 
     def __init__(
@@ -62,11 +61,11 @@ class RowsAtWorkers:
         n_features: int,
         classes: np.ndarray,
         factor: np.ndarray | None,
-        examples: np.ndarray,
+        rank: np.ndarray,
     ):
         self.client, self.blocks, self.sizes = client, blocks, sizes
         self.shape = int(sizes.sum()), n_features
-        self.classes, self.factor, self.examples = classes, factor, examples
+        self.classes, self.factor, self.rank = classes, factor, rank
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -74,11 +73,20 @@ class RowsAtWorkers:
     def __getitem__(self, numbers: np.ndarray) -> Matrix:
         return self.take(numbers)
 
+    @property
+    def examples(self) -> np.ndarray:
+        """The number of a row of each class that has any, else 0, (r,)."""
+        numbers = np.zeros(self.classes.size, np.intp)
+        numbers[self.rank[::-1]] = np.arange(self.rank.size)[::-1]
+        return numbers
+
     def close(self) -> None:
         """Nothing is read here that had to end."""
 
     def take(self, numbers: np.ndarray) -> Matrix:
         """Copies of the rows of these numbers, in this order."""
+        if len(numbers) == 0:
+            return np.empty((0, self.shape[1]))
         order = np.argsort(numbers, kind="stable")
         wanted = np.asarray(numbers)[order]
         ends = np.cumsum(self.sizes)
@@ -94,6 +102,33 @@ class RowsAtWorkers:
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         return rows_of(stacked(self.client.gather(picked)), place)
+
+    def kept(
+        self, numbers: np.ndarray, share: np.ndarray | None = None
+    ) -> RowsAtWorkers:
+        """The rows of these numbers, increasing, and so much of their weights; they
+        stay where they are."""
+        ends = np.cumsum(self.sizes)
+        starts = np.searchsorted(numbers, ends - self.sizes)
+        stops = np.searchsorted(numbers, ends)
+        blocks = []
+        held = np.flatnonzero(starts < stops)
+        for k in held:
+            mine = slice(starts[k], stops[k])
+            mask = np.zeros(self.sizes[k], bool)
+            mask[numbers[mine] - (ends[k] - self.sizes[k])] = True
+            part = None if share is None else share[mine]
+            if part is not None and (part == 1).all():
+                part = None
+            blocks.append(
+                self.client.submit(
+                    _kept, self.blocks[k], np.packbits(mask), part, pure=False
+                )
+            )
+        return RowsAtWorkers(
+            self.client, blocks, (stops - starts)[held], self.shape[1], self.classes,
+            self.factor, frozen(self.rank[numbers]),
+        )  # fmt: skip
 
 
 def problem_at_workers(
@@ -168,9 +203,7 @@ def problem_at_workers(
     moments: Moments | None = None
     for part in (part for survey in surveys for part in survey.moments or ()):
         moments = moments.joined(part) if moments else part
-    examples = np.zeros(classes.size, np.intp)
-    examples[rank[::-1]] = np.arange(rank.size)[::-1]
-    rows = RowsAtWorkers(client, blocks, sizes, first.width, classes, factor, examples)
+    rows = RowsAtWorkers(client, blocks, sizes, first.width, classes, factor, rank)
     problem = BlockProblem(rows, rank, classes, weight, sample, names, moments)
     problem.check_classes()
     return problem
@@ -270,6 +303,16 @@ def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
 
 def _weights(block: Block) -> np.ndarray:
     return row_weights(block.weight, block.X.shape[0])
+
+
+def _kept(block: Block, packed: np.ndarray, share: np.ndarray | None) -> Block:
+    """The rows of a mask, and so much of their weights. Labels stay labels."""
+    n = block.X.shape[0]
+    rows = np.flatnonzero(np.unpackbits(packed, count=n))
+    weight = None if block.weight is None else np.asarray(block.weight)[rows]
+    if share is not None:
+        weight = share if weight is None else weight * share
+    return Block(rows_of(block.X, rows), np.asarray(block.y)[rows], weight)
 
 
 def _pick(block: Block, numbers: np.ndarray) -> Matrix:

@@ -137,6 +137,19 @@ class Reader:
             return self.transform(read)
         return read
 
+    def between(self, start: int, stop: int) -> Matrix | None:
+        """The features of rows that can be had without a pass, else None."""
+        if not isinstance(self.source, Arrays):
+            return None
+        return self.features(self.source.features(slice(start, stop)))
+
+    def of_numbers(self, numbers: np.ndarray) -> Matrix | None:
+        """The same of rows of these numbers."""
+        source = self.source
+        if not isinstance(source, Arrays) or isinstance(source.X, np.memmap):
+            return None
+        return self.features(source.X[numbers])
+
     def chunks(
         self,
         size: int = CHUNK,
@@ -157,6 +170,48 @@ class Reader:
                     missing -= n - start
         if held:
             yield _joined(held)
+
+
+class KeptReader(Reader):
+    """Reads the features of some rows of what another reader reads, pass by pass.
+
+    Parameters
+    ----------
+    reader : Reader
+        Which has read n rows before.
+    n : int
+    numbers : (k,) array
+        Of the rows that are kept, increasing.
+    """
+
+    def __init__(self, reader: Reader, n: int, numbers: np.ndarray):
+        super().__init__(reader.source)
+        self.n_features, self.is_sparse = reader.n_features, reader.is_sparse
+        self.feature_names = reader.feature_names
+        self._whole, self._n, self._numbers = reader, n, numbers
+
+    def blocks(
+        self, ranks: Callable[[Any, int], np.ndarray] | None = None
+    ) -> Generator[Block, None, None]:
+        """Features alone."""
+        start = done = 0
+        with closing(self._whole.blocks()) as blocks:
+            for block in blocks:
+                stop = start + block.X.shape[0]
+                to = int(np.searchsorted(self._numbers, stop))
+                if to > done:
+                    X = rows_of(block.X, self._numbers[done:to] - start)
+                    yield Block(X if self.transform is None else self.transform(X))
+                start, done = stop, to
+        if start != self._n:
+            raise _other_count(self.source, self._n, start)
+
+    def between(self, start: int, stop: int) -> Matrix | None:
+        return None
+
+    def of_numbers(self, numbers: np.ndarray) -> Matrix | None:
+        X = self._whole.of_numbers(self._numbers[numbers])
+        return X if X is None or self.transform is None else self.transform(X)
 
 
 class Rows:
@@ -199,9 +254,9 @@ class Rows:
             start = int(rows.min())
             return rows_of(self[start : int(rows.max()) + 1], rows - start)
         start, stop, _ = rows.indices(len(self))
-        source = self.reader.source
-        if isinstance(source, Arrays):
-            return self.reader.features(source.features(slice(start, stop)))
+        at_once = self.reader.between(start, stop)
+        if at_once is not None:
+            return at_once
         parts = []
         for k in range(start // self.size, max(start, stop - 1) // self.size + 1):
             first = k * self.size
@@ -254,19 +309,16 @@ class Rows:
                     break
                 yield X
         if seen != n:
-            raise ValueError(
-                f"{shown(self.reader.source)} gave {n} rows in the first pass and "
-                f"{'more' if seen > n else seen} in a later one"
-            )
+            raise _other_count(self.reader.source, n, seen)
 
     def take(self, numbers: np.ndarray) -> Matrix:
         """Copies of the rows of these numbers, in this order, of a file by a pass that
         ends at the last of them."""
         self.close()
         numbers = np.asarray(numbers, np.intp)
-        source = self.reader.source
-        if isinstance(source, Arrays) and not isinstance(source.X, np.memmap):
-            return self.reader.features(source.X[numbers])
+        at_once = self.reader.of_numbers(numbers)
+        if at_once is not None:
+            return at_once
         order = np.argsort(numbers, kind="stable")
         wanted = numbers[order]
         parts: list[Matrix] = []
@@ -281,6 +333,18 @@ class Rows:
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         return rows_of(stacked(parts), place)
+
+    def kept(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Rows:
+        """The rows of these numbers, increasing, to be read as all of them are. Of
+        `share`, that of their weights, nothing is held here."""
+        return Rows(KeptReader(self.reader, len(self), numbers), numbers.size)
+
+
+def _other_count(source: Any, n: int, seen: int) -> ValueError:
+    return ValueError(
+        f"{shown(source)} gave {n} rows in the first pass and "
+        f"{'more' if seen > n else seen} in a later one"
+    )
 
 
 def raw_blocks(source: Any) -> Generator[Block, None, None]:

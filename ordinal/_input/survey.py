@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,6 +50,18 @@ class BlockProblem(Problem):
         )
         X = self.X.take(numbers)
         return Problem(X, rank, self.classes, weight, sample, self.feature_names)
+
+    def kept(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
+        """The problem of the rows of these numbers, increasing, to be read as all of
+        them are, with so much of their weights. It has no moments."""
+        return replace(
+            self,
+            X=self.X.kept(numbers, share),
+            rank=frozen(self.rank[numbers]),
+            weight=_shared(self.weight, numbers, share),
+            sample_weight=_shared(self.sample_weight, numbers, share),
+            moments=None,
+        )
 
     def blocks(self) -> Generator[Block, None, None]:
         """The rows as a source gives them."""
@@ -210,6 +222,15 @@ class _Ranker:
 
 def _declared(classes: Any) -> np.ndarray:
     return classes_in_rank_order(np.empty(0), classes)
+
+
+def _shared(
+    weight: np.ndarray, numbers: np.ndarray, share: np.ndarray | None
+) -> np.ndarray:
+    """So much of the weights of some rows; ones that take no memory stay such."""
+    if weight.strides == (0,) and share is None:
+        return np.broadcast_to(weight[0], numbers.shape)
+    return frozen(weight[numbers] if share is None else weight[numbers] * share)
 
 
 def _weights(

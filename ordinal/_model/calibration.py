@@ -1,6 +1,7 @@
 """Links from scores that their model was not fitted to, for every method alike."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -9,17 +10,16 @@ import numpy as np
 from .._input.problem import Problem
 from .._numerics.rows import take
 from .convergence import Status, worse
-from .folds import N_FOLDS, out_of_fold
+from .folds import N_FOLDS, FewFolds, Shares, never_scored, out_of_fold
 from .monitor import Monitor
 
 
 def calibrate(
     models: Sequence[Any],
     problem: Problem,
-    share: np.ndarray | None,
+    share: Shares | None,
     fit: Callable[[Problem, np.ndarray], Sequence[Any]],
     monitor: Monitor,
-    few: bool = False,
 ) -> list[Any]:
     """The models with links fitted to out-of-fold scores; as they are without folds.
 
@@ -32,22 +32,25 @@ def calibrate(
         Its `link_input(X, like)` gives, of rows, what its link takes, in the unit of
         the model `like`; `link_type` fits the link.
     problem : that they were fitted to
-    share : (n, N_FOLDS) array, or None
-        From `fold_shares`.
+    share : (n, N_FOLDS) array, FewFolds, or None
+        From `fold_shares` or `few_folds`.
     fit : callable
         Makes the models of a part of the problem that holds the rows it is told.
     monitor : that of the fit
     """
     if share is None:
         return list(models)
-    single = np.flatnonzero(~share.any(axis=1) & (problem.weight > 0))
-    X = take(problem.X, single)
-    values = [[model.link_input(X, model)] if single.size else [] for model in models]
-    rows, weight = [single], [problem.weight[single]]
+    few = isinstance(share, FewFolds)
+    single, weight_of_single = never_scored(problem, share)
+    values: list[list[np.ndarray]] = [[] for _ in models]
+    if single.size:
+        X = take(problem.X, single)
+        values = [[model.link_input(X, model)] for model in models]
+    rows, weight = [single], [weight_of_single]
     convergence = [model.convergence for model in models]
     kernel = getattr(models[0], "kernel", None)
     for k, part in enumerate(out_of_fold(problem, kernel, share)):
-        with monitor.numbered("fold", k, N_FOLDS):
+        with monitor.numbered("fold", k, N_FOLDS), closing(part.problem):
             for i, of_fold in enumerate(fit(part.problem, part.train)):
                 values[i].append(of_fold.link_input(part.X_test, models[i]))
                 convergence[i] = worse(convergence[i], of_fold.convergence)

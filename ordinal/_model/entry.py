@@ -27,7 +27,7 @@ from .._input.types import (
 from .._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
 from .._numerics.threads import resolve_n_threads
 from ..kernels import Precomputed
-from .folds import fold_shares
+from .folds import Shares, few_folds, fold_shares
 from .monitor import Monitor, State
 from .progress import Line
 
@@ -82,12 +82,14 @@ class KernelEntry(Entry):
     kernel: Kernel
     probability: bool
 
-    def folds(self) -> np.ndarray | None:
-        """What `fold_shares` gives, None without `probability`. Draws from `rng`, so a
-        method that draws too calls it at one place of its own."""
+    def folds(self, few: bool = False) -> Shares | None:
+        """What `fold_shares` gives or, where a few rows are enough, `few_folds`; None
+        without `probability`. Draws from `rng`, so a method that draws too calls it at
+        one place of its own."""
         if not self.probability:
             return None
-        return fold_shares(self.problem, self.rng, self.kernel)
+        deal = few_folds if few else fold_shares
+        return deal(self.problem, self.rng, self.kernel)
 
 
 def enter(
@@ -167,19 +169,14 @@ def enter_with_kernel(
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
     e = enter(
         name, X, y, missing=missing, in_blocks=in_blocks,
-        in_place=in_place and not (missing or probability or by_number), **common,
+        in_place=in_place and not (missing or by_number), **common,
     )  # fmt: skip
     made = make_kernel(kernel, gamma, e.problem)
     if isinstance(e.problem, BlockProblem):
-        _check_in_blocks(made, probability)
+        if isinstance(made, Precomputed):
+            raise ValueError(
+                "kernel must not be 'precomputed' where X is read in blocks"
+            )
     elif isinstance(made, Precomputed):
         check_precomputed(e.problem.X)
     return KernelEntry(e.problem, e.n_threads, e.rng, e.monitor, made, probability)
-
-
-def _check_in_blocks(kernel: Kernel, probability: bool) -> None:
-    """Raise ValueError for what needs all rows at once."""
-    if isinstance(kernel, Precomputed):
-        raise ValueError("kernel must not be 'precomputed' where X is read in blocks")
-    if probability:
-        raise ValueError("probability must be False where X is read in blocks")

@@ -6,17 +6,21 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from typing import TypeAlias
 
 import numpy as np
 
 from .._input.checks import shown
 from .._input.problem import Problem
+from .._input.survey import BlockProblem
 from .._input.types import Kernel, Matrix
 from .._numerics.rows import content_hash, take
 from ..kernels import Precomputed
 
 N_FOLDS = 5
 _ROUNDING = 1e-9  # of a sum of weights, in units
+_MOST = 50_000  # rows that are dealt out where a few of very many are enough
+_LEAST = 10  # of each rank
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +43,58 @@ class Part:
     test: np.ndarray
     weight: np.ndarray
     X_test: Matrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FewFolds:
+    """Folds of some rows. Of very many, a few tell as much of a link as all of them;
+    the others are trained on in every fold.
+
+    Attributes
+    ----------
+    rows : (k,) numbers of rows, increasing
+    share : (k, N_FOLDS) array
+        As from `fold_shares`.
+    factor : (k,) array
+        The weight of a rank in all, by that in these rows.
+    """
+
+    rows: np.ndarray
+    share: np.ndarray
+    factor: np.ndarray
+
+
+Shares: TypeAlias = np.ndarray | FewFolds
+
+
+def few_folds(
+    problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
+) -> FewFolds:
+    """Folds of at most some 50 000 rows, drawn at random: of each rank its share, but
+    ten at least. All of fewer rows are dealt out, as by `fold_shares`."""
+    n, rank = problem.n_samples, problem.rank
+    if n <= _MOST:
+        rows = np.arange(n)
+    else:
+        drawn = []
+        for k in np.flatnonzero(problem.present):
+            of_rank = np.flatnonzero((rank == k) & (problem.sample_weight > 0))
+            size = max(_LEAST, of_rank.size * _MOST // n)
+            if of_rank.size > size:
+                of_rank = of_rank[rng.choice(of_rank.size, size, replace=False)]
+            drawn.append(of_rank)
+        rows = np.sort(np.concatenate(drawn))
+    some = problem
+    if isinstance(problem, BlockProblem):
+        some = problem.part(rows)
+    elif n > _MOST:
+        some, _ = parted(problem, kernel, rows, rows[:0])
+    share = fold_shares(some, rng, kernel)
+    weights = [
+        np.bincount(p.rank, p.weight, problem.n_classes) for p in (problem, some)
+    ]
+    factor = np.divide(*weights, out=np.ones(problem.n_classes), where=weights[1] > 0)
+    return FewFolds(rows, share, factor[rank[rows]])
 
 
 def fold_shares(
@@ -94,35 +150,64 @@ def _scored(units: np.ndarray) -> np.ndarray:
     return np.asarray(rounds + np.clip(rest - np.arange(N_FOLDS), 0, 1))
 
 
+def never_scored(problem: Problem, share: Shares) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers and weights of rows that are dealt out and in no fold: those that are all
+    there is of their rank."""
+    rows, share, factor = _dealt(problem, share)
+    single = ~share.any(axis=1) & (problem.weight[rows] > 0)
+    return rows[single], (problem.weight[rows] * factor)[single]
+
+
+def _dealt(
+    problem: Problem, share: Shares
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows that are dealt out, their shares, and what their weights are times."""
+    if isinstance(share, FewFolds):
+        return share.rows, share.share, share.factor
+    return np.arange(problem.n_samples), share, np.ones(1)
+
+
 def out_of_fold(
-    problem: Problem, kernel: Kernel | None, share: np.ndarray
+    problem: Problem, kernel: Kernel | None, share: Shares
 ) -> Iterator[Part]:
     """The parts of a problem, one for every fold that scores something."""
+    rows, share, factor = _dealt(problem, share)
     for scored in share.T:
-        train, test = np.flatnonzero(scored < 1), np.flatnonzero(scored > 0)
-        if test.size == 0:
+        if not scored.any():
             continue
-        part, X_test = parted(problem, kernel, train, test)
-        left = 1 - scored[train]
-        part = replace(
-            part, weight=part.weight * left, sample_weight=part.sample_weight * left
-        )
-        yield Part(part, train, test, (problem.weight * scored)[test], X_test)
+        kept = np.ones(problem.n_samples, bool)
+        kept[rows[scored == 1]] = False
+        train, test = np.flatnonzero(kept), rows[scored > 0]
+        left, cut = None, (scored > 0) & (scored < 1)
+        if cut.any():
+            left = np.ones(train.size)
+            left[np.searchsorted(train, rows[cut])] = 1 - scored[cut]
+        weight = (problem.weight[rows] * scored * factor)[scored > 0]
+        part, X_test = parted(problem, kernel, train, test, left)
+        yield Part(part, train, test, weight, X_test)
 
 
 def parted(
-    problem: Problem, kernel: Kernel | None, train: np.ndarray, test: np.ndarray
+    problem: Problem,
+    kernel: Kernel | None,
+    train: np.ndarray,
+    test: np.ndarray,
+    share: np.ndarray | None = None,
 ) -> tuple[Problem, Matrix]:
-    """The problem of some rows, and the features of others."""
+    """The problem of some rows with all or a share of their weights, and the features
+    of others."""
+    if isinstance(problem, BlockProblem):
+        return problem.kept(train, share), problem.X.take(test)
     X, X_test = (take(problem.X, rows) for rows in (train, test))
     if isinstance(kernel, Precomputed):
         X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]
+    left = 1.0 if share is None else share
     part = replace(
         problem,
         X=X,
         rank=problem.rank[train],
-        weight=problem.weight[train],
-        sample_weight=problem.sample_weight[train],
+        weight=problem.weight[train] * left,
+        sample_weight=problem.sample_weight[train] * left,
     )
     return part, X_test
 
