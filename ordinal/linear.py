@@ -25,12 +25,14 @@ log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R packa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, get_args
 
 import numpy as np
 
+from ._input.blocks import has_blocks
 from ._input.checks import (
     check_choice,
     check_count,
@@ -44,8 +46,10 @@ from ._input.checks import (
 from ._input.columns import column_number
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
-from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from ._input.survey import reads_in_blocks
+from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from ._linear.bordered import NONE
+from ._linear.chunkwise import has_many
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
 from ._linear.design import (
@@ -56,7 +60,7 @@ from ._linear.design import (
     read_offset,
 )
 from ._linear.elastic_net import PathSolver, Solution
-from ._linear.fitting import has_many, likelihood_of, minimize
+from ._linear.fitting import likelihood_of, minimize
 from ._linear.likelihood import Likelihood, Link, Point
 from ._linear.model import PomModel
 from ._linear.nested import LikelihoodRatio, lr_test
@@ -91,8 +95,8 @@ _PENALISE = "l2 > 0 gives finite ones"
 
 
 def fit_pom(
-    X: MatrixLike | str,
-    y: Labels,
+    X: MatrixLike | Blocks | str,
+    y: Labels | None,
     *,
     link: Link = "logit",
     threshold: Threshold = "flexible",
@@ -135,8 +139,11 @@ def fit_pom(
         Words and categories, ordered or not, get treatment contrasts: a column of 0 and
         1 for every level but the first, named "Infl[High]". A formula such as
         "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
-        (docs/input.md says what it may hold), and needs the package formulaic.
-    y : (n,) array-like, or the data frame of a formula
+        (docs/input.md says what it may hold), and needs the package formulaic. Or a
+        source of blocks (`ordinal.data`), or a numpy.memmap, whose rows are read at
+        every pass and need not fit in memory; l1, `cluster`, `reference` and
+        missing="drop" do without.
+    y : (n,) array-like, or the data frame of a formula, or None for a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
@@ -189,7 +196,7 @@ def fit_pom(
     max_iter : int, default 1000
         Newton steps, or those of L-BFGS.
     max_time : float > 0, optional
-        Seconds, looked at before every step.
+        Seconds, looked at before every step, which of rows in blocks is a pass or more.
     n_threads : int, optional
         Default: the processors this process may use, or ORDINAL_NUM_THREADS. No bit of
         the result depends on it.
@@ -363,8 +370,8 @@ def fit_pom_path(
 
 
 def _fit(
-    X: MatrixLike | str,
-    y: Labels,
+    X: MatrixLike | Blocks | str,
+    y: Labels | None,
     penalties: Sequence[tuple[float, float]],
     *,
     link: Link,
@@ -384,10 +391,16 @@ def _fit(
     largest = max(penalties)
     if largest[0] > 0:
         _check_concave("l1", link, scale)
-    e = _entered("fit_pom", X, y, any(largest), link=link, scale=scale, **given)
+    if largest[0] > 0 and reads_in_blocks(X):
+        raise ValueError(
+            f"l1 must be 0 where X is read in blocks, got {shown(largest[0])}"
+        )
+    e = _entered(
+        "fit_pom", X, y, any(largest), link=link, scale=scale, in_blocks=True, **given
+    )
     middle = _middle(robust, e.training.cluster, e.design, largest[0])
     models: dict[tuple[float, float], PomModel] = {}
-    with e.monitor as monitor:
+    with e.monitor as monitor, closing(e.problem):
         net = PathSolver(e.rowwise, max_iter, monitor) if largest[0] > 0 else None
         for l1, l2 in sorted(penalties, reverse=True):
             if net is not None and l1 > 0:
@@ -473,8 +486,8 @@ class _Entry:
 
 def _entered(
     name: str,
-    X: MatrixLike | str,
-    y: Labels,
+    X: MatrixLike | Blocks | str,
+    y: Labels | None,
     is_penalised: bool,
     *,
     link: Link,
@@ -487,23 +500,28 @@ def _entered(
     reference: Mapping[str, Any] | None,
     missing: Missing,
     cluster: ArrayLike | None = None,
+    in_blocks: bool = False,
     **common: Any,
 ) -> _Entry:
     """Check and read what the fits share."""
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
+    if has_blocks(X) and not in_blocks:
+        raise TypeError(f"X comes in blocks, and {name} takes rows in memory only")
     training = read_training(
         X, y, classes=classes, missing=missing, reference=reference,
         sample_weight=sample_weight, offset=offset, cluster=cluster,
+        in_blocks=in_blocks,
     )  # fmt: skip
     entry = enter(
         name, training.X, training.y, classes=training.classes,
-        sample_weight=training.sample_weight, **common,
+        sample_weight=training.sample_weight, in_blocks=in_blocks, **common,
     )  # fmt: skip
     problem = entry.problem
     check_columns(name, problem.n_features)
-    design = _design(training, problem, nominal, scale, threshold)
-    design = identified(design, problem.shown_names, is_penalised)
+    with closing(problem):
+        design = _design(training, problem, nominal, scale, threshold)
+        design = identified(design, problem.shown_names, is_penalised)
     return _Entry(
         training, problem, design, link, threshold, entry.n_threads, entry.monitor
     )
@@ -648,7 +666,8 @@ def _model(
             status, found.n_iter, found.violation, primal, dual
         ),
     )  # fmt: skip
-    remember(model, Remembered(loss, point.x, training.frame))
+    if not design.in_blocks:
+        remember(model, Remembered(loss, point.x, training.frame))
     return model
 
 
@@ -661,5 +680,6 @@ register(
     grid={"l2": PENALTIES},
     varying=("l1", "l2"),
     fit_path=_fit_path,
+    in_blocks=True,
     by_row={"offset", "cluster"},
 )

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .blocks import Arrays, Block, Reader, Rows, has_blocks
+from .blocks import CHUNK, Arrays, Block, Reader, Rows, has_blocks
 from .checks import as_array
 from .columns import Categories
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
@@ -42,6 +42,14 @@ class BlockProblem(Problem):
 
     def close(self) -> None:
         self.X.close()
+
+    @property
+    def present(self) -> np.ndarray:
+        mass = np.zeros(self.n_classes)
+        for start in range(0, self.rank.size, CHUNK):  # bincount copies what it counts
+            rows = slice(start, start + CHUNK)
+            mass += np.bincount(self.rank[rows], self.weight[rows], mass.size)
+        return mass > 0
 
     def part(self, numbers: np.ndarray) -> Problem:
         """The problem of rows that are few enough to be held."""
@@ -146,7 +154,7 @@ def read_problem(
     if in_blocks and isinstance(X, BlockProblem):
         return X
     stays = in_place and is_single(X) and X.nbytes >= _LARGE
-    if in_blocks and (has_blocks(X) or isinstance(X, np.memmap) or stays):
+    if in_blocks and (reads_in_blocks(X) or stays):
         return BlockProblem.from_blocks(X, y, **labels)
     if has_blocks(X):
         raise TypeError(
@@ -154,6 +162,11 @@ def read_problem(
             "how many rows that is to have, such as basis=300"
         )
     return Problem.from_arrays(X, y, missing=missing, categories=categories, **labels)
+
+
+def reads_in_blocks(X: Any) -> bool:
+    """Whether `read_problem` takes X in blocks, whatever its size."""
+    return has_blocks(X) or isinstance(X, np.memmap)
 
 
 def is_single(X: Any) -> bool:

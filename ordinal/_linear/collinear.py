@@ -13,12 +13,15 @@ from itertools import islice
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
-from .._numerics.rows import matvec, strips, turns
-from .design import HESSIAN_COLUMNS, Design, across, block, unit_of
+from .._numerics.rows import strips, turns
+from .._numerics.tree import Parts
+from .design import HESSIAN_COLUMNS, Design, across, block, product
 from .matrices import columns_of
+from .passes import Chunk, sparse_moments, summed, unit_of
 
 _LEFT = 1e-7  # R's tolerance in `lm`
 _DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked
@@ -118,12 +121,20 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
 
 def _gram(D: Design, which: np.ndarray) -> np.ndarray:
     """Inner products of the columns as they are, by weight."""
+    if isinstance(D.X, Rows):
+
+        def of_chunk(chunk: Chunk) -> Parts:
+            rows, X = chunk
+            weight = np.ascontiguousarray(D.weight[rows])
+            return (_gram(replace(D, X=X, weight=weight), which),)
+
+        return summed(D.X, of_chunk)[0]
     if isinstance(D.X, CSR):
         every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
         return every.chosen(which).gram(D.weight)
     equal = bool((D.weight == D.weight[0]).all())
     gram = np.zeros((D.X.shape[1], D.X.shape[1]))
-    for part in turns(D.n_samples, gram.size):
+    for part in turns(D.X.shape[0], gram.size):
         for rows in strips(part.stop, _ROWS, part.start):
             X = D.X[rows]  # X'X is half of the work of another product
             gram += X.T @ (X if equal else X * D.weight[rows, None])
@@ -137,18 +148,22 @@ def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
     constant column they are 0."""
     mean, spread = _moments(D, which)
     gram = np.zeros((which.size, which.size))
-    for rows in strips(D.n_samples, _ROWS):
+    for rows in D.strips(_ROWS):
         Z = (block(D.X, rows, which) - mean) / spread
         gram += Z.T @ (Z * (D.weight[rows, None] / D.total))
     return gram
 
 
 def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if not isinstance(D.X, CSR):
+    if not D.is_sparse:
         return D.centre[which], D.spread[which]
-    unit = unit_of(float(np.abs(D.X.data).max(initial=0.0)))
-    X = D.X if unit == 1 else replace(D.X, data=D.X.data / unit)
-    mean, variance = X.mean_and_var(D.weight)
+    if isinstance(D.X, Rows):
+        mean, variance, unit = sparse_moments(D.X, D.weight)
+    else:
+        assert isinstance(D.X, CSR)
+        unit = unit_of(float(np.abs(D.X.data).max(initial=0.0)))
+        X = D.X if unit == 1 else replace(D.X, data=D.X.data / unit)
+        mean, variance = X.mean_and_var(D.weight)
     mean, spread = mean * unit, np.sqrt(variance) * unit
     is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)
     return mean[which], np.where(is_constant, 1.0, spread)[which]
@@ -194,7 +209,7 @@ def _regressed(
         unit = np.zeros(D.X.shape[1])
         unit[which[j]] = 1 / spread[j]
         unit[which[kept]] = -coef / spread[kept]
-        left = matvec(D.X, unit)
+        left = product(D.X, unit)
         left -= weight @ left
         along = across(D.X, weight * left)[which[kept]] / spread[kept]
         coef = coef + np.linalg.solve(G, along)

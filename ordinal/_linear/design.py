@@ -15,16 +15,30 @@ parameters by a factor, are not centred.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._input.survey import BlockProblem
+from .._input.types import Matrix
+from .._model.monitor import turn
 from .._numerics.memory import check_memory
 from .._numerics.rows import matvec, strips, take
+from .passes import (
+    Read,
+    is_sparse,
+    moments_by_chunk,
+    sparse_moments,
+    summed,
+    times,
+    unit_of,
+)
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS
@@ -47,8 +61,10 @@ def read_offset(offset: Any, n: int) -> np.ndarray:
     return a
 
 
-def across(X: np.ndarray | CSR, v: np.ndarray) -> np.ndarray:
+def across(X: Read, v: np.ndarray) -> np.ndarray:
     """X'v, (D,)."""
+    if isinstance(X, Rows):
+        return summed(X, lambda chunk: (across(chunk[1], v[chunk[0]]),))[0]
     if not isinstance(X, CSR):
         return np.asarray(v @ X)
     row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
@@ -93,8 +109,9 @@ class Design:
 
     Attributes
     ----------
-    X : (n, D) array or CSR
-        All columns, in their units.
+    X : (n, D) array, CSR, or Rows
+        All columns, in their units; of rows that are read in blocks slices are best
+        asked for in their order.
     location, nominal, scale : (d,), (m,), (k,) int arrays
         Which of them have beta, nu and zeta.
     offset : (n,) array or None
@@ -107,7 +124,7 @@ class Design:
     centre, spread : (D,) arrays
     """
 
-    X: np.ndarray | CSR
+    X: Read
     location: np.ndarray
     nominal: np.ndarray
     scale: np.ndarray
@@ -131,7 +148,11 @@ class Design:
     ) -> Design:
         """Of the rows of a problem."""
         total = float(problem.weight.sum())
-        centre, spread = moments(problem.X, problem.weight / total)
+        centre, spread = (
+            block_moments(problem)
+            if isinstance(problem, BlockProblem)
+            else moments(problem.X, problem.weight / total)
+        )
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
         return cls(
             problem.X, location, nominal, scale, offset, problem.rank_among_present,
@@ -140,11 +161,15 @@ class Design:
 
     def every(self, step: int) -> Design:
         """Of some rows of a dense X: the first one, and each so many rows on."""
-        assert isinstance(self.X, np.ndarray)
         rows = slice(None, None, step)
+        X = (
+            self.X.take(np.arange(0, self.n_samples, step))
+            if isinstance(self.X, Rows)
+            else take(self.X, rows)
+        )
         weight = np.ascontiguousarray(self.weight[rows])
         return replace(
-            self, X=self.X[rows],
+            self, X=X,
             offset=None if self.offset is None else self.offset[rows].copy(),
             rank=np.ascontiguousarray(self.rank[rows]), weight=weight,
             total=float(weight.sum()),
@@ -161,6 +186,26 @@ class Design:
             location=location, nominal=nominal, scale=scale,
             centre=self.centre[held], spread=self.spread[held],
         )  # fmt: skip
+
+    def strips(self, width: int) -> Iterator[slice]:
+        """Slices that cover all rows, of so many or, where these are read in blocks, no
+        more than are held."""
+        if not isinstance(self.X, Rows):
+            yield from strips(self.n_samples, width)
+            return
+        for rows in strips(self.n_samples, min(width, self.X.size)):
+            turn()
+            yield rows
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows are read again at every pass."""
+        return isinstance(self.X, Rows)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns are, in memory or in blocks."""
+        return is_sparse(self.X)
 
     @property
     def n_samples(self) -> int:
@@ -226,8 +271,12 @@ class Design:
         """x'beta of some rows, by columns as solvers see them."""
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
-        X = self.X if rows == slice(None) else take(self.X, rows)
-        return matvec(X, slopes) - self.centre @ slopes
+        if rows == slice(None):
+            f = product(self.X, slopes)
+        else:
+            X = self.X[rows] if isinstance(self.X, Rows) else take(self.X, rows)
+            f = matvec(X, slopes)
+        return f - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:
         """z of some rows, scaled only."""
@@ -289,22 +338,37 @@ class Design:
         count = np.zeros(self.T - 1, dtype=np.int64)
         if not self.nominal.size:
             return count
-        for rows in strips(self.n_samples, max(1, _ENTRIES // self.T)):
+        for rows in self.strips(max(1, _ENTRIES // self.T)):
             N = block(self.X, rows, self.nominal)[self.weight[rows] > 0]
             cuts = theta - N @ slopes.T
             count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
         return count
 
+    def mass(self) -> np.ndarray:
+        """The weight of each rank, (T + 1,)."""
+        # bincount copies what it counts
+        every = self.strips(self.X.size) if isinstance(self.X, Rows) else [slice(None)]
+        mass = np.zeros(self.T + 1)
+        for rows in every:
+            mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
+        return mass
+
     def shares(self) -> np.ndarray:
         """Of the weight, up to each threshold, (T,), all below 1."""
-        mass = np.bincount(self.rank, self.weight, minlength=self.T + 1)
-        below = np.cumsum(mass)[:-1] / self.total
+        below = np.cumsum(self.mass())[:-1] / self.total
         # the weight of a rank may be less than the rounding of the sum
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
-def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
+def product(X: Read, v: np.ndarray) -> np.ndarray:
+    """X v, (n,)."""
+    return times(X, v) if isinstance(X, Rows) else matvec(X, v)
+
+
+def block(X: Read, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Some columns of some rows, as a dense array."""
+    if isinstance(X, Rows):
+        return block(X[rows], slice(None), columns)
     if not isinstance(X, CSR):
         return X[rows, columns]
     part = X.rows(rows)
@@ -317,11 +381,6 @@ def block(X: np.ndarray | CSR, rows: slice, columns: np.ndarray) -> np.ndarray:
     return made
 
 
-def unit_of(largest: float) -> float:
-    """What entries are divided by so that their squares are finite."""
-    return 1.0 if largest < 1e100 else 2.0**600
-
-
 def prices(l2: float, spread: np.ndarray) -> np.ndarray:
     """Of coefficients of scaled columns, from that in the units of the features. They
     stay finite for columns of next to no spread, or 0 times a price would be nan."""
@@ -329,7 +388,7 @@ def prices(l2: float, spread: np.ndarray) -> np.ndarray:
         return np.asarray(np.minimum(l2 / spread / spread, _DEAREST))
 
 
-def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
     centres are 0. A column that is constant to rounding has the value of a row for its
     centre, so that nothing is left of it, and the spread 1, or what counts as rounding
@@ -347,7 +406,26 @@ def moments(X: np.ndarray | CSR, share: np.ndarray) -> tuple[np.ndarray, np.ndar
         for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):
             Z = (X[few] - mean) / unit
             square += share[few] @ (Z * Z)
-    spread, size = np.sqrt(square) * unit, np.abs(mean)
+    return _varying(mean, np.sqrt(square) * unit, value)
+
+
+def block_moments(problem: BlockProblem) -> tuple[np.ndarray, np.ndarray]:
+    """The same of rows that are read in blocks."""
+    if problem.X.reader.is_sparse:
+        mean, variance, unit = sparse_moments(problem.X, problem.weight)
+        none = np.zeros(mean.size)
+        return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)
+    found = moments_by_chunk(problem)
+    mean, _ = found.mean_and_variance()
+    spread = np.ldexp(np.sqrt(np.maximum(found.variance, 0.0)), found.exponent)
+    return _varying(mean, spread, found.low)
+
+
+def _varying(
+    mean: np.ndarray, spread: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Centres and spreads, of what is constant those that `moments` says."""
+    size = np.abs(mean)
     varies = spread > _ROUNDING * size
     spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))
     return np.where(varies, mean, value), spread

@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._input.sparse import CSR
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._numerics import lbfgs
 from .bordered import NONE
-from .design import HESSIAN_COLUMNS, Design
+from .chunkwise import ChunkwiseLikelihood, has_many, likelihood_in_memory
+from .design import Design
 from .likelihood import Likelihood, Link, Point
 from .newton import Minimum
 from .newton import minimize as newton
@@ -35,23 +35,17 @@ _FAR = 2.0  # log spreads, in deviations of their columns
 _LARGE = 1e30
 _ROUGH = 30  # steps to a start, which need not be the minimum of its own loss
 _STEP = 16  # rows from one to the next of those that a start is fitted to
+_HELD = 2**23  # entries of these, of rows that are read in blocks
 _SHARE, _ROWS_EACH = 4096, 50  # how many these are at least, and a parameter
 _NEAR = 0.1  # standard errors of them: a start need not be nearer
 _STEEPER = 3.0  # slopes of cauchit may be far above those of light tails
 
 
-def has_many(design: Design) -> bool:
-    """Whether there are too many features for a Hessian."""
-    return sum(design.sizes[1:]) > HESSIAN_COLUMNS
-
-
-def likelihood_of(
-    design: Design, link: Link, l2: float, n_threads: int
-) -> Likelihood | RowwiseLikelihood:
+def likelihood_of(design: Design, link: Link, l2: float, n_threads: int) -> Likelihood:
     """The loss of a design."""
-    if isinstance(design.X, CSR) or has_many(design):
-        return RowwiseLikelihood(design, link, l2, n_threads)
-    return Likelihood(design, link, l2, n_threads)
+    if design.in_blocks:
+        return ChunkwiseLikelihood(design, link, l2, n_threads)
+    return likelihood_in_memory(design, link, l2, n_threads)
 
 
 def minimize(loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
@@ -89,19 +83,22 @@ def _starts(
         light = _descent(_variant(loss, "logit"), loss.start(), _ROUGH, monitor, 0)
         steep = design.enlarged(light.point.x, _STEEPER)
         return [loss.start(), light.point.x, steep], light.n_iter
-    if isinstance(loss, RowwiseLikelihood):
+    if design.is_sparse or has_many(design):
         return [loss.start()], 0
     return [_start_of_many(loss)], 0
 
 
 def _start_of_many(loss: Likelihood) -> np.ndarray:
-    """The minimum of every 16th row, which is a few standard errors from that of all,
-    so that two of six passes over all rows are saved; no effects where rows are few, or
-    thresholds could cross at the others."""
+    """The minimum of every 16th row, or of fewer, which is a few standard errors from
+    that of all, so that two of six passes over all rows are saved; no effects where
+    rows are few, or thresholds could cross at the others."""
     D, least = loss.design, max(_SHARE, _ROWS_EACH * loss.design.n_parameters)
-    if D.n_samples < _STEP * least or D.nominal.size or not loss.is_convex:
+    step = _STEP
+    if D.in_blocks:  # of which no more than some megabytes are held
+        step = max(step, -(-D.n_samples * D.X.shape[1] // _HELD))
+    if D.n_samples < step * least or D.nominal.size or not loss.is_convex:
         return loss.start()
-    every = D.every(_STEP)
+    every = D.every(step)
     ranks = np.bincount(every.rank, every.weight, minlength=every.T + 1)
     if (ranks == 0).any():
         return loss.start()
@@ -121,7 +118,8 @@ def _descent(
 ) -> Minimum:
     """A minimum from x; without Hessian where there are many features, and `violation`
     is then the largest slope."""
-    if not (has_many(loss.design) and isinstance(loss, RowwiseLikelihood)):
+    rowwise = RowwiseLikelihood | ChunkwiseLikelihood
+    if not (has_many(loss.design) and isinstance(loss, rowwise)):
         return newton(loss, x, max_iter, monitor, done)
     found = lbfgs.minimize(
         loss.value_and_gradient, x, tol=monitor.tol, max_iter=max_iter, monitor=monitor

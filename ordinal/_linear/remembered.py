@@ -14,6 +14,7 @@ import numpy as np
 from .._input.frame import Frame
 from .._model.model import Model
 from .._model.monitor import Monitor
+from .chunkwise import ChunkwiseLikelihood
 from .likelihood import Likelihood
 from .newton import Loss, Minimum, minimize
 
@@ -57,14 +58,15 @@ def remembered(model: Any, asked: str) -> Remembered:
     Raises
     ------
     ValueError
-        The model came from a file, a pickle or a copy; or the rows were changed.
+        The model came from a file, a pickle or a copy; its rows were read in blocks; or
+        they were changed.
     """
     found: Remembered | None = getattr(model, "remembered", None)
     if found is None:
         raise ValueError(
             f"{asked} needs the training rows, which a model has in the process that "
-            "fitted it only, and not after load, pickle or copy: call it before, or "
-            "fit again"
+            "fitted it only, not after load, pickle or copy, and not where X was read "
+            "in blocks: call it before, or fit again to rows in memory"
         )
     value = found.loss.at(found.x).value
     stored = model.convergence.primal
@@ -87,7 +89,7 @@ def null_loglik(loss: Likelihood) -> float:
     link. Free thresholds without an offset give the ranks their shares."""
     D = loss.design
     if D.offset is None and D.J.shape[1] == D.T:
-        mass = np.bincount(D.rank, D.weight)
+        mass = D.mass()
         mass = mass[mass > 0]
         return float(mass @ np.log(mass / D.total))
     none, nothing = np.zeros(0, np.int64), np.zeros(0)
@@ -95,5 +97,6 @@ def null_loglik(loss: Likelihood) -> float:
         D, X=np.empty((D.n_samples, 0)), centre=nothing, spread=nothing,
         location=none, nominal=none, scale=none,
     )  # fmt: skip
-    without = Likelihood(bare, loss.link, 0.0, loss.n_threads)
+    kind = ChunkwiseLikelihood if D.in_blocks else Likelihood
+    without = kind(bare, loss.link, 0.0, loss.n_threads)
     return -D.total * refit(without, without.start(), "null_loglik").point.value

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .._input import blocks
 from .._solvers import _cumulative
 from .bordered import NONE, tridiagonal
 from .design import Design
@@ -95,6 +96,7 @@ class RowwiseLikelihood(Likelihood):
     ):
         super().__init__(design, link, l2, n_threads)
         if parts is None:
+            assert not isinstance(design.X, blocks.Rows)
             every = columns_of(design.X, design.centre, design.spread, n_threads)
             held: Held = every
             if design.location.size < design.X.shape[1]:

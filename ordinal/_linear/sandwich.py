@@ -26,7 +26,6 @@ import numpy as np
 
 from .._input.checks import as_array, shown
 from .._input.sparse import frozen
-from .._numerics.rows import strips
 from .bordered import Bordered, Factor
 from .likelihood import Likelihood, Point
 
@@ -128,7 +127,7 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
     A row of weight 0 has none, whatever its probability is.
     """
     D, zeta = loss.design, loss.design.split(x)[3]
-    for rows in strips(D.n_samples, max(1, _BLOCK // (x.size + D.T))):
+    for rows in D.strips(max(1, _BLOCK // (x.size + D.T))):
         with np.errstate(all="ignore"):  # of rows without weight
             terms = loss.terms(x, rows)
         N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)

@@ -40,9 +40,10 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
-from .._numerics.rows import strips, take
+from .._numerics.rows import take
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
 
@@ -139,23 +140,21 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
 def _bound(D: Design, x: np.ndarray) -> float:
     """On |J alpha - x_i'beta| of all rows."""
     alpha, _, beta, _ = D.split(x)
-    largest = max(
-        float(np.abs(D.score(beta, rows)).max()) for rows in strips(D.n_samples, _NEAR)
-    )
+    largest = max(float(np.abs(D.score(beta, rows)).max()) for rows in D.strips(_NEAR))
     return largest + float(np.abs(D.J @ alpha).max())
 
 
 def _goes_on(D: Design, step: np.ndarray) -> bool:
     return any(
         bool((np.abs(_finite(moves(D, step, rows))) > _MOVES).any())
-        for rows in strips(D.n_samples, _ROWS)
+        for rows in D.strips(_ROWS)
     )
 
 
 def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
     """Whether a row has a predictor on whose side F is flat."""
     zeta = D.split(x)[3]
-    for rows in strips(D.n_samples, _ROWS):
+    for rows in D.strips(_ROWS):
         up, low = moves(D, x, rows)
         if D.offset is not None:
             up, low = up - D.offset[rows], low + D.offset[rows]
@@ -182,7 +181,7 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     cone = _Neighbours(design) if is_plain else _Rows(design)
     if cone.c.size <= _LARGEST:
         found = cone.whole(_nearest(cone))
-    elif design.is_flexible and design.nominal.size:
+    elif design.is_flexible and design.nominal.size and not design.in_blocks:
         found = _by_thresholds(design)
     else:
         return None
@@ -192,6 +191,7 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
 def _by_thresholds(D: Design) -> np.ndarray:
     """A direction that leaves beta as it is: the slopes of every threshold whose two
     ranks they tell apart."""
+    assert not isinstance(D.X, Rows)
     none = np.zeros(0, dtype=np.int64)
     alpha, nu = np.zeros(D.T), np.zeros((D.T, D.nominal.size))
     by_rank, bounds = _grouped(D)
@@ -219,10 +219,13 @@ def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
 def is_certificate(design: Design, direction: np.ndarray) -> bool:
     """Whether no predictor of a row of positive weight moves to the wrong side, and one
     moves: recomputed from the rows themselves."""
-    moved = moves(design, direction)
-    largest = np.abs(_finite(moved)).max()
+    largest, least = 0.0, np.inf
+    for rows in design.strips(_ROWS):
+        moved = moves(design, direction, rows)
+        largest = max(largest, float(np.abs(_finite(moved)).max(initial=0.0)))
+        least = min(least, float(moved.min()))
     size = np.abs(direction).max()
-    return bool(largest > _HOLDS * size and moved.min() >= -_HOLDS * largest)
+    return bool(largest > _HOLDS * size and least >= -_HOLDS * largest)
 
 
 def moves(
@@ -278,10 +281,11 @@ class _Rows:
         self.c = _sum_of_normals(design)
 
     def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
-        moved = moves(self.design, d)
+        D = self.design
+        moved = np.hstack([moves(D, d, rows) for rows in D.strips(_ROWS)])
         for row in but:
             moved[row] = np.inf
-        side, i = divmod(int(moved.argmin()), self.design.n_samples)
+        side, i = divmod(int(moved.argmin()), D.n_samples)
         return (side, i), float(moved[side, i])
 
     def normal(self, row: Row) -> np.ndarray:
@@ -348,9 +352,11 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     count = np.bincount(D.rank[used], minlength=D.T + 1)
     total[:q] = D.J.T @ (count[:-1] - count[1:])
     if D.nominal.size:
-        N = D.columns(slice(None), D.nominal)
         sums = np.zeros((D.T + 1, D.nominal.size))
-        np.add.at(sums, D.rank[used], N[used])
+        for rows in D.strips(_ROWS):
+            has_weight = D.weight[rows] > 0
+            N = D.columns(rows, D.nominal)
+            np.add.at(sums, D.rank[rows][has_weight], N[has_weight])
         total[q : q + qm] = -(D.J.T @ (sums[:-1] - sums[1:])).ravel()
     return total
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from .._input.blocks import has_blocks
 from .._input.checks import as_array, as_real_array, check_choice, shown
 from .._input.columns import (
     as_objects,
@@ -25,6 +26,7 @@ from .._input.features import read_dense
 from .._input.frame import Frame
 from .._input.labels import declared_categories, is_missing
 from .._input.sparse import is_sparse
+from .._input.survey import reads_in_blocks
 from .contrasts import Coding
 from .formula import Parsed, parse_formula
 
@@ -73,12 +75,14 @@ def read_training(
     sample_weight: Any = None,
     offset: Any = None,
     cluster: Any = None,
+    in_blocks: bool = False,
 ) -> Training:
     """Read what a fit is given.
 
     Parameters
     ----------
-    X : table, matrix, or formula
+    X : table, matrix, source of blocks, or formula
+        A source, or a map of a file, is left as it is where it is read `in_blocks`.
     y : labels, or the data frame that a formula is about
     sample_weight, offset, cluster : (n,) array-like, or the name of a column of it
 
@@ -91,8 +95,19 @@ def read_training(
         For a formula without formulaic.
     """
     check_choice("missing", missing, get_args(Missing))
+    if in_blocks and reads_in_blocks(X):
+        given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
+        _check_blocks(missing, reference, given)
+        return Training(
+            X, y, classes, coding=None, n_missing=0, frame=None, **given
+        )  # fmt: skip
     parsed: Parsed | None = None
     given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
+    if isinstance(X, str) and has_blocks(y):
+        raise TypeError(
+            "X must not be a formula where rows are read in blocks: make its columns "
+            "in the blocks, and pass the source as X and None as y"
+        )
     if isinstance(X, str):
         parsed, X, y, given = _of_formula(X, y, given)
     if is_sparse(X):
@@ -123,6 +138,18 @@ def read_training(
     return Training(
         table, y, classes, coding=coding, n_missing=n_missing, frame=frame, **given
     )
+
+
+def _check_blocks(missing: Missing, reference: Any, given: Mapping[str, Any]) -> None:
+    """Raise ValueError for what needs all rows at once."""
+    rules = {
+        "missing": ("'error'", missing == "drop"),
+        "reference": ("None", reference is not None),
+        "cluster": ("None", given["cluster"] is not None),
+    }
+    for argument, (value, is_broken) in rules.items():
+        if is_broken:
+            raise ValueError(f"{argument} must be {value} where X is read in blocks")
 
 
 def _is_dense(X: Any) -> bool:

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -154,7 +154,7 @@ class Pool:
 
 def in_order(
     call: Callable[[Argument], Result], arguments: Iterable[Argument], n_threads: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """call(argument) of each in order, some of them ahead on n_threads threads."""
     found: dict[int, Result] = {}
     waiting: deque[tuple[int, Future[Any] | None]] = deque()

@@ -87,8 +87,8 @@ class PreprocessedModel(Model):
         fit : callable
             Any `fit_*` function.
         X : (n, d) data frame or array-like
-            For a fit on a basis also a source of blocks, or a numpy.memmap, which are
-            measured in the first pass of the fit.
+            For a fit that reads them also a source of blocks, or a numpy.memmap, which
+            are measured in the first pass of the fit.
         y : (n,) array-like, or None where X is a source of blocks
         preprocess : TablePreprocessor, or Standardizer, default TablePreprocessor()
             Of rows in blocks Standardizer alone.
@@ -108,7 +108,10 @@ class PreprocessedModel(Model):
                 "preprocess must be a TablePreprocessor or the class Standardizer, got "
                 f"{shown(how)}"
             )
-        mapped = isinstance(X, np.memmap) and options.get("basis") is not None
+        mapped = isinstance(X, np.memmap) and (
+            options.get("basis") is not None
+            or (how is Standardizer and _reads_blocks(fit))
+        )
         if mapped or has_blocks(X):
             if how is not Standardizer:
                 raise ValueError(
@@ -199,6 +202,12 @@ def _fit_in_blocks(
     moments = rows.moments.standardized(standardizer.mean, standardizer.scale)
     with closing(rows.transformed(standardizer.transform, moments)) as made:
         return standardizer, fit(made, None, **options)
+
+
+def _reads_blocks(fit: Callable[..., Any]) -> bool:
+    """Whether a function of this package reads blocks without a basis."""
+    method = method_of(unwrapped(fit)[0])
+    return method is not None and method.in_blocks
 
 
 def as_named(

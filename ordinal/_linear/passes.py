@@ -1,0 +1,118 @@
+"""Passes over rows that are read in chunks: sums, products and moments of columns.
+
+Each chunk is worked on by itself, and what chunks give is added in a tree that depends
+on their number alone (`_numerics/tree.py`). Rows in memory are taken in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from .._input.blocks import CHUNK, Rows
+from .._input.moments import Moments
+from .._input.sparse import CSR
+from .._input.survey import BlockProblem
+from .._input.types import Matrix
+from .._numerics.rows import matvec, strips, take
+from .._numerics.threads import in_order
+from .._numerics.tree import Parts, pairwise
+
+Read: TypeAlias = Matrix | Rows  # in memory, or read again at every pass
+Chunk: TypeAlias = tuple[slice, Matrix]
+
+
+def is_sparse(X: Read) -> bool:
+    """Whether the rows are sparse, wherever they are."""
+    return X.reader.is_sparse if isinstance(X, Rows) else isinstance(X, CSR)
+
+
+def chunks(X: Read) -> Generator[Chunk, None, None]:
+    """The rows in their order, some at a time, and which they are."""
+    if isinstance(X, Rows):
+        start = 0
+        with closing(X.chunks()) as read:
+            for part in read:
+                rows = slice(start, start + part.shape[0])
+                yield rows, part
+                start = rows.stop
+    else:
+        for rows in strips(X.shape[0], CHUNK):
+            yield rows, take(X, rows)
+
+
+def by_chunk(
+    X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1
+) -> Generator[Parts, None, None]:
+    """call((rows, chunk)) of every chunk in order, some ahead on so many threads."""
+    with closing(chunks(X)) as given:
+        yield from in_order(call, given, n_threads)
+
+
+def summed(X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1) -> Parts:
+    """The sum of the same."""
+    with closing(by_chunk(X, call, n_threads)) as parts:
+        return pairwise(parts)
+
+
+def times(X: Rows, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    """X v, (n,)."""
+    out = np.empty(len(X))
+
+    def of_chunk(chunk: Chunk) -> Parts:
+        rows, part = chunk
+        out[rows] = matvec(part, v)
+        return ()
+
+    with closing(by_chunk(X, of_chunk, n_threads)) as done:
+        for _ in done:
+            pass
+    return out
+
+
+def moments_by_chunk(problem: BlockProblem) -> Moments:
+    """Of dense columns, by the weights of the rows."""
+    if problem.moments is not None and problem.weight is problem.sample_weight:
+        return problem.moments
+    found: Moments | None = None
+    with closing(chunks(problem.X)) as given:
+        for rows, part in given:
+            assert isinstance(part, np.ndarray)
+            more = Moments.of(part, problem.weight[rows])
+            found = found.joined(more) if found is not None else more
+    assert found is not None  # there are rows of positive weight
+    return found
+
+
+def sparse_moments(X: Rows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mean and variance of sparse columns by the weights of the rows, in a unit and in
+    its square, and the unit."""
+    largest = 0.0
+    with closing(chunks(X)) as given:
+        for _, part in given:
+            assert isinstance(part, CSR)
+            largest = max(largest, float(np.abs(part.data).max(initial=0.0)))
+    unit = unit_of(largest)
+    total, mean, variance = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    with closing(chunks(X)) as given:
+        for rows, part in given:
+            assert isinstance(part, CSR)
+            more = float(weight[rows].sum())
+            if more == 0:
+                continue
+            scaled = replace(part, data=part.data / unit)
+            own = scaled.mean_and_var(weight[rows])
+            total += more
+            share, apart = more / total, own[0] - mean
+            mean = mean + share * apart
+            variance = (1 - share) * (variance + share * apart**2) + share * own[1]
+    return mean, variance, unit
+
+
+def unit_of(largest: float) -> float:
+    """What entries are divided by so that their squares are finite."""
+    return 1.0 if largest < 1e100 else 2.0**600

@@ -1,0 +1,283 @@
+"""Linear models of rows that are read in blocks are those of the rows in memory."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose
+from sources import Cut
+
+import ordinal
+from ordinal._command.main import main
+from ordinal._input.blocks import CHUNK, Arrays
+from ordinal._input.problem import Problem
+from ordinal._input.survey import BlockProblem
+from ordinal._linear.chunkwise import ChunkwiseLikelihood
+from ordinal._linear.design import Design
+from ordinal._linear.fitting import likelihood_of
+from ordinal.preprocessing import PreprocessedModel, Standardizer
+
+N = 2 * CHUNK + 777
+SAME = 1e-10  # relative: sums over other groups of rows round in other ways
+ESTIMATES = ("alpha", "nominal_coef", "coef", "scale_coef", "covariance")
+
+
+def table(n, d=4, seed=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.resize([1, 2, 5, 1], d) + 1
+    score = X @ np.resize([1, 0.5, 0.2, -0.3], d) + rng.logistic(size=n)
+    return X, np.searchsorted(np.quantile(score, [0.3, 0.6, 0.8]), score) + 1
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return table(N)
+
+
+def cuts(X, *others):
+    """The same rows in other blocks."""
+    n = X.shape[0]
+    return [Cut(ends, X, *others) for ends in (range(1000, n, 1777), [5, n // 2], [])]
+
+
+def bytes_of(model, names=ESTIMATES):
+    return [getattr(model, name).tobytes() for name in names]
+
+
+def assert_near(model, whole, names=ESTIMATES):
+    for name in names:
+        ours, theirs = getattr(model, name), getattr(whole, name)
+        least = SAME * np.abs(theirs).max(initial=0.0)
+        assert_allclose(ours, theirs, rtol=SAME, atol=least)
+    assert model.convergence.status == whole.convergence.status
+    assert model.convergence.n_iter == whole.convergence.n_iter
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"link": "probit", "l2": 0.01},
+        {"link": "cauchit", "robust": True},
+        {"nominal": [1], "link": "loglog"},
+        {"nominal": [0], "scale": [2], "link": "cloglog", "robust": True},
+        {"threshold": "equidistant"},
+    ],
+)
+def test_pom_of_blocks_is_that_of_rows_in_memory(options, rows, tmp_path):
+    X, y = rows
+    whole = ordinal.fit_pom(X, y, **options)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    first = ordinal.fit_pom(stored, y, **options)
+    assert_near(first, whole)
+    assert_allclose(first.loglik, whole.loglik, rtol=SAME)
+    assert_allclose(first.null_loglik, whole.null_loglik, rtol=SAME)
+    for source, n_threads in zip(cuts(X, y), (3, 1, 1), strict=True):
+        model = ordinal.fit_pom(source, None, n_threads=n_threads, **options)
+        assert bytes_of(model) == bytes_of(first)
+        assert source.open == 0
+        assert source.passes > 3
+
+
+def test_many_rows_begin_at_the_minimum_of_some():
+    X, y = table(9 * CHUNK, 2)
+    whole, model = ordinal.fit_pom(X, y), ordinal.fit_pom(Cut([99], X, y), None)
+    assert_near(model, whole)
+    assert model.convergence.n_iter == 3
+
+
+def test_weights_and_offsets(rows):
+    X, y = rows
+    w, o = 1.0 + np.arange(N) % 3, np.sin(np.arange(N))
+    options = {"class_weight": {1: 2.0}, "offset": o, "threshold": "symmetric"}
+    whole = ordinal.fit_pom(X, y, sample_weight=w, **options)
+    for source in cuts(X, y, w)[:2]:
+        model = ordinal.fit_pom(source, None, **options)
+        assert_near(model, whole)
+        assert_allclose(model.null_loglik, whole.null_loglik, rtol=SAME)
+    twice = ordinal.fit_pom(Cut([77], X, y, np.full(N, 2.0)), None)
+    written = Cut([N], np.concatenate([X, X]), np.concatenate([y, y]))
+    assert_allclose(
+        twice.covariance, ordinal.fit_pom(written, None).covariance, rtol=1e-9
+    )
+
+
+def test_rows_of_weight_0_are_left_out(rows):
+    X, y = rows[0].copy(), rows[1].copy()
+    w = np.ones(N)
+    w[:CHUNK], w[CHUNK + 5 : CHUNK + 9] = 0, 0
+    X[w == 0], y[w == 0] = 1e3, 9
+    options = {"classes": [1, 2, 3, 4, 9]}
+    whole = ordinal.fit_pom(X[w > 0], y[w > 0], **options)
+    model = ordinal.fit_pom(Cut([77], X, y, w), None, **options)
+    assert_allclose(model.parameters, whole.parameters, rtol=1e-9)
+
+
+@pytest.mark.parametrize("columns", [5, 2010])
+def test_sparse_columns(columns):
+    rng = np.random.default_rng(0)
+    held = rng.normal(size=((CHUNK if columns < 9 else 0) + 500, columns))
+    X = scipy.sparse.csr_array(
+        held * (rng.random(held.shape) < (0.6 if columns < 9 else 0.05))
+    )
+    score = X @ np.resize([1, -1, 0.5], columns) + rng.logistic(size=X.shape[0])
+    y = np.digitize(score, [-1, 1])
+    options = {"l2": 0.1, "tol": 1e-5} if columns > 2000 else {}
+    whole = ordinal.fit_pom(X, y, **options)
+    model, other = (ordinal.fit_pom(c, None, **options) for c in cuts(X, y)[:2])
+    if columns > 2000:  # L-BFGS ends where slopes are below tol, not at rounding
+        assert_allclose(model.coef, whole.coef, atol=1e-4)
+        assert model.covariance is None
+        assert model.coef.tobytes() == other.coef.tobytes()
+    else:
+        assert_near(model, whole)
+        assert bytes_of(model) == bytes_of(other)
+
+
+@pytest.mark.parametrize("ranks", [4, 150])
+@pytest.mark.parametrize("nominal", [[], [1]])
+def test_evaluations_are_those_of_rows_in_memory(ranks, nominal):
+    X, y = table(CHUNK + 900, 3)
+    rng = np.random.default_rng(1)
+    rank = np.where(rng.random(y.size) < 0.5, y, rng.integers(0, ranks, y.size))
+    design = [
+        Design.of(
+            problem, np.setdiff1d(range(3), nominal), np.array(nominal, np.int64),
+            np.zeros(0, np.int64), None, "flexible",
+        )
+        for problem in (
+            Problem.from_arrays(X, rank), BlockProblem.from_blocks(Arrays(X, rank))
+        )
+    ]  # fmt: skip
+    held, cut = (likelihood_of(d, "logit", 0.3, 2) for d in design)
+    assert isinstance(cut, ChunkwiseLikelihood)
+    x = held.start()
+    x[-2:] = 0.05
+    ours, theirs = cut.at(x), held.at(x)
+    assert_allclose(ours.value, theirs.value, rtol=1e-13)
+    assert_allclose(ours.gradient, theirs.gradient, atol=1e-13)
+    assert_allclose(ours.hessian.dense(), theirs.hessian.dense(), atol=1e-13)
+    assert_allclose(ours.hessian.first, theirs.hessian.first)
+    slope = [
+        (cut.at(x + h).value - cut.at(x - h).value) / 2e-6
+        for h in 1e-6 * np.eye(x.size)[[0, -1]]
+    ]
+    assert_allclose(slope, ours.gradient[[0, -1]], atol=1e-8)
+    x[0] = x[1] + 1  # a rank that no width is left for
+    assert cut.at(x).value == held.at(x).value == np.inf
+
+
+def test_columns_that_others_determine_are_left_out(rows):
+    X, y = rows
+    X = np.column_stack([X, X[:, 0] - 2 * X[:, 1], np.full(N, 3.0)])
+    with pytest.warns(ordinal.CollinearColumnsWarning, match="'x5' is a combination"):
+        whole = ordinal.fit_pom(X, y)
+    with pytest.warns(ordinal.CollinearColumnsWarning, match="'x6' is constant"):
+        model = ordinal.fit_pom(Cut([99], X, y), None)
+    assert model.dropped == whole.dropped == ("x5", "x6")
+    assert_near(model, whole)
+    sparse = scipy.sparse.csr_array(X)
+    with pytest.warns(ordinal.CollinearColumnsWarning):
+        model = ordinal.fit_pom(Cut([99], sparse, y), None)
+    assert model.dropped == ("x5", "x6")
+    with pytest.raises(ValueError, match="nominal must name columns whose effects"):
+        ordinal.fit_pom(Cut([99], X, y), None, nominal=[5])
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.parametrize("nominal", [[], [3]])
+@pytest.mark.parametrize("complete", [True, False])
+def test_separated_ranks_are_certified(complete, nominal, rows):
+    X, y = rows[0][: CHUNK + 100].copy(), rows[1][: CHUNK + 100]
+    X[:, 3] = y + 0.1 * np.tanh(X[:, 3]) if complete else (y == 4) * (X[:, 3] > 1)
+    with pytest.warns(ordinal.ConvergenceWarning, match="told apart without error"):
+        whole = ordinal.fit_pom(X, y, nominal=nominal)
+    source = Cut(range(900, len(y), 900), X, y)
+    with pytest.warns(ordinal.ConvergenceWarning, match="told apart without error"):
+        model = ordinal.fit_pom(source, None, nominal=nominal)
+    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert model.separated.tolist() == whole.separated.tolist()
+    assert 3 in model.separated
+    assert source.open == 0
+
+
+@pytest.mark.parametrize("fail", range(8))
+def test_a_source_that_fails_is_closed(rows, fail):
+    source = Cut(range(500, N, 2000), *rows, fail=fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        ordinal.fit_pom(source, None, n_threads=2, robust=True)
+    assert source.open == 0
+
+
+def test_what_is_wrong_with_a_block_names_it(rows):
+    X, y = rows[0].copy(), rows[1]
+    X[10_005, 2] = np.nan
+    source = Cut(range(1000, N, 1000), X, y)
+    where = "block 10, whose row 0 is row 10000 of all: X must be finite.* row is 5"
+    with pytest.raises(ValueError, match=where):
+        ordinal.fit_pom(source, None)
+    assert source.open == 0
+
+
+def test_a_fit_that_is_stopped_closes_its_source(rows):
+    for options in ({"callback": lambda state: True}, {"max_time": 1e-9}):
+        source = Cut(range(500, N, 2000), *rows)
+        with pytest.warns(ordinal.ConvergenceWarning):
+            ordinal.fit_pom(source, None, **options)
+        assert source.open == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"l1": 0.1}, "l1 must be 0 where X is read in blocks"),
+        ({"missing": "drop"}, "missing must be 'error' where X is read in blocks"),
+        ({"cluster": [1]}, "cluster must be None where X is read in blocks"),
+        ({"reference": {}}, "reference must be None where X is read in blocks"),
+        ({"sample_weight": [1]}, "sample_weight must be None: the blocks of X hold it"),
+        ({"offset": [1.0]}, re.escape(f"offset has shape (1,), expected ({N},)")),
+    ],
+)
+def test_what_needs_all_rows(options, message, rows):
+    source = Cut([99], *rows)
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_pom(source, None, **options)
+    assert source.open == 0
+
+
+def test_what_else_needs_all_rows(rows):
+    source = Cut([99], *rows)
+    with pytest.raises(TypeError, match="X comes in blocks, and fit_pom_path takes"):
+        ordinal.fit_pom_path(source, None)
+    with pytest.raises(TypeError, match="X must not be a formula where rows are read"):
+        ordinal.fit_pom("y ~ x1", source)
+    model = ordinal.fit_pom(source, None)
+    with pytest.raises(ValueError, match="not where X was read in blocks"):
+        model.confint(method="profile")
+
+
+def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
+    X, y = rows
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    how = {"preprocess": Standardizer}
+    whole = PreprocessedModel.fit(ordinal.fit_pom, X, y, l2=0.1, **how)
+    for args in ((stored, y), (Cut([77], X, y), None)):
+        model = PreprocessedModel.fit(ordinal.fit_pom, *args, l2=0.1, **how)
+        assert_near(model.model, whole.model)
+        assert not hasattr(model.model, "remembered")
+
+
+def test_the_command_streams_files(rows, tmp_path, capsys):
+    X, y = (a[:3000] for a in rows)
+    path, out = tmp_path / "t.csv", tmp_path / "m.npz"
+    columns = np.column_stack([X, y])
+    np.savetxt(path, columns, delimiter=",", header="a,b,c,d,y", comments="")
+    args = ["fit", path, "--stream", "--method", "pom", "--out", out]
+    assert main([str(arg) for arg in args]) == 0
+    assert "t.csv, read in blocks: converged in" in capsys.readouterr().out
+    source = ordinal.data.blocks(path, target="y")
+    same = PreprocessedModel.fit(ordinal.fit_pom, source, None, preprocess=Standardizer)
+    assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)
