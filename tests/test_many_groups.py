@@ -1,8 +1,8 @@
-"""Proximal points of problems with many groups: their steps, their gap, their end."""
+"""Proximal points of problems with many groups: their thresholds, steps and end."""
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from oracles import svor_dual, svor_interval, svor_primal, svor_terms
 
 import ordinal
@@ -11,6 +11,8 @@ from ordinal._dual import many_groups
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Points, Program
 from ordinal._model.monitor import Monitor
+from ordinal._numerics.line_search import rising_zero
+from ordinal._solvers import _group_steps
 
 RBF = kernels.RBF(0.3)
 both = pytest.mark.parametrize("method", ["svorim", "redsvm"])
@@ -37,57 +39,142 @@ def points_of(method, n=120, r=80, C=1.0):
     return Points(gram, program, np.zeros_like(lo))
 
 
+def groups(T, n, seed, price=0.0, sigma=0.7):
+    """Arguments of the kernel: some boxes are points, some variables at ends."""
+    rng = np.random.default_rng(seed)
+    lo = -rng.exponential(size=(T, n)) * (rng.random((T, n)) < 0.6)
+    hi = rng.exponential(size=(T, n)) * (rng.random((T, n)) < 0.6)
+    g = np.clip(rng.normal(size=(T, n)), lo, hi)
+    f, p = rng.normal(size=n), rng.choice([-1.0, 1.0], (T, n))
+    return [f, g, lo, hi, p, np.full(T, price), sigma, 3 * rng.normal(size=T)]
+
+
+def stepped(args, n_threads=1, kept=True):
+    f, g, *_, b = args
+    chunks = _group_steps.n_chunks(len(g))
+    shape = g.shape if kept else (chunks, f.size)
+    b, t, lack = b.copy(), np.empty(shape), np.empty(len(g))
+    inside, totals = np.empty(shape, np.uint8), np.empty((chunks, f.size))
+    _group_steps.steps(*args[:-1], b, t, inside, totals, lack, n_threads)
+    return b, t, inside, totals, lack
+
+
+@pytest.mark.parametrize("price", [0.0, 0.5])
+@pytest.mark.parametrize("sigma", [1e-3, 0.7, 1e4])
+@pytest.mark.parametrize("seed", range(5))
+def test_thresholds_are_zeros_of_what_their_groups_lack(price, sigma, seed):
+    args = groups(70, 9, seed, price, sigma)
+    f, g, lo, hi, p, *_ = args
+    b, t, inside, totals, lack = stepped(args)
+    t0 = np.clip(g + sigma * (b[:, None] - f - p), lo, hi)
+    assert_allclose(t, t0, atol=1e-11 * sigma)
+    strictly = (lo < t) & (t < hi)
+    assert_array_equal(inside.astype(bool), strictly)
+    assert_allclose(totals.sum(axis=0), t.sum(axis=0), atol=1e-12)
+    assert_allclose(lack, -(t.sum(axis=1) + price * b), atol=1e-11 * sigma + 1e-12)
+    # zero, unless a group without a price cannot be
+    low, up = lo.sum(axis=1), hi.sum(axis=1)
+    can = (low < 0) & (up > 0) | (price > 0)
+    assert can.sum() > 60
+    assert abs(lack[can]).max() <= 1e-12 * max(1, sigma)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_threshold_at_which_nothing_moves_stays(side):
+    """The sum is zero from -1 to 1: there the search has nothing to do, and else it
+    goes to an end of that."""
+    f, p = np.zeros(2), side * np.array([[1.0, -1.0]])
+    lo, hi = np.array([[0.0, -1.0]]), np.array([[1.0, 0.0]])
+    for begin, end in [(0.25, 0.25), (2.0, 1.0), (-2.0, -1.0)]:
+        args = [f, np.zeros((1, 2)), lo, hi, p, np.zeros(1), 100.0, np.array([begin])]
+        b, _, inside, _, lack = stepped(args)
+        assert b[0] == pytest.approx(end, abs=0.011)
+        assert abs(lack[0]) < 1e-12
+        assert begin != 0.25 or not inside.any()
+
+
+def test_steps_of_groups_do_not_depend_on_threads_or_what_is_kept():
+    args = groups(70, 9, 0)
+    one, two, thin = stepped(args), stepped(args, 2), stepped(args, kept=False)
+    for a, b in zip(one, two, strict=True):
+        assert_array_equal(a, b)
+    for k in (0, 3, 4):
+        assert_array_equal(one[k], thin[k])
+
+
+@pytest.mark.parametrize("name", ["f", "g", "lo", "hi", "p", "price", "b"])
+def test_arrays_of_other_shapes_are_refused(name):
+    args = groups(3, 4, 0)
+    k = ["f", "g", "lo", "hi", "p", "price", "sigma", "b"].index(name)
+    args[k] = np.ascontiguousarray(args[k][..., 1:])
+    with pytest.raises(ValueError, match="steps: inconsistent array shapes"):
+        stepped(args)
+
+
+def test_a_line_search_does_not_stop_behind_the_minimum():
+    """There the slope may be small where the function is higher than at its start."""
+
+    def slope(x):
+        return -1.0 + 100 * x if x < 0.0105 else 0.05 + 1e-3 * (x - 0.0105)
+
+    x = rising_zero(slope, -1.0)
+    assert x <= 0.0105
+    assert abs(slope(x)) <= 0.1
+    assert rising_zero(lambda x: x - 1.0, -1.0) == 1.0
+    assert rising_zero(lambda x: x - 9.0, -9.0) == pytest.approx(9.0, abs=0.9)
+
+
 @both
 def test_a_step_is_newtons(method):
     """(2) solves what its two lines say, written out for all rows and groups."""
     points = points_of(method)
-    fit = many_groups._Approach(points)
-    fit.minimise(3)
+    fit = many_groups._Approach(points, 1)
+    fit.minimise(3, 1e-3)
     a, K, T = fit.here.inside.astype(float), fit.K, len(fit.b)
     assert 0 < a.sum() < a.size
-    dbeta, df, db = fit.direction()
+    dbeta, df = fit.direction()
     assert_allclose(df, K @ dbeta, rtol=1e-12)
+    count = fit.sigma * a.sum(axis=1) + fit.price
+    some = count > 0
+    assert some.sum() > T / 2
+    db = np.where(some, fit.sigma * (a @ df) / np.where(some, count, 1), 0)
     moved = fit.sigma * a * (db[:, None] - df)
     assert_allclose(dbeta, fit.here.r + moved.sum(axis=0), atol=1e-8)
-    some = a.any(axis=1)
-    lack = moved.sum(axis=1) + fit.price * db
-    assert some.sum() > T / 2
-    assert_allclose(lack[some], fit.here.q[some], atol=1e-8)
+
+
+def test_sums_that_are_off_are_put_right_inside_the_boxes():
+    fit = many_groups._Approach(points_of("svorim"), 1)
+    fit.minimise(3, 1e-3)
+    fit.g = fit.here.t.copy()
+    j = int(fit.here.inside.sum(axis=1).argmax())
+    i = int(fit.here.inside[j].argmax())
+    fit.g[j, i] = fit.lo[j, i]
+    fit.lack[:] = -fit.g.sum(axis=1)
+    g = fit.feasible()
+    assert abs(fit.lack[j]) > 1e-6
+    assert_allclose(g.sum(axis=1), 0, atol=1e-11)
+    assert np.all((fit.lo <= g) & (g <= fit.hi))
+    assert_array_equal(np.delete(g, j, axis=0), np.delete(fit.g, j, axis=0))
 
 
 @both
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_the_gap_is_closed_from_raw_data(method, C):
+def test_the_end_is_optimal_from_raw_data(method, C):
     points = points_of(method, C=C)
     program, K = points.program, RBF(points.gram.X, points.gram.X)
     assert many_groups.pays(points)
-    steps = many_groups.approach(points, 1000, Monitor("approach", 1e-3))
-    assert 0 < steps <= 60
+    steps = many_groups.approach(points, 1e-3, 1000, Monitor("approach", 1e-3))
+    assert 0 < steps <= 120
 
-    g, lo, hi = points.g[0], program.lo[0], program.hi[0]
+    g, lo, hi, slope = points.g[0], program.lo[0], program.hi[0], program.pp[0]
     assert np.all((lo <= g) & (g <= hi))
     f = K @ g.sum(axis=0)
     assert_allclose(points.f[0], f, atol=1e-10 * np.abs(g).sum())
+    price = np.full(len(g), float(method == "redsvm"))
     if method == "svorim":
         assert_allclose(g.sum(axis=1), 0, atol=1e-12 * np.abs(g).sum())
-        b = np.array([best(f, lo[j], hi[j], program.pp[0, j]) for j in range(len(g))])
-        price = 0.0
-    else:
-        b, price = -g.sum(axis=1), 1.0
-    # at a feasible point, with thresholds of its own scores
-    loss = program.loss(f[None], b[None])[0]
-    half = 0.5 * g.sum(axis=0) @ f
-    primal = half + loss + 0.5 * price * b @ b
-    dual = -half - np.vdot(g, program.pp[0]) - 0.5 * price * b @ b
-    assert -1e-9 * primal <= primal - dual <= 0.05 * primal
-
-
-def best(f, lo, hi, slope):
-    """The threshold of least loss, among those where some loss has its kink."""
-    kinks = f + slope
-    d = f - kinks[:, None]
-    losses = np.maximum(np.maximum(-hi * (d + slope), -lo * (d + slope)), 0).sum(axis=1)
-    return kinks[losses.argmin()]
+    low, up = svor_interval(K, g, -slope, hi - lo, price)
+    assert (low - up).max() <= 1e-3 + 1e-12 * np.abs(g).sum()
 
 
 @both

@@ -202,7 +202,10 @@ class _Fit:
             return
         try:
             with self.monitor.limited():
-                n = many_groups.approach(self.points, self.max_iter, self.monitor)
+                n = many_groups.approach(
+                    self.points, INNER_TOL * self.tol, self.max_iter, self.monitor,
+                    self.n_threads,
+                )  # fmt: skip
         except OutOfTime:  # the point is feasible, and the monitor says why
             return
         self.tasks[0].resume(_PATIENCE, n)

@@ -1,4 +1,4 @@
-"""Proximal points for a problem of very many groups, which bring SMO near its end.
+"""Proximal points for a problem of very many groups.
 
 SMO moves two of T n variables at a time. Here all of them move at once: given g and
 sigma > 0, with p_ij the slope of phi_ij, the next ones are
@@ -12,22 +12,27 @@ at the beta and b where this smooth function is least:
 M_ij is the Moreau envelope of the loss of row i and group j around g_ij, and t_ij its
 slope, so that there beta_i = sum_j t_ij and sum_i t_ij = 0 [= -price_j b_j]. Steps from
 g to t are the proximal point method on (Q) (Rockafellar, SIAM J. Control 14:877-898,
-1976), and (S) is minimised by Newton's method, as in `_basis/proximal.py`, but in beta
-and b. Its second derivative is constant between the ends of boxes: with a_ij = 1 where
-t_ij is inside its box and 0 elsewhere, d_i = sum_j a_ij, r_i = sum_j t_ij - beta_i, and
-q_j what the sum of group j lacks, a step is
+1976). For each beta the best b_j is found exactly, a zero of an increasing piecewise
+linear function of one unknown, which `_solvers/_group_steps.pyx` does for all groups;
+(S) at the best b is minimised by Newton's method in beta. With a_ij = 1 where t_ij is
+inside its box and 0 elsewhere, d_i = sum_j a_ij and r_i = sum_j t_ij - beta_i, a step
+is
 
     dbeta_i = r_i + sigma sum_j a_ij (db_j - df_i),  df = K dbeta
-    sigma sum_i a_ij (db_j - df_i) + price_j db_j = q_j
+    sigma sum_i a_ij (db_j - df_i) + price_j db_j = 0
 
-Rows with d_i = 0 move by r_i. For the others, with G_ij = a_ij / d_i, L L' = K + D, D
-the diagonal of 1 / (sigma d_i), V = L^-1 G, and h what the first line has beside db,
+Rows with d_i = 0 move by r_i, and groups without a variable inside do not count. For
+the others, with G_ij = a_ij / d_i, L L' = K + D, D the diagonal of 1 / (sigma d_i),
+V = L^-1 G, and h what the first line has beside db,
 
     L L' dbeta = h + G db
-    (diag(sigma sum_i a_ij + price_j) - sigma a'G + V'V) db = q + G'r - V'L^-1 h     (2)
+    (diag(sigma sum_i a_ij + price_j) - sigma a'G + V'V) db = G'r - V'L^-1 h         (2)
 
-which is O(n^3 / 3 + n^2 T) however many variables are free. For phi without kinks and
-groups that are not coupled.
+which is O(n^3 / 3 + n^2 T) however many variables are free, and less where rows have
+none. For phi without kinks and groups that are not coupled.
+
+Where (S) is exact, b_j - f_i - p_ij is off by at most |t_ij - g_ij| / sigma from what
+(KKT) wants, so that sigma need only grow until the violation is below the tolerance.
 """
 
 from dataclasses import dataclass
@@ -38,15 +43,17 @@ from .._model.monitor import Monitor, turn
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import rising_zero
 from .._numerics.rows import inner
+from .._solvers import _group_steps
 from .._solvers._pair_smo import groups_of_block
 from .feasible import restore_sums
 from .program import Points
 
-_GAP = 1e-3  # of the primal value, at which SMO and its pivots take less time
-_STEPS, _INNER = 60, 6  # Newton steps in all, and for one sigma
-_FIRST = 10.0  # T sigma at the start, in widths of the widest box
+_STEPS, _INNER = 200, 10  # Newton steps in all, and for one sigma
+_FIRST = 0.5  # sigma at the start, in widths of the widest box
 _RESIDUAL = 0.1  # what may be left of (S), in parts of what the step gains
-_EMPTY = 1e-3  # entries inside that a group without any is taken to have
+_NEAR = 3.0  # tolerances, within which the violation is computed
+_CERTAIN = 0.3  # of the tolerance: by what f may be off at the end
+_ROUNDING = 1e-12  # of the size of g, in the sum of a group; of (Q), relative to it
 _DENSE = 0.5  # share of boxes that are no points, for which all groups are worth a step
 
 
@@ -63,119 +70,131 @@ def pays(points: Points) -> bool:
     )
 
 
-def approach(points: Points, most: int, monitor: Monitor) -> int:
-    """Move the one problem of `points` to where the gap is small, in at most so many
-    Newton steps; how many were taken. The point is feasible whenever `turn` ends it."""
-    fit = _Approach(points)
-    steps, gap, most = 0, np.inf, min(most, _STEPS)
-    while gap > _GAP and steps < most:
+def approach(
+    points: Points, tol: float, most: int, monitor: Monitor, n_threads: int = 1
+) -> int:
+    """Move the one problem of `points` to where its violation is at most tol, in `most`
+    Newton steps at most; how many were taken. The point is feasible whenever `turn`
+    ends it, or rounding does."""
+    fit = _Approach(points, n_threads)
+    steps, most = 0, min(most, _STEPS)
+    while steps < most:
         try:
-            taken = fit.minimise(min(_INNER, most - steps))
+            taken = fit.minimise(min(_INNER, most - steps), tol)
         except np.linalg.LinAlgError:  # sigma d is beyond what double resolves
             break
         steps += taken
-        gap = fit.keep_better()
-        violation = float(points.violations().max())
+        violation = fit.take(tol)
         fit.next_sigma(taken)
-        if monitor.stop(steps, violation) is not None:
+        if violation <= tol or monitor.stop(steps, violation) is not None:
             break
     return steps
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """(1) at some beta and b."""
+    """(1) at some beta and its best b."""
 
     t: np.ndarray  # (T, n)
-    inside: np.ndarray  # (T, n)
+    inside: np.ndarray  # (T, n) of 0 and 1
     r: np.ndarray  # (n,)
-    q: np.ndarray  # (T,)
+    Kr: np.ndarray  # (n,)
 
 
 class _Approach:
     """The method at work at the one problem of `points`."""
 
-    def __init__(self, points: Points):
-        gram, program, n = points.gram, points.program, points.f.shape[1]
-        self.points, self.program = points, program
+    def __init__(self, points: Points, n_threads: int):
+        gram, program, (_, T, n) = points.gram, points.program, points.g.shape
+        self.points, self.program, self.n_threads = points, program, n_threads
         self.K = gram.in_double() if gram.doubles else gram.block(np.arange(n))
         self.lo, self.hi, self.slope = program.lo[0], program.hi[0], program.pp[0]
-        T = len(self.lo)
         self.price = np.zeros(T) if program.price is None else program.price
-        self.g = points.g[0].copy()
+        self.g: np.ndarray = points.g[0].copy()
         self.beta, self.f = self.g.sum(axis=0), points.f[0].copy()
         points.slopes()
         b = 0.5 * (points.low[0] + points.up[0])
         self.b = np.where(np.isfinite(b), b, 0.0)
-        self.sigma = _FIRST / T * float((self.hi - self.lo).max())
+        self.sigma = _FIRST * float((self.hi - self.lo).max())
         self.value = self.objective(points.g[0], self.f)
-        self.here = self.place()
+        shape = _group_steps.n_chunks(T), n
+        self.scratch = np.empty(shape), np.empty(shape, np.uint8)
+        self.totals, self.lack = np.empty(shape), np.empty(T)
 
-    def moved(self, v: np.ndarray) -> np.ndarray:
-        """(1), by v_ij = b_j - f_i."""
+    def moved(self, f: np.ndarray, t: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """(1) and b after f; the sums of t by row, (n,)."""
         turn()
-        t: np.ndarray = v - self.slope
-        t *= self.sigma
-        t += self.g
-        return np.clip(t, self.lo, self.hi, out=t)
+        _group_steps.steps(
+            f, self.g, self.lo, self.hi, self.slope, self.price, self.sigma, self.b, t,
+            inside, self.totals, self.lack, self.n_threads,
+        )  # fmt: skip
+        return np.asarray(self.totals.sum(axis=0))
 
     def place(self) -> _Place:
-        t = self.moved(self.b[:, None] - self.f)
-        inside = (self.lo < t) & (t < self.hi)
-        q = -(t.sum(axis=1) + self.price * self.b)
-        return _Place(t, inside, t.sum(axis=0) - self.beta, q)
+        t, inside = np.empty(self.g.shape), np.empty(self.g.shape, np.uint8)
+        r = self.moved(self.f, t, inside) - self.beta
+        return _Place(t, inside, r, self.K @ r)
 
-    def minimise(self, most: int) -> int:
+    def minimise(self, most: int, tol: float) -> int:
         """Newton steps on (S), until it is exact enough; how many."""
         self.here, steps = self.place(), 0
-        while steps == 0 or (steps < most and not self.exact()):
+        while steps == 0 or (steps < most and not self.exact(tol)):
             self.step(*self.direction())
             self.here = self.place()
             steps += 1
         return steps
 
-    def exact(self) -> bool:
-        """Whether what (S) is off by is small beside what the proximal step gains."""
+    def exact(self, tol: float) -> bool:
+        """Whether what (S) is off by is small beside what the proximal step gains, and
+        where that may be the last one also beside the tolerance."""
         here = self.here
-        left = 0.5 * here.r @ (self.K @ here.r) + np.abs(here.q).sum()
-        gain = ((here.t - self.g) ** 2).sum() / (2 * self.sigma)
-        return bool(left <= _RESIDUAL * gain)
+        away = here.t - self.g
+        gain = np.vdot(away, away) / (2 * self.sigma)
+        if not 0.5 * here.r @ here.Kr <= _RESIDUAL * gain:
+            return False
+        last = 2 * np.abs(away, out=away).max() <= tol * self.sigma
+        return bool(not last or np.abs(here.Kr).max() <= _CERTAIN * tol)
 
-    def direction(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """dbeta, df and db of (2)."""
-        here, sigma, T = self.here, self.sigma, len(self.b)
+    def direction(self) -> tuple[np.ndarray, np.ndarray]:
+        """dbeta and df of (2)."""
+        here, sigma = self.here, self.sigma
         count, active = here.inside.sum(axis=1), here.inside.sum(axis=0)
-        rows, rest = np.flatnonzero(active), np.flatnonzero(active == 0)
+        groups, rows = np.flatnonzero(count), np.flatnonzero(active)
+        rest = np.flatnonzero(active == 0)
         d, r = active[rows].astype(float), here.r[rows]
         M = self.K[np.ix_(rows, rows)]
         M[np.diag_indices(rows.size)] += 1 / (sigma * d)
         h = r / (sigma * d) - self.K[np.ix_(rows, rest)] @ here.r[rest]
-        E = here.inside[:, rows].T / np.sqrt(d)[:, None]
-        factor = Cholesky(M)
-        G = E / np.sqrt(d)[:, None]
-        right = self.here.q + G.T @ r
+        G = here.inside[np.ix_(groups, rows)].T / d[:, None]
+        right = G.T @ r
+        several = d > 1  # rows of one variable inside are on the diagonal of a'G
+        E = G[several] * np.sqrt(d[several])[:, None]
+        alone = here.inside[np.ix_(groups, rows[~several])].sum(axis=1)
+        factor = Cholesky(M, self.n_threads)
         V = factor.forward(np.column_stack([G, h]))
-        h, V = V[:, T], V[:, :T]
+        h, V = V[:, -1], V[:, :-1]
         H = inner(V, V) - sigma * inner(E, E)
-        H[np.diag_indices(T)] += sigma * np.maximum(count, _EMPTY) + self.price
+        H[np.diag_indices(groups.size)] += (
+            sigma * (count[groups] - alone.astype(float)) + self.price[groups]
+        )
         db = np.linalg.solve(H, right - V.T @ h)
         dbeta = here.r.copy()
         dbeta[rows] = factor.backward((h + V @ db)[:, None])[:, 0]
-        return dbeta, self.K @ dbeta, db
+        return dbeta, self.K @ dbeta
 
-    def step(self, dbeta: np.ndarray, df: np.ndarray, db: np.ndarray) -> None:
+    def step(self, dbeta: np.ndarray, df: np.ndarray) -> None:
         """Along a direction to about the minimum of (S)."""
-        v, dv = self.b[:, None] - self.f, db[:, None] - df
+        begin = -float(self.here.r @ df)
+        if not begin < 0:  # but for rounding
+            return
 
         def slope(x: float) -> float:
-            of_b = (self.price * (self.b + x * db)) @ db
-            losses = np.vdot(self.moved(v + x * dv), dv)
-            return float((self.beta + x * dbeta) @ df + of_b + losses)
+            t = self.moved(self.f + x * df, *self.scratch)
+            return float((self.beta + x * dbeta - t) @ df)
 
-        x = rising_zero(slope)
+        x = rising_zero(slope, begin)
         self.beta = self.beta + x * dbeta
         self.f = self.f + x * df
-        self.b = self.b + x * db
 
     def objective(self, g: np.ndarray, f: np.ndarray) -> float:
         """(Q) at a feasible point and its f."""
@@ -184,23 +203,32 @@ class _Approach:
             quadratic += (g.sum(axis=1) ** 2 / self.program.price).sum()
         return float(0.5 * quadratic + np.vdot(g, self.slope))
 
-    def keep_better(self) -> float:
+    def take(self, tol: float) -> float:
         """The proximal step itself: g = t. The point, made feasible, goes to `points`
-        where (Q) is less than it was there; its relative gap."""
-        self.g = self.here.t
-        g, points = self.g, self.points
-        if self.program.price is None:
-            g = restore_sums(g, self.lo, self.hi)
+        unless (Q) was less there; its violation, or while that is far from tol a bound
+        of it."""
+        last, self.g, points = self.g, self.here.t, self.points
+        away = float(np.abs(self.g - last).max()) / self.sigma
+        g = self.feasible()
         f = self.K @ g.sum(axis=0)
         value = self.objective(g, f)
-        if value < self.value:
-            self.value = value
+        if value <= self.value + _ROUNDING * abs(self.value):
+            self.value = min(value, self.value)
             points.g[0], points.f[0] = g, f
             if self.program.price is not None:
                 points.z[0] = -g.sum(axis=1)
-        loss = float(self.program.loss(self.f[None], self.b[None])[0])
-        primal = float(0.5 * self.beta @ self.f + 0.5 * self.price @ self.b**2) + loss
-        return (primal + self.value) / max(abs(primal), 1e-300)
+        bound = 2 * (away + float(np.abs(self.here.Kr).max()))
+        return bound if bound > _NEAR * tol else float(points.violations().max())
+
+    def feasible(self) -> np.ndarray:
+        """g, with groups whose sum is off by more than rounding put right."""
+        size = np.abs(self.g).sum(axis=1)
+        off = np.flatnonzero(np.abs(self.lack) > _ROUNDING * size)
+        if self.program.price is not None or off.size == 0:
+            return self.g
+        g = self.g.copy()
+        g[off] = restore_sums(g[off], self.lo[off], self.hi[off])
+        return g
 
     def next_sigma(self, taken: int) -> None:
         """More where Newton's method had little to do, less where it did not end."""

@@ -8,7 +8,8 @@ import numpy as np
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the value, relative to it
 HALVINGS = 50
-_NEAR = 0.02  # of the slope at the start, which is as good as none
+_NEAR = 0.1  # of the slope at the start, which is as good as none
+_FLAT = 1e-6  # of it, by which a step of 1 may rise without being noticed
 _FARTHEST = 64.0  # steps
 
 
@@ -51,24 +52,25 @@ def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
     return None
 
 
-def rising_zero(slope: Callable[[float], float]) -> float:
-    """Where a rising function, below 0 at 0, is zero, up to a fiftieth of what it is at
-    0: the step at which a convex function is about least along a direction.
+def rising_zero(slope: Callable[[float], float], begin: float) -> float:
+    """Where a rising function, `begin` < 0 at 0, is zero, up to a tenth of that: the
+    step at which a convex function is about least along a direction, and not higher
+    than at 0.
 
     It is bracketed by doubling, and found by a secant that takes off a tenth of the
-    bracket at the least.
+    bracket at the least. Behind the zero the convex function may have risen by more
+    than it fell before, even where it is nearly flat: a point there is taken if it
+    cannot have.
     """
-    begin = below = slope(0.0)
-    if not begin < 0:
-        return 0.0
-    left, right = 0.0, 1.0
+    left, below, right = 0.0, begin, 1.0
     above = slope(right)
-    while above < 0 and right < _FARTHEST:
+    while above < -_NEAR * abs(begin) and right < _FARTHEST:
         left, below, right = right, above, 2 * right
         above = slope(right)
     x, here = right, above
     for _ in range(HALVINGS):
-        if abs(here) <= _NEAR * abs(begin):
+        fall = max(-below * left, -_FLAT * begin)
+        if abs(here) <= -_NEAR * begin and here * (x - left) <= fall:
             break
         share = -below / (above - below) if above > below else 0.5
         x = left + (right - left) * min(max(share, 0.1), 0.9)

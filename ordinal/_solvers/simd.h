@@ -115,6 +115,14 @@ typedef struct {
                                 const float *weight, const double *g,
                                 const double *table, ptrdiff_t r, double b, double db,
                                 double x, double sigma, ptrdiff_t n);
+
+  /* Quadratic programs of many groups: proximal steps of the n variables of one. */
+  double (*box_sums)(const double *f, const double *g, const double *lo,
+                     const double *hi, const double *p, double b, double sigma,
+                     ptrdiff_t n, double *count, double *size);
+  void (*box_steps)(const double *f, const double *g, const double *lo,
+                    const double *hi, const double *p, double b, double sigma,
+                    ptrdiff_t n, double *t, uint8_t *inside, double *total);
 } simd_loops;
 
 /* The level in use, chosen at the first call: the one that ORDINAL_SIMD names, or

@@ -124,6 +124,16 @@ cdef extern from "simd.h" nogil:
             const float* weight, const double* g, const double* table, Py_ssize_t r,
             double b, double db, double x, double sigma, Py_ssize_t n,
         ) noexcept nogil
+        double (*box_sums)(
+            const double* f, const double* g, const double* lo, const double* hi,
+            const double* p, double b, double sigma, Py_ssize_t n, double* count,
+            double* size,
+        ) noexcept nogil
+        void (*box_steps)(
+            const double* f, const double* g, const double* lo, const double* hi,
+            const double* p, double b, double sigma, Py_ssize_t n, double* t,
+            uint8_t* inside, double* total,
+        ) noexcept nogil
 
     const simd_loops* simd()
     const char* simd_level(int i)

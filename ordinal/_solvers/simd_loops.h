@@ -678,6 +678,43 @@ static void FN(weighted_gram)(const double *restrict V, ptrdiff_t stride, ptrdif
   }
 }
 
+/* Proximal steps of one group of a quadratic program, clip(g + sigma (b - f - p), lo, hi):
+ * their sum, how many are inside their boxes, and the sum of their sizes. */
+static double FN(box_sums)(const double *f, const double *g, const double *lo,
+                           const double *hi, const double *p, double b, double sigma,
+                           ptrdiff_t n, double *count, double *size) {
+  double sum = 0, inner = 0, all = 0;
+#pragma omp simd reduction(+ : sum, inner, all)
+  for (ptrdiff_t i = 0; i < n; i++) {
+    double t = g[i] + sigma * (b - f[i] - p[i]);
+    inner += (lo[i] < t) & (t < hi[i]) ? 1.0 : 0.0;
+    t = t < lo[i] ? lo[i] : t;
+    t = t > hi[i] ? hi[i] : t;
+    sum += t;
+    all += t < 0 ? -t : t;
+  }
+  *count = inner;
+  *size = all;
+  return sum;
+}
+
+/* And the steps themselves, which are added to `total` as well. */
+static void FN(box_steps)(const double *restrict f, const double *restrict g,
+                          const double *restrict lo, const double *restrict hi,
+                          const double *restrict p, double b, double sigma, ptrdiff_t n,
+                          double *restrict t, uint8_t *restrict inside,
+                          double *restrict total) {
+#pragma omp simd
+  for (ptrdiff_t i = 0; i < n; i++) {
+    double x = g[i] + sigma * (b - f[i] - p[i]);
+    inside[i] = (lo[i] < x) & (x < hi[i]);
+    x = x < lo[i] ? lo[i] : x;
+    x = x > hi[i] ? hi[i] : x;
+    t[i] = x;
+    total[i] += x;
+  }
+}
+
 #define PL(name) FN(piecewise_##name##_f32)
 #define REAL float
 #include "simd_piecewise.h"
@@ -698,4 +735,5 @@ static const simd_loops FN(loops) = {
   FN(weighted_gram),
   FN(piecewise_point_f32), FN(piecewise_point_f64),
   FN(piecewise_slope_f32), FN(piecewise_slope_f64),
+  FN(box_sums), FN(box_steps),
 };

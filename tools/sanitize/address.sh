@@ -57,7 +57,7 @@ if [ $# -eq 0 ]; then
   # the tests of kernels, and of the methods that drive them
   set -- pytest -q -n "$(nproc)" -p no:faulthandler --capture=sys
   for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace linalg lit_lat \
-      methods newton npsvor ordinal_probit pair_smo proximal pom_path pom_sparse probability \
+      many_groups methods newton npsvor ordinal_probit pair_smo proximal pom_path pom_sparse probability \
       svm_programs svor tlssvor xofm; do
     set -- "$@" "tests/test_$name.py"
   done

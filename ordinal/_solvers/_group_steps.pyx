@@ -1,0 +1,143 @@
+"""Proximal steps of quadratic programs of many groups, at the best thresholds.
+
+For groups j and rows i the next variables from g are
+
+    t_ij = clip(g_ij + sigma (b_j - f_i - p_ij), lo_ij, hi_ij),                      (1)
+
+at the threshold b_j where sum_i t_ij + price_j b_j, which never falls with b_j, is
+zero. Where it is zero on an interval, b_j stays as it is if it is in it.
+
+O(n) for a group and each step of its search, of which there are some five. Groups are
+taken in chunks, whose sums by row do not depend on the threads.
+"""
+from cython.parallel cimport prange
+from libc.math cimport INFINITY, fabs, isinf
+from libc.stdint cimport uint8_t
+
+from .simd cimport simd, simd_loops
+
+cdef enum:
+    CHUNK = 32             # groups
+    NEWTON = 20            # steps of a search before halves are taken
+    SEARCH = 100           # and at most
+
+cdef double ZERO = 1e-14   # a sum, relative to the sizes of what it adds
+cdef double BEYOND = 1e-9  # by which a search goes past a knot to see what moves there
+
+
+cdef struct Program:
+    const double* f
+    const double* g
+    const double* lo
+    const double* hi
+    const double* p
+    const double* price
+    double sigma
+    Py_ssize_t n
+
+
+cdef double next_knot(const Program* q, Py_ssize_t j, double b, bint up) noexcept nogil:
+    """The nearest threshold above b, or else below it, where a variable of group j
+    leaves an end of its box."""
+    cdef double best = INFINITY if up else -INFINITY, at
+    cdef Py_ssize_t i, e
+    for i in range(q.n):
+        e = j * q.n + i
+        if not q.lo[e] < q.hi[e]:
+            continue
+        at = q.f[i] + q.p[e] + ((q.lo[e] if up else q.hi[e]) - q.g[e]) / q.sigma
+        if up and b <= at < best or not up and best < at <= b:
+            best = at
+    return best
+
+
+cdef double threshold(
+    const simd_loops* ops, const Program* q, Py_ssize_t j, double b, double* lack,
+) noexcept nogil:
+    """The best one of group j near b, and what its sum lacks there. Newton's method on
+    a piecewise linear function, within what is known to hold its zero."""
+    cdef double left = -INFINITY, right = INFINITY, count, size, h, curve, to
+    cdef Py_ssize_t k, o = j * q.n
+    for k in range(SEARCH):
+        h = q.price[j] * b + ops.box_sums(
+            q.f, q.g + o, q.lo + o, q.hi + o, q.p + o, b, q.sigma, q.n, &count, &size)
+        lack[0] = -h
+        if fabs(h) <= ZERO * (size + fabs(q.price[j] * b)):
+            break
+        if h < 0:
+            left = b
+        else:
+            right = b
+        curve = q.sigma * count + q.price[j]
+        if curve > 0:
+            to = b - h / curve
+        else:
+            to = next_knot(q, j, b, h < 0)
+            if isinf(to):
+                break  # all are at their ends for good
+            to += (BEYOND if h < 0 else -BEYOND) * (1 + fabs(to))
+        if (k >= NEWTON or not left < to < right) and not (isinf(left) or isinf(right)):
+            to = 0.5 * (left + right)
+        if not left < to < right:
+            break  # neighbouring numbers
+        b = to
+    return b
+
+
+cdef void chunk_steps(
+    const simd_loops* ops, const Program* q, Py_ssize_t first, Py_ssize_t last,
+    Py_ssize_t stride, double* b, double* lack, double* t, uint8_t* inside,
+    double* total,
+) noexcept nogil:
+    """Thresholds and steps of some groups, each `stride` entries behind the last."""
+    cdef Py_ssize_t i, j, o
+    for i in range(q.n):
+        total[i] = 0
+    for j in range(first, last):
+        o = j * q.n
+        b[j] = threshold(ops, q, j, b[j], &lack[j])
+        ops.box_steps(
+            q.f, q.g + o, q.lo + o, q.hi + o, q.p + o, b[j], q.sigma, q.n,
+            t + (j - first) * stride, inside + (j - first) * stride, total)
+
+
+def n_chunks(Py_ssize_t T):
+    """Rows of `totals`."""
+    return (T + CHUNK - 1) // CHUNK
+
+
+def steps(
+    const double[::1] f not None,        # (n,)
+    const double[:, ::1] g not None,     # (T, n)
+    const double[:, ::1] lo not None,    # (T, n)
+    const double[:, ::1] hi not None,    # (T, n)
+    const double[:, ::1] p not None,     # (T, n)
+    const double[::1] price not None,    # (T,)
+    double sigma,
+    double[::1] b not None,              # IN-OUT (T,) from where to search, the best
+    double[:, ::1] t not None,           # OUT (T, n), or scratch (n_chunks, n)
+    uint8_t[:, ::1] inside not None,     # OUT (T, n), or scratch, 1 where t can move
+    double[:, ::1] totals not None,      # OUT (n_chunks, n) sums of t over a chunk
+    double[::1] lack not None,           # OUT (T,) what the sums of groups lack
+    int n_threads,
+):
+    """(1) for all rows and groups."""
+    cdef Py_ssize_t T = g.shape[0], n = g.shape[1], c, count = n_chunks(T)
+    cdef bint kept = t.shape[0] == T and inside.shape[0] == T
+    cdef Py_ssize_t stride = n if kept else 0, row = CHUNK if kept else 1
+    cdef const simd_loops* ops = simd()
+    cdef Program q
+    if not (T > 0 and n > 0 and f.shape[0] == n
+            and lo.shape[0] == hi.shape[0] == p.shape[0] == T
+            and lo.shape[1] == hi.shape[1] == p.shape[1] == n
+            and price.shape[0] == b.shape[0] == lack.shape[0] == T
+            and t.shape[1] == inside.shape[1] == totals.shape[1] == n
+            and (kept or t.shape[0] == inside.shape[0] == count)
+            and totals.shape[0] == count and sigma > 0):
+        raise ValueError("steps: inconsistent array shapes")
+    q.f, q.g, q.lo, q.hi, q.p = &f[0], &g[0, 0], &lo[0, 0], &hi[0, 0], &p[0, 0]
+    q.price, q.sigma, q.n = &price[0], sigma, n
+    for c in prange(count, nogil=True, schedule="static", num_threads=n_threads,
+                    use_threads_if=n_threads > 1):
+        chunk_steps(ops, &q, c * CHUNK, min(T, (c + 1) * CHUNK), stride, &b[0],
+                    &lack[0], &t[c * row, 0], &inside[c * row, 0], &totals[c, 0])
