@@ -481,6 +481,18 @@ def test_predict_for_a_model_of_a_table_without_header(run, tmp_path, rows):
     assert run("predict", model, table) == run("predict", model, bare)
 
 
+def test_a_wrong_last_line_is_found_before_predictions_are_written(
+    capsys, tmp_path, rows
+):
+    ordinal.fit_npsvor(*rows).save(tmp_path / "m.npz")
+    table = tmp_path / "t.csv"
+    table.write_text("north,west\n0,1\n1,0\n1,2,3")  # without an end of the line
+    assert main(["predict", str(tmp_path / "m.npz"), str(table)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "line 4: 3 cells, but line 1 has 2" in err
+
+
 def test_predict_with_a_model_that_was_saved_from_python(run, tmp_path, rows):
     X, y = rows
     ordinal.fit_npsvor(X, y).save(tmp_path / "m.npz")

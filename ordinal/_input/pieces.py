@@ -74,7 +74,7 @@ def _text_pieces(
     while more:
         with unreadable(path):
             read = file.read(PIECE)
-        held, more = held + read, bool(read)
+        held, more = held + read, len(read) == PIECE  # a small file is one piece
         if not lines:
             held = held.removeprefix(codecs.BOM_UTF8)
         end = end_of_rows(held) if more else len(held)

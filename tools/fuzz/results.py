@@ -23,7 +23,7 @@ def complaint(given: dict[str, Any], result: Any) -> str:
     if isinstance(result, ordinal.Model):
         return (
             _nan_in(result, type(result).__name__)
-            or _of_record(result.convergence)
+            or _of_record(getattr(result, "convergence", None))
             or _of_model(result, given)
         )
     if all(map(_is_finite, given.values())):
@@ -60,6 +60,8 @@ def _nan_in(value: Any, name: str) -> str:
 
 
 def _of_record(convergence: Any) -> str:
+    if convergence is None:  # of a model of the caller's, which was preprocessed for
+        return ""
     objectives = [convergence.primal, convergence.dual or 0.0]
     if convergence.converged and not np.isfinite(objectives).all():
         return f"converged with the objectives {objectives}"
