@@ -21,20 +21,22 @@ discrete ordered labels", IJCAI Workshop on Advances in Preference Handling, 200
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Unpack
 
 import numpy as np
 
 from ._input.checks import check_count, check_factor_or_zero, check_flag
 from ._input.problem import Problem
-from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from ._input.survey import BlockProblem, reads_in_blocks
+from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.design import check_columns
 from ._linear.score_model import LinearThresholdModel
 from ._linear.thresholded import fit_thresholded
 from ._model.calibration import calibrate
 from ._model.convergence import warn_of_separation
 from ._model.entry import Callback, Common, enter
-from ._model.folds import fold_shares
+from ._model.folds import few_folds, fold_shares
 from ._model.registry import PENALTIES, register
 
 __all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
@@ -45,8 +47,8 @@ def __dir__() -> list[str]:
 
 
 def fit_lit(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     l2: float = 1e-3,
     tol: float = 1e-6,
@@ -71,8 +73,9 @@ def fit_lit(
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. `predict` finds the columns of a data frame
-        by their names.
-    y : (n,) array-like
+        by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
+        rows are read at every pass and need not fit in memory.
+    y : (n,) array-like, or None where X is a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
@@ -93,7 +96,8 @@ def fit_lit(
         Needed for strings. May name ranks that y lacks, which are never predicted.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows.
+        each of which leaves out a fifth of the rows; of rows that are read in blocks a
+        fifth of at most 50 000, and so many fits as it takes to leave out every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
     n_threads : int, optional
@@ -146,8 +150,8 @@ def fit_lit(
 
 
 def fit_lat(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     l2: float = 1e-3,
     tol: float = 1e-6,
@@ -206,8 +210,8 @@ def fit_lat(
 
 def _fit_thresholded(
     name: str,
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     l2: float,
     probability: bool,
     max_iter: int,
@@ -217,11 +221,12 @@ def _fit_thresholded(
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    entry = enter(name, X, y, **common)
+    entry = enter(name, X, y, in_blocks=reads_in_blocks(X), **common)
     problem = entry.problem
     check_columns(name, problem.n_features)
-    share = fold_shares(problem, entry.rng) if probability else None
-    with entry.monitor as monitor:
+    deal = few_folds if isinstance(problem, BlockProblem) else fold_shares
+    share = deal(problem, entry.rng) if probability else None
+    with entry.monitor as monitor, closing(problem):
 
         def fit(
             part: Problem, train: np.ndarray | None = None
@@ -248,6 +253,7 @@ register(
     estimator="LIT",
     accepts={"sparse"},
     grid={"l2": PENALTIES},
+    in_blocks=True,
 )
 register(
     fit_lat,
@@ -255,4 +261,5 @@ register(
     estimator="LAT",
     accepts={"sparse"},
     grid={"l2": PENALTIES},
+    in_blocks=True,
 )

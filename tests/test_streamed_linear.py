@@ -258,6 +258,91 @@ def test_what_else_needs_all_rows(rows):
         model.confint(method="profile")
 
 
+THRESHOLDED = {"lat": ordinal.fit_lat, "lit": ordinal.fit_lit}
+
+
+@pytest.mark.parametrize("name", THRESHOLDED)
+@pytest.mark.parametrize("options", [{}, {"l2": 0.0, "class_weight": "balanced"}])
+def test_lit_and_lat_of_blocks_are_those_of_rows_in_memory(
+    name, options, rows, tmp_path
+):
+    (X, y), w, fit = rows, 1.0 + np.arange(N) % 3, THRESHOLDED[name]
+    names = "coef", "thresholds"
+    whole = fit(X, y, sample_weight=w, **options)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    first = fit(stored, y, sample_weight=w, **options)
+    assert_near(first, whole, names)
+    assert_allclose(first.convergence.primal, whole.convergence.primal, rtol=SAME)
+    for source, n_threads in zip(cuts(X, y, w), (3, 1, 1), strict=True):
+        model = fit(source, None, n_threads=n_threads, **options)
+        assert bytes_of(model, names) == bytes_of(first, names)
+        assert source.open == 0
+
+
+@pytest.mark.parametrize("name", THRESHOLDED)
+def test_ranks_that_pool_and_columns_far_from_0(name, rows):
+    """Columns whose centre is far off are centred in every chunk; a rank between two
+    others is not predicted, so that LIT makes its thresholds equal."""
+    X, fit = rows[0] + [0, 1e4, 0, 0], THRESHOLDED[name]
+    score = X @ [1.0, 0.5, 0.2, -0.3]
+    y = np.digitize(score, np.quantile(score, [0.4, 0.6])) * 2
+    y[::50] = 1
+    whole, model = fit(X, y), fit(Cut([99], X, y), None)
+    assert_near(model, whole, ("coef", "thresholds"))
+
+
+def test_sparse_and_wide_lit_and_lat():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.csr_array(rng.normal(size=(600, 2010)) * (rng.random(2010) < 0.1))
+    y = np.digitize(X[:, [0]].toarray().ravel() + rng.logistic(size=600), [-1, 1])
+    whole, model = (
+        ordinal.fit_lat(X, y, l2=0.1),
+        ordinal.fit_lat(Cut([9], X, y), None, l2=0.1),
+    )
+    assert_allclose(model.coef, whole.coef, atol=1e-5)
+    few = X[:, np.flatnonzero(np.diff(X.tocsc().indptr))[:9]]
+    whole, model = ordinal.fit_lit(few, y), ordinal.fit_lit(Cut([9], few, y), None)
+    assert_near(model, whole, ("coef", "thresholds"))
+
+
+@pytest.mark.parametrize("name", THRESHOLDED)
+def test_lit_and_lat_watch_their_source(name, rows):
+    X, y = rows[0].copy(), rows[1]
+    fit = THRESHOLDED[name]
+    for options in ({"callback": lambda state: True}, {"max_time": 1e-9}):
+        source = Cut(range(500, N, 2000), X, y)
+        with pytest.warns(ordinal.ConvergenceWarning):
+            fit(source, None, **options)
+        assert source.open == 0
+    for fail in range(6):
+        source = Cut(range(500, N, 2000), X, y, fail=fail)
+        with pytest.raises(OSError, match="the disk is gone"):
+            fit(source, None, n_threads=2)
+        assert source.open == 0
+    X[10_005, 2] = np.nan
+    where = "block 10, whose row 0 is row 10000 of all: X must be finite.* row is 5"
+    with pytest.raises(ValueError, match=where):
+        fit(Cut(range(1000, N, 1000), X, y), None)
+    X[:, 2] = y
+    with pytest.warns(ordinal.ConvergenceWarning, match="told apart without error"):
+        model = fit(Cut([99], X, y), None, l2=0.0)
+    assert 2 in model.separated
+
+
+@pytest.mark.parametrize("name", THRESHOLDED)
+def test_probabilities_of_lit_and_lat(name, rows):
+    X, y = rows
+    models = [
+        THRESHOLDED[name](source, None, probability=True) for source in cuts(X, y)[:2]
+    ]
+    one, other = (model.predict_proba(X[:100]) for model in models)
+    assert one.tobytes() == other.tobytes()
+    whole = THRESHOLDED[name](X, y, probability=True)
+    # one fold of the rows beside all five of them
+    assert_allclose(one, whole.predict_proba(X[:100]), atol=0.03)
+
+
 def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     X, y = rows
     stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)

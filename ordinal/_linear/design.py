@@ -148,11 +148,7 @@ class Design:
     ) -> Design:
         """Of the rows of a problem."""
         total = float(problem.weight.sum())
-        centre, spread = (
-            block_moments(problem)
-            if isinstance(problem, BlockProblem)
-            else moments(problem.X, problem.weight / total)
-        )
+        centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
         return cls(
             problem.X, location, nominal, scale, offset, problem.rank_among_present,
@@ -409,8 +405,11 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return _varying(mean, np.sqrt(square) * unit, value)
 
 
-def block_moments(problem: BlockProblem) -> tuple[np.ndarray, np.ndarray]:
-    """The same of rows that are read in blocks."""
+def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
+    """The same of the columns of a problem, in memory or in blocks, whose rows weigh so
+    much together."""
+    if not isinstance(problem, BlockProblem):
+        return moments(problem.X, problem.weight / total)
     if problem.X.reader.is_sparse:
         mean, variance, unit = sparse_moments(problem.X, problem.weight)
         none = np.zeros(mean.size)

@@ -5,16 +5,20 @@ Both kinds are in units of their spreads, and dense ones are centred, as `design
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._input.sparse import CSR
+from .._input.types import Matrix
 from .._model.monitor import turn
 from .._numerics.rows import matvec, strips
+from .._numerics.tree import Parts
 from .._solvers import _sparse_products
+from .passes import Chunk, each, summed
 
 _FAR = 100.0  # spreads: products with a column whose centre is there lose two digits
 _BLOCK, _LEAST = 65_536, 256  # entries at a time, in so many rows or more
@@ -222,3 +226,45 @@ class DenseColumns:
         if self.centre is None or self.spread is None:
             return np.asarray(self.X[rows])
         return np.asarray((self.X[rows] - self.centre) / self.spread)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadColumns:
+    """Columns of rows that are read in blocks, made of every chunk by itself.
+
+    Attributes
+    ----------
+    X : Rows
+    centre, spread : (d,) arrays
+    n_threads : int
+    """
+
+    X: Rows
+    centre: np.ndarray
+    spread: np.ndarray
+    n_threads: int
+
+    def times(self, beta: np.ndarray) -> np.ndarray:
+        """Z beta, (n,)."""
+        out = np.empty(len(self.X))
+
+        def of_chunk(chunk: Chunk) -> None:
+            out[chunk[0]] = self.of(chunk[1]).times(beta)
+
+        each(self.X, of_chunk, self.n_threads)
+        return out
+
+    def across(self, v: np.ndarray) -> np.ndarray:
+        """Z'v, (d,)."""
+        return self.summed(lambda rows, columns: (columns.across(v[rows]),))[0]
+
+    def summed(
+        self, call: Callable[[slice, SparseColumns | DenseColumns], Parts]
+    ) -> Parts:
+        """The sum over all chunks of what is made of one: which rows it has, and their
+        columns."""
+        return summed(self.X, lambda c: call(c[0], self.of(c[1])), self.n_threads)
+
+    def of(self, chunk: Matrix) -> SparseColumns | DenseColumns:
+        """Those of a chunk."""
+        return columns_of(chunk, self.centre, self.spread, 1)

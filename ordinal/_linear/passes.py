@@ -59,18 +59,26 @@ def summed(X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1) -> Parts
         return pairwise(parts)
 
 
-def times(X: Rows, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
+def each(X: Read, call: Callable[[Chunk], None], n_threads: int = 1) -> None:
+    """call((rows, chunk)) of every chunk, for what it does."""
+
+    def nothing_of(chunk: Chunk) -> Parts:
+        call(chunk)
+        return ()
+
+    with closing(by_chunk(X, nothing_of, n_threads)) as done:
+        for _ in done:
+            pass
+
+
+def times(X: Rows, v: np.ndarray) -> np.ndarray:
     """X v, (n,)."""
     out = np.empty(len(X))
 
-    def of_chunk(chunk: Chunk) -> Parts:
-        rows, part = chunk
-        out[rows] = matvec(part, v)
-        return ()
+    def of_chunk(chunk: Chunk) -> None:
+        out[chunk[0]] = matvec(chunk[1], v)
 
-    with closing(by_chunk(X, of_chunk, n_threads)) as done:
-        for _ in done:
-            pass
+    each(X, of_chunk)
     return out
 
 

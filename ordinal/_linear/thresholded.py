@@ -33,14 +33,15 @@ import numpy as np
 
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
+from .._input.survey import BlockProblem
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import armijo
 from .._solvers import _threshold_losses
-from .design import HESSIAN_COLUMNS, Design, moments, prices
-from .matrices import columns_of
+from .design import HESSIAN_COLUMNS, Design, moments_of, prices
+from .matrices import DenseColumns, ReadColumns, SparseColumns, columns_of
 from .newton import length_in_errors
 from .score_model import LinearThresholdModel
 from .separation import judged
@@ -106,8 +107,13 @@ class ThresholdLoss:
         self.beside, self.n_threads = beside, n_threads
         self.total = float(problem.weight.sum())
         self.weight = problem.weight / self.total
-        self.centre, self.spread = moments(problem.X, self.weight)
-        self.columns = columns_of(problem.X, self.centre, self.spread, n_threads)
+        self.centre, self.spread = moments_of(problem, self.total)
+        about = self.centre, self.spread, n_threads
+        self.columns: SparseColumns | DenseColumns | ReadColumns = (
+            ReadColumns(problem.X, *about)
+            if isinstance(problem, BlockProblem)
+            else columns_of(problem.X, *about)
+        )
         self.price = prices(l2, self.spread)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present
@@ -142,13 +148,11 @@ class ThresholdLoss:
     def hessian(self, here: Point) -> tuple[np.ndarray, np.ndarray]:
         """(H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T, d).
         O(n d^2)."""
-        H = np.diag(self.price) + self.columns.gram(here.curvature)
-        border = np.zeros((here.b.size, here.x.size))
-        for rows, Z in self.columns.blocks():
-            _threshold_losses.across(
-                here.f[rows], here.b, self.rank[rows], self.weight[rows], self.times,
-                self.beside, Z, border,
-            )  # fmt: skip
+        if isinstance(self.columns, ReadColumns):
+            gram, border = self.columns.summed(partial(self._second, here))
+        else:
+            gram, border = self._second(here, slice(0, here.f.size), self.columns)
+        H = np.diag(self.price) + gram
         pooled = np.add.reduceat(border, here.pools)
         least = np.finfo(float).tiny  # of terms that have all gone flat
         moves = (
@@ -157,6 +161,19 @@ class ThresholdLoss:
         )
         H -= pooled.T @ moves
         return H, np.repeat(moves, self._sizes(here.pools), axis=0)
+
+    def _second(
+        self, here: Point, rows: slice, columns: SparseColumns | DenseColumns
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over some rows of L_beta,beta and L_b,beta, whose columns are given."""
+        f, rank, weight = here.f[rows], self.rank[rows], self.weight[rows]
+        border = np.zeros((here.b.size, here.x.size))
+        for some, Z in columns.blocks():
+            _threshold_losses.across(
+                f[some], here.b, rank[some], weight[some], self.times, self.beside, Z,
+                border,
+            )  # fmt: skip
+        return columns.gram(here.curvature[rows]), border
 
     def _thresholds(
         self, f: np.ndarray, b: np.ndarray
