@@ -193,11 +193,14 @@ def test_some_rows_stay_where_they_are():
 
 
 def test_npsvor_of_rows_that_are_made_anew_at_every_step():
-    """Workers keep no features where there is no room for a chunk of them."""
+    """Workers keep no features where there is no room for a chunk of them, or those of
+    some blocks."""
     X, _, _ = table(3000)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     lazy = da.from_array(X, chunks=(1000, 3)), da.from_array(y, chunks=1000)
-    models = [ordinal.fit_npsvor(*lazy, basis=30, cache_mb=mb) for mb in (100.0, 0.01)]
+    models = [
+        ordinal.fit_npsvor(*lazy, basis=30, cache_mb=mb) for mb in (100.0, 0.01, 0.2)
+    ]
     models.append(ordinal.fit_npsvor(X, y, basis=30))
     for parts in zip(*(model.convergence.parts for model in models), strict=True):
         assert max(part.dual for part in parts) <= min(part.primal for part in parts)

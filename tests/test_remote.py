@@ -22,17 +22,16 @@ from ordinal._basis.remote import (
     Question,
     RemoteRows,
     lacking,
+    packed,
+    unpacked,
 )
 from ordinal._basis.sums import (
     CHUNK,
     Kept,
     LocalSums,
-    Node,
     Rows,
-    merged,
-    pairwise,
-    whole,
 )
+from ordinal._numerics.tree import Node, merged, pairwise, whole
 
 SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
 
@@ -61,7 +60,8 @@ class Crew:
 
     def __init__(self, groups, blocks, lose=0):
         self.parts = [
-            Part(group, 1, 0, features, *(blocks[k] for k in group)) for group in groups
+            Part(group, len(blocks), 1, 0, features, *(blocks[k] for k in group))
+            for group in groups
         ]
         self.lose, self.asked, self.behind = lose, 0, 0
 
@@ -197,7 +197,7 @@ def test_what_is_lacking_is_enough(names, known):
     known = min(known, len(every))
     answers = []
     for heard in ([every], [every[:known], lacking(every[known:])]):
-        part = Part([0], 1, 0, features, (Z.astype(np.float32), y))
+        part = Part([0], 1, 1, 0, features, (Z.astype(np.float32), y))
         made = 0
         for some in heard:
             question = Question(
@@ -238,6 +238,16 @@ def test_nodes_make_one_tree(n, cuts, random):
     nodes = sorted(held[0] + held[1], key=lambda node: node.first)
     (there,), (here,) = whole(merged(nodes)), pairwise(leaf(k).parts for k in range(n))
     assert there.tobytes() == here.tobytes()
+    held = [merged(map(leaf, own), n) for own in (range(n // 3), range(n // 3, n))]
+    assert n // 3 or len(held[1]) == 1  # what is missing at the end costs nothing
+    (there,) = whole(merged(held[0] + held[1]))
+    assert there.tobytes() == here.tobytes()
+
+
+def test_triangles_are_sent():
+    H = np.arange(49.0).reshape(7, 7)
+    assert packed(H).size == 28
+    np.testing.assert_array_equal(unpacked(packed(H)), np.tril(H))
 
 
 DASK = """

@@ -32,6 +32,15 @@ from .sums import Features as FeaturesOfRows
 SumsOf: TypeAlias = Callable[[Losses], Sums]  # of a problem, for the same rows
 
 
+def keeping(n: int, room: int) -> np.ndarray:
+    """Of which chunks of n rows features are kept where there is room for so many: all,
+    or some that are spread evenly, so that a share of the chunks has its share."""
+    chunks = -(-n // CHUNK)
+    if n <= room:
+        return np.ones(chunks, bool)
+    return np.diff(np.arange(chunks + 1) * (room // CHUNK) // chunks) > 0
+
+
 class RowsOnBasis:
     """Features of rows in single precision: kept for as many as there is memory for,
     and made for the others whenever they are asked for.
@@ -40,33 +49,54 @@ class RowsOnBasis:
     ----------
     features : Features
     X : (n, d) matrix
-    n_kept : int
-        A multiple of CHUNK, or n.
+    keep : (chunks,) array of bool
+        Which features are kept.
     n_threads : int
+    costly : bool, optional
+        Whether those of other rows of the same sums are made whenever they are asked
+        for: what is summed must be alike for all rows. By default those of these rows.
     """
 
-    def __init__(self, features: Features, X: Matrix, n_kept: int, n_threads: int):
+    def __init__(
+        self,
+        features: Features,
+        X: Matrix,
+        keep: np.ndarray,
+        n_threads: int,
+        costly: bool | None = None,
+    ):
         self._features, self._X, self._n_threads = features, X, n_threads
         self.n, self.m = len(X), features.m
-        self.kept, self.costly = np.empty((n_kept, self.m), np.float32), n_kept < self.n
+        chunks = [
+            rows for rows, kept in zip(strips(self.n, CHUNK), keep, strict=True) if kept
+        ]
+        n_kept = sum(rows.stop - rows.start for rows in chunks)
+        self.kept = np.empty((n_kept, self.m), np.float32)
+        self._lag = np.cumsum(~keep) * CHUNK  # of the place of a row behind its number
+        self._keep = keep
+        self.costly = n_kept < self.n if costly is None else costly
 
         def fill(rows: slice) -> None:
-            features.single(take(X, rows), self.kept[rows])
+            features.single(take(X, rows), self.kept[self._places(rows)])
 
         with Pool(n_threads, brief=True) as pool:
-            pool.run(fill, strips(n_kept, CHUNK))
+            pool.run(fill, chunks)
 
     def block(self, rows: slice) -> np.ndarray:
-        if rows.stop <= len(self.kept):
-            return self.kept[rows]
+        if self._keep[rows.start // CHUNK]:
+            return self.kept[self._places(rows)]
         return self._made(rows, rows.stop - rows.start)
 
     def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
-        numbers = rows.start + places
-        if rows.stop <= len(self.kept):
-            Z: np.ndarray = self.kept.take(numbers, axis=0)
+        if self._keep[rows.start // CHUNK]:
+            Z: np.ndarray = self.kept.take(self._places(rows).start + places, axis=0)
             return Z
-        return self._made(numbers, numbers.size)
+        return self._made(rows.start + places, places.size)
+
+    def _places(self, rows: slice) -> slice:
+        """Where those of a chunk are kept, or of a part of it."""
+        lag = int(self._lag[rows.start // CHUNK])
+        return slice(rows.start - lag, rows.stop - lag)
 
     def _made(self, rows: Index, n: int) -> np.ndarray:
         Z = np.empty((n, self.m), np.float32)
@@ -74,10 +104,12 @@ class RowsOnBasis:
 
     def among(self, numbers: np.ndarray) -> FeaturesOfRows:
         """Those of some rows, which are kept."""
-        if not self.costly:
+        if len(self.kept) == self.n:
             return Kept(self.kept, numbers)
         some = take(self._X, numbers)
-        return RowsOnBasis(self._features, some, numbers.size, self._n_threads)
+        return RowsOnBasis(
+            self._features, some, keeping(len(some), len(some)), self._n_threads
+        )
 
 
 class RowsHere:
@@ -130,13 +162,13 @@ class RowsHere:
 
     def _fill(self) -> RowsOnBasis:
         if self._whole is None:
-            n, room = self._rank.size, self._room
-            self._whole = self._made(self._X, n if n <= room else room // CHUNK * CHUNK)
+            self._whole = self._made(self._X, self._room)
         return self._whole
 
-    def _made(self, X: Matrix, kept: int) -> RowsOnBasis:
+    def _made(self, X: Matrix, room: int) -> RowsOnBasis:
         with self._monitor.stage("features"), self._monitor.limited():
-            return RowsOnBasis(self._features, X, kept, self._n_threads)
+            keep = keeping(len(X), room)
+            return RowsOnBasis(self._features, X, keep, self._n_threads)
 
 
 class RowsThere:
@@ -159,24 +191,37 @@ class RowsThere:
         rng: np.random.Generator,
         monitor: Monitor,
     ):
-        read = BlockReader(features, X.classes, rank[X.examples], X.factor)
-        with monitor.stage("features"), monitor.limited():
-            crew = DaskCrew(X.client, X.blocks, room, read)
-        self._rows, self._rng = RemoteRows(crew, len(X), features.m), rng
+        costly = room < len(X)
+        self._read = BlockReader(
+            features, X.classes, rank[X.examples], X.factor, costly
+        )
+        self._X, self._room, self._rng, self._monitor = X, room, rng, monitor
+        self._rows: RemoteRows | None = None
 
     def sample(self, size: int) -> SumsOf:
         """Of about so many rows: of each block and rank its share."""
-        share, seed = size / self._rows.n, int(self._rng.integers(2**31))
-        return partial(self._rows.sums, share=share, seed=seed)
+        share, seed = size / len(self._X), int(self._rng.integers(2**31))
+        return lambda losses: self._begun().sums(losses, share, seed)
 
     def every(self) -> SumsOf:
         """Of all rows."""
-        return self._rows.sums
+        return self._begun().sums
 
     def in_double(self, sums: Any) -> Sums:
         """For features in double, of what `every` has made."""
         double: Sums = sums.in_double()
         return double
+
+    def close(self) -> None:
+        """Dask lets go of the parts when nothing refers to them."""
+        self._rows = None
+
+    def _begun(self) -> RemoteRows:
+        if self._rows is None:
+            with self._monitor.stage("features"), self._monitor.limited():
+                crew = DaskCrew(self._X.client, self._X.blocks, self._room, self._read)
+            self._rows = RemoteRows(crew, len(self._X), self._read.features.m)
+        return self._rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,12 +237,16 @@ class BlockReader:
         Which entry of the tables of losses is that of a class.
     factor : (r,) array, or None
         Of the weights of a class.
+    costly : bool
+        Whether features of some rows may have to be made at each step. It is for all
+        workers, as their sums are added.
     """
 
     features: Features
     classes: np.ndarray
     rank: np.ndarray
     factor: np.ndarray | None
+    costly: bool
 
     def __call__(self, block: Block, room: int, n_threads: int) -> Labelled:
         X = read_features(block.X)
@@ -207,9 +256,7 @@ class BlockReader:
         weight = np.ones(n) if block.weight is None else np.asarray(block.weight)
         if self.factor is not None:
             weight = weight * self.factor[of_class]
-        kept = n if n <= room else room // CHUNK * CHUNK
-        Z, double = (
-            RowsOnBasis(self.features, X, kept, n_threads),
-            Values(self.features, X),
-        )
+        keep = keeping(n, room)
+        Z = RowsOnBasis(self.features, X, keep, n_threads, self.costly)
+        double = Values(self.features, X)
         return Labelled(Z, double, self.rank[of_class], weight.astype(np.float32))

@@ -13,6 +13,7 @@ began only the points where multipliers were taken matter, and the last two.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -97,13 +98,60 @@ Reader: TypeAlias = Callable[[Any, int, int], Labelled]
 """Of a block as its source has it, rows of which features may be kept, threads."""
 
 
-class Part:
+class Answering:
+    """Rows that make the moves which come with a question, and answer it."""
+
+    def __init__(self) -> None:
+        self._rows: list[Rows] = []
+        self._made = 0
+        self._lock = threading.Lock()  # a worker may run several tasks at a time
+
+    def answer(self, question: Question) -> list[Node] | Behind:
+        """Sums of rows, added as far as they can be."""
+        with self._lock:
+            if self._made not in (question.known, question.made):
+                return Behind(self._made)
+            if self._made < question.made:
+                for move in question.moves:
+                    self._make(move)
+                self._made = question.made
+            nodes = self._nodes(question.name, question.arguments)
+            if question.name != "curvature":
+                return nodes
+            return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
+
+    def _make(self, move: Move) -> None:
+        if move.name == "begin":
+            self._rows.clear()  # before there are those of another problem
+            self._rows = list(self._begun(*move.arguments))
+        elif move.name == "double":
+            self._rows = list(self._doubled())
+        else:
+            for rows in self._rows:
+                getattr(rows, move.name)(*move.arguments)
+
+    def _begun(self, *problem: Any) -> Iterator[Rows]:
+        """The rows of a problem."""
+        raise NotImplementedError
+
+    def _doubled(self) -> Iterator[Rows]:
+        """The present ones in double precision."""
+        raise NotImplementedError
+
+    def _nodes(self, name: str, arguments: tuple[Any, ...]) -> list[Node]:
+        """What a method of `Rows` answers."""
+        raise NotImplementedError
+
+
+class Part(Answering):
     """Blocks of rows at a worker. Pickled it is the blocks alone.
 
     Parameters
     ----------
     numbers : sequence of int
         Of the blocks among all, increasing.
+    of : int
+        How many all blocks are.
     n_threads : int
     room : int
         For how many rows features may be kept.
@@ -115,20 +163,19 @@ class Part:
     def __init__(
         self,
         numbers: Sequence[int],
+        of: int,
         n_threads: int,
         room: int,
         read: Reader,
         *blocks: Any,
     ):
-        self._given = numbers, n_threads, room, read, *blocks
-        self._numbers, self._n_threads = numbers, n_threads
+        super().__init__()
+        self._given = numbers, of, n_threads, room, read, *blocks
+        self._numbers, self._of, self._n_threads = numbers, of, n_threads
         self._labelled: list[Labelled] = []
         for block in blocks:
             self._labelled.append(read(block, room, n_threads))
             room = max(0, room - self._labelled[-1].Z.n)
-        self._rows: list[Rows] = []
-        self._made = 0
-        self._lock = threading.Lock()  # a worker may run several tasks at a time
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Part, self._given
@@ -137,35 +184,22 @@ class Part:
         """What it would cost to move the part; schedulers ask."""
         return sum(4 * part.Z.n * part.Z.m for part in self._labelled)
 
-    def answer(self, question: Question) -> list[Node] | Behind:
-        """The sums of all blocks, added as far as they can be."""
-        with self._lock:
-            if self._made not in (question.known, question.made):
-                return Behind(self._made)
-            if self._made < question.made:
-                for move in question.moves:
-                    self._make(move)
-                self._made = question.made
-            return merged(
-                Node(
-                    number,
-                    0,
-                    pairwise(getattr(rows, question.name)(*question.arguments)),
-                )
-                for number, rows in zip(self._numbers, self._rows, strict=True)
-            )
+    def _nodes(self, name: str, arguments: tuple[Any, ...]) -> list[Node]:
+        """The sums of all blocks."""
+        pairs = zip(self._numbers, self._rows, strict=True)
+        return merged(
+            (
+                Node(number, 0, pairwise(getattr(rows, name)(*arguments)))
+                for number, rows in pairs
+            ),
+            self._of,
+        )
 
-    def _make(self, move: Move) -> None:
-        if move.name == "begin":
-            self._rows = list(self._begun(*move.arguments))
-        elif move.name == "double":
-            pairs = zip(self._rows, self._labelled, strict=True)
-            self._rows = [rows.in_double(block.double) for rows, block in pairs]
-        else:
-            for rows in self._rows:
-                getattr(rows, move.name)(*move.arguments)
+    def _doubled(self) -> Iterator[Rows]:
+        for rows, block in zip(self._rows, self._labelled, strict=True):
+            yield rows.in_double(block.double)
 
-    def _begun(self, losses: Losses, share: float, seed: int) -> Iterator[Rows]:
+    def _begun(self, losses: Losses, share: float = 1, seed: int = 0) -> Iterator[Rows]:
         for number, every in zip(self._numbers, self._labelled, strict=True):
             if share == 1:
                 yield Rows(every.Z, every.rank, every.weight, losses, self._n_threads)
@@ -186,6 +220,21 @@ class Crew(Protocol):
         ...
 
 
+def packed(H: np.ndarray) -> np.ndarray:
+    """The lower triangle of a matrix, row by row."""
+    return np.concatenate([row[: i + 1] for i, row in enumerate(H)])
+
+
+def unpacked(triangle: np.ndarray) -> np.ndarray:
+    """The matrix, zero above the triangle."""
+    n = math.isqrt(2 * triangle.size)
+    H, start = np.zeros((n, n)), 0
+    for i, row in enumerate(H):
+        row[: i + 1] = triangle[start : start + i + 1]
+        start += i + 1
+    return H
+
+
 class RemoteRows:
     """Rows that a crew holds.
 
@@ -201,10 +250,10 @@ class RemoteRows:
         self._moves: list[Move] = []
         self._told = 0  # all parts have heard of so many moves
 
-    def sums(self, losses: Losses, share: float = 1, seed: int = 0) -> RemoteSums:
-        """Those of a problem of all rows, or of a share of those of each rank; the
-        problem before it is over."""
-        self.move("begin", losses, share, seed)
+    def sums(self, losses: Losses, *which: Any) -> RemoteSums:
+        """Those of a problem of the rows that parts know by `which`; the problem before
+        it is over."""
+        self.move("begin", losses, *which)
         return RemoteSums(self, losses)
 
     def move(self, name: str, *arguments: Any) -> None:
@@ -228,7 +277,8 @@ class RemoteRows:
                 else:
                     nodes += answer
         self._told = made
-        return whole(merged(sorted(nodes, key=lambda node: node.first)))
+        total = whole(merged(sorted(nodes, key=lambda node: node.first)))
+        return (unpacked(*total),) if name == "curvature" else total
 
 
 class RemoteSums(Asked):
@@ -290,8 +340,8 @@ class DaskCrew:
     def _begin(self, worker: str | None, numbers: list[int]) -> Any:
         """The future of a part, at a worker if one is named and lives."""
         return self._client.submit(
-            Part, numbers, self._threads.get(worker, 1), self._room, self._read,
-            *(self._blocks[k] for k in numbers), actor=True,
+            Part, numbers, len(self._blocks), self._threads.get(worker, 1), self._room,
+            self._read, *(self._blocks[k] for k in numbers), actor=True,
             workers=None if worker is None else [worker],
             allow_other_workers=worker is not None, pure=False,
         )  # fmt: skip

@@ -220,6 +220,8 @@ class Rows:
     n_threads : int
     dtype : float32 or float64
         That of Z.
+    first : int
+        The number of the first row among all those of which shares are drawn.
     """
 
     def __init__(
@@ -230,10 +232,11 @@ class Rows:
         losses: Losses,
         n_threads: int,
         dtype: type[np.floating[Any]] = np.float32,
+        first: int = 0,
     ):
         self._Z, self.losses = Z, losses
         self.n, self.m = Z.n, Z.m
-        self._dtype, self._n_threads = dtype, n_threads
+        self._dtype, self._n_threads, self._first = dtype, n_threads, first
         self._rows = rank, weight, losses.by_group.astype(dtype)
         self._g = zeros((losses.T, self.n), dtype)
         self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
@@ -244,7 +247,9 @@ class Rows:
     def in_double(self, Z: Features) -> Rows:
         """The same rows with features in double, and with the same g."""
         rank, weight, _ = self._rows
-        new = Rows(Z, rank, weight, self.losses, self._n_threads, np.float64)
+        new = Rows(
+            Z, rank, weight, self.losses, self._n_threads, np.float64, self._first
+        )
         new._g[:] = self._g
         return new
 
@@ -378,7 +383,7 @@ class Rows:
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
             if share < 1:
-                E *= _drawn(rows, share)
+                E *= _drawn(rows.start + self._first, rows.stop + self._first, share)
             count = E.sum(axis=0)
             active = np.flatnonzero(count)
             if active.size:
@@ -415,7 +420,7 @@ class LocalSums(Asked):
             return pairwise(parts)
 
 
-def _drawn(rows: slice, share: float) -> np.ndarray:
-    """Which rows are of a share, by their numbers alone."""
-    turned = np.arange(rows.start, rows.stop, dtype=np.uint64) * np.uint64(_GOLDEN)
+def _drawn(start: int, stop: int, share: float) -> np.ndarray:
+    """Which of some rows are of a share, by their numbers alone."""
+    turned = np.arange(start, stop, dtype=np.uint64) * np.uint64(_GOLDEN)
     return (turned & np.uint64(0xFFFFFFFF)) < share * 2.0**32

@@ -22,15 +22,27 @@ class Node(NamedTuple):
     parts: Parts
 
 
-def merged(nodes: Iterable[Node]) -> list[Node]:
+def merged(nodes: Iterable[Node], n: int | None = None) -> list[Node]:
     """Nodes in the order of their chunks, two halves of a larger one made that. What is
-    added may be overwritten. Of adjacent ones at most log2 of their number are held."""
+    added may be overwritten. Of adjacent ones at most log2 of their number are held.
+
+    Where it is known that there are n chunks, a node that ends with the last of them is
+    that of as many chunks as it were with those that are missing, which adds nothing:
+    so few nodes are left of the last chunks, too.
+    """
     held: list[Node] = []
     for node in nodes:
         held.append(node)
-        while len(held) > 1:
-            (first, level, total), (second, other, more) = held[-2:]
-            size = 1 << level
+        while True:
+            second, other, more = held[-1]
+            size = 1 << other
+            if n is not None and second and second + size >= n:
+                if second % (2 * size) == 0:
+                    held[-1] = Node(second, other + 1, more)
+                    continue
+            if len(held) == 1:
+                break
+            first, level, total = held[-2]
             if level != other or first + size != second or first % (2 * size):
                 break
             held[-2:] = [Node(first, level + 1, _added(total, more))]

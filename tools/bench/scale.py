@@ -288,10 +288,12 @@ def workers(args) -> None:
     first = None
     for count in (1, 2):
         found = measured(args, "on_dask", n, count=count)
+        if found is None:
+            table.row(count, "stopped", None, None, None)
+            continue
         first = first or found
-        same = None if found is None else str(found["model"] == first["model"])
-        names = ("clock", "gap", "steps")
-        table.row(count, *((found or {}).get(name) for name in names), same)
+        same = str(found["model"] == first["model"])
+        table.row(count, *(found[name] for name in ("clock", "gap", "steps")), same)
 
 
 def on_dask(n: int, count: int) -> dict:
