@@ -57,6 +57,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
+from ._input.blocks import in_chunks
 from ._input.checks import (
     as_real_array,
     check_choice,
@@ -68,13 +69,12 @@ from ._input.checks import (
 )
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import frozen
-from ._input.types import ArrayLike, Labels, MatrixLike, Rng
+from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, sample_weights
 from ._model.convergence import Convergence
 from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model, innermost
 from ._model.threshold_model import Scored
-from ._numerics.rows import take
 from .model_selection.grouping import group_numbers
 from .model_selection.search import splits_of
 from .model_selection.selection import model_in
@@ -381,8 +381,8 @@ def conformal(
 
 def cross_conformal(
     fit: Callable[..., Any],
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     coverage: float = 0.9,
     *,
     cv: SplitsLike = 5,
@@ -458,7 +458,7 @@ def cross_conformal(
             row = test[fold[test] >= 0][0]
             raise ValueError(f"cv must test no row twice, but row {row} is")
         fold[test] = k
-    weight = _counted(sample_weight, groups, rank, by_class, fold >= 0)
+    weight = _counted(work.weight, groups, rank, by_class, fold >= 0)
     _check_enough(weight.sum(), coverage)
 
     model = work.refitted({}, n_threads)
@@ -466,7 +466,8 @@ def cross_conformal(
     parts = tuple(work.refitted({}, n_threads, train) for train, _ in splits)
     scores = np.zeros(rank.size)
     for part, (_, test) in zip(parts, splits, strict=True):
-        found = _nonconformities(part, take(work.X, test), kind)
+        judge = partial(_nonconformities, part, kind=kind)
+        found = in_chunks(judge, work.rows_of(test))
         scores[test] = found[np.arange(test.size), rank[test]]
     return _calibrated(
         model, parts, kind, by_class, coverage, scores, rank, fold, weight

@@ -13,6 +13,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from copy import copy
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -52,6 +53,11 @@ class Arrays:
     def features(self, rows: slice) -> Any:
         return _sliced(rows, self.X)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: the features, of a file that is mapped by its path."""
+        mapped = _mapping(self.X)
+        return (Arrays, (self.X,)) if mapped is None else (_mapped, mapped)
+
 
 def _sliced(rows: slice, a: Any) -> Any:
     """Some rows. Of a file that is mapped they are copies, and their pages are given
@@ -68,6 +74,23 @@ def _sliced(rows: slice, a: Any) -> Any:
         page = first - first % mmap.PAGESIZE
         file.madvise(mmap.MADV_DONTNEED, page, first + view.nbytes - page)
     return part
+
+
+def _mapping(X: Any) -> tuple[Any, ...] | None:
+    """What maps the same part of a file again; None of what no file holds."""
+    if not isinstance(X, np.memmap) or X.filename is None:
+        return None
+    # what is written to a copy-on-write map is there alone
+    if X.mode == "c" or not X.flags.c_contiguous:
+        return None
+    file = X._mmap  # type: ignore[attr-defined]
+    inside = X.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
+    start = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
+    return str(X.filename), X.dtype, start + inside, X.shape
+
+
+def _mapped(path: str, dtype: Any, offset: int, shape: tuple[int, ...]) -> Arrays:
+    return Arrays(np.memmap(path, dtype, "r", offset, shape))
 
 
 def has_blocks(X: Any) -> bool:
@@ -241,6 +264,9 @@ class Rows:
         self._next = 0  # chunk of the pass
         self._chunks: dict[int, Matrix] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rows, (self.reader, len(self))
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -334,10 +360,25 @@ class Rows:
         place[order] = np.arange(order.size)
         return rows_of(stacked(parts), place)
 
+    def transformed(self, transform: Callable[[Any], np.ndarray]) -> Rows:
+        """The same with features that are made of those of some rows."""
+        reader = copy(self.reader)
+        reader.transform = transform
+        return Rows(reader, len(self))
+
     def kept(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Rows:
         """The rows of these numbers, increasing, to be read as all of them are. Of
         `share`, that of their weights, nothing is held here."""
         return Rows(KeptReader(self.reader, len(self), numbers), numbers.size)
+
+
+def in_chunks(call: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
+    """What a function gives for the rows of X: of those that are read in blocks, some
+    at a time."""
+    if not isinstance(X, Rows):
+        return call(X)
+    with closing(X.chunks()) as chunks:
+        return np.concatenate([call(rows) for rows in chunks])
 
 
 def _other_count(source: Any, n: int, seen: int) -> ValueError:

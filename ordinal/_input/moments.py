@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +60,15 @@ class Moments:
         with np.errstate(over="ignore"):
             total = float(weight.sum())
         return cls(total, exponent, mean + shift, variance, low, high)
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> Moments | None:
+        """Of rows that come some at a time, as (X, weight)."""
+        moments: Moments | None = None
+        for X, weight in parts:
+            part = cls.of(X, weight)
+            moments = moments.joined(part) if moments else part
+        return moments
 
     def joined(self, other: Moments | None) -> Moments:
         """Those of both parts: Chan, Golub, LeVeque, "Updating formulae and a pairwise

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -71,6 +70,30 @@ class BlockProblem(Problem):
             moments=None,
         )
 
+    def measured(self) -> Self:
+        """The same with the moments of its columns, by a pass over dense rows."""
+        if self.moments is not None or self.X.reader.is_sparse:
+            return self
+        with closing(self._weighed()) as parts:
+            return replace(self, moments=Moments.of_parts(parts))
+
+    def _weighed(self) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
+        start = 0
+        with closing(self.X.chunks()) as chunks:
+            for X in chunks:
+                rows = slice(start, start + X.shape[0])
+                yield X, self.sample_weight[rows]
+                start = rows.stop
+
+    def weighed(self, class_weight: Any) -> Self:
+        """The same with the weights of classes, too."""
+        if class_weight is None:
+            return self
+        weight = total_weights(
+            self.sample_weight, class_weight, self.classes, self.rank
+        )
+        return replace(self, weight=frozen(weight))
+
     def blocks(self) -> Generator[Block, None, None]:
         """The rows as a source gives them."""
         start = 0
@@ -86,9 +109,7 @@ class BlockProblem(Problem):
     ) -> BlockProblem:
         """The same with features that are made of those of some rows, and moments of
         what is made; as many columns of the same names."""
-        reader = copy(self.X.reader)
-        reader.transform = transform
-        return replace(self, X=Rows(reader, len(self.X)), moments=moments)
+        return replace(self, X=self.X.transformed(transform), moments=moments)
 
     @classmethod
     def from_blocks(
@@ -150,9 +171,10 @@ def read_problem(
     """Training data as a fit can take them: all at once or, of a source, a memmap too,
     `in_blocks`. So is a large array in single precision if it may stay `in_place`: a
     copy in double would take twice its memory. A problem that was read in blocks is
-    taken as it is. TypeError for a source of a fit that can not."""
+    taken as it is, with weights of classes if there are any. TypeError for a source of
+    a fit that can not."""
     if in_blocks and isinstance(X, BlockProblem):
-        return X
+        return X.weighed(labels.get("class_weight"))
     stays = in_place and is_single(X) and X.nbytes >= _LARGE
     if in_blocks and (reads_in_blocks(X) or stays):
         return BlockProblem.from_blocks(X, y, **labels)

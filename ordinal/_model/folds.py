@@ -78,7 +78,9 @@ def few_folds(
     else:
         drawn = []
         for k in np.flatnonzero(problem.present):
-            of_rank = np.flatnonzero((rank == k) & (problem.sample_weight > 0))
+            of_rank: np.ndarray = np.flatnonzero(
+                (rank == k) & (problem.sample_weight > 0)
+            )
             size = max(_LEAST, of_rank.size * _MOST // n)
             if of_rank.size > size:
                 of_rank = of_rank[rng.choice(of_rank.size, size, replace=False)]
@@ -90,10 +92,10 @@ def few_folds(
     elif n > _MOST:
         some, _ = parted(problem, kernel, rows, rows[:0])
     share = fold_shares(some, rng, kernel)
-    weights = [
-        np.bincount(p.rank, p.weight, problem.n_classes) for p in (problem, some)
-    ]
-    factor = np.divide(*weights, out=np.ones(problem.n_classes), where=weights[1] > 0)
+    r = problem.n_classes
+    of_all = np.bincount(rank, problem.weight, r)
+    of_some = np.bincount(some.rank, some.weight, r)
+    factor = np.where(of_some > 0, of_all, 1.0) / np.where(of_some > 0, of_some, 1.0)
     return FewFolds(rows, share, factor[rank[rows]])
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from .._input.blocks import in_chunks
 from .._input.checks import check_entries
 from .._input.sparse import CSR, frozen
 from .._input.types import Kernel, Matrix
@@ -89,8 +90,11 @@ def decisions(
             coef[rows, end - c.shape[1] : end] = c
         some = np.flatnonzero(coef.any(axis=1))
         support, coef = take(X, some), coef[some]
-    values = Evaluator(models[0].kernel, X_test, support)
-    sums = np.split(values.product(coef), ends[:-1], axis=1)
+
+    def sums_of(rows: Any) -> np.ndarray:
+        return Evaluator(models[0].kernel, rows, support).product(coef)
+
+    sums = np.split(in_chunks(sums_of, X_test), ends[:-1], axis=1)
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
 

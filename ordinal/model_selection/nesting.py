@@ -12,7 +12,7 @@ import numpy as np
 
 from .._input.checks import check_choice, check_count, check_flag, resolve_rng, shown
 from .._input.sparse import frozen
-from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
@@ -85,8 +85,8 @@ class Nested(Storable):
 
 def nested(
     fit: Callable[..., Any],
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     search: Space,
     outer: SplitsLike = 20,

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .. import metrics
+from .._input.blocks import in_chunks
 from .._input.checks import check_choice, check_flag, listed, shown
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
@@ -78,9 +79,15 @@ class Scorer:
         """The score of a model on rows X, whose decision function gave `values` if they
         are not None."""
         if self.needs_proba:
-            told = model.predict_proba(X) if values is None else model._proba(values)
+            told = (
+                in_chunks(model.predict_proba, X)
+                if values is None
+                else model._proba(values)
+            )
+        elif values is None:
+            told = in_chunks(model.predict, X)
         else:
-            told = model.predict(X) if values is None else model._labels(values)
+            told = model._labels(values)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}
         score = self.call(y, told, **known)
         try:

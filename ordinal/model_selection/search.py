@@ -15,7 +15,7 @@ from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
 from .scoring import Scorer
 from .spaces import Space
-from .splits import Splits, SplitsLike, own_splits
+from .splits import Splits, SplitsLike, in_order, own_splits
 from .work import Outcome, Task, TrainingRows, Work
 
 _ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
@@ -240,4 +240,5 @@ def splits_of(
         X = work.X.values if isinstance(work.X, Frame) else work.X
         seen = X[rows] if isinstance(X, np.ndarray) else rows[:, None]
         splits = own_splits(given, name, seen, y, group)
-    return [(rows[train], rows[test]) for train, test in splits]
+    splits = [(rows[train], rows[test]) for train, test in splits]
+    return splits if work.in_blocks is None else in_order(splits, name)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._input.checks import check_flag, resolve_rng, shown
 from .._input.sparse import frozen
-from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
@@ -207,8 +207,8 @@ def model_in(found: Any) -> Any:
 
 def select(
     fit: Callable[..., Any],
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     search: Space,
     cv: SplitsLike = 5,
@@ -242,16 +242,18 @@ def select(
     X : (n, d) array-like or data frame, or sparse matrix with standardize=False
         Raw features. The model finds the columns of a data frame by their names. Words
         and missing values are for methods that take them, such as `fit_xofm`, or for
-        `preprocess`; what else is needed an error says of which columns.
-    y : (n,) array-like
+        `preprocess`; what else is needed an error says of which columns. With `basis`
+        among the options or a linear kernel also a source of blocks (`ordinal.data`) or
+        a numpy.memmap, which every fit and score reads anew.
+    y : (n,) array-like, or None where X is a source of blocks
         Labels as for the `fit_*` functions.
     search : Grid, CoarseToFine, UniformDesign, or an object with their `stages`
         What to try. An argument "C" is `C1` where the function has that instead.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         A number of folds for `stratified_kfold`, 5 as in the papers; splits, such as
         those of `stratified_holdout`; or an object with `split(X, y)`, such as the
-        splitters of scikit-learn, which is given the features (for a sparse X the
-        (n, 1) numbers of the rows) and the labels.
+        splitters of scikit-learn, which is given the features (for an X that is sparse
+        or in blocks the (n, 1) numbers of the rows) and the labels.
     scoring : str, callable or sequence of them, default "mae"
         A metric of `ordinal.metrics` by name, or a function of (true labels, predicted
         labels); in place of these it is given the (n, r) probabilities if it has an
@@ -285,7 +287,8 @@ def select(
     n_threads : int, optional
         Without an executor, tasks run side by side on so many threads (default as for
         the fits), each fit on one; in turn, with so many threads a fit, where `fit` or
-        `kernel` is a function of one's own, which two threads may not be fit to call.
+        `kernel` is a function of one's own, which two threads may not be fit to call,
+        or where X is read in blocks.
         With an executor, the threads of each fit (default 1).
     progress : bool, default False
         Tell on stderr how many fits are done and in all, the best so far and the time

@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._input.checks import (
     as_real,
     check_count,
@@ -291,10 +292,10 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     (0.001001, 1.897)
     """
     quantile = check_share("quantile", quantile)
-    X = read_features(X)
+    X = X if isinstance(X, Rows) else read_features(X)
     n = X.shape[0]
-    if n > _PAIRS_OF:
-        X = take(X, np.arange(_PAIRS_OF) * n // _PAIRS_OF)
+    some = np.arange(min(n, _PAIRS_OF)) * n // min(n, _PAIRS_OF)
+    X = take(X, some)
     norms = squared_norms(X)
     square = np.add.outer(norms, norms) - 2 * inner_products(X, X)
     square = square[np.triu_indices(len(norms), 1)]

@@ -294,6 +294,23 @@ def own_splits(
     return out
 
 
+def in_order(splits: Splits, name: str) -> Splits:
+    """The same with increasing numbers, as rows are read. ValueError for a row twice on
+    one side."""
+    out = []
+    for k, split in enumerate(splits):
+        train, test = map(np.sort, split)
+        for side in (train, test):
+            twice = np.flatnonzero(np.diff(side) == 0)
+            if twice.size:
+                raise ValueError(
+                    f"{name}[{k}] must name a row once where X is read in blocks, but "
+                    f"row {side[twice[0]]} is there twice"
+                )
+        out.append((train, test))
+    return out
+
+
 def _check_groups(splits: Splits, name: str, group: np.ndarray) -> None:
     for k, (train, test) in enumerate(splits):
         shared = np.isin(group[test], group[train])

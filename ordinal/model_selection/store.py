@@ -11,6 +11,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._input.checks import as_path, shown
 from .._model.convergence import Status
 from .._model.writing import writing
@@ -150,6 +152,10 @@ def _feed(digest: Any, value: Any, where: str) -> None:
     elif isinstance(value, np.ndarray) and value.dtype != object:
         digest.update(f"{value.dtype.str} {value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Rows):
+        with closing(value.chunks()) as chunks:
+            for X in chunks:
+                _feed(digest, X, where)
     elif is_dataclass(value) and not isinstance(value, type):
         for f in fields(value):
             _feed(digest, getattr(value, f.name), f"{where}.{f.name}")

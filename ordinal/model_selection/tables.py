@@ -9,15 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from .._basis.fitting import on_basis
+from .._input.blocks import Rows, has_blocks
 from .._input.checks import check_flag, enumerated, shown
 from .._input.columns import as_objects, default_names, is_frame, read_frame
 from .._input.features import read_features
 from .._input.frame import Frame, number_kind
+from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
+from .._input.survey import BlockProblem
 from .._model.registry import Content, method_of, unwrapped
 from ..preprocessing import Standardizer, TablePreprocessor
 from ..preprocessing.joined import Preprocess
+from ..preprocessing.scaling import standardizer_of
 
+_FILLED = "X is sparse, and standardising would fill it: standardize=False"
 _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
 
 
@@ -60,9 +66,7 @@ def read_table(
     """
     if is_sparse(X):
         if preprocess is not None:
-            raise TypeError(
-                "X is sparse, and standardising would fill it: standardize=False"
-            )
+            raise TypeError(_FILLED)
         return read_features(X), None
     table = _as_frame(X)
     method = method_of(unwrapped(fit)[0])
@@ -103,3 +107,67 @@ def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:
             f"X holds {' and '.join(found)}, and {taker} takes finite numbers alone: "
             "pass preprocess=ordinal.preprocessing.TablePreprocessor()"
         )
+
+
+def read_rows(
+    X: Any,
+    y: Any,
+    fit: Callable[..., Any],
+    given: Mapping[str, Any],
+    preprocess: Preprocess | None,
+    classes: Any,
+    sample_weight: Any,
+) -> tuple[Problem, np.ndarray | CSR | Frame | Rows, tuple[str, ...] | None]:
+    """The rows of a search: their labels and weights, the table, and its names.
+
+    A source of blocks is read once here, and again by every fit; so is a memmap that
+    the fits read so.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `read_table`. Blocks are for fits of this package, and numbers alone.
+    """
+    labels: dict[str, Any] = {"classes": classes, "sample_weight": sample_weight}
+    kernel = given.get("kernel", "rbf")
+    method = method_of(unwrapped(fit)[0])
+    without = method is not None and method.in_blocks
+    mapped = isinstance(X, np.memmap) and (
+        without or on_basis(given.get("basis"), kernel)
+    )
+    if not (mapped or has_blocks(X)):
+        table, names = read_table(X, fit, given, preprocess)
+        values = table.values if isinstance(table, Frame) else table
+        return Problem.from_arrays(values, y, missing=True, **labels), table, names
+    if method is None:
+        raise TypeError(
+            "X comes in blocks, which fits of this package alone read: fit is "
+            f"{shown(fit)}"
+        )
+    if preprocess not in (None, Standardizer):
+        raise ValueError(
+            "preprocess must be None where X is read in blocks: standardize scales "
+            "its features"
+        )
+    problem = BlockProblem.from_blocks(X, y, **labels)
+    if preprocess is Standardizer and problem.moments is None:
+        raise TypeError(_FILLED)
+    return problem, problem.X, problem.feature_names
+
+
+def has_no_weights(problem: BlockProblem) -> bool:
+    """Whether rows in blocks came without weights, all of which are then one number."""
+    return problem.sample_weight.strides == (0,)
+
+
+def part_in_blocks(
+    problem: BlockProblem, train: np.ndarray, standardize: bool
+) -> tuple[BlockProblem, Standardizer | None]:
+    """Some rows as a fit reads them, standardised by their own moments if asked for."""
+    part = problem if train.size == problem.n_samples else problem.kept(train)
+    part = part.measured()
+    if not standardize or part.moments is None:
+        return part, None
+    standardizer = standardizer_of(part.moments, part.feature_names)
+    moments = part.moments.standardized(standardizer.mean, standardizer.scale)
+    return part.transformed(standardizer.transform, moments), standardizer

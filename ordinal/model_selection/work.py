@@ -19,11 +19,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._input.blocks import Rows
 from .._input.checks import shown
 from .._input.frame import Frame
-from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, Labels, MatrixLike
+from .._input.survey import BlockProblem
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._kernel_matrix.tiles import Products
 from .._model.convergence import Convergence
 from .._model.model import Model
@@ -38,7 +39,7 @@ from ..preprocessing import (
 from ..preprocessing.joined import Preprocess, as_named
 from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
-from .tables import chosen_preprocess, read_table
+from .tables import chosen_preprocess, has_no_weights, part_in_blocks, read_rows
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
 _REASON = 400  # characters that are kept of why a fit failed
@@ -89,7 +90,7 @@ class Work:
     fit : callable
     options : dict
         The arguments of every fit beside the points.
-    X : (n, d) array, CSR or Frame
+    X : (n, d) array, CSR, Frame or Rows
         A Frame only if there are columns of categories.
     y : (n,) array of labels
     classes : (r,) array
@@ -98,6 +99,8 @@ class Work:
         What is fitted to the training rows first.
     scorers : tuple of Scorer
     feature_names : tuple of (d,) str, or None
+    in_blocks : BlockProblem or None
+        What X, y and weight are of, where rows are read in blocks.
     stop : Stop or None
         Set when the fits in this process are to end.
 
@@ -115,13 +118,14 @@ class Work:
 
     fit: Callable[..., Any]
     options: dict[str, Any]
-    X: np.ndarray | CSR | Frame
+    X: np.ndarray | CSR | Frame | Rows
     y: np.ndarray
     classes: np.ndarray
     weight: np.ndarray | None
     preprocess: Preprocess | None
     scorers: tuple[Scorer, ...]
     feature_names: tuple[str, ...] | None = None
+    in_blocks: BlockProblem | None = None
     stop: Stop | None = None
     _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
 
@@ -129,8 +133,8 @@ class Work:
     def of(
         cls,
         fit: Callable[..., Any],
-        X: MatrixLike,
-        y: Labels,
+        X: MatrixLike | Blocks,
+        y: Labels | None,
         *,
         classes: Sequence[Any] | None,
         sample_weight: ArrayLike | None,
@@ -145,37 +149,42 @@ class Work:
         if not callable(fit):
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
         how = chosen_preprocess(fit, standardize, preprocess)
-        table, names = read_table(X, fit, {**unwrapped(fit)[1], **options}, how)
-        problem = Problem.from_arrays(
-            table.values if isinstance(table, Frame) else table,
-            y, classes=classes, sample_weight=sample_weight, missing=True,
-        )  # fmt: skip
+        given = {**unwrapped(fit)[1], **options}
+        problem, table, names = read_rows(X, y, fit, given, how, classes, sample_weight)
+        in_blocks = problem if isinstance(problem, BlockProblem) else None
+        weighted = sample_weight is not None
+        if in_blocks is not None:
+            weighted = not has_no_weights(in_blocks)
         work = cls(
             fit=fit,
             options=options,
             X=table,
             y=problem.classes[problem.rank],
             classes=problem.classes,
-            weight=None if sample_weight is None else problem.sample_weight,
+            weight=problem.sample_weight if weighted else None,
             preprocess=how,
             scorers=scorers_of(scoring, greater_is_better),
             feature_names=names,
+            in_blocks=in_blocks,
         )
-        weighted = [] if sample_weight is None else ["sample_weight"]
-        work.check_arguments([*options, *weighted])
-        method = method_of(unwrapped(fit)[0])
+        work._check(weighted)
+        return work
+
+    def _check(self, weighted: bool) -> None:
+        """Raise TypeError or ValueError for arguments that no fit could have."""
+        self.check_arguments([*self.options, *["sample_weight"] * weighted])
+        method = method_of(unwrapped(self.fit)[0])
         for name in () if method is None else sorted(method.by_row):
-            if work.given.get(name) is not None:
+            if self.given.get(name) is not None:
                 raise TypeError(
                     f"{name} has an entry a row, and sample_weight alone is split"
                 )
-        if isinstance(work.given.get("rng"), np.random.Generator):
+        if isinstance(self.given.get("rng"), np.random.Generator):
             raise TypeError("rng of the fits must be a seed: they share no generator")
-        if work.given.get("kernel") == "precomputed":
+        if self.given.get("kernel") == "precomputed":
             raise ValueError(
                 "kernel='precomputed' has no features to split and to scale"
             )
-        return work
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -209,15 +218,30 @@ class Work:
                 raise TypeError(f"{called}() has no argument {shown(name)}")
 
     def pickled(self) -> bytes:
-        """As bytes for another process."""
-        return pickle.dumps(replace(self, stop=None, _kept={}))
+        """As bytes for another process; TypeError for a source that cannot be."""
+        work = replace(self, stop=None, _kept={})
+        if self.in_blocks is not None:
+            try:
+                pickle.dumps(self.in_blocks.X)
+            except Exception as error:
+                raise TypeError(
+                    "X must be a source that can be pickled, as each worker of an "
+                    f"executor reads it: {type(error).__name__}: {error}"
+                ) from error
+        return pickle.dumps(work)
+
+    def rows_of(self, numbers: np.ndarray) -> Any:
+        """Features of some rows: a matrix, a Frame, or Rows that are read in blocks."""
+        if isinstance(self.X, Rows):
+            return self.X.kept(numbers)
+        return take(self.X, numbers)
 
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score; what a fit raises becomes its outcome."""
         start = time.perf_counter()
         try:
             rows = self._rows(task.train)
-            X_test = rows.transformed(take(self.X, task.test))
+            X_test = rows.transformed(self.rows_of(task.test))
         except Exception as error:
             outcomes = [self._failed(error)] * len(task.points)
         else:
@@ -357,24 +381,29 @@ class TrainingRows:
 
     Attributes
     ----------
-    X : (n, m) array, CSR or Frame
+    X : (n, m) array, CSR, Frame or Rows
     named : the same as the fit is given it, with names if there are any
-    y : (n,) array of labels
+    y : (n,) array of labels, or None where `named` has them, and weights, too
     weight : (n,) array or None
     preprocessor : Standardizer, TableCoding or None
     products : Products of X, or None
     """
 
-    X: np.ndarray | CSR | Frame
+    X: np.ndarray | CSR | Frame | Rows
     named: Any
-    y: np.ndarray
+    y: np.ndarray | None
     weight: np.ndarray | None
     preprocessor: Standardizer | TableCoding | None
     products: Products | None
 
     @classmethod
     def of(cls, work: Work, train: np.ndarray) -> TrainingRows:
-        X, names = take(work.X, train), work.feature_names
+        if work.in_blocks is not None:
+            made, standardizer = part_in_blocks(
+                work.in_blocks, train, work.preprocess is Standardizer
+            )
+            return cls(made.X, made, None, None, standardizer, None)
+        X, names = work.rows_of(train), work.feature_names
         weight = None if work.weight is None else work.weight[train]
         preprocessor = None
         if work.preprocess is not None:
@@ -388,7 +417,11 @@ class TrainingRows:
         return cls(X, named, work.y[train], weight, preprocessor, products)
 
     def transformed(self, X: Any) -> Any:
-        return X if self.preprocessor is None else self.preprocessor.transform(X)
+        if self.preprocessor is None:
+            return X
+        if isinstance(X, Rows):
+            return X.transformed(self.preprocessor.transform)
+        return self.preprocessor.transform(X)
 
 
 def _has_gaps(X: Any) -> bool:

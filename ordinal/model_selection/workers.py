@@ -153,7 +153,9 @@ class Workers:
 
     Tasks go to the caller's `executor`. Without one they run in this process: side by
     side on `n_threads` threads where they call nothing but this package, as two threads
-    may not be fit to call a function of the caller's, else in turn.
+    may not be fit to call a function of the caller's, else in turn. So do those whose
+    rows are read in blocks: a source may not be fit for two passes at a time, and fits
+    side by side would each take the memory of one.
     """
 
     def __init__(
@@ -175,7 +177,7 @@ class Workers:
                 )
             self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
-        elif _calls_only_ours(work, space):
+        elif work.in_blocks is None and _calls_only_ours(work, space):
             if (n_threads := resolve_n_threads(n_threads)) > 1:
                 self._executor = self._pool = ThreadPoolExecutor(n_threads)
             self._n_threads = 1

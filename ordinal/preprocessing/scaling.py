@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 import numpy as np
 
+from .._input.blocks import CHUNK
 from .._input.checks import as_real_array
 from .._input.columns import feature_names
 from .._input.features import read_dense
@@ -80,7 +81,10 @@ class Standardizer(Storable):
         names = feature_names(X)
         X = read_dense(X)
         w = sample_weights(sample_weight, X.shape[0])  # not all of which are 0
-        return standardizer_of(cast(Moments, Moments.of(X, w)), names)
+        # in the chunks in which rows of a source come
+        chunks = (slice(i, i + CHUNK) for i in range(0, len(w), CHUNK))
+        moments = Moments.of_parts((X[rows], w[rows]) for rows in chunks)
+        return standardizer_of(cast(Moments, moments), names)
 
     @property
     def n_features(self) -> int:
