@@ -286,3 +286,16 @@ def test_standardizers_do_not_depend_on_how_rows_come(rows):
     np.testing.assert_allclose(whole.mean, np.average(X, axis=0, weights=w), rtol=1e-12)
     deviation = np.sqrt(np.average((X - whole.mean) ** 2, axis=0, weights=w))
     np.testing.assert_allclose(whole.scale, deviation, rtol=1e-12)
+
+
+def test_a_fit_that_needs_no_basis(rows, mapped):
+    X, y = rows
+    options = {"search": Grid(l2=[0.01, 100.0]), "cv": 2}
+    whole = select(ordinal.fit_pom, X, y, **options)
+    source = Cut([100, 5000], X, y)
+    for args in ((source, None), (mapped, y)):
+        found = select(ordinal.fit_pom, *args, **options)
+        assert found.scores.tobytes() == whole.scores.tobytes()
+        ours, theirs = (s.model.model.coef for s in (found, whole))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert source.open == 0

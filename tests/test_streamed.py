@@ -14,6 +14,7 @@ from ordinal._command.main import main
 from ordinal._input import blocks, survey
 from ordinal._input.blocks import CHUNK
 from ordinal._model import calibration, folds
+from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
@@ -299,11 +300,30 @@ def test_the_command_streams_files(table, large, tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)
 
 
+def test_the_command_searches_files(table, tmp_path, capsys):
+    options = ["--method", "svorim", "--set", "basis=12", "gamma=0.3", "tol=0.3"]
+    options += ["--stream", "--tune", "--seed", 3]
+    assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
+    found = select(
+        ordinal.fit_svorim, ordinal.data.blocks(table, target="y"), None,
+        search=Grid(C=[0.1, 1.0, 10.0, 100.0, 1000.0]), cv=5, rng=3,
+        basis=12, gamma=0.3, tol=0.3,
+    )  # fmt: skip
+    told = capsys.readouterr().out
+    assert "t.csv, read in blocks: converged in" in told
+    assert f"chosen of 5: C={found.params['C']:g}" in told
+    model = ordinal.load(tmp_path / "m.npz")
+    assert bytes_of(model.model) == bytes_of(found.model.model)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--method", "svorim"], "X comes in blocks, which a fit reads for a model on"),
-        (["--method", "svorim", "--tune"], "--tune needs the whole table"),
+        (
+            ["--method", "svorim", "--tune"],
+            "no point .* X comes in blocks, which a fit reads for a model on",
+        ),
         (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
         (["--method", "svorim", "--target", "z"], "has no column 'z'"),
         (["--method", "svorim", "--drop", "z"], "has no column 'z'"),

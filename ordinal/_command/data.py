@@ -100,7 +100,7 @@ class Streamed(NamedTuple):
 
 def read_streamed(args: argparse.Namespace) -> Streamed:
     """The table `args.data` as a source of blocks, with what its first rows tell."""
-    for option in ("tune", "bins", "binning", "categorical", "order"):
+    for option in ("bins", "binning", "categorical", "order"):
         if getattr(args, option):
             raise ValueError(f"--{option} needs the whole table, and not --stream")
     if args.data == STDIN:

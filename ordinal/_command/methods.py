@@ -71,20 +71,8 @@ class Learner:
         mean absolute error in folds of these rows alone. A `callback` sees the steps of
         a fit without a search."""
         if self.grid:
-            found = select(
-                self.fit,
-                X,
-                y,
-                search=Grid(**self.grid),
-                cv=FOLDS,
-                rng=rng,
-                preprocess=self.preprocess,
-                n_threads=self.n_threads,
-                progress=progress,
-                **self.params,
-                **options,
-            )
-            return found.model, found.params
+            options["preprocess"] = self.preprocess
+            return self._searched(X, y, rng, progress, **options)
         options |= self._given(progress) | {"callback": callback}
         if self.preprocess is None:
             return self.fit(X, y, **options), {}
@@ -92,13 +80,31 @@ class Learner:
         return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
 
     def learn_in_blocks(
-        self, source: TableBlocks, progress: bool = False, **options: Any
-    ) -> PreprocessedModel:
-        """A model of raw features that are numbers, read at every pass."""
+        self,
+        source: TableBlocks,
+        rng: np.random.Generator,
+        progress: bool = False,
+        **options: Any,
+    ) -> tuple[Any, dict[str, Any]]:
+        """The same of features that are numbers, read at every pass."""
+        if self.grid:
+            options["standardize"] = True
+            return self._searched(source, None, rng, progress, **options)
         options |= self._given(progress)
-        return PreprocessedModel.fit(
+        model = PreprocessedModel.fit(
             self.fit, source, None, preprocess=Standardizer, **options
         )
+        return model, {}
+
+    def _searched(
+        self, X: Any, y: Any, rng: np.random.Generator, progress: bool, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The refitted model, and the point that was chosen for it."""
+        found = select(
+            self.fit, X, y, search=Grid(**self.grid), cv=FOLDS, rng=rng,
+            n_threads=self.n_threads, progress=progress, **self.params, **options,
+        )  # fmt: skip
+        return found.model, found.params
 
     def _given(self, progress: bool) -> dict[str, Any]:
         """The arguments of a fit without a search."""
