@@ -13,9 +13,10 @@ p has two continuous derivatives and is near q(s) = min(max(s, 0), u):
     0 <= p^2 - q^2 < 0.0526 eta^2  up to u - eta,  0 <= q^2 - p^2 < 0.375 u eta  above
 
 The penalty is the plain norm of the coefficients, not w'Kw, so k need not be positive
-semi-definite. The basis is every row, or a few of them (the reduced kernel). A row of
-weight v is v rows: among them the basis would share out its w_h, which then costs
-w_h^2 / v.
+semi-definite. The basis is every row, a few of them (the reduced kernel), or rows of
+one's own. A row of weight v is v rows: among them the basis would share out its w_h,
+which then costs w_h^2 / v. With a linear kernel and every row in the basis, (P) is one
+of as many unknowns as there are features (`_smooth.columns`).
 
 u = inf is np-SVOR. psi is then strongly convex: its minimum is unique, its thresholds
 increase, and
@@ -44,20 +45,31 @@ kernel.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ._basis.choice import drawn
-from ._input.basis import read_basis
-from ._input.checks import check_count, check_factor, check_real, check_share
+from ._basis.choice import chosen_rows
+from ._basis.features import ColumnFeatures
+from ._basis.fitting import enough_rows, on_basis, read
+from ._input.basis import BasisChoice, read_choice
+from ._input.checks import (
+    check_count,
+    check_factor,
+    check_positive,
+    check_real,
+    check_share,
+)
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import (
+    AnyBasis,
     ArrayLike,
-    Basis,
+    Blocks,
     ClassWeight,
     Gamma,
     Kernel,
@@ -66,18 +78,18 @@ from ._input.types import (
     MatrixLike,
     Rng,
 )
-from ._kernel_matrix.tiles import Evaluator
 from ._model.calibration import calibrate
 from ._model.entry import Callback, enter_with_kernel
 from ._model.fields import FINITE, POSITIVE
 from ._model.monitor import Monitor, OutOfTime
 from ._model.registry import COSTS, GAMMAS, register
-from ._model.support import support_rows
+from ._model.support import kept
 from ._model.threshold_model import ScoreModel, warn_of
 from ._numerics.rows import take
+from ._smooth.columns import Columns, kernel_values, mixed, root_of_all_rows
 from ._smooth.continuation import minimize
-from ._smooth.objective import TruncatedObjective
-from .kernels import Precomputed
+from ._smooth.objective import Point, TruncatedObjective
+from .kernels import Linear, LinearARD, Precomputed
 
 __all__ = ["TlsSvorModel", "fit_tlssvor"]
 
@@ -93,9 +105,9 @@ class TlsSvorModel(ScoreModel):
     Attributes
     ----------
     support : (m, n_features) array or CSR
-        The basis rows; for a precomputed kernel their (m,) numbers.
+        The basis rows, or unit vectors; for a precomputed kernel their (m,) numbers.
     coef : (m,) array
-        w of (P).
+        w of (P); of unit vectors the sums of x_h w_h.
     thresholds : (r - 1,) array
         In the unit of the margin. -inf and +inf where no training rows lie beyond, and
         equal on both sides of a rank between that has none: it is never predicted.
@@ -117,15 +129,15 @@ class TlsSvorModel(ScoreModel):
 
 
 def fit_tlssvor(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     C: float = 1.0,
     u: float = 2.0,
     eta: float = 0.1,
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
-    basis: Basis | None = None,
+    basis: AnyBasis | None = None,
     tol: float = 1e-6,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
@@ -133,6 +145,7 @@ def fit_tlssvor(
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
+    cache_mb: float = 1000.0,
     max_iter: int = 500,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -142,15 +155,17 @@ def fit_tlssvor(
 
     The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
     About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and
-    C large. The memory is n m + 2 m^2 doubles.
+    C large. The memory is n m + 2 m^2 doubles; with `basis` no more than `cache_mb`
+    is kept of the first, and rows may be read in blocks.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
         matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
-        finds the columns of a data frame by their names.
-    y : (n,) array-like
+        finds the columns of a data frame by their names. With `basis`, or a linear
+        kernel, also a numpy.memmap, or an object with `blocks()` (docs/input.md).
+    y : (n,) array-like, or None where X is an object with `blocks()`
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
@@ -168,10 +183,14 @@ def fit_tlssvor(
     gamma : {"scale", "auto"} or float > 0, default "scale"
         Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
         standardised features; "auto" is 1 / d.
-    basis : int, float in (0, 1], or sequence of row numbers, optional
+    basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
         The rows that `coef` belongs to: so many, or this share of the rows (the paper's
-        Ratio is its inverse), drawn so that every rank has its share; or these. Default
-        every row of positive weight.
+        Ratio is its inverse), drawn so that every rank has its share, or chosen in a
+        way that is named with their number: ("kmeans++", 300) or ("cholesky", 300).
+        "auto" is 100 rows, doubled until the error of rows held out falls no more. Or
+        the rows of these numbers; or the (m, d) rows themselves. Default every row of
+        positive weight; with a linear kernel, for 2000 rows or more and d <= min(n / 4,
+        1000), `support` then holds the unit vectors, and the scores are the same.
     tol : float > 0, default 1e-6
         Largest slope of psi by a coefficient or threshold, relative to the sum of the
         weights of its terms, which for w_h are v_i |k(x_i, h)|: a mean slope a term, in
@@ -187,19 +206,24 @@ def fit_tlssvor(
         Needed for strings. May name ranks that y lacks, which are never predicted.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows.
+        each of which leaves out a fifth of the rows; with `basis`, or a linear kernel
+        of few columns, of one, or as many as it takes to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
-        Draws the basis, if it is to be drawn, and those fifths.
+        Draws the basis, if it is to be chosen, and those fifths.
     n_threads : int, optional
         Of the loops over rows; matrix products use the threads of numpy's BLAS.
         Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
         bit of the result depends on it; last bits do depend on the number of threads
         of numpy's BLAS, which is set apart (docs/reliability.md).
+    cache_mb : float > 0, default 1000
+        With `basis`, memory for kernel values, in 10^6 bytes: those of rows beyond it
+        are made in every pass, of which a step takes two or more. Changes no bit.
     max_iter : int, default 500
         Newton steps, over all values of u.
     max_time : float > 0, optional
         Seconds, looked at after every step and within it, and between the blocks of K:
-        a fit that is late before it has these ends where it begins.
+        a fit that is late before it has these, and has once seen all rows, has a score
+        of 0.
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
@@ -240,45 +264,64 @@ def fit_tlssvor(
     rule = f"a number above 2 eta = {2 * eta:g}"
     u = check_real("u", u, lambda v: v > 2 * eta, rule)
     max_iter = check_count("max_iter", max_iter)
+    cache_mb = check_positive("cache_mb", cache_mb)
     entry = enter_with_kernel(
         "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
+        callback=callback, verbose=verbose, in_blocks=on_basis(basis, kernel),
+        at_workers=False, in_place=basis is not None,
     )  # fmt: skip
     problem = entry.problem
-    rows = _basis_rows(basis, problem, entry.rng)
-    share = entry.folds()
+    choice = _read(basis, problem, entry.kernel)
     job = _Job(
-        entry.kernel, C, u, eta, basis is None, entry.n_threads, max_iter,
+        entry.kernel, C, u, eta, basis is None, entry.n_threads, cache_mb, max_iter,
         entry.monitor,
     )  # fmt: skip
-
-    def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
-        return [job.fit(part, np.flatnonzero(np.isin(train, rows)))]
-
     model: TlsSvorModel
-    with entry.monitor as monitor:
-        (model,) = calibrate([job.fit(problem, rows)], problem, share, fit, monitor)
+    with entry.monitor as monitor, closing(problem):
+        chosen = job.chosen(choice, problem, entry.rng)
+        share = entry.folds(few=basis is not None or chosen.way == "columns")
+
+        def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
+            return [job.fit(part, _among(chosen, train))]
+
+        (model,) = calibrate([job.fit(problem, chosen)], problem, share, fit, monitor)
         monitor.conclude(model.convergence)
     warn_of(model, entry.monitor.method)
     return model
 
 
-def _basis_rows(basis: Any, problem: Problem, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of the basis rows, increasing."""
-    rows = np.flatnonzero(problem.weight > 0)
+def _read(basis: Any, problem: Problem, kernel: Kernel) -> BasisChoice:
+    """How a fit chooses its basis; by default every row of positive weight."""
     if basis is None:
-        return rows
-    given = read_basis(basis, problem.n_samples)
-    if isinstance(given, np.ndarray):
-        return given
-    m = given if isinstance(given, int) else max(1, round(given * rows.size))
-    if m > rows.size:
+        every = np.flatnonzero(problem.weight > 0)
+        return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
+    n = int(np.count_nonzero(problem.weight > 0))
+    choice = read_choice(basis, problem.n_samples, problem.n_features, share_of=n)
+    if choice.way == "own" and isinstance(kernel, Precomputed):
+        raise ValueError("basis must be a count or row numbers with precomputed")
+    if choice.m > n:
         raise ValueError(
-            f"basis must be at most {rows.size}, the rows of positive weight, got {m}"
+            f"basis must be at most {n}, the rows of positive weight, got {choice.m}"
         )
-    return drawn(rows, problem.rank, m, rng)
+    return choice
+
+
+def _among(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
+    """The same in a problem of these rows."""
+    if choice.way != "numbers":
+        return choice
+    return BasisChoice("numbers", rows=np.flatnonzero(np.isin(train, choice.rows)))
+
+
+class _Stated(NamedTuple):
+    """(P) of some rows, and how its solution is a sum over support rows."""
+
+    columns: Columns
+    price: np.ndarray  # factor of the penalty of each coefficient
+    support: Any
+    coef: Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,28 +334,46 @@ class _Job:
     eta: float
     every_row: bool  # is in the basis
     n_threads: int
+    cache_mb: float
     max_iter: int
     monitor: Monitor
 
-    def fit(self, problem: Problem, rows: np.ndarray) -> TlsSvorModel:
+    def chosen(
+        self, choice: BasisChoice, problem: Problem, rng: np.random.Generator
+    ) -> BasisChoice:
+        """The same choice as numbers of rows, unless it is of other things."""
+        if choice.way == "auto":
+            seed = int(rng.integers(2**31))
+
+            def fit(part: Problem, tried: BasisChoice) -> TlsSvorModel:
+                drawn = self.chosen(tried, part, np.random.default_rng(seed))
+                return self.fit(part, drawn)
+
+            choice = enough_rows(problem, self.kernel, fit, seed)
+        if choice.way in ("numbers", "own", "columns"):
+            return choice
+        rows, _ = chosen_rows(
+            choice, self.kernel, partial(take, problem.X), problem.rank,
+            problem.weight, rng, self.n_threads,
+        )  # fmt: skip
+        return BasisChoice("numbers", rows=rows)
+
+    def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
+        """The model on a basis that has been chosen."""
         present = np.flatnonzero(problem.present)
-        columns = isinstance(self.kernel, Precomputed)
-        basis = rows if columns else take(problem.X, rows)
-        K = np.empty((problem.n_samples, rows.size))
         try:
             with self.monitor.stage("kernel matrix"), self.monitor.limited():
-                Evaluator(self.kernel, problem.X, basis, self.n_threads).fill(K)
+                stated, psi, begin = self._begun(problem, choice)
         except OutOfTime:  # what there is time for: thresholds, and a score of 0
-            rows, K = rows[:0], K[:, :0].copy()
-        of_row = problem.sample_weight[rows] if self.every_row else np.ones(rows.size)
-        psi = TruncatedObjective(
-            problem, K, self.C, self.eta, 1 / of_row, self.n_threads
+            none = BasisChoice("numbers", rows=np.empty(0, np.intp))
+            stated, psi, begin = self._begun(problem, none)
+        point, status, n_iter = minimize(
+            psi, begin, self.u, self.max_iter, self.monitor
         )
-        point, status, n_iter = minimize(psi, self.u, self.max_iter, self.monitor)
         T = present.size - 1
         return TlsSvorModel(
-            support=support_rows(self.kernel, problem.X, rows),
-            coef=frozen(point.x[T:]),
+            support=stated.support,
+            coef=frozen(stated.coef(point.x[T:])),
             thresholds=frozen(around_ranks(point.x[:T], present, problem.n_classes)),
             C=self.C,
             u=self.u,
@@ -326,6 +387,52 @@ class _Job:
                 status, n_iter, point.violation, point.value
             ),
         )
+
+    def _begun(
+        self, problem: Problem, choice: BasisChoice
+    ) -> tuple[_Stated, TruncatedObjective, Point]:
+        """(P) for np-SVOR, and the point 0."""
+        stated = self._stated(problem, choice)
+        psi = TruncatedObjective(
+            problem, stated.columns, self.C, self.eta, stated.price, self.n_threads
+        )
+        return stated, psi, psi.at(np.zeros(psi.price.size), np.inf)
+
+    def _stated(self, problem: Problem, choice: BasisChoice) -> _Stated:
+        kernel, X, rows = self.kernel, problem.X, choice.rows
+        if choice.way == "columns":
+            return self._of_columns(problem)
+        if choice.way == "own":
+            basis, support = rows, kept(rows)
+            price = np.ones(len(rows))
+        else:
+            basis = rows if isinstance(kernel, Precomputed) else take(X, rows)
+            support = frozen(rows.astype(np.int64)) if basis is rows else kept(basis)
+            price = np.ones(rows.size)
+            if self.every_row:
+                price = 1 / problem.sample_weight[rows]
+        columns = Columns(
+            X, len(price), kernel_values(kernel, basis), self._mb, self.n_threads
+        )
+        return _Stated(columns, price, support, np.asarray)
+
+    def _of_columns(self, problem: Problem) -> _Stated:
+        """(P) with every row in the basis of a linear kernel, as one of d columns."""
+        assert isinstance(self.kernel, Linear | LinearARD)
+        features = ColumnFeatures(self.kernel, problem.n_features)
+        weight = np.where(problem.weight > 0, problem.sample_weight, 0.0)
+        R = root_of_all_rows(features.double, problem.X, weight, self.n_threads)
+        fill, k = mixed(features.double, R), R.shape[1]
+        columns = Columns(problem.X, k, fill, self._mb, self.n_threads)
+        return _Stated(
+            columns, np.ones(k), kept(features.support),
+            lambda q: features.coefficients(R @ q),
+        )  # fmt: skip
+
+    @property
+    def _mb(self) -> float:
+        """Memory for columns: a fit to the whole kernel matrix keeps it."""
+        return np.inf if self.every_row else self.cache_mb
 
 
 register(

@@ -20,12 +20,14 @@ from ordinal import (
     Status,
     fit_tlssvor,
     kernels,
-    tlssvor,
+    load,
 )
+from ordinal._basis import fitting
+from ordinal._basis.choice import drawn
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
-from ordinal._kernel_matrix.tiles import Evaluator
 from ordinal._model.folds import fold_shares
+from ordinal._smooth.columns import Columns, kernel_values
 from ordinal._smooth.newton import Descent
 from ordinal._smooth.objective import TruncatedObjective
 from ordinal._solvers import _truncated_loss
@@ -61,10 +63,11 @@ def objective(case):
         case.X, case.y, classes=range(case.r), sample_weight=case.weight
     )
     rows = np.flatnonzero(case.weight > 0)
-    K = np.empty((len(case.X), rows.size))
-    Evaluator(case.kernel, case.X, case.X[rows]).fill(K)
+    fill = kernel_values(case.kernel, case.X[rows])
+    K = Columns(case.X, rows.size, fill, np.inf, 1)
     price = 1 / case.weight[rows]
-    return TruncatedObjective(problem, K, case.C, case.eta, price, 1)
+    psi = TruncatedObjective(problem, K, case.C, case.eta, price, 1)
+    return psi, K.block(slice(0, len(case.X)))
 
 
 def solution(model):
@@ -147,17 +150,17 @@ def test_theorem_3_is_tight():
 
 @given(tlssvor_cases(), st.integers(0, 2**32 - 1))
 def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
-    psi = objective(case)
+    psi, K = objective(case)
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=psi.price.size) / np.sqrt(1 + np.abs(psi.K).max())
+    x = rng.normal(size=psi.price.size) / np.sqrt(1 + np.abs(K).max())
     here = psi.at(x, case.u)
     slow, _ = oracle(case, fit_stub(case, psi))
-    scale = here.value + np.abs(psi.K).max() ** 2 * psi.weight.sum()
+    scale = here.value + np.abs(K).max() ** 2 * psi.weight.sum()
     assert_allclose(here.value, slow(x), rtol=1e-12)
     H, size = psi.hessian(here), 1e-5
     H = np.tril(H) + np.tril(H, -1).T
     for i in range(x.size):
-        h = size / (1 + np.abs(psi.K[:, i - psi.T]).max() if i >= psi.T else 1)
+        h = size / (1 + np.abs(K[:, i - psi.T]).max() if i >= psi.T else 1)
         step = h * np.eye(x.size)[i]
         up, down = psi.at(x + step, case.u), psi.at(x - step, case.u)
         slope = (slow(x + step) - slow(x - step)) / (2 * h)
@@ -171,7 +174,7 @@ def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
 def test_sums_over_many_chunks_of_rows_lose_none():
     X, y = sample(1100, 4)  # a chunk has 1024
     case = plain_case(X, y, kernel=kernels.Linear(), u=1.5)
-    psi = objective(case)
+    psi, K = objective(case)
     x = np.random.default_rng(0).normal(size=psi.price.size) / 50
     here = psi.at(x, 1.5)
     sign = np.where(y[:, None] > np.arange(3), 1.0, -1.0)
@@ -180,14 +183,14 @@ def test_sums_over_many_chunks_of_rows_lose_none():
     slope = 2 * sign * p * d1
     ridge = psi.price * x / case.C
     assert_allclose(here.value, (p**2).sum() + 0.5 * ridge @ x, rtol=1e-12)
-    expected = np.append(slope.sum(axis=0), -slope.sum(axis=1) @ psi.K) + ridge
+    expected = np.append(slope.sum(axis=0), -slope.sum(axis=1) @ K) + ridge
     assert_allclose(here.gradient, expected, atol=1e-9 * np.abs(expected).max())
     D = 2 * (d1**2 + p * d2)
     H = psi.hessian(here)
     columns = D.sum(axis=0) + psi.price[:3] / case.C
     assert_allclose(H[range(3), range(3)], columns, rtol=1e-12)
-    assert_allclose(H[3:, :3], -psi.K.T @ D, atol=1e-8)
-    block = psi.K.T @ (D.sum(axis=1)[:, None] * psi.K) + np.diag(psi.price[3:]) / case.C
+    assert_allclose(H[3:, :3], -K.T @ D, atol=1e-8)
+    block = K.T @ (D.sum(axis=1)[:, None] * K) + np.diag(psi.price[3:]) / case.C
     lower = np.tril(H[3:, 3:])
     assert_allclose(lower, np.tril(block), atol=1e-9 * np.abs(block).max())
 
@@ -221,9 +224,9 @@ def test_the_model_is_a_local_minimum(case):
     assert c.dual is None
     psi, x = oracle(case, model)
     assert_allclose(c.primal, psi(x), rtol=1e-11)
-    inner = objective(case)
+    inner, K = objective(case)
     total = case.weight.sum()
-    columns = case.weight @ np.abs(inner.K)
+    columns = case.weight @ np.abs(K)
     columns[columns == 0] = 1.0
     T = inner.T
     scale = np.concatenate([total * np.diff(case.held), np.ptp(case.held) * columns])
@@ -240,7 +243,7 @@ def test_the_model_is_a_local_minimum(case):
 def test_np_svor_agrees_with_a_general_purpose_solver(case):
     model = fit(case)
     psi, x = oracle(case, model)
-    inner = objective(case)
+    inner, _ = objective(case)
     found = optimize.minimize(
         lambda x: (inner.at(x, np.inf).value, inner.at(x, np.inf).gradient),
         np.zeros(x.size), jac=True, method="BFGS", options={"gtol": 1e-8},
@@ -258,7 +261,7 @@ def test_a_general_purpose_solver_finds_nothing_below(case):
     but for another local minimum."""
     model = fit(case)
     _, x = oracle(case, model)
-    inner = objective(case)
+    inner, _ = objective(case)
 
     def value(x):
         point = inner.at(x, case.u)
@@ -274,7 +277,7 @@ def test_newton_ends_where_another_method_does_from_the_same_start(u):
     X, y = sample(60, 4, noise=0.5)
     case = plain_case(X, y, u=u, C=0.5)
     model = fit(case)
-    inner = objective(case)
+    inner, _ = objective(case)
     _, start = oracle(case, fit(case._replace(u=np.inf)))
     found = optimize.minimize(
         lambda x: (inner.at(x, u).value, inner.at(x, u).gradient),
@@ -293,7 +296,7 @@ def test_the_gap_of_np_svor_is_bounded_by_the_gradient(case, max_iter):
         warnings.simplefilter("ignore", ConvergenceWarning)
         early = fit(case, max_iter=max_iter)
     least = fit(case, tol=1e-9).convergence.primal
-    inner = objective(case)
+    inner, _ = objective(case)
     _, x = oracle(case, early)
     gradient = inner.at(x, np.inf).gradient
     bound = 0.5 * case.C * (gradient**2 / inner.price).sum()
@@ -506,8 +509,7 @@ def test_a_basis_of_all_rows_is_the_full_kernel(basis, u):
 @given(st.integers(1, 90), st.integers(0, 9))
 def test_a_drawn_basis_holds_every_rank_in_its_share(m, seed):
     y = np.repeat([0, 1, 2], [50, 30, 10])
-    problem = Problem.from_arrays(np.arange(90.0)[:, None], y)
-    rows = tlssvor._basis_rows(m, problem, np.random.default_rng(seed))
+    rows = drawn(np.arange(90), y, m, np.random.default_rng(seed))
     assert rows.size == m
     assert np.all(np.diff(rows) > 0)
     share = np.array([50, 30, 10]) * m / 90
@@ -540,6 +542,97 @@ def test_a_reduced_kernel_is_the_problem_of_fewer_columns():
     )
     assert_allclose(model.convergence.primal, value, rtol=1e-12)
     assert_allclose(model.decision_function(X), K @ model.coef, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "basis", [("kmeans++", 12), ("cholesky", 12), ("random", 12), "auto"], ids=str
+)
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_a_basis_may_be_chosen_in_other_ways(basis, kernel):
+    """The model is that of the rows chosen, named by their numbers."""
+    X, y = sample(250, 3)
+    gamma = {"gamma": 0.3} if kernel == "rbf" else {}
+    Z = X if kernel == "rbf" else RBF(X, X)
+    options = {"kernel": kernel, "u": np.inf, **gamma}
+    model = fit_tlssvor(Z, y, basis=basis, **options)
+    assert model.coef.size == (100 if basis == "auto" else 12)
+    rows = model.support
+    if kernel == "rbf":
+        rows = [np.flatnonzero((X == row).all(axis=1))[0] for row in rows]
+    named = fit_tlssvor(Z, y, basis=rows, **options)
+    of_named = dict(zip(np.sort(rows), named.coef, strict=True))
+    assert_allclose(model.coef, [of_named[i] for i in rows], rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("u", [np.inf, 1.5])
+def test_rows_of_ones_own_are_a_basis(u, tmp_path):
+    X, y = sample(80, 3)
+    own = np.random.default_rng(0).normal(size=(7, X.shape[1]))
+    model = fit_tlssvor(X, y, gamma=0.3, basis=own, u=u, probability=True)
+    assert_array_equal(model.support, own)
+    K = RBF(X, own)
+    s, width = svor_terms(y, 1.0, np.ones(80), absolute_cost(3))
+    value = tlssvor_psi(
+        K, model.thresholds, model.coef, s, width, np.ones(9), 1.0, u, 0.1
+    )
+    assert_allclose(model.convergence.primal, value, rtol=1e-12)
+    assert_allclose(model.decision_function(X), K @ model.coef, rtol=1e-9)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    of_rows = fit_tlssvor(X, y, gamma=0.3, basis=X, u=u)
+    assert solution(of_rows) == solution(fit_tlssvor(X, y, gamma=0.3, u=u))
+    with pytest.raises(ValueError, match="basis must be a count or row numbers with"):
+        fit_tlssvor(RBF(X, X), y, basis=RBF(X, X)[:5], **PRECOMPUTED)
+
+
+@pytest.mark.parametrize("kernel", [kernels.Linear(), kernels.LinearARD([1, 0.3, 2])])
+@pytest.mark.parametrize("u", [np.inf, 1.5])
+def test_unit_vectors_state_the_problem_of_all_rows(kernel, u, monkeypatch):
+    X, y = sample(150, 3, d=3, noise=1.0)
+    X = X * [1, 1e-4, 30]
+    X[:, 2] = 2 * X[:, 0]  # one dimension less than features
+    w = np.arange(150) % 3.0
+    options = {"kernel": kernel, "u": u, "C": 0.7, "sample_weight": w, "tol": 1e-10}
+    exact = fit_tlssvor(X, y, **options)
+    monkeypatch.setattr(fitting, "_MANY", 100)
+    found = fit_tlssvor(X, y, **options)
+    assert_array_equal(found.support, np.eye(3))
+    a, b = exact.convergence, found.convergence
+    assert_allclose(b.primal, a.primal, rtol=1e-9)
+    assert_allclose(found.thresholds, exact.thresholds, rtol=1e-5)
+    f = exact.decision_function(X)
+    assert_allclose(found.decision_function(X), f, atol=1e-5 * np.abs(f).max())
+
+
+@pytest.mark.parametrize("cache_mb", [1e-300, 0.5, 1e300])
+def test_what_is_kept_changes_no_byte(cache_mb):
+    X, y = sample(9000, 3)
+    options = {"basis": 5, "gamma": 0.3, "u": np.inf, "tol": 1e-2}
+    a = fit_tlssvor(X, y, **options)
+    b = fit_tlssvor(X, y, cache_mb=cache_mb, n_threads=3, **options)
+    assert solution(a) == solution(b)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_derivatives_of_many_chunks_are_those_of_psi(keep):
+    X, y = sample(2 * 8192 + 500, 4)
+    problem = Problem.from_arrays(X, y)
+    fill = kernel_values(RBF, X[:6])
+    K = Columns(X, 6, fill, np.inf if keep else 1e-9, 2)
+    psi = TruncatedObjective(problem, K, 0.01, 0.1, np.ones(6), 2)
+    x, u = np.random.default_rng(0).normal(size=9), 1.5
+    here, values = psi.at(x, u), RBF(X, X[:6])
+    s, width = svor_terms(y, 1.0, np.ones(len(y)), absolute_cost(4))
+    value = tlssvor_psi(values, x[:3], x[3:], s, width, np.ones(9), 0.01, u, 0.1)
+    assert_allclose(here.value, value, rtol=1e-12)
+    H, steps = psi.hessian(here), 1e-5 * np.eye(9)
+    H = np.tril(H) + np.tril(H, -1).T
+    up, down = ([psi.at(x + sign * h, u) for h in steps] for sign in (1, -1))
+    slope = [(a.value - b.value) / 2e-5 for a, b in zip(up, down, strict=True)]
+    assert_allclose(here.gradient, slope, rtol=1e-5, atol=1e-3)
+    change = [(a.gradient - b.gradient) / 2e-5 for a, b in zip(up, down, strict=True)]
+    assert_allclose(H, change, rtol=1e-3, atol=1e-3 * np.abs(H).max())
 
 
 # Forms of the kernel, labels, predictions
@@ -616,18 +709,16 @@ def test_values_that_would_overflow_are_refused():
 
 
 def test_the_link_is_fitted_to_the_scores_of_other_folds():
-    """Five fits whose basis is what they hold of the basis of all."""
+    """Five fits to the rows that each holds."""
     X, y = sample(90, 3, noise=1.0)
     options = {"kernel": kernels.RBF(0.3), "tol": 1e-9}
-    rows = np.arange(0, 90, 2)
-    model = fit_tlssvor(X, y, probability=True, rng=7, basis=rows, **options)
+    model = fit_tlssvor(X, y, probability=True, rng=7, **options)
     share = fold_shares(Problem.from_arrays(X, y), np.random.default_rng(7))
     fold = share.argmax(axis=1)
     score = np.empty(90)
     for k in range(5):
         train = np.flatnonzero(fold != k)
-        basis = np.flatnonzero(np.isin(train, rows))
-        part = fit_tlssvor(X[train], y[train], basis=basis, **options)
+        part = fit_tlssvor(X[train], y[train], **options)
         shift = (model.thresholds - part.thresholds).mean()
         test = fold == k
         score[test] = part.decision_function(X[test]) + shift
@@ -725,9 +816,12 @@ X2 = [[0.0], [1.0]]
         ({"basis": np.nan}, r"basis as a share must be in \(0, 1\], got nan"),
         ({"basis": True}, "basis must be a count, a share .* got True"),
         ({"basis": []}, r"basis must be a count, a share .* got \[\]"),
-        ({"basis": "all"}, "basis must be a count, a share .* got 'all'"),
+        ({"basis": "all"}, "basis as a word must be one of 'auto', got 'all'"),
         ({"basis": [0.5]}, r"basis must be a count, a share .* got \[0.5\]"),
-        ({"basis": [[0]]}, r"basis must be a count, a share .* got \[\[0\]\]"),
+        ({"basis": [[0, 1]]}, "basis has 2 columns, X has 1"),
+        ({"basis": ("kmeans", 1)}, r"basis\[0\] must be one of"),
+        ({"basis": ("kmeans++", 3)}, "basis must be at most 2, the rows of positive"),
+        ({"cache_mb": 0}, "cache_mb must be a positive finite number, got 0"),
         ({"basis": [0, 2]}, "basis names row 2, X has 2 rows"),
         ({"basis": [-1]}, "basis names row -1, X has 2 rows"),
         ({"basis": [1, 1]}, "basis names row 1 more than once"),

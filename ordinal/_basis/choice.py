@@ -59,6 +59,22 @@ def choose(
         if isinstance(kernel, Precomputed):
             raise ValueError("basis must be a count or row numbers with precomputed")
         return RowFeatures(kernel, choice.rows, n_threads=n_threads)
+    numbers, S = chosen_rows(choice, kernel, rows_of, rank, weight, rng, n_threads)
+    of_matrix = numbers if isinstance(kernel, Precomputed) else None
+    return RowFeatures(kernel, S, of_matrix, n_threads)
+
+
+def chosen_rows(
+    choice: BasisChoice,
+    kernel: Kernel,
+    rows_of: Callable[[np.ndarray], Matrix],
+    rank: np.ndarray,
+    weight: np.ndarray,
+    rng: np.random.Generator,
+    n_threads: int = 1,
+) -> tuple[np.ndarray, Matrix]:
+    """The numbers of the rows that a choice means, and these rows; of a precomputed
+    kernel the values among them. The arguments are those of `choose`."""
     if choice.way == "numbers":
         sample = choice.rows
     else:
@@ -70,8 +86,7 @@ def choose(
         else:
             chosen = _pivots(kernel, S, choice, rng, n_threads)
         sample, S = sample[chosen], _among(kernel, take(S, chosen), chosen)
-    numbers = sample if isinstance(kernel, Precomputed) else None
-    return RowFeatures(kernel, S, numbers, n_threads)
+    return sample, S
 
 
 def drawn(

@@ -37,10 +37,11 @@ class BasisChoice:
     rows: Any = None
 
 
-def read_choice(basis: Any, n: int, d: int) -> BasisChoice:
+def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> BasisChoice:
     """A checked `basis` of a fit to n rows of d columns that may have very many rows.
 
-    A ValueError or TypeError says what else it is.
+    A float is a part of the trace of the kernel matrix, or a share of so many rows. A
+    ValueError or TypeError says what else it is.
     """
     if isinstance(basis, str):
         check_choice("basis as a word", basis, ("auto",))
@@ -54,11 +55,14 @@ def read_choice(basis: Any, n: int, d: int) -> BasisChoice:
             raise ValueError(f"basis has {rows.shape[1]} columns, X has {d}")
         return BasisChoice("own", rows=rows)
     if isinstance(basis, numbers.Real) and not isinstance(basis, numbers.Integral):
+        if share_of is not None:
+            return BasisChoice("random", max(1, round(_share(basis) * share_of)))
         left = check_share("basis as a part of the trace", basis)
         return BasisChoice("cholesky", left=left)
     if isinstance(basis, numbers.Integral) and not isinstance(basis, bool):
         return BasisChoice("random", check_count("basis", basis))
-    rule = "a count, a part of the trace, 'auto', (way, count), row numbers or rows"
+    part = "a part of the trace" if share_of is None else "a share of the rows"
+    rule = f"a count, {part}, 'auto', (way, count), row numbers or rows"
     return BasisChoice("numbers", rows=_row_numbers(basis, n, rule))
 
 
@@ -76,6 +80,10 @@ def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
         return _row_numbers(basis, n, rule)
     if isinstance(basis, numbers.Integral):
         return check_count("basis", basis)
+    return _share(basis)
+
+
+def _share(basis: Any) -> float:
     return check_real("basis as a share", basis, lambda v: 0 < v <= 1, "in (0, 1]")
 
 

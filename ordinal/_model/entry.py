@@ -109,6 +109,7 @@ def enter(
     missing: bool = False,
     categories: Categories | None = None,
     in_blocks: bool = False,
+    at_workers: bool = True,
     in_place: bool = False,
     watch: type[Monitor] = Monitor,
 ) -> Entry:
@@ -121,6 +122,8 @@ def enter(
         Of the `fit_*` function, for messages.
     in_blocks : bool
         Whether rows of a source are read in blocks, which not all fits can.
+    at_workers : bool
+        Whether a fit that reads rows in blocks takes those at workers of dask as well.
     in_place : bool
         Whether those of a large array in single precision are then, too.
     missing, categories
@@ -137,6 +140,11 @@ def enter(
     generator = resolve_rng(rng)
     line = Line() if check_flag("verbose", verbose) else None
     monitor = watch(name, tol, callback, max_time, line)
+    if in_blocks and not at_workers and is_at_workers(X):
+        raise TypeError(
+            f"X is a collection of dask, which {name} does not take: pass an array, a "
+            "numpy.memmap, or an object with blocks()"
+        )
     labels: dict[str, Any] = {
         "classes": classes, "sample_weight": sample_weight,
         "class_weight": class_weight, "in_blocks": in_blocks,
@@ -160,6 +168,7 @@ def enter_with_kernel(
     gamma: Gamma = "scale",
     probability: bool = False,
     in_blocks: bool = False,
+    at_workers: bool = True,
     in_place: bool = False,
     **common: Unpack[Common],
 ) -> KernelEntry:
@@ -168,7 +177,7 @@ def enter_with_kernel(
     missing = takes_missing(kernel)
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
     e = enter(
-        name, X, y, missing=missing, in_blocks=in_blocks,
+        name, X, y, missing=missing, in_blocks=in_blocks, at_workers=at_workers,
         in_place=in_place and not (missing or by_number), **common,
     )  # fmt: skip
     made = make_kernel(kernel, gamma, e.problem)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .newton import Descent
@@ -16,18 +14,22 @@ _LOOSE = 1e-2  # tolerance of the steps before the last
 
 
 def minimize(
-    psi: TruncatedObjective, u: float, max_iter: int, monitor: Monitor
+    psi: TruncatedObjective,
+    begin: Point,
+    u: float,
+    max_iter: int,
+    monitor: Monitor,
 ) -> tuple[Point, Status, int]:
     """(best point, why it is the last, Newton steps).
 
-    First np-SVOR, u = inf, whose minimum is unique. Then u falls in steps from where
-    it first cuts a slack, each begun at the last solution. The final descent begins at
-    the lower of the two that np-SVOR and these steps give at u, and goes on below any
-    saddle, so that psi never ends above that of np-SVOR's solution.
+    First np-SVOR, u = inf, from `begin`; its minimum is unique. Then u falls in steps
+    from where it first cuts a slack, each begun at the last solution. The final descent
+    begins at the lower of the two that np-SVOR and these steps give at u, and goes on
+    below any saddle, so that psi never ends above that of np-SVOR's solution.
     """
     descent, tol = Descent(psi, max_iter, monitor), monitor.tol
     with monitor.stage("u = inf"):
-        descent.run(psi.at(np.zeros(psi.price.size), np.inf), tol)
+        descent.run(begin, tol)
     if math.isfinite(u):
         start = descent.point
         for higher in _path(u, psi.largest_slack(start) + psi.eta):
@@ -35,8 +37,8 @@ def minimize(
                 break
             with monitor.stage(f"u = {higher:.3g}"):
                 descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
-        begin = psi.at(start.x, u), psi.at(descent.point.x, u)
-        below: Point | None = min(begin, key=lambda point: point.value)
+        ends = psi.at(start.x, u), psi.at(descent.point.x, u)
+        below: Point | None = min(ends, key=lambda point: point.value)
         while below is not None:
             descent.run(below, tol)
             converged = descent.status is Status.CONVERGED

@@ -1,0 +1,104 @@
+"""What the coefficients of a score are multiplied with: a column each, row by row.
+
+For a basis of rows they are the kernel's values with these. For a linear kernel of d
+features a basis of all n rows is one of d columns: with features z, Z'w =: u takes the
+place of w, and the least sum_h w_h^2 / v_h of all w with Z'w = u is
+
+    u'(sum_h v_h z_h z_h')^+ u = |q|^2     where u = R q,   R R' = sum_h v_h z_h z_h'
+
+so that the columns Z R, whose coefficients q cost |q|^2, state the same problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._input.types import Kernel, Matrix
+from .._kernel_matrix.choice import check_values
+from .._kernel_matrix.tiles import Evaluator
+from .._model.monitor import turn
+from .._numerics.rows import strips, take
+from .._numerics.threads import in_order
+from .._numerics.tree import pairwise
+
+CHUNK = 8192  # rows of a sum, as sources of blocks give them
+
+Fill = Callable[[Any, np.ndarray, int], None]
+"""Of some rows, room for their columns, threads."""
+
+
+class Columns:
+    """Columns of n rows, in double: kept for as many of the first chunks of rows as
+    there is room for, and made for the others whenever they are asked for.
+
+    Parameters
+    ----------
+    X : (n, d) matrix, or rows that are read in blocks
+    m : int
+    fill : callable
+        Makes the columns of some rows.
+    cache_mb : float
+        Memory for those that are kept, in 10^6 bytes.
+    n_threads : int
+    """
+
+    def __init__(self, X: Any, m: int, fill: Fill, cache_mb: float, n_threads: int):
+        self._X, self._fill = X, fill
+        self.n, self.m = len(X), m
+        room = min(self.n, cache_mb * 1e6 / (8 * max(1, m)))
+        kept = self.n if room == self.n else int(room) // CHUNK * CHUNK
+        self._kept = np.empty((kept, m))
+        if m:
+            for rows in strips(kept, CHUNK):
+                turn()
+                fill(take(X, rows), self._kept[rows], n_threads)
+
+    def block(self, rows: slice) -> np.ndarray:
+        """(rows, m) of one chunk, not to be written to; several threads may ask."""
+        if rows.stop <= len(self._kept):
+            return self._kept[rows]
+        out = np.empty((rows.stop - rows.start, self.m))
+        if self.m:
+            self._fill(take(self._X, rows), out, 1)
+        return out
+
+
+def kernel_values(kernel: Kernel, basis: Any) -> Fill:
+    """Columns that are values with basis rows, or with those of these numbers for a
+    precomputed kernel."""
+
+    def fill(X: Matrix, out: np.ndarray, n_threads: int) -> None:
+        Evaluator(kernel, X, basis, n_threads).fill(out)
+
+    return fill
+
+
+def mixed(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
+    """Columns Z R."""
+
+    def fill(X: Matrix, out: np.ndarray, n_threads: int) -> None:
+        np.matmul(features(X), R, out=out)
+
+    return fill
+
+
+def root_of_all_rows(
+    features: Callable[[Matrix], np.ndarray], X: Any, weight: np.ndarray, n_threads: int
+) -> np.ndarray:
+    """R of this module, (d, k) for a sum of rank k."""
+
+    def of_chunk(rows: slice) -> tuple[np.ndarray]:
+        Z = features(take(X, rows))
+        check_values(np.einsum("ij,ij->i", Z, Z))
+        Z = np.sqrt(weight[rows])[:, None] * Z
+        return (Z.T @ Z,)
+
+    (S,) = pairwise(in_order(of_chunk, strips(len(X), CHUNK), n_threads))
+    size = np.sqrt(np.diagonal(S))
+    size = np.where(size > 0, size, 1.0)  # so that no unit of a feature is too small
+    values, vectors = np.linalg.eigh(S / size[:, None] / size)
+    counts = values > len(S) * np.finfo(float).eps * max(values[-1], 0.0)
+    return np.asarray(size[:, None] * vectors[:, counts] * np.sqrt(values[counts]))
