@@ -8,8 +8,9 @@ import numpy as np
 
 import ordinal
 
-# Fields of searches in which NaN has a meaning: what could not be fitted.
-_MAY_BE_NAN = {"scores", "others"}
+# Fields in which NaN has a meaning: of searches what could not be fitted, of a coding
+# of tables a column without any value.
+_MAY_BE_NAN = {"scores", "others", "fill"}
 # By which the rows are multiplied that a model is asked to judge.
 _MAGNITUDES = (1.0, 1e150, 1e300)
 
