@@ -1,5 +1,7 @@
 """Rows of dask: read at its workers as they are read here."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,6 +13,7 @@ from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._input.survey import BlockProblem
 from ordinal._numerics.rows import dense
+from ordinal.model_selection import Grid, select
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -168,6 +171,44 @@ def test_a_link_of_rows_that_were_left_out(fit):
     )  # fmt: skip
     P = here.predict_proba(X)
     assert np.abs(there.predict_proba(X) - P).mean() < 1e-3
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_searches_are_near_those_of_arrays(standardize):
+    X, _, w = table(3000)
+    X = X * [1, 5, 2] + 1
+    y = np.digitize(X[:, 0] + 0.1 * X[:, 1] ** 2, [0.5, 1.5, 4])
+    options = {
+        "search": Grid(C=[0.1, 10.0], class_weight=[None, {0: 2.0}]), "basis": 20,
+        "gamma": 0.1, "tol": 1e-4, "cv": 2, "standardize": standardize,
+        "scoring": ["mae", "mze"],
+    }  # fmt: skip
+    lazy = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700)
+    here = select(ordinal.fit_svorim, X, y, sample_weight=w, **options)
+    there = select(ordinal.fit_svorim, *lazy, sample_weight=w, **options)
+    assert not there.failures
+    np.testing.assert_allclose(there.scores, here.scores, atol=0.03)
+    assert (there.predict(X) == here.predict(X)).mean() > 0.97
+    if standardize:
+        ours, theirs = (found.model.preprocessor for found in (here, there))
+        np.testing.assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
+        np.testing.assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
+        sets = ordinal.cross_conformal(
+            ordinal.fit_svorim, *lazy, cv=2, basis=20, gamma=0.1
+        )
+        assert 0.88 < sets.evaluate(X, y)["coverage"][-1] < 0.95
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(TypeError, match="executor must be None where X is a col"):
+            select(ordinal.fit_svorim, *lazy, executor=pool, **options)
+
+
+def test_a_store_does_not_know_rows_at_workers(tmp_path):
+    X, y, _ = table(300)
+    with pytest.raises(TypeError, match="which a store= cannot know again"):
+        select(
+            ordinal.fit_svorim, da.from_array(X), y, search=Grid(C=[1.0]), basis=9,
+            store=tmp_path,
+        )  # fmt: skip
 
 
 def test_some_rows_stay_where_they_are():

@@ -7,13 +7,13 @@ anew if it was lost.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .blocks import CHUNK, Block, in_block, rows_of, stacked
+from .blocks import CHUNK, Block, RowsInParts, in_block, rows_of, stacked
 from .checks import as_array, shown
 from .columns import feature_names
 from .features import read_features
@@ -23,7 +23,7 @@ from .labels import (
     ranks_of,
     read_labels,
 )
-from .moments import Moments
+from .moments import Moments, joined
 from .sparse import CSR, frozen
 from .survey import BlockProblem
 from .types import Matrix
@@ -36,7 +36,7 @@ def is_at_workers(X: Any) -> bool:
     return dask is not None and bool(dask.is_dask_collection(X))
 
 
-class RowsAtWorkers:
+class RowsAtWorkers(RowsInParts):
     """The features of n rows, in blocks that workers of dask hold.
 
     Attributes
@@ -67,9 +67,6 @@ class RowsAtWorkers:
         self.shape = int(sizes.sum()), n_features
         self.classes, self.factor, self.rank = classes, factor, rank
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __getitem__(self, numbers: np.ndarray) -> Matrix:
         return self.take(numbers)
 
@@ -79,9 +76,6 @@ class RowsAtWorkers:
         numbers = np.zeros(self.classes.size, np.intp)
         numbers[self.rank[::-1]] = np.arange(self.rank.size)[::-1]
         return numbers
-
-    def close(self) -> None:
-        """Nothing is read here that had to end."""
 
     def take(self, numbers: np.ndarray) -> Matrix:
         """Copies of the rows of these numbers, in this order."""
@@ -125,10 +119,43 @@ class RowsAtWorkers:
                     _kept, self.blocks[k], np.packbits(mask), part, pure=False
                 )
             )
-        return RowsAtWorkers(
-            self.client, blocks, (stops - starts)[held], self.shape[1], self.classes,
-            self.factor, frozen(self.rank[numbers]),
-        )  # fmt: skip
+        sizes, rank = (stops - starts)[held], frozen(self.rank[numbers])
+        return self._with(blocks=blocks, sizes=sizes, rank=rank)
+
+    def transformed(self, transform: Callable[[Any], np.ndarray]) -> RowsAtWorkers:
+        """Blocks of what is made are held beside the others."""
+        blocks = self.client.map(
+            _transformed, self.blocks, transform=transform, pure=False
+        )
+        return self._with(blocks=blocks)
+
+    def close(self) -> None:
+        """Nothing is read here that had to end."""
+
+    def weighed(self, factor: np.ndarray) -> RowsAtWorkers:
+        return self._with(factor=factor)
+
+    def moments(self, weight: np.ndarray) -> Moments | None:
+        """By the weights at the workers."""
+        of_blocks = self.client.gather(
+            self.client.map(_moments, self.blocks, pure=False)
+        )
+        if any(parts is None for parts in of_blocks):
+            return None
+        return joined([part for parts in of_blocks for part in parts])
+
+    def mapped(self, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Of each block at its worker."""
+        parts = self.client.map(_mapped, self.blocks, call=call, pure=False)
+        return np.concatenate(self.client.gather(parts))
+
+    def _with(self, **changes: Any) -> RowsAtWorkers:
+        about: dict[str, Any] = {
+            "client": self.client, "blocks": self.blocks, "sizes": self.sizes,
+            "n_features": self.shape[1], "classes": self.classes,
+            "factor": self.factor, "rank": self.rank,
+        }  # fmt: skip
+        return RowsAtWorkers(**about | changes)
 
 
 def problem_at_workers(
@@ -200,9 +227,7 @@ def problem_at_workers(
     if class_weight is not None:
         weight = total_weights(sample, class_weight, classes, rank)
         factor = class_weights(class_weight, classes, rank, sample)
-    moments: Moments | None = None
-    for part in (part for survey in surveys for part in survey.moments or ()):
-        moments = moments.joined(part) if moments else part
+    moments = joined([part for survey in surveys for part in survey.moments or ()])
     rows = RowsAtWorkers(client, blocks, sizes, first.width, classes, factor, rank)
     problem = BlockProblem(rows, rank, classes, weight, sample, names, moments)
     problem.check_classes()
@@ -286,11 +311,29 @@ def _survey(block: Block, ranked: bool) -> Survey | Exception:
         weight = np.ones(n) if block.weight is None else row_weights(block.weight, n)
     except (ValueError, TypeError) as error:
         return error
-    if isinstance(X, CSR):
-        return Survey(X.shape[1], np.unique(labels), None)
-    chunks = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
-    moments = [Moments.of(X[rows], weight[rows]) for rows in chunks]
+    moments = None if isinstance(X, CSR) else _of_chunks(X, weight)
     return Survey(X.shape[1], np.unique(labels), moments)
+
+
+def _of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
+    chunks = (slice(start, start + CHUNK) for start in range(0, len(X), CHUNK))
+    return [Moments.of(X[rows], weight[rows]) for rows in chunks]
+
+
+def _moments(block: Block) -> list[Moments | None] | None:
+    X = read_features(block.X)
+    if isinstance(X, CSR):
+        return None
+    weight = np.ones(len(X)) if block.weight is None else np.asarray(block.weight)
+    return _of_chunks(X, weight)
+
+
+def _transformed(block: Block, transform: Callable[[Any], np.ndarray]) -> Block:
+    return block._replace(X=transform(read_features(block.X)))
+
+
+def _mapped(block: Block, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+    return call(read_features(block.X))
 
 
 def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:

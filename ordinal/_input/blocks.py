@@ -11,18 +11,20 @@ that what is computed chunk by chunk does not depend on how the rows were stored
 from __future__ import annotations
 
 import mmap
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .checks import shown
 from .columns import check_shape, feature_names
 from .features import read_features
+from .moments import Moments
 from .sparse import CSR
 from .types import Matrix
 from .weights import row_weights
@@ -237,7 +239,51 @@ class KeptReader(Reader):
         return X if X is None or self.transform is None else self.transform(X)
 
 
-class Rows:
+class RowsInParts(ABC):
+    """The features of n rows that are never all at hand.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    """
+
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def take(self, numbers: np.ndarray) -> Matrix:
+        """Copies of the rows of these numbers, in this order."""
+
+    @abstractmethod
+    def kept(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
+        """The rows of these numbers, increasing, to be read as all of them are, and so
+        much of their weights where these are beside them."""
+
+    @abstractmethod
+    def transformed(self, transform: Callable[[Any], np.ndarray]) -> Self:
+        """The same with features that are made of those of some rows."""
+
+    @abstractmethod
+    def moments(self, weight: np.ndarray) -> Moments | None:
+        """Of the columns; None of sparse ones."""
+
+    @abstractmethod
+    def mapped(self, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """What a function gives for some rows, of all of them."""
+
+    def weighed(self, factor: np.ndarray) -> Self:
+        """The same where `factor` multiplies the weights of a class, if these are
+        beside the rows."""
+        return self
+
+    @abstractmethod
+    def close(self) -> None:
+        """End a pass, if one was begun."""
+
+
+class Rows(RowsInParts):
     """The features of n rows, of which few are in memory at a time.
 
     `rows[slice]` and `rows[numbers]` read the source again. Slices are best asked for
@@ -266,9 +312,6 @@ class Rows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Rows, (self.reader, len(self))
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
         """Rows in a range of step 1, not to be written to, or copies of those of these
@@ -360,6 +403,23 @@ class Rows:
         place[order] = np.arange(order.size)
         return rows_of(stacked(parts), place)
 
+    def moments(self, weight: np.ndarray) -> Moments | None:
+        """By a pass."""
+        if self.reader.is_sparse:
+            return None
+        with closing(self.chunks()) as chunks:
+            starts = range(0, len(self), self.size)
+            return Moments.of_parts(
+                (X, weight[start : start + self.size])
+                for X, start in zip(chunks, starts, strict=False)
+                if isinstance(X, np.ndarray)
+            )
+
+    def mapped(self, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """By a pass."""
+        with closing(self.chunks()) as chunks:
+            return np.concatenate([call(rows) for rows in chunks])
+
     def transformed(self, transform: Callable[[Any], np.ndarray]) -> Rows:
         """The same with features that are made of those of some rows."""
         reader = copy(self.reader)
@@ -373,12 +433,8 @@ class Rows:
 
 
 def in_chunks(call: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
-    """What a function gives for the rows of X: of those that are read in blocks, some
-    at a time."""
-    if not isinstance(X, Rows):
-        return call(X)
-    with closing(X.chunks()) as chunks:
-        return np.concatenate([call(rows) for rows in chunks])
+    """What a function gives for the rows of X: some at a time, where they are so."""
+    return X.mapped(call) if isinstance(X, RowsInParts) else call(X)
 
 
 def _other_count(source: Any, n: int, seen: int) -> ValueError:

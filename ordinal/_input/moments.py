@@ -64,11 +64,7 @@ class Moments:
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> Moments | None:
         """Of rows that come some at a time, as (X, weight)."""
-        moments: Moments | None = None
-        for X, weight in parts:
-            part = cls.of(X, weight)
-            moments = moments.joined(part) if moments else part
-        return moments
+        return joined(cls.of(X, weight) for X, weight in parts)
 
     def joined(self, other: Moments | None) -> Moments:
         """Those of both parts: Chan, Golub, LeVeque, "Updating formulae and a pairwise
@@ -119,3 +115,11 @@ class Moments:
         mean = np.where(equal, self.low, np.ldexp(self.mean, self.exponent))
         constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
         return mean, np.where(constant, 1.0, scale)
+
+
+def joined(parts: Iterable[Moments | None]) -> Moments | None:
+    """Those of all parts, one after the other."""
+    moments: Moments | None = None
+    for part in parts:
+        moments = moments.joined(part) if moments else part
+    return moments

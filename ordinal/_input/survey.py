@@ -17,7 +17,7 @@ from .labels import classes_in_rank_order, declared_categories, ranks_of, read_l
 from .moments import Moments
 from .problem import Problem
 from .sparse import frozen
-from .weights import sample_weights, total_weights
+from .weights import class_weights, sample_weights, total_weights
 
 _LARGE = 1 << 26  # bytes
 
@@ -72,27 +72,18 @@ class BlockProblem(Problem):
 
     def measured(self) -> Self:
         """The same with the moments of its columns, by a pass over dense rows."""
-        if self.moments is not None or self.X.reader.is_sparse:
+        if self.moments is not None:
             return self
-        with closing(self._weighed()) as parts:
-            return replace(self, moments=Moments.of_parts(parts))
-
-    def _weighed(self) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
-        start = 0
-        with closing(self.X.chunks()) as chunks:
-            for X in chunks:
-                rows = slice(start, start + X.shape[0])
-                yield X, self.sample_weight[rows]
-                start = rows.stop
+        return replace(self, moments=self.X.moments(self.sample_weight))
 
     def weighed(self, class_weight: Any) -> Self:
         """The same with the weights of classes, too."""
         if class_weight is None:
             return self
-        weight = total_weights(
-            self.sample_weight, class_weight, self.classes, self.rank
-        )
-        return replace(self, weight=frozen(weight))
+        about = self.classes, self.rank
+        weight = total_weights(self.sample_weight, class_weight, *about)
+        factor = class_weights(class_weight, *about, self.sample_weight)
+        return replace(self, X=self.X.weighed(factor), weight=frozen(weight))
 
     def blocks(self) -> Generator[Block, None, None]:
         """The rows as a source gives them."""

@@ -244,7 +244,8 @@ def select(
         and missing values are for methods that take them, such as `fit_xofm`, or for
         `preprocess`; what else is needed an error says of which columns. With `basis`
         among the options or a linear kernel also a source of blocks (`ordinal.data`) or
-        a numpy.memmap, which every fit and score reads anew.
+        a numpy.memmap, which every fit and score reads anew; or, with neither executor
+        nor store, a dask array or data frame, whose rows stay where they are.
     y : (n,) array-like, or None where X is a source of blocks
         Labels as for the `fit_*` functions.
     search : Grid, CoarseToFine, UniformDesign, or an object with their `stages`

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.blocks import Rows
+from .._input.blocks import RowsInParts
 from .._input.checks import (
     as_real,
     check_count,
@@ -292,7 +292,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     (0.001001, 1.897)
     """
     quantile = check_share("quantile", quantile)
-    X = X if isinstance(X, Rows) else read_features(X)
+    X = X if isinstance(X, RowsInParts) else read_features(X)
     n = X.shape[0]
     some = np.arange(min(n, _PAIRS_OF)) * n // min(n, _PAIRS_OF)
     X = take(X, some)

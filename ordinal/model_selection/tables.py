@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._basis.fitting import on_basis
-from .._input.blocks import Rows, has_blocks
+from .._input.at_workers import is_at_workers, problem_at_workers
+from .._input.blocks import RowsInParts, has_blocks
 from .._input.checks import check_flag, enumerated, shown
 from .._input.columns import as_objects, default_names, is_frame, read_frame
 from .._input.features import read_features
@@ -117,11 +118,11 @@ def read_rows(
     preprocess: Preprocess | None,
     classes: Any,
     sample_weight: Any,
-) -> tuple[Problem, np.ndarray | CSR | Frame | Rows, tuple[str, ...] | None]:
+) -> tuple[Problem, np.ndarray | CSR | Frame | RowsInParts, tuple[str, ...] | None]:
     """The rows of a search: their labels and weights, the table, and its names.
 
     A source of blocks is read once here, and again by every fit; so is a memmap that
-    the fits read so.
+    the fits read so. The rows of dask stay where they are.
 
     Raises
     ------
@@ -135,7 +136,8 @@ def read_rows(
     mapped = isinstance(X, np.memmap) and (
         without or on_basis(given.get("basis"), kernel)
     )
-    if not (mapped or has_blocks(X)):
+    at_workers = is_at_workers(X)
+    if not (mapped or at_workers or has_blocks(X)):
         table, names = read_table(X, fit, given, preprocess)
         values = table.values if isinstance(table, Frame) else table
         return Problem.from_arrays(values, y, missing=True, **labels), table, names
@@ -149,7 +151,8 @@ def read_rows(
             "preprocess must be None where X is read in blocks: standardize scales "
             "its features"
         )
-    problem = BlockProblem.from_blocks(X, y, **labels)
+    read = problem_at_workers if at_workers else BlockProblem.from_blocks
+    problem = read(X, y, **labels)
     if preprocess is Standardizer and problem.moments is None:
         raise TypeError(_FILLED)
     return problem, problem.X, problem.feature_names

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._input.blocks import Rows
+from .._input.at_workers import RowsAtWorkers
+from .._input.blocks import RowsInParts
 from .._input.checks import shown
 from .._input.frame import Frame
 from .._input.sparse import CSR
@@ -90,7 +91,7 @@ class Work:
     fit : callable
     options : dict
         The arguments of every fit beside the points.
-    X : (n, d) array, CSR, Frame or Rows
+    X : (n, d) array, CSR, Frame or RowsInParts
         A Frame only if there are columns of categories.
     y : (n,) array of labels
     classes : (r,) array
@@ -118,7 +119,7 @@ class Work:
 
     fit: Callable[..., Any]
     options: dict[str, Any]
-    X: np.ndarray | CSR | Frame | Rows
+    X: np.ndarray | CSR | Frame | RowsInParts
     y: np.ndarray
     classes: np.ndarray
     weight: np.ndarray | None
@@ -221,6 +222,11 @@ class Work:
         """As bytes for another process; TypeError for a source that cannot be."""
         work = replace(self, stop=None, _kept={})
         if self.in_blocks is not None:
+            if isinstance(self.in_blocks.X, RowsAtWorkers):
+                raise TypeError(
+                    "executor must be None where X is a collection of dask, whose "
+                    "workers hold the rows"
+                )
             try:
                 pickle.dumps(self.in_blocks.X)
             except Exception as error:
@@ -231,8 +237,8 @@ class Work:
         return pickle.dumps(work)
 
     def rows_of(self, numbers: np.ndarray) -> Any:
-        """Features of some rows: a matrix, a Frame, or Rows that are read in blocks."""
-        if isinstance(self.X, Rows):
+        """Features of some rows: a matrix, a Frame, or RowsInParts."""
+        if isinstance(self.X, RowsInParts):
             return self.X.kept(numbers)
         return take(self.X, numbers)
 
@@ -381,7 +387,7 @@ class TrainingRows:
 
     Attributes
     ----------
-    X : (n, m) array, CSR, Frame or Rows
+    X : (n, m) array, CSR, Frame or RowsInParts
     named : the same as the fit is given it, with names if there are any
     y : (n,) array of labels, or None where `named` has them, and weights, too
     weight : (n,) array or None
@@ -389,7 +395,7 @@ class TrainingRows:
     products : Products of X, or None
     """
 
-    X: np.ndarray | CSR | Frame | Rows
+    X: np.ndarray | CSR | Frame | RowsInParts
     named: Any
     y: np.ndarray | None
     weight: np.ndarray | None
@@ -419,7 +425,7 @@ class TrainingRows:
     def transformed(self, X: Any) -> Any:
         if self.preprocessor is None:
             return X
-        if isinstance(X, Rows):
+        if isinstance(X, RowsInParts):
             return X.transformed(self.preprocessor.transform)
         return self.preprocessor.transform(X)
 
