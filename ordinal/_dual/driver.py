@@ -44,8 +44,9 @@ from .program import Points, Program
 _PATIENCE = 0.5
 _LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
 _ROUNDS = 6  # judgements without a fifth less violation to show
-# Entries of a block, for one group and for several; tools/measure_costs.py
-_LARGEST_BLOCK, _BLOCK_OF_GROUPS = 1536, 768
+# Entries of a block, at most, for one group and for several; tools/measure_costs.py
+_LARGEST_BLOCK, _LARGEST_OF_GROUPS = 1536, 1280
+_BLOCK_OF_GROUPS = 768  # where there are as many variables: a row may have several
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +114,8 @@ def _block_size(gram: Gram, T: int) -> int:
     if T > 1 and not gram.full:
         # where memory is short, the block's own part of K should not be large
         rows = max(min(_LEAST_ROWS, rows), rows // 4)
-    q = min(_LARGEST_BLOCK, max(64, n // 4 // 64 * 64), max(16, rows // 16 * 16))
+    largest = _LARGEST_BLOCK if T == 1 else _LARGEST_OF_GROUPS
+    q = min(largest, max(64, n // 4 // 64 * 64), max(16, rows // 16 * 16))
     if T > 1:  # a row may be in the block for more than one group
         q = max(q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
         q = max(q, 4 * groups_of_block(T))
