@@ -730,6 +730,79 @@ def _slope(Q, W, f):
     return np.linalg.pinv(Q, rcond=1e-11, hermitian=True) @ f
 
 
+@pytest.mark.parametrize(
+    "basis", [("random", 9), ("kmeans++", 9), ("cholesky", 9)], ids=str
+)
+@pytest.mark.parametrize("kernel", ["rbf", "ard", "precomputed"])
+@every_inference
+def test_a_basis_that_is_drawn_is_that_of_its_rows(inference, kernel, basis):
+    X, y = sample(40, 3)
+    Z = kernels.RBF(0.3)(X, X) if kernel == "precomputed" else X
+    options = {"inference": inference, "kernel": kernel, "rng": 3, "tol": 1e-4}
+    w = np.where(np.arange(40) == 20, 0.0, 1.0)
+    model = fit_gpor(Z, y, basis=basis, sample_weight=w, **options)
+    rows = model.support
+    if kernel != "precomputed":
+        rows = [np.flatnonzero((X == row).all(axis=1))[0] for row in rows]
+    assert len(set(rows)) == 9
+    assert 20 not in rows
+    named = fit_gpor(Z, y, basis=np.sort(rows), sample_weight=w, **options)
+    assert_allclose(model.log_evidence, named.log_evidence, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "ard", "ard_linear"])
+@every_inference
+def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
+    X, y = sample(60, 3)
+    own = np.random.default_rng(0).normal(size=(3, 3))
+    problem = Problem.from_arrays(X, y)
+    search = Evidence(problem, kernel, inference, "evidence", None, None, own, 1)
+    theta = search.hyper.begin + 0.1
+    _, slopes = search.minus(theta)
+    step = 1e-5 * np.eye(theta.size)
+    change = [search.minus(theta + h)[0] - search.minus(theta - h)[0] for h in step]
+    assert_allclose(slopes, np.array(change) / 2e-5, atol=1e-4)
+    options = {"inference": inference, "kernel": kernel}
+    model = fit_gpor(X, y, basis=own, **options)
+    assert_array_equal(model.support, own)
+    K = model.kernel(X, own)
+    mean, var = model.predict_latent(X)
+    assert_allclose(mean, K @ model.coef)
+    known = ((K @ model.root.T) ** 2).sum(axis=1)
+    assert_allclose(var, np.diagonal(model.kernel(X, X)) - known, rtol=1e-9)
+    model.save(tmp_path / "model")
+    again = ordinal.load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    of_rows = fit_gpor(X, y, basis=X[:3], **options)
+    of_numbers = fit_gpor(X, y, basis=[0, 1, 2], **options)
+    assert_array_equal(of_rows.coef, of_numbers.coef)
+
+
+@every_inference
+def test_all_rows_of_ones_own_are_the_whole_kernel(inference):
+    """FITC of all rows is exact, whatever it is called."""
+    X, y = sample(40, 3)
+    start = {"gamma": 0.5, "noise": 0.4}
+    options = {"inference": inference, "optimize": False, "start": start}
+    a, b = (fit_gpor(X, y, basis=basis, **options) for basis in (None, X))
+    assert_allclose(b.log_evidence, a.log_evidence, rtol=1e-6)
+    assert_allclose(b.predict_proba(X), a.predict_proba(X), atol=1e-5)
+
+
+def test_the_size_of_a_basis_is_found():
+    X, y = sample(300, 3)
+    options = {"inference": "laplace", "tol": 0.1}
+    model = fit_gpor(X, y, basis="auto", **options)
+    assert len(model.support) in (100, 200)
+    again = fit_gpor(X, y, basis="auto", **options)
+    assert_array_equal(again.coef, model.coef)
+    small = fit_gpor(X[:60], y[:60], basis="auto", **options)
+    assert len(small.support) == 60  # which are too few to hold some out
+    for basis in ("auto", (X @ X.T)[:3]):
+        with pytest.raises(ValueError, match="basis must be a count or row numbers"):
+            fit_gpor(X @ X.T, y, basis=basis, **PRECOMPUTED)
+
+
 @every_inference
 def test_a_basis_is_a_count_a_share_or_row_numbers(inference):
     X, y = sample(40, 3)
@@ -1151,6 +1224,9 @@ def test_a_search_converges_or_says_why_not(case, name, weak):
         ({"n_restarts": -1}, "^n_restarts must be an integer >= 0, got -1"),
         ({"n_restarts": 1.0}, "^n_restarts must be an integer >= 0, got 1.0"),
         ({"basis": 0}, "^basis must be a positive integer, got 0"),
+        ({"basis": "all"}, "^basis as a word must be one of 'auto', got 'all'"),
+        ({"basis": ("first", 3)}, r"^basis\[0\] must be one of"),
+        ({"basis": [[0.0] * 9]}, r"^basis has 9 columns, X has"),
         ({"basis": 2.5}, r"^basis as a share must be in \(0, 1\], got 2.5"),
         (
             {"kernel": "cubic"},

@@ -3,7 +3,7 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -54,6 +54,25 @@ class Family(NamedTuple):
     fixed: Kernel | None
 
 
+class Choice(NamedTuple):
+    """How basis rows are chosen among the training rows of positive weight.
+
+    Attributes
+    ----------
+    m : int
+        How many.
+    numbers : callable
+        Theirs, from the kernel at the start and these rows, ranks and weights.
+    """
+
+    m: int
+    numbers: Callable[[Kernel, Any, np.ndarray, np.ndarray], np.ndarray]
+
+
+# so many rows or a share of them, by pivoted Cholesky; numbers of rows; rows themselves
+Basis = int | float | np.ndarray | CSR | Choice
+
+
 class Inferred(NamedTuple):
     """The posterior at a theta, and what it was made of."""
 
@@ -68,7 +87,7 @@ class Made(NamedTuple):
 
     Attributes
     ----------
-    rows : numbers of its support rows
+    rows : numbers of its support rows, or (m, d) rows that are not training rows
     value : float
         Minus the objective and the log density of the prior.
     violation : float
@@ -81,7 +100,7 @@ class Made(NamedTuple):
     like: Likelihood
     coef: np.ndarray
     root: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray | CSR
     value: float
     violation: float = np.inf
 
@@ -93,8 +112,8 @@ class Evidence:
     ----------
     problem : Problem
     kernel, inference, objective, prior, start : arguments of `fit_gpor`
-    basis : int, float or array, optional
-        As `read_basis` has it: the rows that carry a covariance of low rank.
+    basis : Basis, optional
+        The rows that carry a covariance of low rank.
     n_threads : int
     late : callable, optional
         Whether time is up, which ends an inference before its last sweep or step. The
@@ -104,7 +123,7 @@ class Evidence:
     ----------
     rows : numbers of the training rows of positive weight
     hyper : Hyperparameters
-    basis : (m,) numbers among `rows`, or None for all
+    basis : (m,) numbers among `rows`, (m, d) rows of the caller's own, or None for all
     state : array or None
         What the last inference leaves to the next.
     kept : Made or None
@@ -120,7 +139,7 @@ class Evidence:
         objective: str,
         prior: Any,
         start: Any,
-        basis: int | float | np.ndarray | None,
+        basis: Basis | None,
         n_threads: int,
         late: Callable[[], bool] | None = None,
     ):
@@ -154,10 +173,12 @@ class Evidence:
         self.basis = self._chosen(basis, m, n_threads)
 
     def _chosen(
-        self, basis: int | float | np.ndarray | None, m: int, n_threads: int
-    ) -> np.ndarray | None:
+        self, basis: Basis | None, m: int, n_threads: int
+    ) -> np.ndarray | CSR | None:
         """The m basis rows that are named, or that matter most for the kernel at the
         start; None for all rows, and none where there is no time to choose them."""
+        if not isinstance(basis, Choice) and _are_rows(basis):
+            return basis
         named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
         if (absent := np.setdiff1d(named, self.rows)).size:
             raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
@@ -169,6 +190,8 @@ class Evidence:
         tile = on_itself(first, self.X, n_threads).tile
         try:
             with ended_by(self.late):
+                if isinstance(basis, Choice):
+                    return basis.numbers(first, self.X, self.rank, self.weight)
                 return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
         except OutOfTime:
             return np.empty(0, np.intp)
@@ -220,7 +243,10 @@ class Evidence:
     def _made(self, theta: np.ndarray, inferred: Inferred) -> Made:
         posterior, cov, kernel, like = inferred
         coef, root = cov.predictor(posterior.a)
-        rows = self.rows if self.basis is None else self.rows[self.basis]
+        rows: np.ndarray | CSR = self.rows
+        if self.basis is not None:
+            own = _are_rows(self.basis)
+            rows = self.basis if own else self.rows[np.asarray(self.basis)]
         value = self.hyper.penalty(theta)[0] - posterior.objective
         return Made(theta, posterior, kernel, like, coef, root, rows, value)
 
@@ -286,10 +312,17 @@ class Evidence:
             diagonal_of(kernel, self.X),
         )
 
+    @property
+    def _basis_rows(self) -> Any:
+        if _are_rows(self.basis):
+            return self.basis
+        return take(self.X, np.asarray(self.basis))
+
     def _values(self, kernel: Kernel, rows: Any, columns: Any) -> np.ndarray:
         if isinstance(kernel, kernels.Precomputed):
             return np.ascontiguousarray(take(self.X, rows)[:, columns])
-        A, B = take(self.X, rows), take(self.X, columns)
+        A = take(self.X, rows) if rows is not self.basis else self._basis_rows
+        B = take(self.X, columns) if columns is not self.basis else self._basis_rows
         K = np.empty((len(A), len(B)))
         Evaluator(kernel, A, B, self.n_threads).fill(K)
         return K
@@ -303,7 +336,7 @@ class Evidence:
             return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
         G_nm, G_mm, c = cov.sensitivity(a, u, by_variance)
         assert self.basis is not None
-        Z = take(self.X, self.basis)
+        Z = self._basis_rows
         return np.asarray(
             gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
             + gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
@@ -311,12 +344,19 @@ class Evidence:
         )
 
 
-def _basis_size(basis: int | float | np.ndarray | None, n: int) -> int:
+def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
+    """Whether these are rows, and not numbers of some."""
+    return isinstance(basis, CSR) or (isinstance(basis, np.ndarray) and basis.ndim == 2)
+
+
+def _basis_size(basis: Basis | None, n: int) -> int:
     """Basis rows of n; n for none."""
     if basis is None:
         return n
-    if isinstance(basis, np.ndarray):
-        return basis.size
+    if isinstance(basis, np.ndarray | CSR):
+        return len(basis)
+    if isinstance(basis, Choice):
+        return min(n, basis.m)
     return min(n, basis if isinstance(basis, int) else max(1, round(basis * n)))
 
 
