@@ -107,7 +107,7 @@ class RowsAtWorkers(RowsInParts):
         stops = np.searchsorted(numbers, ends)
         blocks = []
         held = np.flatnonzero(starts < stops)
-        for k in held:
+        for k in held.tolist():
             mine = slice(starts[k], stops[k])
             mask = np.zeros(self.sizes[k], bool)
             mask[numbers[mine] - (ends[k] - self.sizes[k])] = True
