@@ -36,7 +36,7 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
-from ._basis.fitting import on_basis, read
+from ._basis.fitting import check_executor, on_basis, read, threads_beside
 from ._input.basis import read_basis
 from ._input.checks import (
     check_choice,
@@ -55,6 +55,7 @@ from ._input.types import (
     ArrayLike,
     Blocks,
     ClassWeight,
+    Executor,
     Gamma,
     Kernel,
     KernelName,
@@ -65,7 +66,7 @@ from ._input.types import (
 )
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
-from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.folds import Shares
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions
@@ -112,6 +113,7 @@ def fit_npsvor(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
+    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -193,6 +195,11 @@ def fit_npsvor(
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.
+    executor : concurrent.futures.Executor or the like, optional
+        With `basis`, its workers take the sums over the rows, each over its share: a
+        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
+        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
+        No bit of the result depends on it.
     max_iter : int, optional
         Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
         of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
@@ -236,8 +243,8 @@ def fit_npsvor(
     return _fit(
         "fit_npsvor", X, y, points, solver=solver, cost=cost, normalize=normalize,
         rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes,
+        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -267,6 +274,7 @@ def fit_npsvor_path(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
+    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -307,8 +315,8 @@ def fit_npsvor_path(
     return _fit(
         "fit_npsvor_path", X, y, points, solver=solver, cost=cost,
         normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish,
-        basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
-        tol=tol, classes=classes,
+        basis=basis, cache_mb=cache_mb, executor=executor, max_iter=max_iter,
+        kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -346,6 +354,7 @@ def _fit(
     polish: bool | None,
     basis: AnyBasis | None,
     cache_mb: float,
+    executor: Executor | None,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
@@ -357,13 +366,11 @@ def _fit(
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
     checked = _points(points)
-    in_blocks = solver == "smo" and on_basis(basis, common.get("kernel"))
-    entry = enter_with_kernel(
-        name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
-    )
+    entry = _enter(name, X, y, solver, basis, executor, common)
     problem, r = entry.problem, entry.problem.n_classes
     own = None if cost is None else check_cost(cost, r)
     choice = read(basis, entry.kernel, problem) if solver == "smo" else None
+    check_executor(executor, choice, problem)
     if basis is not None and solver == "admm":
         admm["basis"] = _read_basis(basis, problem.n_samples)
     # before the folds are drawn, which change nothing of a model
@@ -381,7 +388,7 @@ def _fit(
         if choice is None:
             job = Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
         else:
-            job = job_on(choice, problem, seed=seed, **options)
+            job = job_on(choice, problem, seed=seed, executor=executor, **options)
         models, used = job.fit(problem, products)
         f = decisions(models, used, problem.X, X_test)
 
@@ -393,6 +400,22 @@ def _fit(
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
+
+
+def _enter(
+    name: str,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    solver: _Solver,
+    basis: AnyBasis | None,
+    executor: Executor | None,
+    common: KernelCommon,
+) -> KernelEntry:
+    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
+    in_blocks = solver == "smo" and on_basis(basis, common.get("kernel"))
+    return enter_with_kernel(
+        name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
+    )
 
 
 def _check_folds(share: Shares | None, basis: Any) -> None:

@@ -45,7 +45,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ._basis.fitting import on_basis, read
+from ._basis.fitting import check_executor, on_basis, read, threads_beside
 from ._input.basis import BasisChoice
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.costs import check_cost
@@ -55,6 +55,7 @@ from ._input.types import (
     ArrayLike,
     Blocks,
     ClassWeight,
+    Executor,
     Gamma,
     Kernel,
     KernelName,
@@ -104,6 +105,7 @@ def fit_svorim(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
+    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -174,6 +176,11 @@ def fit_svorim(
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.
+    executor : concurrent.futures.Executor or the like, optional
+        With `basis`, its workers take the sums over the rows, each over its share: a
+        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
+        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
+        No bit of the result depends on it.
     max_iter : int, default 10^7
         Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional
@@ -223,7 +230,8 @@ def fit_svorim(
     """
     return _fit(
         "svorim", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        executor=executor, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -248,6 +256,7 @@ def fit_svorex(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
+    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -289,7 +298,8 @@ def fit_svorex(
     """
     return _fit(
         "svorex", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        executor=executor, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -314,6 +324,7 @@ def fit_shashua_levin(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
+    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -354,8 +365,8 @@ def fit_shashua_levin(
     """
     return _fit(
         "shashua_levin", X, y, [C], cost=cost, basis=basis, start=start,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes,
+        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -380,6 +391,7 @@ def fit_redsvm(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
+    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -420,7 +432,8 @@ def fit_redsvm(
     """
     return _fit(
         "redsvm", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        executor=executor, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -469,6 +482,7 @@ def _fit(
     basis: AnyBasis | None,
     start: SvorModel | None,
     cache_mb: float,
+    executor: Executor | None,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
@@ -477,6 +491,7 @@ def _fit(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
+    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
     in_blocks = on_basis(basis, common.get("kernel"))
     entry = enter_with_kernel(
         f"fit_{method}", X, y, in_blocks=in_blocks, in_place=basis is not None, **common
@@ -484,6 +499,7 @@ def _fit(
     problem = entry.problem
     by_duals = getattr(start, "dual", None) is not None
     choice = read(basis, entry.kernel, problem, by_duals)
+    check_executor(executor, choice, problem)
     if start is not None:
         check_start(start, problem, entry.kernel, needs_dual=choice is None)
     own = None if cost is None else check_cost(cost, problem.n_classes)
@@ -493,7 +509,7 @@ def _fit(
     with entry.monitor as monitor, closing(problem):
         job = _job(
             entry, method, own, cache_mb, max_iter, seed, choice, costs[-1],
-            len(costs) > 1,
+            len(costs) > 1, executor,
         )  # fmt: skip
         models, used = job.fit(problem, costs, start, products)
         f = decisions(models, used, problem.X, X_test)
@@ -519,6 +535,7 @@ def _job(
     basis: BasisChoice | None,
     C: float,
     several: bool,
+    executor: Executor | None,
 ) -> Job | JobInTime | BasisJob:
     kernel, n_threads, monitor = entry.kernel, entry.n_threads, entry.monitor
     steps = max_iter or _NEWTON_STEPS
@@ -533,7 +550,7 @@ def _job(
     return job_on(
         basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
         n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,
-        seed=seed, monitor=monitor,
+        seed=seed, monitor=monitor, executor=executor,
     )  # fmt: skip
 
 

@@ -31,7 +31,8 @@ REQUIRED = {
     "callback", "verbose",
 }  # fmt: skip
 OPTIONAL = {
-    "basis", "cache_mb", "class_weight", "cost", "kernel", "probability", "rng",
+    "basis", "cache_mb", "class_weight", "cost", "executor", "kernel", "probability",
+    "rng",
 }  # fmt: skip
 
 
@@ -103,7 +104,9 @@ class Method:
         return self.name
 
 
-DUAL = frozenset({"cache_mb", "class_weight", "cost", "kernel", "probability", "rng"})
+DUAL = frozenset(
+    {"cache_mb", "class_weight", "cost", "executor", "kernel", "probability", "rng"}
+)
 PROBABLE = ("threshold", "mode", "median", "cost")
 
 

@@ -33,7 +33,7 @@ from .._numerics.rows import dense, strips, take
 from ..kernels import ARD, RBF, Linear, LinearARD, Precomputed
 
 _LEFT = 1e-7  # of the trace of K(B, B): rows of B that add less are left out
-_ROWS = 1024  # of kernel values at a time: they and their products stay in the cache
+TILE = 1024  # of kernel values at a time: they and their products stay in the cache
 _COLUMNS = 128  # of L^-1 in one product, which leaves out most of its zeros
 _LARGEST = 1e15  # feature in single precision: sums over rows take fourth powers
 
@@ -102,9 +102,9 @@ class RowFeatures:
         """
         values = self._values(X)
         every = slice(0, self.m)
-        scratch = np.empty(min(_ROWS, len(X)) * self.m)
-        kernel = np.empty((min(_ROWS, len(X)), self.m), np.float32)
-        for rows in strips(len(X), _ROWS):
+        scratch = np.empty(min(TILE, len(X)) * self.m)
+        kernel = np.empty((min(TILE, len(X)), self.m), np.float32)
+        for rows in strips(len(X), TILE):
             K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
             for J in strips(self.m, _COLUMNS):
                 upper = self._single[: J.stop, J]
@@ -170,7 +170,7 @@ class ColumnFeatures:
 
     def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
         """Fill out, (len(X), m) float32, with the features of the rows of X."""
-        for rows in strips(len(X), _ROWS):
+        for rows in strips(len(X), TILE):
             with np.errstate(over="ignore"):  # seen by the check
                 out[rows] = dense(take(X, rows)) * self._root
         return _checked(out)

@@ -12,10 +12,11 @@ import numpy as np
 
 from .._input.at_workers import RowsAtWorkers
 from .._input.basis import BasisChoice, read_choice
+from .._input.checks import shown
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.survey import BlockProblem
-from .._input.types import Kernel, Matrix
+from .._input.types import Executor, Kernel, Matrix
 from .._model.convergence import Convergence, Status
 from .._model.folds import hold_out, parted
 from .._model.monitor import Monitor, OutOfTime
@@ -28,6 +29,7 @@ from .losses import Losses
 from .placed import RowsHere, RowsThere, SumsOf
 from .precise import finished
 from .proximal import Solution, Start, solve
+from .stretches import RowsAtTasks
 from .sums import Sums
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
@@ -78,6 +80,29 @@ def read(
     return (
         BasisChoice("columns") if few and is_linear(kernel) and not by_duals else None
     )
+
+
+def threads_beside(executor: Any, n_threads: int | None) -> int | None:
+    """`n_threads` of a fit, by default one where an executor has other tasks beside;
+    TypeError if it is none."""
+    if executor is None:
+        return n_threads
+    if not hasattr(executor, "submit"):
+        raise TypeError(f"executor must have a submit method, got {shown(executor)}")
+    return n_threads or 1
+
+
+def check_executor(executor: Any, choice: BasisChoice | None, problem: Problem) -> None:
+    """Raise ValueError if tasks of an executor can do nothing for a fit."""
+    if executor is None:
+        return
+    if choice is None:
+        raise ValueError(
+            "executor is for a model on a basis alone: pass how many rows that is to "
+            "have, such as basis=300"
+        )
+    if isinstance(problem.X, RowsAtWorkers):
+        raise ValueError("executor must be None where X is a collection of dask")
 
 
 def chosen(
@@ -180,9 +205,12 @@ class BasisFit:
     cache_mb : float
         Memory for features, in 10^6 bytes.
     n_threads : int
+        Of each task of an executor, if there is one.
     rng : numpy.random.Generator
         Draws the samples of the rows.
     monitor : Monitor
+    executor : Executor, optional
+        Whose tasks take the sums.
     """
 
     def __init__(
@@ -195,15 +223,26 @@ class BasisFit:
         n_threads: int,
         rng: np.random.Generator,
         monitor: Monitor,
+        executor: Executor | None = None,
     ):
         self._features, self._monitor = features, monitor
         self._n, self._weight = rank.size, weight
         room = int(min(rank.size, cache_mb * 1e6 / (4 * features.m)))
-        self._rows = (
-            RowsThere(features, X, rank, room, rng, monitor)
-            if isinstance(X, RowsAtWorkers)
-            else RowsHere(features, X, rank, weight, room, n_threads, rng, monitor)
-        )
+        self._rows: RowsThere | RowsAtTasks | RowsHere
+        if isinstance(X, RowsAtWorkers):
+            self._rows = RowsThere(features, X, rank, room, rng, monitor)
+        elif executor is not None:
+            self._rows = RowsAtTasks(
+                features, X, rank, weight, room, executor, n_threads, rng, monitor
+            )
+        else:
+            self._rows = RowsHere(
+                features, X, rank, weight, room, n_threads, rng, monitor
+            )
+
+    def close(self) -> None:
+        """Nothing of it is left elsewhere."""
+        self._rows.close()
 
     def path(
         self,

@@ -156,6 +156,9 @@ class RowsHere:
         double: Sums = sums.in_double(Values(self._features, self._X))
         return double
 
+    def close(self) -> None:
+        """All is in this process."""
+
     def _sums(self, Z: FeaturesOfRows, rows: Index, losses: Losses) -> LocalSums:
         rank, weight = self._rank[rows], self._weight[rows].astype(np.float32)
         return LocalSums(Rows(Z, rank, weight, losses, self._n_threads))

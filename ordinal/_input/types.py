@@ -5,6 +5,7 @@ have `__array__`, and neither library is imported here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -26,6 +27,12 @@ class Blocks(Protocol):
     """A source of rows: (X, y) or (X, y, weight) of some at a time, anew each call."""
 
     def blocks(self) -> Iterable[Any]: ...
+
+
+class Executor(Protocol):
+    """What tasks can be handed to: `concurrent.futures.Executor` and its like."""
+
+    def submit(self, call: Any, /, *arguments: Any) -> Future[Any]: ...
 
 
 Matrix: TypeAlias = np.ndarray | CSR  # validated, as kernels and solvers take it

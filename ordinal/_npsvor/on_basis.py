@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from .._basis.fitting import BasisFit, chosen, enough_rows, features_among, reco
 from .._basis.proximal import Solution, cold
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
-from .._input.types import Kernel
+from .._input.types import Executor, Kernel
 from .._kernel_matrix.tiles import Products
 from .._model.monitor import Monitor
 from .._model.support import kept
@@ -26,7 +27,7 @@ def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
     found, by models of the last point."""
     kernel, seed = options["kernel"], options["seed"]
     if choice.way == "auto":
-        last = {**options, "points": options["points"][-1:]}
+        last = {**options, "points": options["points"][-1:], "executor": None}
 
         def fit(part: Problem, tried: BasisChoice) -> NpsvorModel:
             return job_on(tried, part, **last).fit(part)[0][0]
@@ -50,29 +51,32 @@ class BasisJob:
     seed: int
     monitor: Monitor
     features: Features
+    executor: Executor | None = None
 
     def among(self, problem: Problem, rows: np.ndarray) -> BasisJob:
         """The same for a problem of these rows."""
         features = features_among(
             self.features, self.kernel, problem.X, rows, self.n_threads
         )
-        return replace(self, features=features)
+        return replace(self, features=features, executor=None)
 
     def fit(
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], None]:
         """A model a point; they have their support rows in common."""
-        rows = BasisFit(
+        fits = BasisFit(
             self.features, problem.X, problem.rank, problem.weight, self.cache_mb,
             self.n_threads, np.random.default_rng(self.seed), self.monitor,
+            self.executor,
         )  # fmt: skip
         present = np.flatnonzero(problem.present)
         cost = 1 - np.eye(problem.n_classes) if self.cost is None else self.cost
         losses = [losses_of(point, cost, present) for point in self.points]
         starts = [cold(self.features.m, of, np.zeros(1)) for of in losses[0]]
-        found = rows.path(
-            losses, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
-        )
+        with closing(fits):
+            found = fits.path(
+                losses, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
+            )
         return [self._model(problem, of) for of in found], None
 
     def _model(self, problem: Problem, found: Sequence[Solution]) -> NpsvorModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from .._basis.proximal import Solution, Start, cold
 from .._input.basis import BasisChoice
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
-from .._input.types import Kernel
+from .._input.types import Executor, Kernel
 from .._kernel_matrix.tiles import Products
 from .._model.monitor import Monitor
 from .._model.support import kept
@@ -28,9 +29,10 @@ def job_on(choice: BasisChoice, problem: Problem, C: float, **options: Any) -> B
     found, by models of this C."""
     kernel, seed = options["kernel"], options["seed"]
     if choice.way == "auto":
+        here = {**options, "executor": None}
 
         def fit(part: Problem, tried: BasisChoice) -> SvorModel:
-            return job_on(tried, part, C, **options).fit(part, [C], None)[0][0]
+            return job_on(tried, part, C, **here).fit(part, [C], None)[0][0]
 
         choice = enough_rows(problem, kernel, fit, seed)
     features = chosen(choice, kernel, problem, seed, options["n_threads"])
@@ -50,13 +52,14 @@ class BasisJob:
     seed: int
     monitor: Monitor
     features: Features
+    executor: Executor | None = None
 
     def among(self, problem: Problem, rows: np.ndarray) -> BasisJob:
         """The same for a problem of these rows."""
         features = features_among(
             self.features, self.kernel, problem.X, rows, self.n_threads
         )
-        return replace(self, features=features)
+        return replace(self, features=features, executor=None)
 
     def fit(
         self,
@@ -67,16 +70,19 @@ class BasisJob:
     ) -> tuple[list[SvorModel], None]:
         """A model a C; they have their support rows in common."""
         present, rank = np.flatnonzero(problem.present), problem.rank_among_present
-        rows = BasisFit(
+        fits = BasisFit(
             self.features, problem.X, rank, problem.weight, self.cache_mb,
             self.n_threads, np.random.default_rng(self.seed), self.monitor,
+            self.executor,
         )  # fmt: skip
         losses = [losses_of(self.method, self.cost, present, C) for C in costs]
         warm = start is not None and not isinstance(self.kernel, Precomputed)
-        found = rows.path(
-            [[of] for of in losses], [self._start(start, problem, losses[0], present)],
-            warm=warm, tol=self.monitor.tol, max_iter=self.max_iter,
-        )  # fmt: skip
+        begin = self._start(start, problem, losses[0], present)
+        with closing(fits):
+            found = fits.path(
+                [[of] for of in losses], [begin], warm=warm, tol=self.monitor.tol,
+                max_iter=self.max_iter,
+            )  # fmt: skip
         return [
             self._model(problem, C, of[0], present)
             for C, of in zip(costs, found, strict=True)

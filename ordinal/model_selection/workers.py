@@ -21,9 +21,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from .._input.checks import shown
+from .._input.types import Executor as Executor
 from .._kernel_matrix.choice import NAMED
 from .._model.convergence import filter_held
 from .._numerics.threads import resolve_n_threads
@@ -31,12 +32,6 @@ from .spaces import Space
 from .work import Outcome, Task, Work
 
 _published: dict[str, Work] = {}  # where tasks in this process find their work
-
-
-class Executor(Protocol):
-    """What tasks can be handed to: `concurrent.futures.Executor` and its like."""
-
-    def submit(self, call: Any, /, *arguments: Any) -> Future[Any]: ...
 
 
 class InTurn:
