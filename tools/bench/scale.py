@@ -175,10 +175,10 @@ def made_rows(args) -> None:
         "MAE:6.4f", "wrong:6.4f",
     )  # fmt: skip
     cases = {
-        "svorim": {},
-        "svorim, 2 threads": {"n_threads": 2},
+        "svorim": {"cache_mb": 1300},
+        "svorim, 2 threads": {"n_threads": 2, "cache_mb": 1300},
         "svorim, cache_mb 200": {"cache_mb": 200},
-        "npsvor": {"method": "npsvor"},
+        "npsvor": {"method": "npsvor", "cache_mb": 1300},
     }
     for (name, options), C in product(cases.items(), (1.0, 100.0)):
         cost = {"C1" if "npsvor" in name else "C": C}
