@@ -39,6 +39,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -56,7 +57,8 @@ from ._input.columns import Categories, column_categories, column_number, defaul
 from ._input.features import read_features
 from ._input.problem import Problem
 from ._input.sparse import frozen
-from ._input.types import ArrayLike, Labels, MatrixLike, Rng
+from ._input.survey import BlockProblem, reads_in_blocks
+from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._model.calibration import calibrate
 from ._model.convergence import Convergence
 from ._model.entry import Callback, enter
@@ -73,7 +75,7 @@ from ._model.fields import (
     Length,
     Rule,
 )
-from ._model.folds import fold_shares
+from ._model.folds import few_folds, fold_shares
 from ._model.links import CumulativeLink, require_link
 from ._model.model import Model, read_for
 from ._model.registry import PENALTIES, register
@@ -88,11 +90,19 @@ from ._pieces.explanations import (
     ScoreFunction,
 )
 from ._pieces.held_out import HeldOutMonitor, hold_out_rows
-from ._pieces.layout import Layout, make_knots, pieces_of, signs_of
+from ._pieces.in_blocks import (
+    ReadPairLoss,
+    ReadRows,
+    check_blocks,
+    laid_out,
+    numbers_of,
+)
+from ._pieces.layout import Layout, pieces_of, signs_of
 from ._pieces.objective import (
     Bounds,
     Objective,
     PairLoss,
+    PairSums,
     Rows,
     fill_unseen,
     initial_pieces,
@@ -492,8 +502,8 @@ class XofmModel(Model):
 
 
 def fit_xofm(
-    X: ArrayLike,
-    y: Labels,
+    X: ArrayLike | Blocks,
+    y: Labels | None,
     *,
     n_intervals: int | Sequence[int] = 8,
     breakpoints: Literal["equal", "quantile"] = "equal",
@@ -531,8 +541,11 @@ def fit_xofm(
     X : (n, d) array-like or data frame
         Rows of features in their own units: nothing needs to be standardised. NaN, and
         None in a data frame, is missing. Columns of words, or of a categorical type,
-        hold categories; pandas and polars are recognised, not needed.
-    y : (n,) array-like
+        hold categories; pandas and polars are recognised, not needed. For "lbfgs" also
+        a source of blocks of numbers (`ordinal.data`), or a numpy.memmap, whose rows
+        are read twice in every step and need not fit in memory; `early_stopping` and
+        `categorical` do without.
+    y : (n,) array-like, or None where X is a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_intervals : int, or one a feature, default 8
@@ -540,8 +553,8 @@ def fit_xofm(
         the default and those of the penalties did well on ten sets
         (docs/decisions.md).
     breakpoints : {"equal", "quantile"}, default "equal"
-        Pieces of equal length, as in the paper, or of equal weight of rows. Fewer where
-        breakpoints coincide.
+        Pieces of equal length, as in the paper, or of equal weight of rows; of rows
+        that are read in blocks, of 100 000 of them. Fewer where breakpoints coincide.
     n_factors : int >= 0, default 4
         Of each piece. 0 for main effects alone, where (P) is convex.
     tau : float > 0, default 1.0
@@ -583,7 +596,8 @@ def fit_xofm(
         Needed for strings. May name ranks that y lacks, which are never predicted.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows.
+        each of which leaves out a fifth of the rows; of rows that are read in blocks a
+        fifth of at most 50 000, and so many fits as it takes to leave out every rank.
     rng : int or numpy.random.Generator, default 0
         Draws V, the folds of `probability`, the rows held out and the order of pairs.
     n_threads : int, optional
@@ -644,14 +658,17 @@ def fit_xofm(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
         n_epochs=n_epochs, batch_size=batch_size,
     )  # fmt: skip
-    categories = column_categories(X, categorical)
+    if in_blocks := reads_in_blocks(X):
+        check_blocks(solver, early_stopping, categorical)
+    categories = () if in_blocks else column_categories(X, categorical)
     entry = enter(
         "fit_xofm", X, y, tol=options.pop("tol"), classes=classes,
         sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose, missing=True, categories=categories,
-        watch=HeldOutMonitor,
+        watch=HeldOutMonitor, in_blocks=in_blocks,
     )  # fmt: skip
     problem = entry.problem
+    categories = categories or numbers_of(problem)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     job = _Job(
         categories, signs_of(monotone, problem.shown_names, categories),
@@ -659,11 +676,7 @@ def fit_xofm(
         penalty, early_stopping, init_scale, solver, options, entry.n_threads,
         cast(HeldOutMonitor, entry.monitor),
     )  # fmt: skip
-    with entry.monitor as monitor:
-        model = job.fit(problem, entry.rng, probability)
-        monitor.conclude(model.convergence)
-    model.convergence.warn_unless_converged("fit_xofm")
-    return model
+    return job.watched(problem, entry.rng, probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -684,13 +697,24 @@ class _Job:
     n_threads: int
     monitor: HeldOutMonitor
 
+    def watched(
+        self, problem: Problem, rng: np.random.Generator, probability: bool
+    ) -> XofmModel:
+        """The model, with what a caller must know of how the fit ended."""
+        with self.monitor, closing(problem):
+            model = self.fit(problem, rng, probability)
+            self.monitor.conclude(model.convergence)
+        model.convergence.warn_unless_converged("fit_xofm")
+        return model
+
     def fit(
         self, problem: Problem, rng: np.random.Generator, probability: bool
     ) -> XofmModel:
         """The model, with a link if asked for. The start of the fits, of the folds as
         well, is drawn as it is without a link."""
         drawn = copy.deepcopy(rng)
-        share = fold_shares(problem, copy.deepcopy(rng)) if probability else None
+        deal = few_folds if isinstance(problem, BlockProblem) else fold_shares
+        share = deal(problem, copy.deepcopy(rng)) if probability else None
 
         def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
             return [self._whole(part, copy.deepcopy(drawn))]
@@ -702,12 +726,19 @@ class _Job:
 
     def _whole(self, problem: Problem, rng: np.random.Generator) -> XofmModel:
         monitor = copy.copy(self.monitor)  # which watches held-out rows of its own
-        layout, rows = self._laid_out(problem)
-        train = rows
-        if self.early_stopping is not None:
-            train, held = hold_out_rows(rows, self.early_stopping, rng)
-            monitor.watch(layout, PairLoss(held, self.tau, self.n_threads))
-        loss = PairLoss(train, self.tau, self.n_threads)
+        layout, rows, marginals = laid_out(
+            problem, self.categories, self.sign, self.n_intervals, self.breakpoints,
+            self.n_threads,
+        )  # fmt: skip
+        loss: PairSums[Any]
+        if isinstance(rows, ReadRows):
+            loss = ReadPairLoss(rows, self.tau, self.n_threads)
+        else:
+            train = rows
+            if self.early_stopping is not None:
+                train, held = hold_out_rows(rows, self.early_stopping, rng)
+                monitor.watch(layout, PairLoss(held, self.tau, self.n_threads))
+            loss = PairLoss(train, self.tau, self.n_threads)
         bounds = Bounds.of(layout, self.sign)
         objective = Objective(layout, loss, bounds, self.penalty)
         W = initial_pieces(objective, self.n_factors, self.init_scale, rng)
@@ -715,30 +746,23 @@ class _Job:
             found = stochastic_descent(objective, W, monitor, rng=rng, **self.options)
         else:
             found = quasi_newton(objective, W, monitor, **self.options)
-        return self._model(problem, layout, rows, found)
-
-    def _laid_out(self, problem: Problem) -> tuple[Layout, Rows]:
-        """The pieces, and the rows of positive weight by rank."""
-        order = np.argsort(problem.rank, kind="stable")
-        order = order[problem.weight[order] > 0]
-        X, weight = np.asarray(problem.X)[order], problem.weight[order]
-        # products of weights then neither overflow nor vanish together
-        weight = weight / weight.max()
-        is_number = [labels is None for labels in self.categories]
-        knots = make_knots(X, weight, is_number, self.n_intervals, self.breakpoints)
-        layout = Layout.of(knots, self.categories, self.sign < 0)
-        return layout, Rows(*layout.locate(X), problem.rank[order], weight)
+        return self._model(problem, layout, rows, marginals, found)
 
     def _model(
-        self, problem: Problem, layout: Layout, rows: Rows, found: Solution
+        self,
+        problem: Problem,
+        layout: Layout,
+        rows: Rows | ReadRows,
+        marginals: Marginals,
+        found: Solution,
     ) -> XofmModel:
         """The model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
-        U, _ = scores(rows.node, rows.share, layout.table(found.W), self.n_threads)
+        U = rows.scores(layout.table(found.W), self.n_threads)
         order = np.lexsort((U, rows.rank))
-        start = np.searchsorted(rows.rank, np.arange(problem.n_classes + 1))
+        every = np.arange(problem.n_classes + 1)
+        start = np.searchsorted(rows.rank[order], every)
         mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
-        marginals = Marginals.of(layout, rows, np.asarray(problem.X), problem.weight)
         return XofmModel(
             u=frozen(found.W[:, 0].copy()),
             V=frozen(found.W[:, 1 : 1 + self.n_factors].copy()),
@@ -768,5 +792,6 @@ register(
     estimator="XOFM",
     accepts={"missing", "categories"},
     scale_free=True,
+    in_blocks=True,
     grid={"lambda_main": PENALTIES, "lambda_pair": PENALTIES},
 )

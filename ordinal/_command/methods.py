@@ -92,6 +92,8 @@ class Learner:
             options["standardize"] = True
             return self._searched(source, None, rng, progress, **options)
         options |= self._given(progress)
+        if self.preprocess is None:
+            return self.fit(source, None, **options), {}
         model = PreprocessedModel.fit(
             self.fit, source, None, preprocess=Standardizer, **options
         )

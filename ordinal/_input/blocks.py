@@ -112,12 +112,14 @@ class Reader:
         The columns that are found by name where blocks are data frames.
     is_sparse : bool
         Whether blocks are sparse.
+    missing : bool
+        Whether features may be NaN.
     transform : callable, optional
         What is done to features that have been read.
     """
 
-    def __init__(self, source: Any):
-        self.source = source
+    def __init__(self, source: Any, missing: bool = False):
+        self.source, self.missing = source, missing
         self.transform: Callable[[Any], np.ndarray] | None = None
         self.n_features = 0
         self.feature_names: tuple[str, ...] | None = None
@@ -152,7 +154,10 @@ class Reader:
         if self.n_features == 0:
             self.feature_names = feature_names(X)
         read = read_features(
-            X, self.n_features or None, feature_names=self.feature_names
+            X,
+            self.n_features or None,
+            missing=self.missing,
+            feature_names=self.feature_names,
         )
         if self.n_features == 0:
             self.n_features, self.is_sparse = read.shape[1], isinstance(read, CSR)

@@ -111,6 +111,7 @@ class BlockProblem(Problem):
         classes: Any = None,
         sample_weight: Any = None,
         class_weight: Any = None,
+        missing: bool = False,
     ) -> BlockProblem:
         """Read and validate all rows once.
 
@@ -119,8 +120,8 @@ class BlockProblem(Problem):
         X : object with `blocks()`, or array such as a numpy.memmap
         y : (n,) labels, beside an array alone
         sample_weight : (n,) weights >= 0, optional, beside an array alone
-        classes, class_weight
-            As for `Problem.from_arrays`.
+        classes, class_weight, missing
+            As for `Problem.from_arrays`; what may be missing has no moments.
 
         Raises
         ------
@@ -128,7 +129,7 @@ class BlockProblem(Problem):
             As `Problem.from_arrays`; what is wrong with the rows names their block.
         """
         source, classes = _source(X, y, classes, sample_weight)
-        reader, ranker = Reader(source), _Ranker(classes)
+        reader, ranker = Reader(source, missing), _Ranker(classes)
         ranks, weights = [], []
         moments: Moments | None = None
         with closing(reader.chunks(ranks=ranker.ranks)) as chunks:
@@ -136,7 +137,7 @@ class BlockProblem(Problem):
                 ranks.append(rank.astype(np.min_scalar_type(rank.max())))
                 if weight is not None:
                     weights.append(weight)
-                if not reader.is_sparse:
+                if not (reader.is_sparse or missing):
                     w = np.ones(rank.size) if weight is None else weight
                     part = Moments.of(rows, w)
                     moments = moments.joined(part) if moments else part
@@ -168,7 +169,7 @@ def read_problem(
         return X.weighed(labels.get("class_weight"))
     stays = in_place and is_single(X) and X.nbytes >= _LARGE
     if in_blocks and (reads_in_blocks(X) or stays):
-        return BlockProblem.from_blocks(X, y, **labels)
+        return BlockProblem.from_blocks(X, y, missing=missing, **labels)
     if has_blocks(X):
         raise TypeError(
             "X comes in blocks, which a fit reads for a model on a basis alone: pass "

@@ -16,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from .._input.types import Matrix
+from .._numerics.passes import Chunk, by_chunk
 from .._numerics.tree import Parts, pairwise
 from .bordered import NONE, Bordered
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point
-from .passes import Chunk, by_chunk
 from .rowwise import RowwiseLikelihood
 
 

@@ -17,11 +17,11 @@ from .._input.blocks import Rows
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
+from .._numerics.passes import Chunk, sparse_moments, summed, unit_of
 from .._numerics.rows import strips, turns
 from .._numerics.tree import Parts
 from .design import HESSIAN_COLUMNS, Design, across, block, product
 from .matrices import columns_of
-from .passes import Chunk, sparse_moments, summed, unit_of
 
 _LEFT = 1e-7  # R's tolerance in `lm`
 _DOUBTFUL = 1e-6  # of a square: below it the columns themselves are asked

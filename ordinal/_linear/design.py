@@ -29,8 +29,7 @@ from .._input.survey import BlockProblem
 from .._input.types import Matrix
 from .._model.monitor import turn
 from .._numerics.memory import check_memory
-from .._numerics.rows import matvec, strips, take
-from .passes import (
+from .._numerics.passes import (
     Read,
     is_sparse,
     moments_by_chunk,
@@ -39,6 +38,7 @@ from .passes import (
     times,
     unit_of,
 )
+from .._numerics.rows import matvec, strips, take
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS

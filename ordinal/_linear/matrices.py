@@ -15,10 +15,10 @@ from .._input.blocks import Rows
 from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._model.monitor import turn
+from .._numerics.passes import Chunk, each, summed
 from .._numerics.rows import matvec, strips
 from .._numerics.tree import Parts
 from .._solvers import _sparse_products
-from .passes import Chunk, each, summed
 
 _FAR = 100.0  # spreads: products with a column whose centre is there lose two digits
 _BLOCK, _LEAST = 65_536, 256  # entries at a time, in so many rows or more

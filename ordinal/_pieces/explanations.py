@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._input.sparse import frozen
+from .._numerics.tree import Parts
 from .layout import Layout
 from .objective import Rows
 
@@ -123,14 +124,15 @@ class Marginals:
         cls, layout: Layout, rows: Rows, X: np.ndarray, weight: np.ndarray
     ) -> Marginals:
         """Of rows, laid out, and of the same ones as X (n, d), in any order."""
-        total = rows.weight.sum()
-        share = weight / weight.sum()
-        histogram = tuple(
-            frozen(_histogram(x, share, knots) if kind else np.empty(0))
-            for x, knots, kind in zip(X.T, layout.knots, layout.kind, strict=True)
-        )
-        mass, between = rows.mass(layout)[:-1], rows.between(layout)[:-1]
-        return cls(frozen(mass / total), frozen(between / total), histogram)
+        sums = sums_of(layout, rows, X, weight / weight.sum())
+        return cls.from_sums(sums, rows.weight.sum())
+
+    @classmethod
+    def from_sums(cls, sums: Parts, total: float) -> Marginals:
+        """Of all rows, whose weight in `sums_of` them is given."""
+        mass, between, *histogram = sums
+        own = frozen(mass[:-1] / total), frozen(between[:-1] / total)
+        return cls(*own, tuple(map(frozen, histogram)))
 
     def check(self, layout: Layout) -> None:
         """Raise ValueError unless they can be those of rows with this layout."""
@@ -147,6 +149,16 @@ class Marginals:
             total = shares.sum() + missing[j]
             if shares.size != bins or (bins and not abs(total - 1) <= _ROUNDING):
                 raise ValueError("histogram must hold shares of features of numbers")
+
+
+def sums_of(layout: Layout, rows: Rows, X: np.ndarray, share: np.ndarray) -> Parts:
+    """Sums over rows, laid out, and the same ones as X (n, d), in any order: their
+    mass, what is between nodes, and their shares in the bins of each feature."""
+    histogram = [
+        _histogram(x, share, knots) if kind else np.empty(0)
+        for x, knots, kind in zip(X.T, layout.knots, layout.kind, strict=True)
+    ]
+    return rows.mass(layout), rows.between(layout), *histogram
 
 
 def _histogram(x: np.ndarray, share: np.ndarray, knots: np.ndarray) -> np.ndarray:

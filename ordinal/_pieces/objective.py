@@ -6,7 +6,7 @@ vector loops. `Layout.table` makes of it the values at the nodes.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class Rows:
         return type(self)(
             self.node[which], self.share[which], self.rank[which], self.weight[which]
         )
+
+    def scores(self, table: np.ndarray, n_threads: int) -> np.ndarray:
+        """U of (F), (n,)."""
+        return scores(self.node, self.share, table, n_threads)[0]
 
     def mass(self, layout: Layout) -> np.ndarray:
         """Weight of the rows at each node; one between two is shared by them."""
@@ -83,10 +87,31 @@ class Bounds:
         return mask
 
 
-class PairLoss:
-    """The mean loss over the pairs of some rows, without penalties."""
+class Ranked(Protocol):
+    """Rows by their ranks and weights, wherever they are."""
 
-    def __init__(self, rows: Rows, tau: float, n_threads: int):
+    @property
+    def rank(self) -> np.ndarray: ...
+
+    @property
+    def weight(self) -> np.ndarray: ...
+
+    def mass(self, layout: Layout) -> np.ndarray:
+        """Weight of the rows at each node; one between two is shared by them."""
+        ...
+
+
+R = TypeVar("R", bound=Ranked)
+
+
+class PairSums(Generic[R]):
+    """The mean loss over the pairs of some rows, without penalties.
+
+    How scores are made of the values at the nodes, and slopes scattered on them, is
+    left to what is made of this.
+    """
+
+    def __init__(self, rows: R, tau: float, n_threads: int):
         self.rows, self.tau, self.n_threads = rows, tau, n_threads
         present, rank = np.unique(rows.rank, return_inverse=True)
         self._rank, self._r = rank.astype(np.int32), present.size
@@ -101,18 +126,37 @@ class PairLoss:
 
     def value(self, table: np.ndarray) -> float:
         """The loss; infinite where scores overflow. O(n (d m + log n))."""
-        rows = self.rows
-        U, self._S = scores(rows.node, rows.share, table, self.n_threads)
+        U = self._scored(table)
         if not np.isfinite(U).all():
             return np.inf
         loss = _factorization.hinge(
-            U, np.argsort(U), self._rank, rows.weight, self._r, self.tau, self._slope,
-            self._sorted, self._tree,
+            U, np.argsort(U), self._rank, self.rows.weight, self._r, self.tau,
+            self._slope, self._sorted, self._tree,
         )  # fmt: skip
         return float(loss / self.weight)
 
     def gradient(self, table: np.ndarray) -> np.ndarray:
         """By the values at the nodes, with the table of the last `value`."""
+        return self._scattered(table) / self.weight
+
+    def _scored(self, table: np.ndarray) -> np.ndarray:
+        """The scores of the rows."""
+        raise NotImplementedError
+
+    def _scattered(self, table: np.ndarray) -> np.ndarray:
+        """The sum of their slopes by the values at the nodes."""
+        raise NotImplementedError
+
+
+class PairLoss(PairSums[Rows]):
+    """The same of rows that are held."""
+
+    def _scored(self, table: np.ndarray) -> np.ndarray:
+        rows = self.rows
+        U, self._S = scores(rows.node, rows.share, table, self.n_threads)
+        return U
+
+    def _scattered(self, table: np.ndarray) -> np.ndarray:
         rows, n = self.rows, self._slope.size
         step = _factorization.chunk_rows(n)
         G = np.zeros((-(-n // step), *table.shape))
@@ -123,7 +167,7 @@ class PairLoss:
                 rows.node[some], rows.share[some], table, self._S[some],
                 self._slope[some], step, G[c : c + chunks], self.n_threads,
             )  # fmt: skip
-        return np.asarray(G.sum(axis=0) / self.weight)
+        return np.asarray(G.sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +181,7 @@ class Objective:
     """
 
     layout: Layout
-    loss: PairLoss
+    loss: PairSums[Any]
     bounds: Bounds
     penalty: np.ndarray
 
@@ -196,7 +240,7 @@ def initial_pieces(
     return W
 
 
-def fill_unseen(layout: Layout, rows: Rows, W: np.ndarray) -> None:
+def fill_unseen(layout: Layout, rows: Ranked, W: np.ndarray) -> None:
     """Give the pieces that no row has the values of the mean row, in place."""
     mass = rows.mass(layout)
     feature = np.repeat(np.arange(len(layout.kind)), np.diff(layout.first))

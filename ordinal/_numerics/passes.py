@@ -1,7 +1,7 @@
 """Passes over rows that are read in chunks: sums, products and moments of columns.
 
 Each chunk is worked on by itself, and what chunks give is added in a tree that depends
-on their number alone (`_numerics/tree.py`). Rows in memory are taken in the same way.
+on their number alone (`tree.py`). Rows in memory are taken in the same way.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .._input.moments import Moments
 from .._input.sparse import CSR
 from .._input.survey import BlockProblem
 from .._input.types import Matrix
-from .._numerics.rows import matvec, strips, take
-from .._numerics.threads import in_order
-from .._numerics.tree import Parts, pairwise
+from .rows import matvec, strips, take
+from .threads import in_order
+from .tree import Parts, pairwise
 
 Read: TypeAlias = Matrix | Rows  # in memory, or read again at every pass
 Chunk: TypeAlias = tuple[slice, Matrix]
