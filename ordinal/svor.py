@@ -153,9 +153,10 @@ def fit_svorim(
         random, of each rank its share, or chosen in a way that is named with it:
         ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
         kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
-        until the error of rows held out falls no more. Or the (m, d) rows themselves. A
-        basis wants a smaller gamma and a larger C than the whole kernel: search with
-        it. The default is the whole kernel; of a linear one, for 2000 rows or more and
+        until the error of rows held out falls no more, or up to 4000 or a 16th of the
+        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
+        wants a smaller gamma and a larger C than the whole kernel: search with it. The
+        default is the whole kernel; of a linear one, for 2000 rows or more and
         d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
     start : SvorModel, optional
         Begin at the duals of this model: of another C (they are scaled by the ratio),

@@ -10,6 +10,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning, svor
+from ordinal._basis import fitting
 from ordinal._basis.placed import RowsOnBasis
 from ordinal._basis.sums import CHUNK
 from ordinal._model import calibration
@@ -317,6 +318,39 @@ def test_every_way_to_choose_a_basis(fit):
     # all rows have been fitted to, on as many as were found enough
     again = fit(X, y, gamma=3.0, basis=len(found.support))
     assert_array_equal(again.decision_function(X), found.decision_function(X))
+
+
+@each_fit
+def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
+    """On a sample of the rows, and to a gap that is enough to tell."""
+    tried, gaps = [], []
+
+    def enough(losses_at, least, most):
+        assert losses_at(least).min() >= 0
+        tried.append((least, most, losses_at(least).size))
+        return least
+
+    def noted(self, tol):
+        gaps.append(tol)
+        return to_tol(self, tol)
+
+    to_tol = fitting.Monitor.to_tol
+    monkeypatch.setattr(fitting, "enough", enough)
+    monkeypatch.setattr(fitting.Monitor, "to_tol", noted)
+    X, y = sample(500, 3, noise=1.0)
+    limits = {"_MOST_ROWS": 400, "_FEW": 150, "_FOR_EACH": 2, "_MOST_BASIS": 180}
+    for name, value in limits.items():
+        monkeypatch.setattr(fitting, name, value)
+        model = fit(X, y, gamma=3.0, basis="auto")
+        assert len(model.support) == 100
+        assert model.convergence.converged
+    assert model.convergence.rel_gap <= 1e-3
+    least, most, held_out = np.transpose(tried)
+    assert set(least) == {100}
+    assert 310 < most[0] < 330  # of a sample of about 400
+    assert most[1:].tolist() == [150, 200, 180]
+    assert abs(held_out - 80).max() <= 2
+    assert 1e-2 in gaps
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -35,9 +35,12 @@ from .sums import Sums
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4
 _MANY, _WIDEST = 2000, 1000  # rows and columns of a linear kernel: tools/bench/scale.py
-_LEAST_BASIS = 100  # rows of a basis whose size is to be found
+# Of a basis whose size is to be found: the least and the largest number of rows, and
+# how many of all rows there must be for each of those above _FEW
+_LEAST_BASIS, _MOST_BASIS, _FOR_EACH, _FEW = 100, 4000, 16, 1000
+_TRIAL_GAP = 1e-2  # relative, of models that tell how many are enough
 _HELD_OUT = 20_000  # rows that judge it
-_MOST_ROWS = 200_000  # of a sample of rows in blocks on which it is found
+_MOST_ROWS = 200_000  # of a sample on which it is found
 _LARGEST_BOX = 1e10  # of a multiplier
 _UNKNOWN = np.inf, -np.inf  # primal and dual, of rows that have not been seen
 _ENDED = Status.MAX_TIME, Status.STOPPED
@@ -118,6 +121,11 @@ def chosen(
     )  # fmt: skip
 
 
+def roughly(monitor: Monitor) -> Monitor:
+    """The watch of a model that tells whether its basis rows are enough."""
+    return monitor.to_tol(max(_TRIAL_GAP, monitor.tol))
+
+
 def enough_rows(
     problem: Problem,
     kernel: Kernel,
@@ -125,11 +133,17 @@ def enough_rows(
     seed: int,
 ) -> BasisChoice:
     """How many random rows are enough for a model of a problem, judged by its errors on
-    rows held out; `fit` makes the model of a part of the problem."""
-    if isinstance(problem, BlockProblem):
+    rows held out; `fit` makes the model of a part of the problem. A fit costs the
+    square of their number: there is a limit to it, so that it costs no more than one
+    to the whole kernel matrix."""
+    n = problem.n_samples
+    if isinstance(problem, BlockProblem) or n > _MOST_ROWS:
         rng = np.random.default_rng(seed)
-        size = min(problem.n_samples, _MOST_ROWS)
-        problem = problem.part(stratified(problem.rank, size, rng))
+        rows = stratified(problem.rank, min(n, _MOST_ROWS), rng)
+        if isinstance(problem, BlockProblem):
+            problem = problem.part(rows)
+        else:
+            problem = parted(problem, kernel, rows, rows[:0])[0]
     n, ranks = problem.n_samples, np.count_nonzero(problem.present)
     if n < 2 * (_LEAST_BASIS + ranks):
         return BasisChoice("random", n)
@@ -144,7 +158,8 @@ def enough_rows(
         off = np.abs(rank - problem.rank[test])
         return np.asarray(off * problem.weight[test])
 
-    return BasisChoice("random", enough(losses_at, _LEAST_BASIS, train.size))
+    most = min(train.size, _MOST_BASIS, max(n // _FOR_EACH, _FEW))
+    return BasisChoice("random", enough(losses_at, _LEAST_BASIS, most))
 
 
 def features_among(

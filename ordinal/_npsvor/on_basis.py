@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from .._basis.features import Features
-from .._basis.fitting import BasisFit, chosen, enough_rows, features_among, record
+from .._basis.fitting import (
+    BasisFit,
+    chosen,
+    enough_rows,
+    features_among,
+    record,
+    roughly,
+)
 from .._basis.proximal import Solution, cold
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
@@ -27,10 +34,11 @@ def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
     found, by models of the last point."""
     kernel, seed = options["kernel"], options["seed"]
     if choice.way == "auto":
-        last = {**options, "points": options["points"][-1:], "executor": None}
+        here = {**options, "points": options["points"][-1:], "executor": None}
+        here["monitor"] = roughly(options["monitor"])
 
         def fit(part: Problem, tried: BasisChoice) -> NpsvorModel:
-            return job_on(tried, part, **last).fit(part)[0][0]
+            return job_on(tried, part, **here).fit(part)[0][0]
 
         choice = enough_rows(problem, kernel, fit, seed)
     features = chosen(choice, kernel, problem, seed, options["n_threads"])

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from .._basis.features import Features
-from .._basis.fitting import BasisFit, chosen, enough_rows, features_among, record
+from .._basis.fitting import (
+    BasisFit,
+    chosen,
+    enough_rows,
+    features_among,
+    record,
+    roughly,
+)
 from .._basis.losses import Losses
 from .._basis.proximal import Solution, Start, cold
 from .._input.basis import BasisChoice
@@ -29,7 +36,7 @@ def job_on(choice: BasisChoice, problem: Problem, C: float, **options: Any) -> B
     found, by models of this C."""
     kernel, seed = options["kernel"], options["seed"]
     if choice.way == "auto":
-        here = {**options, "executor": None}
+        here = {**options, "executor": None, "monitor": roughly(options["monitor"])}
 
         def fit(part: Problem, tried: BasisChoice) -> SvorModel:
             return job_on(tried, part, C, **here).fit(part, [C], None)[0][0]
