@@ -23,31 +23,45 @@ W. Chu, Z. Ghahramani, "Gaussian processes for ordinal regression", JMLR 6:1019-
 from __future__ import annotations  # numpy.random is slow to import
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
-from ._basis.choice import chosen_rows
+from ._basis.choice import chosen_rows, drawn
 from ._basis.fitting import enough_rows
 from ._gp.evidence import Basis as FitcBasis
-from ._gp.evidence import Choice, Evidence, maximize
+from ._gp.evidence import Choice, Evidence, basis_size, check_room, maximize
+from ._gp.passes import ReadAgainError
 from ._input.basis import BasisChoice, read_choice
+from ._input.blocks import has_blocks
 from ._input.checks import (
     as_real_array,
     check_choice,
     check_count,
     check_entries,
     check_flag,
+    check_positive,
 )
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
-from ._input.types import AnyBasis, ArrayLike, Kernel, Labels, Matrix, MatrixLike, Rng
+from ._input.survey import BlockProblem
+from ._input.types import (
+    AnyBasis,
+    ArrayLike,
+    Blocks,
+    Kernel,
+    Labels,
+    Matrix,
+    MatrixLike,
+    Rng,
+)
 from ._kernel_matrix.choice import takes_missing
-from ._kernel_matrix.tiles import Evaluator, diagonal_of
+from ._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from ._model.convergence import Status
 from ._model.entry import Callback, Entry, enter
 from ._model.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
@@ -58,6 +72,7 @@ from ._model.rules import cost_of_rule, decide
 from ._model.support import finite_scores, kept, support_rows
 from ._model.threshold_model import ThresholdModel
 from ._numerics.lbfgs import Minimum
+from ._numerics.pivoted_cholesky import pivoted_cholesky
 from ._numerics.rows import strips, take, times
 from ._solvers import _ordinal_probit
 from .kernels import ARD, LinearARD, Precomputed
@@ -71,6 +86,7 @@ def __dir__() -> list[str]:
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
+_SAMPLE = 8000  # rows of a source, at least, among which a basis is chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -306,8 +322,8 @@ class GporModel(ThresholdModel):
 
 
 def fit_gpor(
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     *,
     inference: Literal["ep", "laplace"] = "ep",
     kernel: _KernelName | Kernel = "rbf",
@@ -323,6 +339,7 @@ def fit_gpor(
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
     n_threads: int | None = None,
+    cache_mb: float = 1000.0,
     rng: Rng = 0,
     callback: Callback | None = None,
     verbose: bool = False,
@@ -337,8 +354,9 @@ def fit_gpor(
     X : (n, d) array-like or CSR matrix
         Rows of features, best standardised. CSR goes with kernel="rbf" and "linear".
         With kernel="precomputed" the (n, n) kernel matrix. NaN, an entry not known,
-        goes with `kernels.Pearson` only.
-    y : (n,) array-like
+        goes with `kernels.Pearson` only. With `basis` also a numpy.memmap, or an object
+        with `blocks()` (docs/input.md): these are read again at every evaluation.
+    y : (n,) array-like, or None where X is an object with `blocks()`
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     inference : {"ep", "laplace"}, default "ep"
@@ -372,7 +390,8 @@ def fit_gpor(
         from every rank, each far from those before it by the kernel at the start, or in
         proportion to what those before it leave of it. "auto" is 100 random rows,
         doubled until the error of rows held out falls no more. For n beyond a few
-        thousand.
+        thousand. Where X is read in blocks, the rows that a number or a share means are
+        chosen among max(8000, 10 m) that are drawn.
         The memory is 8 n m doubles for m rows, and 4 n^2 without.
     n_restarts : int >= 0, default 0
         Further searches from random points, drawn from the prior; the best is kept.
@@ -401,6 +420,10 @@ def fit_gpor(
         Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
         bit of the result depends on it; last bits do depend on the number of threads
         of numpy's BLAS, which is set apart (docs/reliability.md).
+    cache_mb : float > 0, default 1000
+        Where X is read in blocks, memory in 10^6 bytes that the 8 n m doubles of a
+        basis may take; an error says how much it must be. Rows in memory have no limit
+        but the machine's.
     rng : int or numpy.random.Generator, default 0
         Draws the starts of `n_restarts`, and basis rows of those ways that draw them.
     callback : callable, optional
@@ -442,29 +465,30 @@ def fit_gpor(
     optimize = check_flag("optimize", optimize)
     max_iter = check_count("max_iter", max_iter)
     n_restarts = check_count("n_restarts", n_restarts, 0)
+    cache_mb = check_positive("cache_mb", cache_mb)
     entry = enter(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
-        verbose=verbose,
-        missing=takes_missing(kernel),
+        verbose=verbose, missing=takes_missing(kernel),
+        in_blocks=_in_blocks(X, basis, kernel), at_workers=False,
     )  # fmt: skip
     choice = None if basis is None else _read(basis, entry.problem, kernel)
     late = None if max_time is None else partial(entry.monitor.late, Monitor.GRACE)
 
     def fit(part: Problem, among: FitcBasis | None, n_restarts: int) -> GporModel:
-        evidence = Evidence(
+        part = _with_room(part, among, cache_mb)
+        with closing(Evidence(
             part, kernel, inference, objective, prior, start, among, entry.n_threads,
             late,
-        )  # fmt: skip
-        found, n_iter = None, 1
-        if optimize:
-            found, n_iter = maximize(
-                evidence, n_restarts, entry.rng, tol, max_iter, entry.monitor
-            )
-        with entry.monitor.stage("the model"):
+        )) as evidence:  # fmt: skip
+            found, n_iter = None, 1
+            if optimize:
+                found, n_iter = maximize(
+                    evidence, n_restarts, entry.rng, tol, max_iter, entry.monitor
+                )
             return _model(evidence, found, n_iter, replace(entry, problem=part))
 
-    with entry.monitor as monitor:
+    with entry.monitor as monitor, closing(entry.problem), _read_again():
         if isinstance(choice, BasisChoice) and choice.way == "auto":
             seed = int(entry.rng.integers(2**31))
 
@@ -498,9 +522,54 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
     if choice.way in ("own", "numbers"):
         rows: np.ndarray = choice.rows
         return rows
-    if isinstance(basis, numbers.Real):
-        return choice.m
-    return choice
+    if not isinstance(basis, numbers.Real):
+        return choice
+    if isinstance(problem, BlockProblem):
+        return Choice(min(choice.m, positive), partial(_pivots, choice.m))
+    return choice.m
+
+
+def _in_blocks(X: Any, basis: Any, kernel: Any) -> bool:
+    """Whether X is read in blocks if it can be. What a map of a file alone cannot be
+    used for, such as a kernel matrix, is read from it whole."""
+    by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
+    if has_blocks(X) and basis is not None and by_number:
+        raise ValueError("kernel must not be 'precomputed' where X is read in blocks")
+    whole = by_number or takes_missing(kernel)
+    return basis is not None and (has_blocks(X) or not whole)
+
+
+def _with_room(problem: Problem, basis: FitcBasis | None, cache_mb: float) -> Problem:
+    """The problem; of rows in blocks with the moments of its columns, or in memory if
+    the basis is one of all rows. ValueError if it takes more memory than it may."""
+    if not isinstance(problem, BlockProblem):
+        return problem
+    n = int(np.count_nonzero(problem.weight > 0))
+    m = basis_size(basis, n)
+    check_room(n, m, cache_mb)
+    if m < n:
+        return problem.measured()
+    return problem.part(np.arange(problem.n_samples))
+
+
+@contextmanager
+def _read_again() -> Iterator[None]:
+    """An error of a source in a later pass is one of the fit."""
+    try:
+        yield
+    except ReadAgainError as caught:
+        raise caught.error from None
+
+
+def _pivots(
+    m: int, kernel: Kernel, X: Any, rank: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """m rows by pivoted Cholesky among some that are drawn, always the same ones."""
+    rng = np.random.default_rng(0)
+    numbers = drawn(np.arange(rank.size), rank, max(_SAMPLE, 10 * m), rng)
+    S = take(X, numbers)
+    tile = on_itself(kernel, S, 1).tile
+    return np.asarray(numbers[pivoted_cholesky(diagonal_of(kernel, S), tile, m)[1]])
 
 
 def _drawn(choice: BasisChoice, rng: np.random.Generator) -> Choice:
@@ -520,8 +589,10 @@ def _model(
     """The model at the end of a search, or where one would begin."""
     problem = entry.problem
     theta = evidence.hyper.begin if found is None else found.x
-    made, late = evidence.make(theta)
-    posterior, like, monitor = made.posterior, made.like, entry.monitor
+    monitor = entry.monitor
+    with monitor.stage("the model"):
+        made, late = evidence.make(theta)
+    posterior, like = made.posterior, made.like
     thresholds = around_ranks(
         like.b, np.flatnonzero(problem.present), problem.n_classes
     )

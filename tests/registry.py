@@ -173,7 +173,7 @@ def gpor(name: str, **fields: Any) -> Method:
         name,
         ordinal.fit_gpor,
         ordinal.GporModel,
-        takes=frozenset({"basis", "kernel", "rng"}),
+        takes=frozenset({"basis", "cache_mb", "kernel", "rng"}),
         rules=("median", "mode", "cost"),
         atol=1e-3,
         endless={"n_restarts": 10_000},

@@ -3,14 +3,17 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
 from .. import kernels
+from .._input.blocks import RowsInParts, in_chunks
 from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
+from .._input.survey import BlockProblem
 from .._input.types import Kernel
 from .._kernel_matrix.choice import LARGEST, check_precomputed, gamma_scale, make_kernel
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
@@ -20,6 +23,7 @@ from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import check_memory, gib
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
+from . import passes
 from .covariance import Covariance, Dense, LowRank
 from .ep import expectation_propagation
 from .hyperparameters import Hyperparameters
@@ -111,6 +115,7 @@ class Evidence:
     Parameters
     ----------
     problem : Problem
+        Rows in blocks go with a basis of fewer of them.
     kernel, inference, objective, prior, start : arguments of `fit_gpor`
     basis : Basis, optional
         The rows that carry a covariance of low rank.
@@ -145,7 +150,7 @@ class Evidence:
     ):
         self.late, self._keeps = late or never, late is not None
         self.rows = np.flatnonzero(problem.weight > 0)
-        n, m = self.rows.size, _basis_size(basis, self.rows.size)
+        n, m = self.rows.size, basis_size(basis, self.rows.size)
         _check_memory(n, m, self._keeps)
         self.weight = problem.weight[self.rows]
         if inference == "ep" and self.weight.min() < 1:
@@ -157,11 +162,15 @@ class Evidence:
         self.objective = objective
         self.n_threads = n_threads if n >= _SHARED else 1
         left_out = n < problem.n_samples
-        X: Any = take(problem.X, self.rows) if left_out else problem.X
+        X: Any = problem.X
+        if left_out and isinstance(X, RowsInParts):
+            X = X.kept(self.rows)
+        elif left_out:
+            X = take(X, self.rows)
+        self.X = X
         self._make, gamma, fixed = _kernel_family(kernel, problem, X, self.weight)
         if isinstance(fixed, kernels.Precomputed) and left_out:
-            X = np.ascontiguousarray(X[:, self.rows])
-        self.X = X
+            self.X = X = np.ascontiguousarray(X[:, self.rows])
         c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present[self.rows]
@@ -171,6 +180,12 @@ class Evidence:
         self.state: np.ndarray | None = None
         self.kept: Made | None = None
         self.basis = self._chosen(basis, m, n_threads)
+        self._held = self._rows_of_basis() if isinstance(X, RowsInParts) else None
+
+    def close(self) -> None:
+        """Where rows are read in blocks: end the present pass."""
+        if isinstance(self.X, RowsInParts):
+            self.X.close()
 
     def _chosen(
         self, basis: Basis | None, m: int, n_threads: int
@@ -187,11 +202,11 @@ class Evidence:
         if named.size:
             return np.searchsorted(self.rows, named)
         first = self._make(self.hyper.gammas(self.hyper.begin))
-        tile = on_itself(first, self.X, n_threads).tile
         try:
             with ended_by(self.late):
                 if isinstance(basis, Choice):
                     return basis.numbers(first, self.X, self.rank, self.weight)
+                tile = on_itself(first, self.X, n_threads).tile
                 return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
         except OutOfTime:
             return np.empty(0, np.intp)
@@ -306,14 +321,20 @@ class Evidence:
         every = slice(None)
         if self.basis is None:
             return Dense(self._values(kernel, every, every), self.n_threads)
-        return LowRank(
-            self._values(kernel, every, self.basis),
-            self._values(kernel, self.basis, self.basis),
-            diagonal_of(kernel, self.X),
-        )
+        if isinstance(self.X, RowsInParts):
+            K_nm, diagonal = passes.values(
+                kernel, self.X, self._basis_rows, self.n_threads
+            )
+        else:
+            K_nm = self._values(kernel, every, self.basis)
+            diagonal = diagonal_of(kernel, self.X)
+        return LowRank(K_nm, self._values(kernel, self.basis, self.basis), diagonal)
 
     @property
     def _basis_rows(self) -> Any:
+        return self._rows_of_basis() if self._held is None else self._held
+
+    def _rows_of_basis(self) -> Any:
         if _are_rows(self.basis):
             return self.basis
         return take(self.X, np.asarray(self.basis))
@@ -337,9 +358,13 @@ class Evidence:
         G_nm, G_mm, c = cov.sensitivity(a, u, by_variance)
         assert self.basis is not None
         Z = self._basis_rows
+        of_basis = gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
+        if isinstance(self.X, RowsInParts):
+            of_rows = passes.slopes(kernel, self.X, Z, cov.K_nm, G_nm, c)
+            return np.asarray(of_rows + of_basis)
         return np.asarray(
             gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
-            + gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
+            + of_basis
             + diagonal_slopes(kernel, self.X, c)
         )
 
@@ -349,7 +374,7 @@ def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
     return isinstance(basis, CSR) or (isinstance(basis, np.ndarray) and basis.ndim == 2)
 
 
-def _basis_size(basis: Basis | None, n: int) -> int:
+def basis_size(basis: Basis | None, n: int) -> int:
     """Basis rows of n; n for none."""
     if basis is None:
         return n
@@ -370,6 +395,17 @@ def _check_memory(n: int, m: int, keeps: bool) -> None:
         ": pass basis=m to fit a low-rank model of m rows, which needs "
         f"{gib(8 * _LOW_RANK * n * 500)} for m = 500",
     )  # fmt: skip
+
+
+def check_room(n: int, m: int, cache_mb: float) -> None:
+    """Raise ValueError if n rows on a basis of m take more than `cache_mb`, which they
+    do whether rows are held or not."""
+    needed = 8e-6 * _LOW_RANK * n * m
+    if needed > cache_mb:
+        raise ValueError(
+            f"cache_mb must be at least {np.ceil(needed):.0f} for {n} rows on a basis "
+            f"of {m}, got {cache_mb:g}: allow as much, or take fewer basis rows"
+        )
 
 
 def maximize(
@@ -408,7 +444,8 @@ def maximize(
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
     """c: the root of the mean of k(x, x)."""
-    mean = float(np.average(diagonal_of(kernel, X), weights=weight))
+    diagonal = in_chunks(partial(diagonal_of, kernel), X)
+    mean = float(np.average(diagonal, weights=weight))
     if not mean > 0:
         raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
     if mean < 1 / LARGEST:
@@ -422,17 +459,26 @@ def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
 def _kernel_family(
     kernel: str | Kernel, problem: Problem, X: Any, weight: np.ndarray
 ) -> Family:
+    learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
+    if learned and isinstance(problem, BlockProblem) and problem.moments is None:
+        raise TypeError(
+            f"kernel={shown(kernel)} takes dense rows where they are read in blocks"
+        )
     if kernel == "rbf":
         gamma = np.array([0.5 * gamma_scale(problem)])
         return Family(lambda gamma: kernels.RBF(float(gamma[0])), gamma, None)
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
             raise TypeError(f"kernel={shown(kernel)} takes dense rows")
-        squared_norms(X)  # bounds the averages
-        mean = np.average(X, axis=0, weights=weight)
-        size = np.average(X**2, axis=0, weights=weight)
-        if kernel == "ard":
-            size = 2 * (size - mean**2)
+        in_chunks(squared_norms, X)  # bounds the averages
+        if isinstance(problem, BlockProblem) and problem.moments is not None:
+            mean, variance = problem.moments.mean_and_variance()
+            size = 2 * variance if kernel == "ard" else variance + mean**2
+        else:
+            mean = np.average(X, axis=0, weights=weight)
+            size = np.average(X**2, axis=0, weights=weight)
+            if kernel == "ard":
+                size = 2 * (size - mean**2)
         # a constant feature, or one of zeros, has no scale and does no harm
         size = np.where(size > np.maximum(1e-12 * mean**2, _NO_SIZE), size, 1.0)
         make = kernels.ARD if kernel == "ard" else kernels.LinearARD

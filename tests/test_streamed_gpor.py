@@ -1,0 +1,258 @@
+"""GPOR of rows that are read in blocks is that of rows in memory up to rounding."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose, assert_array_equal
+from sources import Cut
+
+import ordinal
+from ordinal._command.main import main
+from ordinal._gp import passes
+from ordinal._gp.evidence import Evidence
+from ordinal._input import blocks
+from ordinal._input.survey import BlockProblem
+from ordinal.preprocessing import PreprocessedModel, Standardizer
+
+N = 8192 + 1777  # more than a chunk of the first pass
+FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
+
+
+@pytest.fixture(autouse=True)
+def many_chunks(monkeypatch):
+    """More than are held, so that rows are read again."""
+    monkeypatch.setattr(blocks, "CHUNK", 1000)
+    monkeypatch.setattr(passes, "CHUNK", 1000)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, 3)) * [1, 2, 5] + 1
+    score = np.sin(X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=N)
+    return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
+
+
+def fit(*args, **options):
+    return ordinal.fit_gpor(*args, **FEW | options)
+
+
+def dense(support):
+    return support.dense() if hasattr(support, "dense") else support
+
+
+def bytes_of(model):
+    gamma = np.asarray(getattr(model.kernel, "gamma", 0.0))
+    arrays = [model.coef, model.root, model.thresholds, dense(model.support), gamma]
+    return [a.tobytes() for a in arrays] + [model.noise, model.log_evidence]
+
+
+def assert_near(a, b, X):
+    """Up to rounding, which a search hands on from step to step."""
+    assert a.convergence.n_iter == b.convergence.n_iter
+    assert_array_equal(*(dense(m.support) for m in (a, b)))
+    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-9)
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), rtol=1e-8, atol=1e-10)
+
+
+EACH_BASIS = [("random", 8), ("kmeans++", 8), np.arange(0, N, 900), "own"]
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
+def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
+    X, y = rows
+    basis = X[:9] if isinstance(basis, str) else basis
+    whole = fit(X, y, basis=basis)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    source = Cut(range(1000, N, 1777), X, y)
+    first = fit(source, None, basis=basis, n_threads=1)
+    assert source.open == 0
+    assert source.passes > 5
+    assert_near(first, whole, X[:200])
+    others = (Cut([9, 8200], X, y), None), (stored, y)
+    for args in others:
+        assert bytes_of(fit(*args, basis=basis, n_threads=2)) == bytes_of(first)
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", ["rbf", "ard", "linear", "ard_linear"])
+@pytest.mark.parametrize("inference", ["ep", "laplace"])
+def test_gpor_of_blocks_takes_every_kernel_and_weights_of_none(kernel, inference, rows):
+    X, y = rows[0][-2500:], rows[1][-2500:]
+    w = np.arange(2500) % 3.0
+    options = {
+        "basis": 3 if "linear" in kernel else 7, "kernel": kernel,
+        "inference": inference, "max_iter": 2,
+    }  # fmt: skip
+    whole = fit(X, y, sample_weight=w, **options)
+    source = Cut([1, 900, 901], X, y, w)
+    cut = fit(source, None, **options)
+    assert_near(cut, whole, X[:100])
+    assert source.open == 0
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "ard", "ard_linear"])
+@pytest.mark.parametrize("inference", ["ep", "laplace"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gradient_of_blocks_is_that_of_the_evidence(
+    kernel, inference, weighted, rows
+):
+    X, y = rows
+    arrays = (X, y, np.arange(N) % 3.0) if weighted else (X, y)
+    problem = BlockProblem.from_blocks(Cut([999, 9000], *arrays))
+    own = X[:3] * 0.7
+    search = Evidence(problem, kernel, inference, "evidence", "weak", None, own, 2)
+    theta = search.hyper.begin + 0.1
+    value, gradient = search.minus(theta)
+    for i in range(theta.size):
+        h = 1e-4 * np.eye(theta.size)[i]
+        slope = (search.minus(theta + h)[0] - search.minus(theta - h)[0]) / 2e-4
+        assert_allclose(gradient[i], slope, rtol=1e-4, atol=1e-6 * abs(value))
+    search.close()
+    problem.close()
+
+
+def test_a_number_of_rows_is_chosen_among_some_of_many(rows, monkeypatch):
+    X, y = rows
+    options = {"optimize": False, "inference": "laplace"}
+    of_few = fit(Cut([700], X[:3000], y[:3000]), None, basis=9, **options)
+    assert_array_equal(
+        of_few.support, fit(X[:3000], y[:3000], basis=9, **options).support
+    )
+    monkeypatch.setattr(ordinal.gpor, "_SAMPLE", 100)
+    models = [fit(Cut(cut, X, y), None, basis=9, **options) for cut in ([5], [7, 8000])]
+    assert bytes_of(models[0]) == bytes_of(models[1])
+    assert len(models[0].support) == 9
+
+
+def test_gpor_finds_the_size_of_a_basis_of_blocks(rows):
+    source = Cut([500], rows[0][:1200], rows[1][:1200])
+    model = fit(source, None, basis="auto", optimize=False)
+    assert 100 <= len(model.support) <= 400
+    assert source.open == 0
+
+
+def test_some_rows_of_a_source_are_taken_as_all_of_them_are(rows):
+    X, y = rows
+    problem = BlockProblem.from_blocks(Cut([700], X, y))
+    part = problem.kept(np.arange(0, N, 2))
+    for kernel in ("rbf", "ard"):
+        options = {"basis": ("random", 6), "kernel": kernel, "optimize": False}
+        assert_near(fit(part, None, **options), fit(X[::2], y[::2], **options), X[:50])
+
+
+def test_all_rows_of_a_source_are_a_basis(rows):
+    X, y = rows[0][:80], rows[1][:80]
+    whole = fit(X, y, optimize=False)
+    for basis in (80, 1.0, 500):
+        cut = fit(Cut([33], X, y), None, basis=basis, optimize=False)
+        assert bytes_of(cut) == bytes_of(whole)
+
+
+def test_sparse_rows_in_blocks_go_with_kernels_that_are_given(rows):
+    X, y = rows[0][:900], rows[1][:900]
+    X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
+    for kernel in ("linear", ordinal.kernels.RBF(0.2)):
+        options = {"basis": ("random", 3), "kernel": kernel, "optimize": False}
+        cut = fit(Cut([100], X, y), None, **options)
+        assert_near(cut, fit(X, y, **options), X[:9])
+    with pytest.raises(TypeError, match="kernel='rbf' takes dense rows where they are"):
+        fit(Cut([100], X, y), None, basis=3)
+
+
+def test_what_is_too_large_for_cache_mb_is_refused(rows):
+    for X, y in (rows, (Cut([5], *rows), None)):
+        if y is None:
+            with pytest.raises(
+                ValueError, match="cache_mb must be at least 7 for 9969"
+            ):
+                fit(X, y, basis=10, cache_mb=5)
+        else:  # in memory the machine is the limit
+            fit(X, y, basis=10, cache_mb=5, optimize=False)
+    with pytest.raises(ValueError, match="cache_mb must be a positive finite number"):
+        fit(*rows, basis=10, cache_mb=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "X comes in blocks"),
+        ({"basis": 5, "kernel": "precomputed"}, "kernel must not be 'precomputed'"),
+    ],
+)
+def test_what_blocks_cannot_be_used_for(options, message, rows):
+    with pytest.raises((TypeError, ValueError), match=message):
+        fit(Cut([5], *rows), None, **options)
+
+
+def test_a_map_of_a_kernel_matrix_is_read_whole(rows, tmp_path):
+    X, y = rows[0][:60], rows[1][:60]
+    K = ordinal.kernels.RBF(0.2)(X, X)
+    stored = np.memmap(tmp_path / "K", K.dtype, "w+", shape=K.shape)
+    stored[:] = K
+    options = {"kernel": "precomputed", "basis": 6, "optimize": False}
+    assert bytes_of(fit(stored, y, **options)) == bytes_of(fit(K, y, **options))
+
+
+@pytest.mark.parametrize("fail", [1, 2, 3, 5])
+def test_gpor_closes_a_source_that_fails(rows, fail):
+    source = Cut(range(500, N, 2000), *rows, fail=fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        fit(source, None, basis=8)
+    assert source.open == 0
+
+
+class Fewer(Cut):
+    """Lacks its last rows after so many passes."""
+
+    whole = 0
+
+    def blocks(self):
+        if self.passes == self.whole:
+            self.arrays = [a[:-5] for a in self.arrays]
+        return super().blocks()
+
+
+@pytest.mark.parametrize("whole", [1, 2, 3, 5])
+def test_rows_that_change_between_passes_are_an_error_and_no_bad_trial(whole, rows):
+    source = Fewer([1000], *rows)
+    source.whole = whole
+    with pytest.raises(ValueError, match="gave 9969 rows in the first pass and 9964"):
+        fit(source, None, basis=("random", 8))
+    assert source.open == 0
+
+
+def test_gpor_names_a_bad_block_and_closes_the_source(rows):
+    X = rows[0].copy()
+    X[8001, 2] = np.nan
+    source = Cut(range(1000, N, 1000), X, rows[1])
+    with pytest.raises(ValueError, match=r"^block 8, whose row 0 is row 8000 of all: "):
+        fit(source, None, basis=8)
+    assert source.open == 0
+
+
+@pytest.mark.parametrize("options", [{"max_time": 1e-9}, {"callback": lambda s: True}])
+def test_gpor_of_blocks_ends_in_time(options, rows):
+    source = Cut(range(500, N, 2000), *rows)
+    with pytest.warns(ordinal.ConvergenceWarning):
+        model = fit(source, None, basis=8, **options)
+    assert source.open == 0
+    assert model.predict(rows[0][:5]).shape == (5,)
+
+
+def test_the_command_streams_gpor(rows, tmp_path):
+    X, y = rows
+    path, out = tmp_path / "t.csv", tmp_path / "m.npz"
+    columns = np.column_stack([X[:3000], y[:3000]])
+    np.savetxt(path, columns, delimiter=",", header="a,b,c,y", comments="")
+    options = {"basis": 8, "tol": 0.5, "max_iter": 20}
+    given = [f"{name}={value}" for name, value in options.items()]
+    args = ["--method", "gpor-laplace", "--stream", "--set", *given]
+    assert main(["fit", str(path), "--out", str(out), *args]) == 0
+    same = PreprocessedModel.fit(
+        ordinal.fit_gpor, ordinal.data.blocks(path, target="y"), None,
+        preprocess=Standardizer, inference="laplace", **options,
+    )  # fmt: skip
+    assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)
