@@ -37,6 +37,7 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.in_time import takes_basis_in_time
 from ._input.basis import read_basis
 from ._input.checks import (
     check_choice,
@@ -70,10 +71,11 @@ from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.folds import Shares
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions
+from ._npsvor.in_time import JobInTime
 from ._npsvor.job import MAX_ITER, Job
 from ._npsvor.losses import Point
 from ._npsvor.model import NpsvorModel
-from ._npsvor.on_basis import BasisJob, job_on
+from ._npsvor.on_basis import job_on
 
 __all__ = ["NpsvorModel", "fit_npsvor", "fit_npsvor_path"]
 
@@ -205,7 +207,11 @@ def fit_npsvor(
         of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K or its
-        factor: a fit that is late before it has these ends where it begins.
+        factor: a fit that is late before it has these ends where it begins. A fit by
+        SMO of 20 000 rows or more to the whole kernel that has not converged in half of
+        the time spends the rest on a basis; the model is the one with the lower sum of
+        the values of (P), and has at most 2000 support rows if that is on the basis.
+        Its gap is still that to the whole kernel's optimum.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -384,11 +390,11 @@ def _fit(
         "max_iter": max_iter or (_NEWTON_STEPS if choice else MAX_ITER[solver]),
     }  # fmt: skip
     with monitor, closing(problem):
-        job: Job | BasisJob
-        if choice is None:
-            job = Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
-        else:
-            job = job_on(choice, problem, seed=seed, executor=executor, **options)
+        job = (
+            _job(solver, admm, entry, seed, max_iter, **options)
+            if choice is None
+            else job_on(choice, problem, seed=seed, executor=executor, **options)
+        )
         models, used = job.fit(problem, products)
         f = decisions(models, used, problem.X, X_test)
 
@@ -400,6 +406,22 @@ def _fit(
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
+
+
+def _job(
+    solver: _Solver,
+    admm: dict[str, Any],
+    entry: KernelEntry,
+    seed: int,
+    steps: int | None,
+    **options: Any,
+) -> Job | JobInTime:
+    """Of fits to the whole kernel matrix, or a factor of it."""
+    job = Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
+    one = solver == "smo" and len(job.points) == 1
+    if one and takes_basis_in_time(entry.problem, entry.kernel, entry.monitor):
+        return JobInTime(job, seed, steps or _NEWTON_STEPS)
+    return job
 
 
 def _enter(

@@ -46,6 +46,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.in_time import takes_basis_in_time
 from ._input.basis import BasisChoice
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.costs import check_cost
@@ -70,12 +71,11 @@ from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions
 from ._model.threshold_model import warn_of
-from ._svor.in_time import MANY, JobInTime
+from ._svor.in_time import JobInTime
 from ._svor.job import Job
 from ._svor.model import Method, SvorModel
 from ._svor.on_basis import BasisJob, job_on
 from ._svor.start import check_start
-from .kernels import Precomputed
 
 __all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
 
@@ -544,10 +544,8 @@ def _job(
         job = Job(
             method, kernel, cost, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
         )
-        many = entry.problem.n_samples >= MANY and not isinstance(kernel, Precomputed)
-        if monitor.max_time is None or not many or several:
-            return job
-        return JobInTime(job, seed, steps)
+        in_time = not several and takes_basis_in_time(entry.problem, kernel, monitor)
+        return JobInTime(job, seed, steps) if in_time else job
     return job_on(
         basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
         n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,
