@@ -134,6 +134,17 @@ def test_a_kernel_of_zeros_has_no_features():
         RowFeatures(Linear(), np.zeros((5, 2)))
 
 
+@pytest.mark.parametrize("kernel", [RBF(10.0), ARD(10 * GAMMA)], ids=["rbf", "ard"])
+def test_no_feature_in_single_precision_is_tiny(kernel):
+    X, B = rows(3000), rows(40, seed=1)
+    features = RowFeatures(kernel, B)
+    assert (kernel(X, B) < 1e-20).mean() > 0.01
+    Z, exact = single(features, X), features.double(X)
+    assert np.abs(Z[Z != 0]).min() > 1e-30
+    assert_allclose(Z, exact, rtol=0, atol=2e-7)
+    assert (Z[exact > 1e-3] > 0).all()
+
+
 def test_blocks_have_the_bytes_of_the_whole():
     X, features = rows(5000), RowFeatures(RBF(0.2), rows(200, seed=1))
     whole = single(features, X)

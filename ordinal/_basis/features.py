@@ -35,6 +35,7 @@ from ..kernels import ARD, RBF, Linear, LinearARD, Precomputed
 _LEFT = 1e-7  # of the trace of K(B, B): rows of B that add less are left out
 TILE = 1024  # of kernel values at a time: they and their products stay in the cache
 _COLUMNS = 128  # of L^-1 in one product, which leaves out most of its zeros
+_TINY = 1e-12  # of k(x, x) = 1: less counts for nothing in single precision
 _LARGEST = 1e15  # feature in single precision: sums over rows take fourth powers
 
 
@@ -92,7 +93,8 @@ class RowFeatures:
                 f"k(x, x) must be at least {_LARGEST**-2:g} on a basis: scale the "
                 "features of X"
             )
-        self._single = np.ascontiguousarray(self.inverse.T, np.float32)
+        single = _without_tiny(self.inverse.T) if self._of_one else self.inverse.T
+        self._single = np.ascontiguousarray(single, np.float32)
 
     def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
         """Fill out, (len(X), m) float32, with the features of the rows of X.
@@ -106,10 +108,17 @@ class RowFeatures:
         kernel = np.empty((min(TILE, len(X)), self.m), np.float32)
         for rows in strips(len(X), TILE):
             K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
+            if self._of_one and K.min() < _TINY:
+                K[:] = _without_tiny(K)
             for J in strips(self.m, _COLUMNS):
                 upper = self._single[: J.stop, J]
                 np.matmul(K[:, : J.stop], upper, out=out[rows, J])
-        return out if isinstance(self.kernel, RBF | ARD) else _checked(out)
+        return out if self._of_one else _checked(out)
+
+    @property
+    def _of_one(self) -> bool:
+        """Whether k(x, x) is 1."""
+        return isinstance(self.kernel, RBF | ARD)
 
     def double(self, X: Matrix) -> np.ndarray:
         """The same in double, (len(X), m)."""
@@ -212,6 +221,12 @@ def row_features(
     if isinstance(kernel, Precomputed):
         return RowFeatures(kernel, take(X, numbers)[:, numbers], numbers, n_threads)
     return RowFeatures(kernel, take(X, numbers), None, n_threads)
+
+
+def _without_tiny(a: np.ndarray) -> np.ndarray:
+    """Zeros for numbers that are so small that single precision does not hold their
+    products in full: processors take a hundred times as long for those."""
+    return np.where(np.abs(a) < _TINY, a.dtype.type(0), a)
 
 
 def _checked(Z: np.ndarray) -> np.ndarray:

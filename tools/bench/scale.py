@@ -312,7 +312,9 @@ def on_dask(n: int, count: int) -> dict:
         X, y = X.persist(), y.persist()
         wait([X, y])
         began = time.perf_counter()
-        model = ordinal.fit_svorim(X, y, basis=300, gamma=GAMMA, C=1.0, tol=1e-3)
+        model = ordinal.fit_svorim(
+            X, y, basis=300, gamma=GAMMA, C=1.0, tol=1e-3, cache_mb=1300
+        )
         clock = time.perf_counter() - began
     numbers = np.concatenate([model.coef, model.thresholds])
     return facts(model.convergence) | {"clock": clock, "model": numbers.tobytes().hex()}
