@@ -12,8 +12,8 @@ import scipy.sparse
 from sources import Cut
 
 import ordinal
+from ordinal._basis import fitting
 from ordinal._input.blocks import CHUNK, Arrays, Rows
-from ordinal._svor import on_basis
 from ordinal.model_selection import (
     Grid,
     UniformDesign,
@@ -173,13 +173,13 @@ def test_cross_conformal(rows, mapped):
 
 
 def test_features_are_made_once_a_fold(rows, monkeypatch):
-    made, init = [], on_basis.BasisFit.__init__
+    made, init = [], fitting.BasisFit.__init__
 
     def counted(self, *args):
         made.append(args)
         init(self, *args)
 
-    monkeypatch.setattr(on_basis.BasisFit, "__init__", counted)
+    monkeypatch.setattr(fitting.BasisFit, "__init__", counted)
     grid = Grid(C=[0.1, 1.0, 10.0])
     source = Cut([100], *rows)
     select(ordinal.fit_svorim, source, None, search=grid, cv=3, **OPTIONS)

@@ -4,9 +4,9 @@ samples of the rows to begin with."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -205,6 +205,37 @@ def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
         raise ValueError(
             f"epsilon must be at most {_LARGEST_BOX:g} on a basis, got {slope:.3g}"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasisOptions:
+    """Checked options of fits on a basis, the same for all points of a path and for the
+    folds."""
+
+    kernel: Kernel
+    cost: np.ndarray | None
+    n_threads: int
+    cache_mb: float
+    max_iter: int
+    seed: int
+    monitor: Monitor
+    features: Features
+    executor: Executor | None = None
+
+    def among(self, problem: Problem, rows: np.ndarray) -> Self:
+        """The same for a problem of these rows."""
+        features = features_among(
+            self.features, self.kernel, problem.X, rows, self.n_threads
+        )
+        return replace(self, features=features, executor=None)
+
+    def fits(self, problem: Problem, rank: np.ndarray) -> BasisFit:
+        """To the rows of a problem; `rank` is which entry of the losses is a row's."""
+        return BasisFit(
+            self.features, problem.X, rank, problem.weight, self.cache_mb,
+            self.n_threads, np.random.default_rng(self.seed), self.monitor,
+            self.executor,
+        )  # fmt: skip
 
 
 class BasisFit:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._input.at_workers import RowsAtWorkers
-from .._input.blocks import Block
+from .._input.blocks import CHUNK, Block
 from .._input.features import read_features
 from .._input.labels import ranks_of, read_labels
 from .._input.types import Index, Matrix
@@ -26,8 +26,8 @@ from .levels import stratified
 from .losses import Losses
 from .precise import Values
 from .remote import DaskCrew, Labelled, RemoteRows
-from .sums import CHUNK, Kept, LocalSums, Rows, Sums
 from .sums import Features as FeaturesOfRows
+from .sums import Kept, LocalSums, Rows, Sums
 
 SumsOf: TypeAlias = Callable[[Losses], Sums]  # of a problem, for the same rows
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.blocks import stacked
+from .._input.blocks import CHUNK, stacked
 from .._input.sent import Sent
 from .._input.types import Executor, Matrix
 from .._model.monitor import Monitor
@@ -28,8 +28,8 @@ from .losses import Losses
 from .placed import RowsOnBasis, SumsOf, keeping
 from .precise import Values
 from .remote import Answering, Move, Question, RemoteRows
-from .sums import CHUNK, Kept, Rows, Sums
 from .sums import Features as FeaturesOfRows
+from .sums import Kept, Rows, Sums
 from .tasks import TaskCrew, Tasks
 
 _UNEVEN = 0.05  # share of a part by which another one may be longer

@@ -19,14 +19,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._input.blocks import CHUNK
 from .._numerics.memory import zeros
 from .._numerics.rows import strips
 from .._numerics.threads import Pool, in_order
 from .._numerics.tree import Parts, pairwise
 from .._solvers import _piecewise_linear
 from .losses import Losses
-
-CHUNK = 8192  # rows
 
 _ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
 _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle evenly

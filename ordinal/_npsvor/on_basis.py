@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._basis.features import Features
 from .._basis.fitting import (
-    BasisFit,
+    BasisOptions,
     chosen,
     enough_rows,
-    features_among,
     record,
     roughly,
 )
 from .._basis.proximal import Solution, cold
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
-from .._input.types import Executor, Kernel
 from .._kernel_matrix.tiles import Products
-from .._model.monitor import Monitor
 from .._model.support import kept
 from .losses import Point, losses_of
 from .model import NpsvorModel, of_present
@@ -45,38 +41,18 @@ def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
     return BasisJob(features=features, **options)
 
 
-@dataclass(frozen=True, slots=True)
-class BasisJob:
-    """Checked options: the same for every point of a path, and for the folds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasisJob(BasisOptions):
+    """Options with those of the method."""
 
-    kernel: Kernel
     points: list[Point]
-    cost: np.ndarray | None
     normalize: bool
-    max_iter: int
-    n_threads: int
-    cache_mb: float
-    seed: int
-    monitor: Monitor
-    features: Features
-    executor: Executor | None = None
-
-    def among(self, problem: Problem, rows: np.ndarray) -> BasisJob:
-        """The same for a problem of these rows."""
-        features = features_among(
-            self.features, self.kernel, problem.X, rows, self.n_threads
-        )
-        return replace(self, features=features, executor=None)
 
     def fit(
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], None]:
         """A model a point; they have their support rows in common."""
-        fits = BasisFit(
-            self.features, problem.X, problem.rank, problem.weight, self.cache_mb,
-            self.n_threads, np.random.default_rng(self.seed), self.monitor,
-            self.executor,
-        )  # fmt: skip
+        fits = self.fits(problem, problem.rank)
         present = np.flatnonzero(problem.present)
         cost = 1 - np.eye(problem.n_classes) if self.cost is None else self.cost
         losses = [losses_of(point, cost, present) for point in self.points]

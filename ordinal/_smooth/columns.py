@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.blocks import CHUNK
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Evaluator
@@ -23,8 +24,6 @@ from .._model.monitor import turn
 from .._numerics.rows import strips, take
 from .._numerics.threads import in_order
 from .._numerics.tree import pairwise
-
-CHUNK = 8192  # rows of a sum, as sources of blocks give them
 
 Fill = Callable[[Any, np.ndarray, int], None]
 """Of some rows, room for their columns, threads."""

@@ -14,13 +14,14 @@ from functools import partial
 
 import numpy as np
 
+from .._input.blocks import CHUNK
 from .._input.problem import Problem
 from .._model.monitor import turn
 from .._numerics.rows import strips
 from .._numerics.threads import in_order
 from .._numerics.tree import Parts, pairwise
 from .._solvers import _truncated_loss
-from .columns import CHUNK, Columns
+from .columns import Columns
 
 _COLUMNS = 1024  # of the Hessian in one product
 _AT_ONCE = 1 << 28  # bytes of the Hessians of chunks that are made side by side

@@ -13,7 +13,7 @@ from .._kernel_matrix.tiles import Products
 from .._model.monitor import Monitor
 from .job import Job
 from .model import SvorModel
-from .on_basis import BasisJob, job_on
+from .on_basis import job_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,27 @@ class JobInTime:
             return model, used
 
         def on_basis(choice: BasisChoice, watch: Monitor) -> SvorModel:
-            return self._on(choice, problem, watch, costs[0]).fit(problem, costs, near)[
-                0
-            ][0]
+            return self._on_basis(choice, problem, watch, costs, None)
 
-        near = None
         if start is not None and start.dual is None:  # a fold, as the whole was fitted
-            near, choice = start, BasisChoice("random", start.coef.size)
-            return [on_basis(choice, rough(monitor))], None
+            choice = BasisChoice("random", start.coef.size)
+            fold = self._on_basis(choice, problem, rough(monitor), costs, start)
+            return [fold], None
         model, used, record = nearer_in_time(whole, on_basis, n, monitor)
         return [replace(model, convergence=record)], used
 
-    def _on(
-        self, choice: BasisChoice, problem: Problem, monitor: Monitor, C: float
-    ) -> BasisJob:
+    def _on_basis(
+        self,
+        choice: BasisChoice,
+        problem: Problem,
+        monitor: Monitor,
+        costs: list[float],
+        start: SvorModel | None,
+    ) -> SvorModel:
         job = self.job
-        return job_on(
-            choice, problem, C, method=job.method, kernel=job.kernel, cost=job.cost,
-            n_threads=job.n_threads, cache_mb=job.cache_mb, max_iter=self.steps,
-            seed=self.seed, monitor=monitor,
+        made = job_on(
+            choice, problem, costs[0], method=job.method, kernel=job.kernel,
+            cost=job.cost, n_threads=job.n_threads, cache_mb=job.cache_mb,
+            max_iter=self.steps, seed=self.seed, monitor=monitor,
         )  # fmt: skip
+        return made.fit(problem, costs, start)[0][0]

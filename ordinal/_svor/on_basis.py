@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.features import Features
 from .._basis.fitting import (
-    BasisFit,
+    BasisOptions,
     chosen,
     enough_rows,
-    features_among,
     record,
     roughly,
 )
@@ -22,9 +20,7 @@ from .._basis.proximal import Solution, Start, cold
 from .._input.basis import BasisChoice
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
-from .._input.types import Executor, Kernel
 from .._kernel_matrix.tiles import Products
-from .._model.monitor import Monitor
 from .._model.support import kept
 from ..kernels import Precomputed
 from .losses import losses_of
@@ -46,27 +42,11 @@ def job_on(choice: BasisChoice, problem: Problem, C: float, **options: Any) -> B
     return BasisJob(features=features, **options)
 
 
-@dataclass(frozen=True, slots=True)
-class BasisJob:
-    """Checked options, the same for the fit of all rows and those of the folds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasisJob(BasisOptions):
+    """Options with those of the method."""
 
     method: Method
-    kernel: Kernel
-    cost: np.ndarray | None
-    n_threads: int
-    cache_mb: float
-    max_iter: int
-    seed: int
-    monitor: Monitor
-    features: Features
-    executor: Executor | None = None
-
-    def among(self, problem: Problem, rows: np.ndarray) -> BasisJob:
-        """The same for a problem of these rows."""
-        features = features_among(
-            self.features, self.kernel, problem.X, rows, self.n_threads
-        )
-        return replace(self, features=features, executor=None)
 
     def fit(
         self,
@@ -77,11 +57,7 @@ class BasisJob:
     ) -> tuple[list[SvorModel], None]:
         """A model a C; they have their support rows in common."""
         present, rank = np.flatnonzero(problem.present), problem.rank_among_present
-        fits = BasisFit(
-            self.features, problem.X, rank, problem.weight, self.cache_mb,
-            self.n_threads, np.random.default_rng(self.seed), self.monitor,
-            self.executor,
-        )  # fmt: skip
+        fits = self.fits(problem, rank)
         losses = [losses_of(self.method, self.cost, present, C) for C in costs]
         warm = start is not None and not isinstance(self.kernel, Precomputed)
         begin = self._start(start, problem, losses[0], present)
