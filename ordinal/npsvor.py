@@ -30,7 +30,7 @@ paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal, TypeAlias, Unpack, get_args
 
@@ -40,6 +40,7 @@ from ._basis.fitting import check_executor, on_basis, read, threads_beside
 from ._basis.in_time import takes_basis_in_time
 from ._input.basis import read_basis
 from ._input.checks import (
+    can_be_listed,
     check_choice,
     check_count,
     check_factor,
@@ -453,7 +454,7 @@ def _check_folds(share: Shares | None, basis: Any) -> None:
 
 def _points(points: Any) -> list[Point]:
     """The points of a path, checked."""
-    if not isinstance(points, Iterable):
+    if not can_be_listed(points):
         raise TypeError(f"points must be a sequence of mappings, got {shown(points)}")
     checked = [_point(point) for point in points]
     if not checked:

@@ -67,6 +67,7 @@ from ._input.checks import (
     resolve_rng,
     shown,
 )
+from ._input.columns import read_once
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
@@ -177,7 +178,7 @@ class ConformalModel(Model):
         ValueError, TypeError
             Those of the model.
         """
-        r = self.classes.size
+        r, X = self.classes.size, read_once(X)
         models = self.fold_models or (self.model,)
         above = np.ones((0, r))
         for k, model in enumerate(models):
@@ -265,6 +266,7 @@ class ConformalModel(Model):
 
     def _ends(self, X: MatrixLike, coverage: float | None) -> np.ndarray:
         """Numbers of the first and the last rank of every set, (n, 2)."""
+        X = read_once(X)
         share = self.coverage if coverage is None else check_share("coverage", coverage)
         member = self.p_values(X) > (1 - share) * (1 + _ROUNDING)
         predicted = ranks_of(read_labels(self.predict(X), "labels"), self.classes)

@@ -262,6 +262,8 @@ def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
         draw(svorim, X, np.full(300, 4))
     with pytest.raises(ValueError, match=r"^sample_weight has shape \(2,\)"):
         draw(svorim, X, Y, sample_weight=[1, 2])
+    with pytest.raises(ValueError, match=r"^the sum of sample_weight must be between"):
+        draw(svorim, X, Y, sample_weight=np.full(300, 1e307))
 
 
 def test_a_model_without_what_is_drawn_is_refused(svorim):
@@ -427,6 +429,24 @@ def test_weights_are_those_of_the_rows_in_the_mean(svorim):
     plot.partial_dependence(svorim, X, 0, a, at=[10.0, 20.0], sample_weight=weight)
     plot.partial_dependence(svorim, X[twice], 0, b, at=[10.0, 20.0])
     assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
+
+
+def test_weights_of_any_size_are_shares_of_their_sum(svorim):
+    a, b = plt.subplots(1, 2)[1]
+    weight = np.arange(300.0)
+    plot.partial_dependence(svorim, X, 0, a, at=5, sample_weight=weight)
+    plot.partial_dependence(svorim, X, 0, b, at=5, sample_weight=weight * 5e305)
+    assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
+
+
+def test_rows_without_weight_are_no_rows(svorim):
+    """Of the evenly spaced rows, all would be such."""
+    weight = np.arange(300) % 3 == 1
+    a, b = plt.subplots(1, 2)[1]
+    plot.partial_dependence(svorim, X, 0, a, at=5, max_rows=100, sample_weight=weight)
+    plot.partial_dependence(svorim, X[1::3], 0, b, at=5)
+    assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
+    assert a.get_xlim() == b.get_xlim()
 
 
 def test_covariances_of_a_linear_function_are_those_of_its_sums():

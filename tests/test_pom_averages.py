@@ -224,3 +224,12 @@ def test_sparse_rows_have_the_averages_of_dense_ones():
     dense = model.average_proba(4 * X)
     for name, column in dense.items():
         assert_allclose(sparse[name], column, rtol=1e-12)
+
+
+def test_weights_of_any_size_are_shares():
+    model, weight = ordinal.fit_pom(X, Y), np.arange(1, 201.0)
+    found = model.average_proba(X, sample_weight=weight)
+    for factor in (1e-306, 1e305):  # the sum is beyond the largest double
+        there = model.average_proba(X, sample_weight=weight * factor)
+        for name in ("probability", "standard_error", "lower"):
+            assert_allclose(there[name], found[name], rtol=1e-12)

@@ -21,6 +21,16 @@ from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 
+class Changing:
+    """An object that makes another array each time it is asked for one."""
+
+    def __init__(self, *arrays):
+        self.arrays = iter(arrays)
+
+    def __array__(self, dtype=None, copy=None):
+        return next(self.arrays)
+
+
 class Oracle:
     """A model whose rows are its probabilities."""
 
@@ -410,3 +420,11 @@ def test_estimators_of_scikit_learn_have_sets():
     sets = conformal(ours, X_new, words[y_new])
     assert_array_equal(sets.classes, words)
     assert_array_equal(sets.predict(X_new), ours.predict(X_new))
+
+
+def test_rows_that_may_change_are_read_once():
+    """By all models of the folds, and for the rank that is always added."""
+    X, y = sample(60, r=3)
+    sets = ordinal.cross_conformal(ordinal.fit_svorim, X, y, 0.8, cv=3)
+    for ask in (sets.p_values, sets.predict_interval, sets.predict_set):
+        assert_array_equal(ask(Changing(X[:9], X, X)), ask(X[:9]))

@@ -218,3 +218,19 @@ def test_a_standardizer_of_what_cannot_scale():
 def test_no_rows_of_complex_numbers():
     with pytest.raises((TypeError, ValueError)):
         kernels.Pearson()(np.empty((0, 2), complex), np.ones((1, 2)))
+
+
+def test_a_memoryview_is_no_list():
+    """Python cannot iterate one of two dimensions, nor one of long doubles."""
+    grid = model_selection.Grid(C=[1.0])
+    for view in (memoryview(np.eye(2)), memoryview(np.ones(2, np.longdouble))):
+        with pytest.raises(ValueError, match=r"^categorical must be .*got <memory"):
+            preprocessing.TablePreprocessor(categorical=view)
+        with pytest.raises(ValueError, match=r"^C must be .*got <memory"):
+            model_selection.Grid(C=view)
+        with pytest.raises(TypeError, match=r"^scores must be .*got <memory"):
+            comparison.win_draw_loss(view)
+        with pytest.raises(TypeError, match=r"^points must be .*got <memory"):
+            ordinal.fit_npsvor_path(X, Y, points=view)
+        with pytest.raises(TypeError, match=r"^cv must be .*got <memory"):
+            model_selection.select(ordinal.fit_svorim, X, Y, search=grid, cv=view)

@@ -91,6 +91,15 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
         raise ValueError(f"{name} must be one of {choices}, got {shown(value)}")
 
 
+def can_be_listed(value: Any) -> bool:
+    """Whether entries can be had of a caller's value one by one, as of a sequence. Not
+    of text, which is one entry, nor of a memoryview, which cannot always be iterated.
+    """
+    scalar = isinstance(value, np.ndarray) and value.ndim == 0
+    single = scalar or isinstance(value, str | memoryview)
+    return isinstance(value, Iterable) and not single
+
+
 def as_path(name: str, value: Any) -> str:
     """A path as text, whatever kind of path it is."""
     try:

@@ -16,6 +16,7 @@ import numpy as np
 from .checks import (
     NO_NUMBERS,
     as_array,
+    can_be_listed,
     check_entries,
     enumerated,
     listed,
@@ -110,6 +111,14 @@ def as_objects(X: Any, name: str = "X") -> np.ndarray:
     return np.array(X, dtype=object) if texts else np.ascontiguousarray(a)
 
 
+def read_once(X: Any) -> Any:
+    """X for a call that reads it more than once. An object that makes an array when it
+    is asked for one may make another one the next time: it is asked here, once."""
+    if isinstance(X, np.ndarray | list | tuple) or is_sparse(X) or is_frame(X):
+        return X
+    return as_objects(X)
+
+
 def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categories:
     """The categories of the columns of a training table.
 
@@ -143,7 +152,7 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
 
 def check_categorical(categorical: Any) -> tuple[str | int, ...]:
     """The columns that a caller says hold categories; ValueError for no sequence."""
-    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
+    if not can_be_listed(categorical):
         raise ValueError(
             "categorical must be a sequence of columns by name or number, got "
             f"{shown(categorical)}"

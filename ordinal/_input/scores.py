@@ -5,13 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .checks import as_real_array, check_entries, shown
+from .checks import as_real_array, can_be_listed, check_entries, shown
 
 
 def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
     """The (n_folds, k) tables of scores, one or more, each with the same k >= 2."""
-    scalar = isinstance(scores, np.ndarray) and scores.ndim == 0
-    if scalar or not isinstance(scores, Iterable):
+    if not can_be_listed(scores):
         raise TypeError(f"scores must be a sequence of tables, got {shown(scores)}")
     tables = [scores_of(table, f"scores[{i}]", 2) for i, table in enumerate(scores)]
     if not tables:

@@ -37,6 +37,12 @@ def row_weights(sample_weight: Any, n: int) -> np.ndarray:
     return a
 
 
+def shares(weight: np.ndarray) -> np.ndarray:
+    """Weights that are not all 0 as shares of their sum, which may overflow."""
+    weight = weight / weight.max()
+    return np.asarray(weight / weight.sum())
+
+
 def check_spread(name: str, weight: np.ndarray) -> None:
     """Raise ValueError for weights >= 0, one or more of them positive, of which doubles
     cannot hold all sums and products: their sum must lie between 1e-50 and 1e50, and

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._input.types import ArrayLike, MatrixLike
-from .._input.weights import sample_weights
+from .._input.weights import sample_weights, shares
 from .._model.model import read_for
 from .._numerics.tails import normal_two_sided
 from .design import read_offset
@@ -50,7 +50,7 @@ def rows_to_average(
         held = read_for(model, X) if coding is None else coding.read(X)
         known = None if offset is None else read_offset(offset, len(held))
         weight = sample_weights(sample_weight, len(held))
-    share = weight / weight.sum()
+    share = shares(weight)
     beside = np.zeros(share.size) if known is None else known
     if coding is not None:
         return TableRows(held, coding, beside, share)

@@ -12,7 +12,7 @@ Statistics and Data Analysis 52(1):335-346, 2007.
 """
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol, TypeAlias
@@ -22,6 +22,7 @@ import numpy as np
 from .._input.blocks import RowsInParts
 from .._input.checks import (
     as_real,
+    can_be_listed,
     check_count,
     check_finite,
     check_flag,
@@ -308,8 +309,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
 
 
 def _value_list(name: str, values: Any) -> list[Any]:
-    scalar = isinstance(values, np.ndarray) and values.ndim == 0
-    if isinstance(values, str) or scalar or not isinstance(values, Iterable):
+    if not can_be_listed(values):
         raise ValueError(
             f"{shortened(name)} must be a sequence of values, got {shown(values)}"
         )

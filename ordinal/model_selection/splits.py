@@ -9,7 +9,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import as_array, as_real_array, check_count, resolve_rng, shown
+from .._input.checks import (
+    as_array,
+    as_real_array,
+    can_be_listed,
+    check_count,
+    resolve_rng,
+    shown,
+)
 from .._model.folds import by_rank, held_out_size, hold_out
 from .grouping import distinct, group_folds, group_numbers, hold_out_groups
 
@@ -281,7 +288,7 @@ def own_splits(
     both sides of a split is a ValueError."""
     if hasattr(given, "split") and not isinstance(given, str):
         given = given.split(X, y) if group is None else given.split(X, y, group)
-    elif not isinstance(given, Iterable) or isinstance(given, str):
+    elif not can_be_listed(given):
         raise TypeError(
             f"{name} must be a number, splits (train_idx, test_idx), or an object with "
             f"a split method, got {shown(given)}"

@@ -18,7 +18,7 @@ from .._input.checks import (
 from .._input.columns import column_number, default_names, feature_names, read_frame
 from .._input.frame import Frame
 from .._input.types import ArrayLike
-from .._input.weights import sample_weights
+from .._input.weights import sample_weights, shares
 from .._model.model import Model, innermost
 from ..kernels import Precomputed
 from ..model_selection import Selection
@@ -47,6 +47,7 @@ class Rows:
     frame : Frame
     names : tuple of (d,) str
     weight : (n,) array
+        Shares of their sum.
     """
 
     def __init__(self, model: Model, X: Any, sample_weight: Any, most: int):
@@ -54,8 +55,10 @@ class Rows:
         frame = read_frame(X, model.feature_names if named else None)
         n, d = frame.shape
         weight = sample_weights(sample_weight, n)
-        few = np.arange(n) if n <= most else np.arange(most) * n // most
-        self.frame, self.weight = frame.rows(few), weight[few]
+        held = np.flatnonzero(weight)
+        if held.size > most:
+            held = held[np.arange(most) * held.size // most]
+        self.frame, self.weight = frame.rows(held), shares(weight[held])
         self.names = frame.names or model.feature_names or default_names(d)
 
     def with_value(self, j: int, value: Any) -> Frame:
@@ -87,9 +90,10 @@ def dependence_of(
 ) -> Dependence:
     """The partial dependence on column j at some values, by a prediction for all rows
     at each."""
-    weight = rows.weight / rows.weight.sum()
     mean_of = _mean_score if of == "score" else _mean_probabilities
-    found = [mean_of(model, rows.with_value(j, value), weight) for value in at.tolist()]
+    found = [
+        mean_of(model, rows.with_value(j, value), rows.weight) for value in at.tolist()
+    ]
     mean = np.array([here for here, _ in found])
     if found[0][1] is None:
         return Dependence(at, is_category, mean, None, None)

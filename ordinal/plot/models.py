@@ -6,7 +6,7 @@ import numpy as np
 
 from .._input.checks import shown
 from .._input.labels import ranks_of, read_labels
-from .._input.weights import sample_weights
+from .._input.weights import check_spread, sample_weights
 from .._model.model import Model, innermost
 from ..gpor import GporModel
 from ..linear import PomModel
@@ -72,4 +72,6 @@ def true_ranks(
     rank = ranks_of(read_labels(y, "y"), model.classes)
     if rank.size != n:
         raise ValueError(f"y has {rank.size} labels, and X {n} rows")
-    return rank, sample_weights(sample_weight, n)
+    weight = sample_weights(sample_weight, n)
+    check_spread("sample_weight", weight)  # amounts are shown
+    return rank, weight
