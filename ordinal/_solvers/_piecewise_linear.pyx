@@ -108,31 +108,6 @@ def slopes(
                         lengths[k], sigma, rows)
 
 
-cdef inline Py_ssize_t cell(
-    const double* grid, Py_ssize_t K, double e,
-) noexcept nogil:
-    """The least k with e <= grid[k]; grid[0] < e <= grid[K - 1]. O(log K)."""
-    cdef Py_ssize_t low = 0, high = K - 1, middle
-    while high - low > 1:
-        middle = (low + high) // 2
-        if grid[middle] < e:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-cdef inline void rise(
-    const double* grid, Py_ssize_t K, double e, double by, double* out,
-) noexcept nogil:
-    """Add to the cell of e. Most are beyond the ends, on either side, which no branch
-    could foretell."""
-    if grid[0] < e and e <= grid[K - 1]:
-        out[cell(grid, K, e)] += by
-    else:
-        out[K * (e > grid[0])] += by
-
-
 def jumps(
     const floating[::1] f not None,
     const int32_t[::1] rank not None,
@@ -147,21 +122,19 @@ def jumps(
     value at grid[:, 0], column k by how much it rises after grid[:, k - 1] up to
     grid[:, k], and the last column how much it rises after all. A loss that turns at a
     threshold has its right slope there."""
-    cdef Py_ssize_t T = grid.shape[0], K = grid.shape[1], i, j
-    cdef double lo, hi, score
-    cdef int32_t of
+    cdef Py_ssize_t T = grid.shape[0], K = grid.shape[1], r = table.shape[2], j
+    cdef Py_ssize_t rows = stop - start
+    cdef const simd_loops* ops = simd()
     check(f, rank, weight, table, T, start, stop)
     if not (out.shape[0] == T and out.shape[1] == K + 1 and K > 0):
         raise ValueError("jumps: inconsistent array shapes")
     with nogil:
-        out[:] = 0
         for j in range(T):
-            for i in range(start, stop):
-                of, score = rank[i], f[i]
-                lo, hi = weight[i] * table[j, 0, of], weight[i] * table[j, 1, of]
-                out[j, 0] += lo
-                if table[j, 2, of] == table[j, 3, of]:
-                    rise(&grid[j, 0], K, score + table[j, 2, of], hi - lo, &out[j, 0])
-                else:
-                    rise(&grid[j, 0], K, score + table[j, 2, of], -lo, &out[j, 0])
-                    rise(&grid[j, 0], K, score + table[j, 3, of], hi, &out[j, 0])
+            if floating is float:
+                ops.piecewise_jumps_f32(
+                    &f[start], &rank[start], &weight[start], &table[j, 0, 0], r,
+                    &grid[j, 0], K, rows, &out[j, 0])
+            else:
+                ops.piecewise_jumps_f64(
+                    &f[start], &rank[start], &weight[start], &table[j, 0, 0], r,
+                    &grid[j, 0], K, rows, &out[j, 0])

@@ -98,7 +98,8 @@ typedef struct {
                         const double *W, ptrdiff_t width, ptrdiff_t n, ptrdiff_t d,
                         const double *c, int lower, double *out, ptrdiff_t ldo);
 
-  /* Piecewise linear losses: proximal steps of one group, and slopes along a line. */
+  /* Piecewise linear losses: proximal steps of one group, slopes along a line,
+   * and how the slope by a threshold rises along a grid of them. */
   void (*piecewise_point_f32)(const float *f, const int32_t *rank, const float *weight,
                               const float *g, const float *table, ptrdiff_t r, double b,
                               double sigma, ptrdiff_t n, float *t, float *inside,
@@ -115,6 +116,12 @@ typedef struct {
                                 const float *weight, const double *g,
                                 const double *table, ptrdiff_t r, double b, double db,
                                 double x, double sigma, ptrdiff_t n);
+  void (*piecewise_jumps_f32)(const float *f, const int32_t *rank, const float *weight,
+                              const float *table, ptrdiff_t r, const double *grid,
+                              ptrdiff_t K, ptrdiff_t n, double *out);
+  void (*piecewise_jumps_f64)(const double *f, const int32_t *rank, const float *weight,
+                              const double *table, ptrdiff_t r, const double *grid,
+                              ptrdiff_t K, ptrdiff_t n, double *out);
 
   /* Quadratic programs of many groups: proximal steps of the n variables of one. */
   double (*box_sums)(const double *f, const double *g, const double *lo,

@@ -124,6 +124,16 @@ cdef extern from "simd.h" nogil:
             const float* weight, const double* g, const double* table, Py_ssize_t r,
             double b, double db, double x, double sigma, Py_ssize_t n,
         ) noexcept nogil
+        void (*piecewise_jumps_f32)(
+            const float* f, const int32_t* rank, const float* weight,
+            const float* table, Py_ssize_t r, const double* grid, Py_ssize_t K,
+            Py_ssize_t n, double* out,
+        ) noexcept nogil
+        void (*piecewise_jumps_f64)(
+            const double* f, const int32_t* rank, const float* weight,
+            const double* table, Py_ssize_t r, const double* grid, Py_ssize_t K,
+            Py_ssize_t n, double* out,
+        ) noexcept nogil
         double (*box_sums)(
             const double* f, const double* g, const double* lo, const double* hi,
             const double* p, double b, double sigma, Py_ssize_t n, double* count,

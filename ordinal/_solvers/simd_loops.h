@@ -735,5 +735,6 @@ static const simd_loops FN(loops) = {
   FN(weighted_gram),
   FN(piecewise_point_f32), FN(piecewise_point_f64),
   FN(piecewise_slope_f32), FN(piecewise_slope_f64),
+  FN(piecewise_jumps_f32), FN(piecewise_jumps_f64),
   FN(box_sums), FN(box_steps),
 };

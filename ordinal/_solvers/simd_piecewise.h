@@ -83,3 +83,59 @@ static double PL(slope)(const REAL *f, const REAL *end, const int32_t *rank,
   }
   return total;
 }
+
+/* The least k with e <= grid[k], where grid[0] < e <= grid[K - 1]. O(log K). */
+static inline ptrdiff_t PL(cell)(const double *grid, ptrdiff_t K, double e) {
+  ptrdiff_t low = 0, high = K - 1;
+  while (high - low > 1) {
+    const ptrdiff_t middle = (low + high) / 2;
+    if (grid[middle] < e)
+      low = middle;
+    else
+      high = middle;
+  }
+  return high;
+}
+
+/* One group: out[0] is the slope of its losses by the threshold at grid[0], out[k] by how
+ * much it rises up to grid[k], out[K] by how much after all. A loss rises by -lo at
+ * f + pn and by hi at f + pp. Most do so beyond the ends of the grid. */
+static void PL(jumps)(const REAL *f, const int32_t *rank, const float *weight,
+                      const REAL *table, ptrdiff_t r, const double *grid, ptrdiff_t K,
+                      ptrdiff_t n, double *out) {
+  const REAL *lo = table, *hi = table + r, *pn = table + 2 * r, *pp = table + 3 * r;
+  const double first = grid[0], last = grid[K - 1];
+  double among[PIECEWISE_ROWS];
+  for (ptrdiff_t k = 0; k <= K; k++) out[k] = 0;
+  for (ptrdiff_t start = 0; start < n; start += PIECEWISE_ROWS) {
+    const ptrdiff_t rest = n - start;
+    const ptrdiff_t rows = rest < PIECEWISE_ROWS ? rest : PIECEWISE_ROWS;
+    const REAL *f_ = f + start;
+    const int32_t *rank_ = rank + start;
+    const float *weight_ = weight + start;
+    double before = 0, after = 0, count = 0;
+#pragma omp simd reduction(+ : before, after, count)
+    for (ptrdiff_t i = 0; i < rows; i++) {
+      const int32_t k = rank_[i];
+      const double down = weight_[i] * lo[k], up = weight_[i] * hi[k];
+      const double left = (double)f_[i] + pn[k], right = (double)f_[i] + pp[k];
+      before += down - (left <= first ? down : 0) + (right <= first ? up : 0);
+      after += (right > last ? up : 0) - (left > last ? down : 0);
+      among[i] = ((left > first) & (left <= last)) | ((right > first) & (right <= last))
+                     ? 1.0 : 0.0;
+      count += among[i];
+    }
+    out[0] += before;
+    out[K] += after;
+    if (count == 0) continue;
+    for (ptrdiff_t i = 0; i < rows; i++) {
+      if (among[i] == 0) continue;
+      const int32_t k = rank_[i];
+      const double left = (double)f_[i] + pn[k], right = (double)f_[i] + pp[k];
+      if (left > first && left <= last)
+        out[PL(cell)(grid, K, left)] -= weight_[i] * lo[k];
+      if (right > first && right <= last)
+        out[PL(cell)(grid, K, right)] += weight_[i] * hi[k];
+    }
+  }
+}
