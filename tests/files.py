@@ -1,8 +1,11 @@
 """Models through files and pickles, and files that someone has edited."""
 
 import dataclasses
+import functools
 import json
 import pickle
+import tempfile
+from pathlib import Path
 
 import numpy as np
 from numpy.testing import assert_array_equal
@@ -44,8 +47,8 @@ def load_edited(model, folder, edits):
     is computed anew.
     """
     path = folder / "model.npz"
-    model.save(path)
-    header, arrays = members_of(path)
+    header, arrays = saved_members(model)
+    arrays = dict(arrays)
     for name, edit in edits.items():
         if name == "header":
             header = json.loads(edit(json.dumps(header)))
@@ -54,6 +57,17 @@ def load_edited(model, folder, edits):
             arrays[f"model.{name}"] = edit(arrays[f"model.{name}"])
     write_members(path, header, arrays)
     return ordinal.load(path)
+
+
+@functools.lru_cache(maxsize=2)  # tests edit the members of one model in turn
+def saved_members(model):
+    """The header of the model's file, and its arrays by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder, "m"))
+        header, arrays = members_of(Path(folder, "m"))
+    for a in arrays.values():
+        a.flags.writeable = False
+    return header, arrays
 
 
 def members_of(path):

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from files import assert_same_fields, copies, load_edited
+from files import assert_same_fields, copies, load_edited, saved_members
 from numpy.testing import assert_array_equal
 from registry import METHODS, every_method
 from scipy import sparse
@@ -129,13 +129,9 @@ def put(a, value, at=0):
     return a
 
 
-def arrays_of(model, folder):
+def arrays_of(model):
     """The arrays of the model's file, by name."""
-    model.save(folder / "m")
-    with np.load(folder / "m") as members:
-        arrays = {k.removeprefix("model."): a for k, a in members.items()}
-    del arrays["header"]
-    return arrays
+    return {k.removeprefix("model."): a for k, a in saved_members(model)[1].items()}
 
 
 ANOTHER_SHAPE = {
@@ -150,7 +146,7 @@ ANOTHER_SHAPE = {
 @every_form
 def test_arrays_of_another_shape_are_refused(method, form, edit, tmp_path):
     model, _, _ = example(method, form)
-    for name, a in arrays_of(model, tmp_path).items():
+    for name, a in arrays_of(model).items():
         b = ANOTHER_SHAPE[edit](a)
         if b.shape == a.shape:
             continue  # there was nothing to be taken away
@@ -161,7 +157,7 @@ def test_arrays_of_another_shape_are_refused(method, form, edit, tmp_path):
 @every_form
 def test_arrays_of_strings_are_refused_where_numbers_belong(method, form, tmp_path):
     model, _, _ = example(method, form)
-    for name in arrays_of(model, tmp_path):
+    for name in arrays_of(model):
         if name != "classes":
             with pytest.raises(ValueError, match="is not an ordinal model file"):
                 load_edited(model, tmp_path, {name: lambda a: a.astype(np.str_)})
@@ -211,7 +207,7 @@ NO_MODEL = {
 @every_form
 def test_numbers_that_are_not_finite_are_refused(method, form, edit, tmp_path):
     model, _, _ = example(method, form)
-    for name, a in arrays_of(model, tmp_path).items():
+    for name, a in arrays_of(model).items():
         absent = edit == "inf" and name in ("intercept", "thresholds", "link.offsets")
         if a.dtype.kind == "f" and a.size > 2 and not absent:
             with pytest.raises(ValueError, match="is not an ordinal model file"):
@@ -235,7 +231,7 @@ def test_a_model_of_any_size_is_refused_or_predicts_finitely(
     with np.errstate(all="ignore"):
         numbers = {
             name: HUGE[edit](a)
-            for name, a in arrays_of(model, tmp_path).items()
+            for name, a in arrays_of(model).items()
             if a.dtype.kind == "f" and name != "classes"
         }
     for name, changed in numbers.items():
@@ -286,7 +282,8 @@ class Touch:
 @every_method
 def test_nothing_in_a_file_is_run(method, tmp_path):
     model, _, _ = example(method, "dense")
-    for name in arrays_of(model, tmp_path):
+    model.save(tmp_path / "m")
+    for name in arrays_of(model):
         with np.load(tmp_path / "m") as members:
             arrays = dict(members)
         arrays[f"model.{name}"] = np.array([Touch(tmp_path / "ran")], dtype=object)
