@@ -201,8 +201,7 @@ class _Solver:
         before = self.steps
         here = self.place(self.w, self.b)
         if not here.point.inside.all():  # of some threshold (S) does not tell how far
-            b = best(self.sums.loss_slopes, self.losses, here.b, _ROUNDING)
-            here = self.place(here.w, b)
+            here = self.place(here.w, best(self.sums.loss_slopes, self.losses, here.b))
         status = self.judge()
         while status is None and self.steps < before + _INNER:
             here = self.newton(here, self.steps - before < _EARLY)
