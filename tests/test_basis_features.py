@@ -148,7 +148,7 @@ def test_no_feature_in_single_precision_is_tiny(kernel):
 def test_blocks_have_the_bytes_of_the_whole():
     X, features = rows(5000), RowFeatures(RBF(0.2), rows(200, seed=1))
     whole = single(features, X)
-    for begin, end in ((0, 1024), (1024, 4096), (4096, 5000)):
+    for begin, end in ((0, 1024), (1024, 4096), (4096, 5000), (7, 8), (900, 2000)):
         assert_array_equal(single(features, X[begin:end]), whole[begin:end])
     assert_array_equal(single(features, X.astype(np.float32).astype(float)),
                        single(features, X.astype(np.float32)))  # fmt: skip

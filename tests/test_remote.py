@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_proximal import fit, made, svor_losses
 
+from ordinal._basis.features import RowFeatures
 from ordinal._basis.levels import stratified
+from ordinal._basis.placed import BlockReader
 from ordinal._basis.remote import (
     Behind,
     Labelled,
@@ -29,7 +31,9 @@ from ordinal._basis.sums import (
     LocalSums,
     Rows,
 )
+from ordinal._input.blocks import Block as RawBlock
 from ordinal._numerics.tree import Node, merged, pairwise, whole
+from ordinal.kernels import RBF
 
 SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
 
@@ -56,9 +60,9 @@ def features(block, room, n_threads):
 class Crew:
     """Parts in this process, of which some are lost now and then."""
 
-    def __init__(self, groups, blocks, lose=0):
+    def __init__(self, groups, blocks, lose=0, read=features, room=0):
         self.parts = [
-            Part(group, len(blocks), 1, 0, features, *(blocks[k] for k in group))
+            Part(group, len(blocks), 1, room, read, *(blocks[k] for k in group))
             for group in groups
         ]
         self.lose, self.asked, self.behind = lose, 0, 0
@@ -145,6 +149,33 @@ def test_bytes_do_not_depend_on_who_holds_or_loses_rows(method, lose, groups):
     whole = fit(together, 1e-3)
     assert every.primal <= whole.primal + 1e-3 * abs(whole.primal)
     assert every.dual <= whole.primal  # a bound of the same problem
+
+
+def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
+    """Features of other rows are kept where there are other parts; those that are made
+    anew, of the rows that move alone, have the same bytes."""
+    rng = np.random.default_rng(3)
+    sizes = [CHUNK + 100, 3000, CHUNK]
+    X = rng.normal(size=(sum(sizes), 3))
+    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
+    cut = np.split(np.arange(len(X)), np.cumsum(sizes)[:-1])
+    blocks = [RawBlock(X[rows], y[rows]) for rows in cut]
+    on = RowFeatures(RBF(0.5), X[rng.integers(0, len(X), 40)])
+    read = BlockReader(on, np.arange(4), np.arange(4, dtype=np.int32), None, True)
+    losses = svor_losses("svorim", 4, 1.0)
+    found = []
+    for groups, room in (
+        ([[0, 1, 2]], CHUNK),
+        ([[2], [0, 1]], CHUNK),
+        ([[0, 1, 2]], 0),
+    ):
+        there = RemoteRows(Crew(groups, blocks, 0, read, room), len(y), on.m)
+        some = fit(there.sums(losses, 0.3, 5), 1e-3)
+        every = fit(there.sums(losses), 1e-3, some.end)
+        found.append([some.w, some.b, every.w, every.b])
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
 
 
 def test_an_interrupted_question_is_asked_again():

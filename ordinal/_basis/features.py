@@ -99,21 +99,29 @@ class RowFeatures:
     def single(self, X: Matrix, out: np.ndarray) -> np.ndarray:
         """Fill out, (len(X), m) float32, with the features of the rows of X.
 
-        The bytes of a row do not depend on others if calls hold whole multiples of
-        1024 rows, but for the last.
+        The bytes of a row do not depend on others: every product has as many rows.
         """
-        values = self._values(X)
-        every = slice(0, self.m)
-        scratch = np.empty(min(TILE, len(X)) * self.m)
-        kernel = np.empty((min(TILE, len(X)), self.m), np.float32)
+        whole = len(X) // TILE * TILE
+        if whole:
+            self._fill(take(X, slice(0, whole)), out[:whole])
+        if whole < len(X):
+            filled = np.empty((TILE, self.m), np.float32)
+            self._fill(take(X, np.resize(np.arange(whole, len(X)), TILE)), filled)
+            out[whole:] = filled[: len(X) - whole]
+        return out if self._of_one else _checked(out)
+
+    def _fill(self, X: Matrix, out: np.ndarray) -> None:
+        """`single` of whole tiles."""
+        values, every = self._values(X), slice(0, self.m)
+        scratch = np.empty(TILE * self.m)
+        kernel = np.empty((TILE, self.m), np.float32)
         for rows in strips(len(X), TILE):
-            K = values.tile(rows, every, kernel[: rows.stop - rows.start], scratch)
+            K = values.tile(rows, every, kernel, scratch)
             if self._of_one and K.min() < _TINY:
                 K[:] = _without_tiny(K)
             for J in strips(self.m, _COLUMNS):
                 upper = self._single[: J.stop, J]
                 np.matmul(K[:, : J.stop], upper, out=out[rows, J])
-        return out if self._of_one else _checked(out)
 
     @property
     def _of_one(self) -> bool:

@@ -22,7 +22,7 @@ from .._model.monitor import Monitor
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from .._numerics.tree import Node, merged
-from .features import TILE, Features
+from .features import Features
 from .levels import stratified
 from .losses import Losses
 from .placed import RowsOnBasis, SumsOf, keeping
@@ -152,12 +152,10 @@ class StretchPart(Answering):
             X = stacked([drawn.before, *own] if len(drawn.before) else own)
             return self._on_basis(X, keeping(len(X), len(X)), False)
         k = len(drawn.before)
-        # as many as a product takes: a row has the same features as among others then
-        several = np.resize(np.arange(k), -(-k // TILE) * TILE)
-        before = np.empty((several.size, self._features.m), np.float32)
+        before = np.empty((k, self._features.m), np.float32)
         if k:
-            self._features.single(take(drawn.before, several), before)
-        return Joined(before[:k], Kept(self._filled().kept, drawn.numbers))
+            self._features.single(drawn.before, before)
+        return Joined(before, Kept(self._filled().kept, drawn.numbers))
 
     def _on_basis(self, X: Any, keep: np.ndarray, costly: bool) -> RowsOnBasis:
         return RowsOnBasis(self._features, X, keep, self._n_threads, costly)

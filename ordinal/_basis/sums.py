@@ -378,22 +378,26 @@ class Rows:
 
     def _curvature(self, chunk: slice, share: float) -> Parts:
         m, T = self.m, self.losses.T
-        out, taken = np.zeros((m + T, m + T)), []
+        out, moving = np.zeros((m + T, m + T)), []
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
             if share < 1:
                 E *= _drawn(rows.start + self._first, rows.stop + self._first, share)
-            count = E.sum(axis=0)
-            active = np.flatnonzero(count)
+            active = np.flatnonzero(E.any(axis=0))
             if active.size:
-                Z, E = self._Z.picked(rows, active), E[:, active]
-                out[m:, :m] -= E @ Z
-                out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
-                Z *= np.sqrt(count[active])[:, None]
-                taken.append(Z)
-        if taken:
-            root = np.concatenate(taken)
-            out[:m, :m] += root.T @ root
+                moving.append((rows.start - chunk.start + active, E[:, active]))
+        if not moving:
+            return (out,)
+        # at once: products that make features are of many rows
+        root = self._Z.picked(chunk, np.concatenate([places for places, _ in moving]))
+        start = 0
+        for places, E in moving:
+            Z = root[start : start + places.size]
+            out[m:, :m] -= E @ Z
+            out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
+            Z *= np.sqrt(E.sum(axis=0))[:, None]
+            start += places.size
+        out[:m, :m] += root.T @ root
         return (out,)
 
 
