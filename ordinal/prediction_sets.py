@@ -51,13 +51,15 @@ groups, and (G) is for a row of a new group, any of its rows being as likely [6]
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ._input.blocks import in_chunks
+from ._input.at_workers import is_at_workers, of_each_block
+from ._input.blocks import Block, in_block, in_chunks, raw_blocks
 from ._input.checks import (
     as_real_array,
     check_choice,
@@ -67,11 +69,12 @@ from ._input.checks import (
     resolve_rng,
     shown,
 )
-from ._input.columns import read_once
+from ._input.columns import frame_columns, read_once
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import frozen
+from ._input.survey import reads_in_blocks, source_of
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from ._input.weights import check_spread, sample_weights
+from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.convergence import Convergence
 from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model, innermost
@@ -300,8 +303,8 @@ class ConformalModel(Model):
 
 def conformal(
     model: Any,
-    X: MatrixLike,
-    y: Labels,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
     coverage: float = 0.9,
     *,
     nonconformity: _Nonconformity | None = None,
@@ -324,8 +327,11 @@ def conformal(
         Calibration rows: of the kind that will be predicted, and not those of the fit,
         nor of the search for its arguments. A few hundred make the share of new rows
         sure to about 2 %: given the rows it has a beta distribution, of deviation
-        sqrt(coverage (1 - coverage) / (m + 2)).
-    y : (m,) array-like
+        sqrt(coverage (1 - coverage) / (m + 2)). They may come in blocks, of which one
+        is in memory at a time: a numpy.memmap, an object with `blocks()`, such as
+        `ordinal.data.blocks` of a file, or a dask array or data frame, whose workers
+        judge them.
+    y : (m,) array-like, or None where X is an object with `blocks()`
         Their labels.
     coverage : float in (0, 1), default 0.9
         The share. It takes coverage / (1 - coverage) rows, 9 for 0.9, or so many
@@ -373,11 +379,10 @@ def conformal(
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
     kind = _nonconformity_of(nonconformity, model)
-    found = _nonconformities(model, X, kind)
-    rank = _ranks(y, _classes_of(model), len(found))
-    weight = _counted(sample_weight, groups, rank, by_class)
+    scores, rank, own = _judged(model, kind, X, y, sample_weight)
+    weight = _counted(own, groups, rank, by_class)
     _check_enough(weight.sum(), coverage)
-    scores, fold = found[np.arange(rank.size), rank], np.zeros(rank.size, np.int64)
+    fold = np.zeros(rank.size, np.int64)
     return _calibrated(model, (), kind, by_class, coverage, scores, rank, fold, weight)
 
 
@@ -606,6 +611,56 @@ def _beyond_nearest(distance: np.ndarray) -> np.ndarray:
 
 
 # Calibration rows
+
+
+def _judged(
+    model: Any, kind: _Nonconformity, X: Any, y: Any, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Nonconformities of the true ranks, these, and weights if there are any, of rows
+    in memory, in blocks, or at workers of dask."""
+    judge, classes = partial(_judged_block, model, kind), _classes_of(model)
+    if is_at_workers(X):
+        if y is None:
+            raise ValueError("y must hold the labels of X, got None")
+        X = _named_as(X, getattr(model, "feature_names", None))
+        parts = of_each_block(X, y, sample_weight, judge)
+    elif reads_in_blocks(X):
+        source, _ = source_of(X, y, classes, sample_weight)
+        parts, start = [], 0
+        with closing(raw_blocks(source)) as blocks:
+            for number, block in enumerate(blocks):
+                with in_block(number, start):
+                    parts.append(judge(block))
+                start += parts[-1][1].size
+        if not parts:
+            raise ValueError(f"{shown(X)} gave no blocks")
+    else:
+        scores, rank, _ = judge(Block(X, y))
+        return scores, rank, sample_weight
+    if len({weight is None for _, _, weight in parts}) > 1:
+        raise ValueError("all blocks must have weights, or none")
+    found, ranks, weights = zip(*parts, strict=True)
+    own = None if weights[0] is None else np.concatenate(weights)
+    return np.concatenate(found), np.concatenate(ranks), own
+
+
+def _judged_block(
+    model: Any, kind: _Nonconformity, block: Block
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    found = _nonconformities(model, block.X, kind)
+    if block.y is None:
+        raise ValueError("blocks must be (X, y) or (X, y, weight), got X alone")
+    rank = _ranks(block.y, _classes_of(model), len(found))
+    weight = None if block.weight is None else row_weights(block.weight, rank.size)
+    return found[np.arange(rank.size), rank], rank, weight
+
+
+def _named_as(X: Any, names: Sequence[str] | None) -> Any:
+    """The columns of these names, of a data frame of dask, whose blocks have none."""
+    if names is None or not hasattr(X, "columns"):
+        return X
+    frame_columns(X._meta, names)
+    return X[list(names)]
 
 
 def _classes_of(model: Any) -> np.ndarray:

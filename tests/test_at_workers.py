@@ -202,6 +202,26 @@ def test_searches_are_near_those_of_arrays(standardize):
             select(ordinal.fit_svorim, *lazy, executor=pool, **options)
 
 
+def test_sets_are_calibrated_at_the_workers():
+    pandas = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, _, w = table(3000)
+    y = np.digitize(X[:, 0] + 0.1 * X[:, 1] ** 2, [-0.5, 0.5])
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    model = ordinal.fit_lit(frame[:1000], y[:1000])
+    here = ordinal.conformal(model, X, y, sample_weight=w)
+    lazy = dd.from_pandas(frame[["c", "a", "b"]].assign(w=w), npartitions=4)
+    for rows, weight in ((da.from_array(X, chunks=(900, 2)), w), (lazy, lazy["w"])):
+        there = ordinal.conformal(model, rows, y, sample_weight=weight)
+        np.testing.assert_allclose(there.scores, here.scores, rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(there.weights, here.weights)
+    with pytest.raises(ValueError, match="X has no column 'b', which the model was"):
+        ordinal.conformal(model, lazy[["a", "c"]], y)
+    X[1000, 1] = np.nan
+    with pytest.raises(ValueError, match="block 1, whose row 0 is row 900 of all: X"):
+        ordinal.conformal(model, da.from_array(X, chunks=(900, 3)), y)
+
+
 def test_a_store_does_not_know_rows_at_workers(tmp_path):
     X, y, _ = table(300)
     with pytest.raises(TypeError, match="which a store= cannot know again"):

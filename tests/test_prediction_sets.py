@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, which
 from sklearn.linear_model import LogisticRegression
+from sources import Cut
 from strategies import sample
 
 import ordinal
@@ -428,3 +429,61 @@ def test_rows_that_may_change_are_read_once():
     sets = ordinal.cross_conformal(ordinal.fit_svorim, X, y, 0.8, cv=3)
     for ask in (sets.p_values, sets.predict_interval, sets.predict_set):
         assert_array_equal(ask(Changing(X[:9], X, X)), ask(X[:9]))
+
+
+def sources(X, y, weight, folder):
+    """The same rows in blocks, in a file that is mapped, and in one that is read."""
+    for name, values in (("X", X), ("y", y), ("w", weight)):
+        np.save(folder / name, values)
+    mapped = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Xyw"]
+    path = folder / "rows.csv"
+    pd.DataFrame(X, columns=["a", "b"]).assign(y=y, w=weight).to_csv(path, index=False)
+    return [
+        (Cut([7, 300], X, y, weight), None, None),
+        tuple(mapped),
+        (ordinal.data.blocks(path, target="y", weight="w"), None, None),
+    ]
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_calibration_rows_may_come_in_blocks(by_class, tmp_path):
+    X, y = sample(400, 4, noise=1.0)
+    X, weight = X[:, :2], np.random.default_rng(1).integers(1, 4, 400) / 2
+    names = {"a": X[:, 0], "b": X[:, 1]}
+    model = ordinal.fit_svorim(pd.DataFrame(names), y, C=3.0, probability=True)
+    groups = np.arange(400) // 2
+    for kind in ("rps", "distance"):
+        options = {"nonconformity": kind, "by_class": by_class, "groups": groups}
+        here = conformal(model, X, y, sample_weight=weight, **options)
+        for rows, labels, own in sources(X, y, weight, tmp_path):
+            there = conformal(model, rows, labels, sample_weight=own, **options)
+            assert_allclose(there.scores, here.scores, rtol=1e-10, atol=1e-12)
+            assert_array_equal(there.ranks, here.ranks)
+            assert_array_equal(there.weights, here.weights)
+            assert_array_equal(there.predict_set(X), here.predict_set(X))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "y", "message"),
+    [
+        (lambda b: (b[0] * np.nan, *b[1:]), None, "block 1, whose row 0 is row 100 of"),
+        (lambda b: (b[0], b[1] + 9), None, "block 1, whose row 0 is row 100 of all"),
+        (lambda b: b[:1], None, r"block 1, .*got X alone"),
+        (lambda b: b[:2], None, "all blocks must have weights, or none"),
+        (lambda b: b, [1, 2], "y must be None: the blocks of X hold it"),
+    ],
+)
+def test_a_bad_calibration_block_is_named(spoil, y, message):
+    X, labels = sample(300, 4, noise=1.0)
+    model = ordinal.fit_svorim(X, labels)
+    whole = X, labels, np.ones(300)
+
+    class Spoilt(Cut):
+        def blocks(self):
+            for k, block in enumerate(super().blocks()):
+                yield spoil(block) if k == 1 else block
+
+    source = Spoilt([100, 200], *whole)
+    with pytest.raises(ValueError, match=message):
+        conformal(model, source, y)
+    assert source.open == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -200,16 +201,7 @@ def problem_at_workers(
     names = None if not hasattr(X, "columns") else feature_names(X._meta)
     blocks, sizes = _blocks(client, X, y, sample_weight)
     starts = np.cumsum(sizes) - sizes
-
-    def asked(call: Any, **options: Any) -> list[Any]:
-        """What all blocks answer; the error of the first one that has any."""
-        answers = client.gather(client.map(call, blocks, pure=False, **options))
-        for k, answer in enumerate(answers):
-            if isinstance(answer, Exception):
-                with in_block(k, starts[k]):
-                    raise answer
-        return list(answers)
-
+    asked = partial(_asked, client, blocks, starts)
     surveys = asked(_survey, ranked=classes is None)
     first = surveys[0]
     for k, survey in enumerate(surveys):
@@ -232,6 +224,29 @@ def problem_at_workers(
     problem = BlockProblem(rows, rank, classes, weight, sample, names, moments)
     problem.check_classes()
     return problem
+
+
+def of_each_block(
+    X: Any, y: Any, sample_weight: Any, call: Callable[[Block], Any]
+) -> list[Any]:
+    """What a function gives for every block, (X, y, weight), at its worker. The
+    arguments are those of `problem_at_workers`; an error that the function raises names
+    the block."""
+    client = _client()
+    blocks, sizes = _blocks(client, X, y, sample_weight)
+    return _asked(client, blocks, np.cumsum(sizes) - sizes, _called, call=call)
+
+
+def _asked(
+    client: Any, blocks: Sequence[Any], starts: np.ndarray, ask: Any, **options: Any
+) -> list[Any]:
+    """What all blocks answer; the error of the first one that has any."""
+    answers = client.gather(client.map(ask, blocks, pure=False, **options))
+    for k, answer in enumerate(answers):
+        if isinstance(answer, Exception):
+            with in_block(k, starts[k]):
+                raise answer
+    return list(answers)
 
 
 def _client() -> Any:
@@ -334,6 +349,13 @@ def _transformed(block: Block, transform: Callable[[Any], np.ndarray]) -> Block:
 
 def _mapped(block: Block, call: Callable[[Any], np.ndarray]) -> np.ndarray:
     return call(read_features(block.X))
+
+
+def _called(block: Block, call: Callable[[Block], Any]) -> Any:
+    try:
+        return call(block)
+    except (ValueError, TypeError) as error:
+        return error
 
 
 def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:

@@ -128,7 +128,7 @@ class BlockProblem(Problem):
         ValueError, TypeError
             As `Problem.from_arrays`; what is wrong with the rows names their block.
         """
-        source, classes = _source(X, y, classes, sample_weight)
+        source, classes = source_of(X, y, classes, sample_weight)
         reader, ranker = Reader(source, missing), _Ranker(classes)
         ranks, weights = [], []
         moments: Moments | None = None
@@ -188,8 +188,9 @@ def is_single(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float32
 
 
-def _source(X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """A source of blocks with labels, and the classes that are known of it."""
+def source_of(X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """A source of blocks with labels, and the classes that are known of it, from what a
+    caller gives of it or of arrays. ValueError if the two are mixed up."""
     if has_blocks(X):
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
