@@ -209,10 +209,9 @@ def fit_npsvor(
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K or its
         factor: a fit that is late before it has these ends where it begins. A fit by
-        SMO of 20 000 rows or more to the whole kernel that has not converged in half of
-        the time spends the rest on a basis; the model is the one with the lower sum of
-        the values of (P), and has at most 2000 support rows if that is on the basis.
-        Its gap is still that to the whole kernel's optimum.
+        SMO of 20 000 rows or more to the whole kernel for which the time is too short
+        is one to a sample of the rows or on a basis, as in `fit_svorim`, and
+        `convergence.sample` or `convergence.basis` says so.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -299,7 +298,10 @@ def fit_npsvor_path(
         Each with some of the keys "C1", "C2", "epsilon"; the defaults are those of
         `fit_npsvor`. Neighbours in the sequence should be near in value.
     kernel, and the others : as for `fit_npsvor`
-        `max_time` and `callback` are for the whole path.
+        `max_time` and `callback` are for the whole path. Where that is too short for
+        20 000 rows or more, all points are fitted to one sample of the rows or on one
+        basis; of a path that was expected to end, those points that did not are on a
+        basis, each if the value of (P) is lower there.
 
     Returns
     -------
@@ -392,7 +394,7 @@ def _fit(
     }  # fmt: skip
     with monitor, closing(problem):
         job = (
-            _job(solver, admm, entry, seed, max_iter, **options)
+            _job(solver, admm, entry, seed, max_iter, share is None, **options)
             if choice is None
             else job_on(choice, problem, seed=seed, executor=executor, **options)
         )
@@ -415,13 +417,14 @@ def _job(
     entry: KernelEntry,
     seed: int,
     steps: int | None,
+    sampled: bool,
     **options: Any,
 ) -> Job | JobInTime:
     """Of fits to the whole kernel matrix, or a factor of it."""
     job = Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
-    one = solver == "smo" and len(job.points) == 1
-    if one and takes_basis_in_time(entry.problem, entry.kernel, entry.monitor):
-        return JobInTime(job, seed, steps or _NEWTON_STEPS)
+    smo = solver == "smo"
+    if smo and takes_basis_in_time(entry.problem, entry.kernel, entry.monitor):
+        return JobInTime(job, seed, steps or _NEWTON_STEPS, sampled)
     return job
 
 

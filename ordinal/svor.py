@@ -188,10 +188,13 @@ def fit_svorim(
         Seconds, looked at some 25 times a second, and between the blocks of K: a fit
         that is late before it has these ends where it begins. On a basis that is the
         model of a sample of the rows, whose `convergence` knows no gap. A fit of 20 000
-        rows or more to the whole kernel that has not converged in half of the time
-        spends the rest on a basis; the model is the one with the lower value of (P),
-        and has no `dual` if that is on the basis. Its gap is still that to the whole
-        kernel's optimum.
+        rows or more to the whole kernel for which the time is too short is one to a
+        sample of the rows, with their weights or with as much weight as all rows, or
+        one on a basis, by which of them predicts rows held out better; with
+        `probability` it is one on a basis. `convergence.sample` and
+        `convergence.basis` say what it is and how large, and the warning does, too. On
+        a basis the model has no `dual`, and its gap is that to the optimum of the whole
+        kernel.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -510,7 +513,7 @@ def _fit(
     with entry.monitor as monitor, closing(problem):
         job = _job(
             entry, method, own, cache_mb, max_iter, seed, choice, costs[-1],
-            len(costs) > 1, executor,
+            len(costs) > 1, executor, sampled=share is None,
         )  # fmt: skip
         models, used = job.fit(problem, costs, start, products)
         f = decisions(models, used, problem.X, X_test)
@@ -537,6 +540,7 @@ def _job(
     C: float,
     several: bool,
     executor: Executor | None,
+    sampled: bool,
 ) -> Job | JobInTime | BasisJob:
     kernel, n_threads, monitor = entry.kernel, entry.n_threads, entry.monitor
     steps = max_iter or _NEWTON_STEPS
@@ -545,7 +549,7 @@ def _job(
             method, kernel, cost, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
         )
         in_time = not several and takes_basis_in_time(entry.problem, kernel, monitor)
-        return JobInTime(job, seed, steps) if in_time else job
+        return JobInTime(job, seed, steps, sampled) if in_time else job
     return job_on(
         basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
         n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,

@@ -10,7 +10,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._basis import fitting, in_time
+from ordinal._basis import fitting
 from ordinal._basis.placed import RowsOnBasis
 from ordinal._basis.sums import CHUNK
 from ordinal._model import calibration
@@ -398,51 +398,3 @@ def test_a_basis_that_cannot_be_is_refused(fit, basis, message):
     X, y = sample(200, 3)
     with pytest.raises(ValueError, match=message):
         fit(X, y, basis=basis)
-
-
-@pytest.mark.parametrize("share", [1e-9, 0.05])
-def test_a_stopped_fit_is_the_better_of_two(share, monkeypatch):
-    """Of the same (P), whose value tells which of the two the model is."""
-    monkeypatch.setattr(in_time, "_MANY", 3000)
-    monkeypatch.setattr(in_time, "_SHARE", share)
-    X, y = sample(3000, 5, noise=1.0)
-    options = {"C": 100.0, "gamma": 1.0, "tol": 1e-13, "max_iter": 10**6}
-    with pytest.warns(ConvergenceWarning, match="fit_svorim: max_time"):
-        model = ordinal.fit_svorim(X, y, **options, max_time=4.0)
-    found = model.convergence
-    assert found.status is ordinal.Status.MAX_TIME
-    # scores for which there is no time have the rounding of single precision
-    assert_allclose(found.primal, svor_value(model, X, y, "svorim"), rtol=1e-3)
-    assert found.tol == 1e-13
-    assert found.dual <= found.primal
-    on_basis = ordinal.fit_svorim(X, y, C=100.0, gamma=1.0, basis=50).convergence
-    assert found.primal < 1.05 * on_basis.primal
-    if share < 0.05:  # no time for a step to the whole matrix
-        assert model.dual is None
-
-
-@pytest.mark.parametrize("share", [1e-9, 0.05])
-def test_a_stopped_fit_of_npsvor_is_the_better_of_two(share, monkeypatch):
-    monkeypatch.setattr(in_time, "_MANY", 3000)
-    monkeypatch.setattr(in_time, "_SHARE", share)
-    X, y = sample(3000, 5, noise=1.0)
-    options = {"C1": 100.0, "gamma": 1.0, "tol": 1e-13}
-    with pytest.warns(ConvergenceWarning, match="fit_npsvor: max_time"):
-        model = ordinal.fit_npsvor(X, y, **options, max_time=4.0, max_iter=10**6)
-    found = model.convergence
-    assert found.status is ordinal.Status.MAX_TIME
-    values = [part.primal for part in found.parts]
-    assert_allclose(values, npsvor_values(model, X, y, 100.0), rtol=1e-3)
-    assert all(part.dual <= part.primal for part in found.parts)
-    on_basis = ordinal.fit_npsvor(X, y, C1=100.0, gamma=1.0, basis=50).convergence
-    assert found.primal < 1.05 * on_basis.primal
-    if share < 0.05:  # no time for a step to the whole matrix
-        assert len(model.support) <= 2000
-
-
-def test_a_fit_that_needs_less_than_its_time_is_exact(monkeypatch):
-    monkeypatch.setattr(in_time, "_MANY", 300)
-    X, y = sample(300, 3, noise=1.0)
-    model, plain = (ordinal.fit_svorim(X, y, max_time=t) for t in (60.0, None))
-    assert model.convergence.converged
-    assert_array_equal(model.dual, plain.dual)

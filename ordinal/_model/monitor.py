@@ -94,6 +94,7 @@ class Monitor:
         self._start = time.perf_counter()
         # shared with the parts
         self._ended: list[Status] = []
+        self._around_part: list[Status] = []
         self._line, self._stages = line, list[str]()
         self._end: list[str] = []
 
@@ -122,11 +123,11 @@ class Monitor:
 
     def within(self, share: float) -> "Monitor":
         """The same watch for a part of the fit that has this share of its time, and
-        whose end at that is not the end of what follows."""
+        whose end at that is not the end of what follows; that by the callback is."""
         part = copy.copy(self)
         if self.max_time is not None:
             part.max_time = share * self.max_time
-        part._ended = []
+        part._around_part, part._ended = self._ended, []
         return part
 
     @property
@@ -159,12 +160,19 @@ class Monitor:
             self._tell(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if not self._ended and (status := self._ask(n_iter, violation)) is not None:
             self._ended.append(status)
+            if status is Status.STOPPED:
+                self._around_part.append(status)
         return self._ended[0] if self._ended else None
 
     @property
     def ended(self) -> bool:
         """Whether `stop` has told a part of the fit to end."""
         return bool(self._ended)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the callback has asked for that."""
+        return Status.STOPPED in self._ended
 
     def late(self, by: float = 0.0) -> bool:
         """Whether `max_time` is over by so many seconds: for loops within a step."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._basis.in_time import nearer_in_time
+from .._basis.in_time import Ways, fit_in_time
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._kernel_matrix.tiles import Products
@@ -18,12 +19,14 @@ from .on_basis import job_on
 
 @dataclass(frozen=True, slots=True)
 class JobInTime:
-    """A `Job` of one point with a limit of time; `seed` draws the basis, of which at
-    most `steps` Newton steps are taken."""
+    """A `Job` with a limit of time; `seed` draws samples and the basis, on which at
+    most `steps` Newton steps are taken. `sampled` says whether models of a sample of
+    the rows will do."""
 
     job: Job
     seed: int
     steps: int
+    sampled: bool
 
     def among(self, problem: Problem, rows: np.ndarray) -> JobInTime:
         """The same for a problem of these rows."""
@@ -32,22 +35,28 @@ class JobInTime:
     def fit(
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], list[np.ndarray] | None]:
-        """A model of the only point."""
-        job, ranks = self.job, np.count_nonzero(problem.present)
+        """A model a point."""
+        job = self.job
 
-        def whole(watch: Monitor) -> tuple[NpsvorModel, list[np.ndarray]]:
-            (model,), used = replace(job, monitor=watch).fit(problem, products)
-            return model, used
+        def exact(
+            part: Problem, watch: Monitor
+        ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
+            given = products if part is problem else None
+            return replace(job, monitor=watch).fit(part, given)
 
-        def on_basis(choice: BasisChoice, watch: Monitor) -> NpsvorModel:
+        def on_basis(
+            choice: BasisChoice, watch: Monitor, points: Sequence[int]
+        ) -> list[NpsvorModel]:
             made = job_on(
-                choice, problem, kernel=job.kernel, points=job.points, cost=job.cost,
-                normalize=job.normalize, max_iter=self.steps, n_threads=job.n_threads,
-                cache_mb=job.cache_mb, seed=self.seed, monitor=watch,
+                choice, problem, kernel=job.kernel, cost=job.cost,
+                points=[job.points[i] for i in points], normalize=job.normalize,
+                max_iter=self.steps, n_threads=job.n_threads, cache_mb=job.cache_mb,
+                seed=self.seed, monitor=watch,
             )  # fmt: skip
-            return made.fit(problem)[0][0]
+            return made.fit(problem)[0]
 
-        model, used, record = nearer_in_time(
-            whole, on_basis, problem.n_samples, job.monitor, int(ranks)
-        )
-        return [replace(model, convergence=record)], used
+        ways = Ways(
+            exact=exact, on_basis=on_basis, points=len(job.points), begun=False,
+            sampled=self.sampled, cache_mb=job.cache_mb, seed=self.seed,
+        )  # fmt: skip
+        return fit_in_time(ways, problem, job.kernel, job.monitor)

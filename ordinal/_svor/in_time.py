@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._basis.in_time import nearer_in_time, rough
+from .._basis.in_time import Ways, fit_in_time, rough
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._kernel_matrix.tiles import Products
@@ -18,12 +19,14 @@ from .on_basis import job_on
 
 @dataclass(frozen=True, slots=True)
 class JobInTime:
-    """A `Job` with a limit of time; `seed` draws the basis, of which at most `steps`
-    Newton steps are taken."""
+    """A `Job` of one C with a limit of time; `seed` draws samples and the basis, on
+    which at most `steps` Newton steps are taken. `sampled` says whether a model of a
+    sample of the rows will do."""
 
     job: Job
     seed: int
     steps: int
+    sampled: bool
 
     def among(self, problem: Problem, rows: np.ndarray) -> JobInTime:
         """The same for a problem of these rows."""
@@ -37,22 +40,28 @@ class JobInTime:
         products: Products | None = None,
     ) -> tuple[list[SvorModel], list[np.ndarray] | None]:
         """A model of the only C."""
-        n, monitor = problem.n_samples, self.job.monitor
-
-        def whole(watch: Monitor) -> tuple[SvorModel, list[np.ndarray]]:
-            job = replace(self.job, monitor=watch)
-            (model,), used = job.fit(problem, costs, start, products)
-            return model, used
-
-        def on_basis(choice: BasisChoice, watch: Monitor) -> SvorModel:
-            return self._on_basis(choice, problem, watch, costs, None)
-
+        job = self.job
         if start is not None and start.dual is None:  # a fold, as the whole was fitted
             choice = BasisChoice("random", start.coef.size)
-            fold = self._on_basis(choice, problem, rough(monitor), costs, start)
-            return [fold], None
-        model, used, record = nearer_in_time(whole, on_basis, n, monitor)
-        return [replace(model, convergence=record)], used
+            watch = rough(job.monitor)
+            return [self._on_basis(choice, problem, watch, costs, start)], None
+
+        def exact(
+            part: Problem, watch: Monitor
+        ) -> tuple[list[SvorModel], list[np.ndarray]]:
+            given = (start, products) if part is problem else (None, None)
+            return replace(job, monitor=watch).fit(part, costs, *given)
+
+        def on_basis(
+            choice: BasisChoice, watch: Monitor, points: Sequence[int]
+        ) -> list[SvorModel]:
+            return [self._on_basis(choice, problem, watch, costs, None)]
+
+        ways = Ways(
+            exact=exact, on_basis=on_basis, points=1, sampled=self.sampled,
+            begun=start is not None, cache_mb=job.cache_mb, seed=self.seed,
+        )  # fmt: skip
+        return fit_in_time(ways, problem, job.kernel, job.monitor)
 
     def _on_basis(
         self,
