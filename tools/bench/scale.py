@@ -9,7 +9,9 @@
   california  16 000 rows of California housing: Newton steps and gaps over C and gamma
   linear      the linear kernel at two sizes and costs, LinearSVC beside it
   rows        the cost by the number of rows; the most of them are in a file
-  stopped     exact fits that `max_time` ends, beside what a basis reaches in that time
+  stopped     fits with `max_time`: what the model is then of, and its error with its
+              standard error, beside the largest sample of the rows that is fitted
+              exactly in that time, and the largest basis, of sizes that grow by half
   workers     one and two workers of dask in processes on this machine
 
 Every fit of made rows runs in a process of its own. `ours` and `CPU s` are seconds of
@@ -36,6 +38,13 @@ from _common import Table, california, parser, resident, run
 import ordinal
 
 D, TEST, GAMMA = 20, 50_000, 0.025
+LIMITS = (
+    (10.0, 20_000),
+    (10.0, 50_000),
+    (60.0, 50_000),
+    (10.0, 200_000),
+    (60.0, 200_000),
+)
 PEERS = ("LogisticRegression", "LinearSVC", "HistGradientBoosting")
 
 
@@ -96,7 +105,9 @@ def facts(c) -> dict:
         "gap": float(max(np.max(part.rel_gap) for part in parts)),
         "steps": int(np.sum(c.n_iter)),
         "status": c.status.value,
-    }
+        "what": f"sample of {c.sample}" if c.sample else
+        f"basis of {c.basis}" if c.basis else "all",
+    }  # fmt: skip
 
 
 def nystroem(X, y, C=1.0, then="LogisticRegression"):
@@ -138,6 +149,7 @@ def job(name: str, n: int, on_disk: bool = False, **options) -> dict:
         rest, truth = made(TEST, 1)
         off = np.abs(predict(rest) - truth)
     mae, wrong = float(off.mean()), float((off > 0).mean())
+    found["error"] = float(off.std() / np.sqrt(TEST))
     found |= {"seconds": cpu, "clock": clock, "MB": peak.megabytes}
     return found | {"MAE": mae, "wrong": wrong}
 
@@ -266,17 +278,35 @@ def rows(args) -> None:
 
 def stopped(args) -> None:
     table = Table(
-        args, "Exact SVORIM that max_time ends, C 1; a basis of 300 beside it", "n:6d",
-        "fit:8", "max_time:8g", "ours:6.2f", "clock:6.2f", "MB:5.0f", "gap:8.1e",
-        "steps:8d", "MAE:6.4f", "wrong:6.4f",
+        args, "Exact SVORIM with max_time, C 1; what else there is time for", "n:6d",
+        "max_time:8g", "fit:8", "model of:14", "ours:6.2f", "clock:6.2f", "MB:5.0f",
+        "MAE:6.4f", "error:6.4f",
     )  # fmt: skip
-    sizes = (20_000,) if args.quick else (20_000, 50_000, 200_000)
-    for n, limit in product(sizes, (10.0,) if args.quick else (10.0, 60.0)):
-        for name, options in (("exact", {}), ("basis", {"basis": 300})):
-            found = measured(
-                args, "ours", n, gamma=GAMMA, C=1.0, max_time=limit, **options
-            )
-            print_row(table, found, n, name, limit, with_steps=True)
+    for limit, n in LIMITS[:1] if args.quick else LIMITS:
+        found = measured(args, "ours", n, gamma=GAMMA, C=1.0, max_time=limit)
+        print_stopped(table, n, limit, "max_time", found)
+        if args.quick:
+            continue
+        for name, least in (("sample", 5000), ("basis", 200)):
+            print_stopped(table, n, limit, name, most(args, n, limit, name, least))
+
+
+def most(args, n: int, limit: float, name: str, size: int) -> dict | None:
+    """The fit of the largest sample, or basis, that ends within the limit; sizes grow
+    by half."""
+    found = None
+    while name == "basis" or size < n:
+        of, options = (n, {"basis": size}) if name == "basis" else (size, {})
+        here = measured(args, "ours", of, gamma=GAMMA, C=1.0, **options)
+        if here is None or here["clock"] > limit:
+            break
+        found, size = here | {"what": f"{name} of {size}"}, size * 3 // 2
+    return found
+
+
+def print_stopped(table: Table, n: int, limit: float, name: str, found) -> None:
+    names = "what", "seconds", "clock", "MB", "MAE", "error"
+    table.row(n, limit, name, *((found or {}).get(key) for key in names))
 
 
 def workers(args) -> None:
