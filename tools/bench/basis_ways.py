@@ -4,17 +4,18 @@
 
   ways        SVORIM on five sets, three quarters of the rows, three splits
   growth      SVORIM on 16 000 rows of California housing beside the exact fit, as the
-              basis grows; --picture FILE draws it
+              basis grows, and beside "auto"; --picture FILE draws it
 
-gamma is in units of 1 / d. Those of `ways`, and C, did best with 300 rows, of gamma
-0.25, 1, 3 and C 1, 100; the ways agree on them. `growth` takes the better of two
-settings: those where the exact fit and 1000 random rows do best. `choose` is the part
-of our seconds (`ours`) that it takes to find the rows and their factor; `left` is the
-part of the trace of the kernel matrix that they leave.
+gamma of `ways`, in units of 1 / d, and C did best with 300 rows, of gamma 0.25, 1, 3
+and C 1, 100; the ways agree on them. `growth` has two settings: where the exact fit
+and where 1000 random rows do best. `choose` is the part of our seconds (`ours`) that it
+takes to find the rows and their factor; `left` is the part of the trace of the kernel
+matrix that they leave.
 """
 
 import sys
 import time
+from itertools import product
 
 import numpy as np
 from _common import Table, california, parser, run, standardized, table
@@ -30,7 +31,8 @@ SETS = {  # gamma d, C
     "bank32nh": (0.25, 1.0),
     "made": (0.25, 100.0),
 }
-SETTINGS = ((4.0, 10.0), (1.0, 100.0))  # gamma d and C for `growth`
+SETTINGS = ((0.5, 10.0), (0.125, 100.0))  # gamma and C for `growth`
+SIZES = (100, 200, 500, 1000, 2000, 4000)
 SPLITS = 3
 
 
@@ -100,48 +102,62 @@ def ways(args) -> None:
 
 def growth(args) -> None:
     out = Table(
-        args, "California housing, 16 000 rows, SVORIM, one thread", "way:9", "m:5d",
-        "gamma d:7g", "C:4g", "ours:7.2f", "MAE:7.4f",
+        args, "California housing, 16 000 rows, SVORIM, one thread", "gamma:6g", "C:4g",
+        "way:9", "m:5d", "ours:7.2f", "MAE:7.4f",
     )  # fmt: skip
-    X, y, X_rest, y_rest = california(args.data, 16_000)
+    data = california(args.data, 16_000)
+    sizes = SIZES[:3] if args.quick else SIZES
     found = {}
-
-    def best(way: str, m: int, basis) -> None:
-        """Of the settings; its seconds alone are shown."""
-        rows = []
-        for gamma, C in SETTINGS:
-            model, seconds = fitted(X, y, gamma / X.shape[1], C, basis)
-            rows.append((error(model, X_rest, y_rest), seconds, gamma, C))
-        miss, seconds, gamma, C = min(rows)
-        found[way, m] = miss, seconds
-        out.row(way, m, gamma, C, seconds, miss)
-
-    best("exact", len(X), None)
-    sizes = (100, 200, 500) if args.quick else (100, 200, 500, 1000, 2000, 4000)
-    for m in sizes:
-        for way in WAYS:
-            best(way, m, (way, m))
+    for (gamma, C), (way, m, basis) in product(SETTINGS, growing(sizes)):
+        m, seconds, miss = grown(data, gamma, C, m, basis)
+        found[gamma, C, way, m] = miss, seconds
+        out.row(gamma, C, way, m, seconds, miss)
     if args.picture:
-        draw(found, sizes, args.picture)
+        draw(found, args.picture)
 
 
-def draw(found, sizes, file: str) -> None:
+def growing(sizes) -> list[tuple]:
+    """(what it is called, how many rows, `basis`) of each fit of `growth`."""
+    fixed = [(way, m, (way, m)) for m in sizes for way in WAYS]
+    return [("exact", None, None), ("auto", None, "auto"), *fixed]
+
+
+def grown(data, gamma: float, C: float, m: int | None, basis) -> tuple:
+    """(support rows or `m`, CPU seconds, error on the rest) of a fit of `growth`."""
+    X, y, X_rest, y_rest = data
+    model, seconds = fitted(X, y, gamma, C, basis)
+    return m or len(model.support), seconds, error(model, X_rest, y_rest)
+
+
+def draw(found, file: str) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    ((exact, *_),) = [[v for (way, _), v in found.items() if way == "exact"]]
-    for k, (axes, name) in enumerate(zip(panels, ("MAE", "seconds"), strict=True)):
-        for way in WAYS:
-            axes.plot(sizes, [found[way, m][k] for m in sizes], "o-", label=way, ms=4)
-        axes.axhline(exact[k], color="black", ls=":", label="exact")
-        axes.set(xscale="log", xlabel="basis rows", ylabel=name)
-        axes.set_xticks(sizes, [str(m) for m in sizes])
-        axes.minorticks_off()
-    panels[1].set_yscale("log")
-    panels[0].legend()
+    figure, panels = plt.subplots(
+        2, 2, figsize=(9, 6.4), layout="constrained", sharex=True, sharey="col"
+    )
+    for (gamma, C), row in zip(SETTINGS, panels, strict=True):
+        here = {
+            key[2:]: values for key, values in found.items() if key[:2] == (gamma, C)
+        }
+        for k, (axes, name) in enumerate(zip(row, ("MAE", "seconds"), strict=True)):
+            for way in WAYS:
+                line = [(m, values[k]) for (of, m), values in here.items() if of == way]
+                axes.plot(*zip(*line, strict=True), "o-", label=way, ms=4)
+            for (of, m), values in here.items():
+                if of == "exact":
+                    axes.axhline(values[k], color="black", ls=":", label=of)
+                elif of == "auto":
+                    axes.plot(m, values[k], "k*", label=of, ms=9)
+            axes.set(xscale="log", ylabel=name, title=f"gamma {gamma:g}, C {C:g}")
+            axes.set_xticks(SIZES, [str(m) for m in SIZES])
+            axes.minorticks_off()
+        row[1].set_yscale("log")
+    for axes in panels[1]:
+        axes.set_xlabel("basis rows")
+    panels[0, 0].legend()
     figure.savefig(file, dpi=90, metadata={"Software": None})
 
 
