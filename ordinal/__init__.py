@@ -34,6 +34,7 @@ from ._model.convergence import (
     Convergence,
     ConvergenceWarning,
     DisorderedThresholdsWarning,
+    EmptyColumnsWarning,
     Status,
 )
 from ._model.model import Model, load
@@ -56,6 +57,7 @@ __all__ = [
     "Convergence",
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
+    "EmptyColumnsWarning",
     "GporModel",
     "LinearThresholdModel",
     "Model",

@@ -165,7 +165,7 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
 # Identities
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(seeds, links)
 def test_weight_2_is_the_row_twice(seed, link):
     X, y, _, offset = drawn(seed)

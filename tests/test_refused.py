@@ -4,7 +4,9 @@ Calls that the fuzzer found (tools/fuzz), one of each kind.
 """
 
 import contextlib
+import functools
 import os
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -234,3 +236,29 @@ def test_a_memoryview_is_no_list():
             ordinal.fit_npsvor_path(X, Y, points=view)
         with pytest.raises(TypeError, match=r"^cv must be .*got <memory"):
             model_selection.select(ordinal.fit_svorim, X, Y, search=grid, cv=view)
+
+
+def test_what_a_worker_cannot_be_sent():
+    fit = functools.partial(ordinal.fit_svorim, callback=lambda state: None)
+    grid = model_selection.Grid(C=[1.0])
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(TypeError, match=r"^fit, scoring"),
+    ):
+        model_selection.select(fit, X, Y, search=grid, executor=pool)
+
+
+def test_probabilities_of_a_preprocessed_model_that_has_none():
+    scaling = preprocessing.Standardizer.fit(X)
+    model = SimpleNamespace(predict=len, classes=[1, 2], n_features=X.shape[1])
+    with pytest.raises(TypeError, match="a SimpleNamespace has no predict_proba"):
+        preprocessing.PreprocessedModel(scaling, model).predict_proba(X)
+
+
+def test_an_axis_has_a_length(xofm):
+    far = np.where(np.arange(30)[:, None] == 3, 5e307, X)
+    with pytest.raises(ValueError, match=r"^column 'x1' of X must lie within 1e\+300"):
+        plot.partial_dependence(xofm, far, 0)
+    with pytest.raises(ValueError, match=r"^at must lie within 1e\+300 .* in row 1$"):
+        plot.partial_dependence(xofm, X, 0, at=[0.0, -1e301])
+    plot.partial_dependence(xofm, np.clip(far, -1e300, 1e300), 0)

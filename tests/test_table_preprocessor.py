@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 import ordinal
 from ordinal._input.columns import read_frame
+from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import (
     PreprocessedModel,
     Standardizer,
@@ -120,6 +121,7 @@ def test_rows_of_other_categories_are_as_far_apart_as_rows_of_a_number():
     st.sampled_from(["median", "mean", "most_frequent"]),
 )
 @example([(1e308, "a", 1), (-1e308, None, 1)], "median")
+@pytest.mark.filterwarnings("ignore::ordinal.EmptyColumnsWarning")
 def test_weight_is_a_repeat_count(rows, impute):
     table = np.array([[x, word] for x, word, _ in rows], dtype=object)
     w = [w for *_, w in rows]
@@ -147,11 +149,33 @@ def test_columns_without_a_value_or_with_one_are_zero():
     frame = pd.DataFrame(
         {"none": [None] * 3, "nan": [nan] * 3, "one": [7.0] * 3, "word": ["a"] * 3}
     )
-    coding = TablePreprocessor().fit(frame)
+    with pytest.warns(ordinal.EmptyColumnsWarning) as caught:
+        coding = TablePreprocessor().fit(frame)
+    assert [str(warning.message) for warning in caught] == [
+        "no training row has a value in 'none', 'nan', which will be 0 in all rows"
+    ]
+    assert caught[0].filename == __file__
     assert coding.feature_names_out == ("none", "nan", "one", "word=a")
     assert_array_equal(coding.transform(frame), np.zeros((3, 4)))
     later = frame.assign(none=["x", "y", None], nan=[1.0, 2.0, 3.0])
     assert_array_equal(coding.transform(later)[:, :2], 0)
+
+
+def test_a_value_of_a_row_without_weight_is_none():
+    table = [[1.0, nan], [2.0, nan], [3.0, 5.0]]
+    with pytest.warns(ordinal.EmptyColumnsWarning, match="a value in 'x2', which"):
+        TablePreprocessor().fit(table, sample_weight=[1, 1, 0])
+
+
+def test_searches_do_not_repeat_what_the_model_holds():
+    X = np.column_stack([RNG.normal(size=20), np.full(20, nan)])
+    with pytest.warns(ordinal.EmptyColumnsWarning) as caught:
+        found = select(
+            ordinal.fit_svorim, X, np.arange(20) % 2, search=Grid(C=[1.0]), cv=2,
+            preprocess=TablePreprocessor(),
+        )  # fmt: skip
+    assert len(caught) == 1
+    assert np.isnan(found.model.preprocessor.fill[1])
 
 
 # Other rows than those that were measured

@@ -27,6 +27,10 @@ class CollinearColumnsWarning(UserWarning):
     """Columns that are combinations of others have no coefficient in the model."""
 
 
+class EmptyColumnsWarning(UserWarning):
+    """Columns of a table have no value in any training row, and say nothing."""
+
+
 _NAMED = 10  # thresholds in a warning
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -66,6 +70,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
     need not repeat them."""
     for category in (
         ConvergenceWarning, DisorderedThresholdsWarning, CollinearColumnsWarning,
+        EmptyColumnsWarning,
     ):  # fmt: skip
         warnings.simplefilter(action, category)
 

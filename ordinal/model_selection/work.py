@@ -21,7 +21,7 @@ import numpy as np
 
 from .._input.at_workers import RowsAtWorkers
 from .._input.blocks import RowsInParts
-from .._input.checks import shown
+from .._input.checks import shortened, shown
 from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.survey import BlockProblem
@@ -219,7 +219,7 @@ class Work:
                 raise TypeError(f"{called}() has no argument {shown(name)}")
 
     def pickled(self) -> bytes:
-        """As bytes for another process; TypeError for a source that cannot be."""
+        """As bytes for another process; TypeError for what cannot be."""
         work = replace(self, stop=None, _kept={})
         if self.in_blocks is not None:
             if isinstance(self.in_blocks.X, RowsAtWorkers):
@@ -227,14 +227,8 @@ class Work:
                     "executor must be None where X is a collection of dask, whose "
                     "workers hold the rows"
                 )
-            try:
-                pickle.dumps(self.in_blocks.X)
-            except Exception as error:
-                raise TypeError(
-                    "X must be a source that can be pickled, as each worker of an "
-                    f"executor reads it: {type(error).__name__}: {error}"
-                ) from error
-        return pickle.dumps(work)
+            _pickled(self.in_blocks.X, "X must be a source that")
+        return _pickled(work, "fit, scoring and options must be such as")
 
     def rows_of(self, numbers: np.ndarray) -> Any:
         """Features of some rows: a matrix, a Frame, or RowsInParts."""
@@ -432,3 +426,13 @@ class TrainingRows:
 
 def _has_gaps(X: Any) -> bool:
     return isinstance(X, np.ndarray) and bool(np.isnan(X).any())
+
+
+def _pickled(value: Any, must_be: str) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        raise TypeError(
+            f"{must_be} can be pickled, as each worker of an executor reads it: "
+            f"{type(error).__name__}: {shortened(error)}"
+        ) from error

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_choice, check_flag, shown
+from .._input.checks import check_choice, check_flag, enumerated, shown
 from .._input.columns import (
     check_categorical,
     check_shape,
@@ -23,6 +23,7 @@ from .._input.labels import read_labels
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
+from .._model.convergence import EmptyColumnsWarning, warn
 from .._model.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
 from .._model.files import Storable
 from .scaling import Standardizer
@@ -124,6 +125,11 @@ class TablePreprocessor:
         -------
         TableCoding
 
+        Warns
+        -----
+        EmptyColumnsWarning
+            If no row with weight has a value in a column. It is 0 in all rows then.
+
         Raises
         ------
         ValueError, TypeError
@@ -161,6 +167,13 @@ class TablePreprocessor:
             unseen=self.unseen,
         )
         coding._check()
+        empty = [name for name, here in zip(names, fill, strict=True) if np.isnan(here)]
+        if empty:
+            warn(
+                f"no training row has a value in {enumerated(empty)}, which will be 0 "
+                "in all rows",
+                EmptyColumnsWarning,
+            )
         return coding._standardized(frame, w) if self.standardize else coding
 
 

@@ -55,7 +55,8 @@ done
 
 if [ $# -eq 0 ]; then
   # the tests of kernels, and of the methods that drive them
-  set -- pytest -q -n "$(nproc)" -p no:faulthandler --capture=sys
+  set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
+    --hypothesis-profile=sanitized
   for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace linalg lit_lat \
       many_groups methods newton npsvor ordinal_probit pair_smo proximal pom_path pom_sparse probability \
       svm_programs svor tlssvor xofm; do
