@@ -398,6 +398,28 @@ def test_a_fit_goes_on_where_another_ended():
     assert fit(sums_of(Z, y, losses), 1e-4, begun).n_iter < first.n_iter
 
 
+@pytest.mark.parametrize("method", SVOR)
+def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
+    """No step is taken, wherever else the fit is: with a tiny sigma, multipliers stay
+    what they are."""
+    Z, y = made()
+    losses = svor_losses(method, 4, 1.0)
+    sums = sums_of(Z, y, losses)
+    optimum = fit(sums, 1e-6)
+    here = optimum.here
+    sums.at(here.w, here.b, here.sigma)
+    sums.take()
+    away = Start(0 * here.w, here.b, 1e-12 * here.sigma, here.nu, 1e-12)
+    known = optimum.w, optimum.b
+    found = fit(sums, 1e-5, away, known=known)
+    assert (found.status, found.n_iter) == (Status.CONVERGED, 0)
+    assert found.w is optimum.w
+    assert 0 <= found.rel_gap <= 1e-5
+    primal = Dense(Z, y, losses, np.ones(len(y))).primal(found.w, found.b)
+    assert_allclose(found.primal, primal, rtol=1e-9)
+    assert fit(sums, 1e-5, away).n_iter > 0
+
+
 def test_the_end_is_in_double():
     """What single precision found is certified and refined for the features that
     predictions use, without making these."""

@@ -100,6 +100,7 @@ def finished(
     if found.status not in (Status.CONVERGED, Status.STALLED):
         return found
     precise = Mixed(double(), features.mixing)
-    later = monitor.after(found.n_iter)
-    new = solve(precise, found.here, tol, later, max_iter - found.n_iter)
+    later, left = monitor.after(found.n_iter), max_iter - found.n_iter
+    known = None if found.w is found.here.w else (found.w, found.b)
+    new = solve(precise, found.here, tol, later, left, known=known)
     return replace(new, n_iter=found.n_iter + new.n_iter)

@@ -43,6 +43,7 @@ from .thresholds import best
 _INNER = 15  # Newton steps for one g
 _ACCURACY = 0.3  # of an inner minimum, relative to the gap that is asked for
 _SHRINK = 0.3  # which is this share of the last one, or `tol`
+_NEAR = 4  # times `tol`: at smaller gaps the dual value of a minimum is made sure of
 _FULL = 0.1  # of the slope at the start: what may be left of it after a full step
 _LINE = 0.02  # and what may be left after a search
 _DOUBLINGS = 6  # of a step that is too short
@@ -113,6 +114,7 @@ def solve(
     monitor: Monitor,
     max_iter: int = 200,
     exact: bool = True,
+    known: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Solution:
     """Minimise (P) to a relative duality gap.
 
@@ -128,8 +130,11 @@ def solve(
     exact : bool
         Whether the thresholds shall be the best ones for w at the end, and the dual
         value known: not needed where only `end` is.
+    known : (w, b), optional
+        Where (P) may be less than at the start, as it is at times before the last
+        minimum of (S): looked at before the first step.
     """
-    return _Solver(sums, start, tol, monitor, max_iter, exact).run()
+    return _Solver(sums, start, tol, monitor, max_iter, exact, known).run()
 
 
 def _relative(primal: float, dual: float) -> float:
@@ -167,8 +172,10 @@ class _Solver:
         monitor: Monitor,
         max_iter: int,
         exact: bool,
+        known: tuple[np.ndarray, np.ndarray] | None,
     ):
         self.sums, self.losses, self.exact = sums, sums.losses, exact
+        self.known = known
         self.tol, self.monitor, self.max_iter = tol, monitor, max_iter
         self.w, self.b, self.sigma, self.s = start.w, start.b, start.sigma, start.s
         self.nu = np.zeros(self.losses.T - 1) if start.nu is None else start.nu
@@ -203,6 +210,12 @@ class _Solver:
         if not here.point.inside.all():  # of some threshold (S) does not tell how far
             here = self.place(here.w, best(self.sums.loss_slopes, self.losses, here.b))
         status = self.judge()
+        if status is None and self.known is not None:
+            self.certify(here)
+            self.place(*self.known)
+            self.known, status = None, self.judge()
+            if status is None:
+                here = self.place(here.w, here.b)
         while status is None and self.steps < before + _INNER:
             here = self.newton(here, self.steps - before < _EARLY)
             self.steps += 1
@@ -214,6 +227,8 @@ class _Solver:
         if status is None:
             if self.stalled():
                 return Status.STALLED
+            if self.gap <= _NEAR * self.tol:  # a better w alone may then end the fit
+                self.certify(here)
             self.sums.take()
             self.nu, self.s = here.nu, None
             self.sigma *= _growth(self.steps - before)
@@ -316,10 +331,12 @@ class _Solver:
         if primal < self.primal:
             self.primal, self.best = primal, (place.w, b)
         keep = shares(q, point.sides, place.nu)
-        self.about = max(self.about, dual_value(q, point, keep, point.back))
+        dual = dual_value(q, point, keep, point.back)
+        self.about = max(self.about, dual)
         self.gap = _relative(self.primal, self.about)
         if self.gap <= self.tol:
-            self.certify(place)
+            if _relative(self.primal, dual) <= self.tol:
+                self.certify(place)
             self.gap = _relative(self.primal, self.dual)
 
     def certify(self, place: _Place) -> None:
