@@ -34,7 +34,7 @@ import numpy as np
 from ._basis.choice import chosen_rows, drawn
 from ._basis.fitting import enough_rows
 from ._gp.evidence import Basis as FitcBasis
-from ._gp.evidence import Choice, Evidence, basis_size, check_room, maximize
+from ._gp.evidence import Choice, Evidence, basis_size, maximize
 from ._gp.passes import ReadAgainError
 from ._input.basis import BasisChoice, read_choice
 from ._input.blocks import has_blocks
@@ -390,9 +390,9 @@ def fit_gpor(
         from every rank, each far from those before it by the kernel at the start, or in
         proportion to what those before it leave of it. "auto" is 100 random rows,
         doubled until the error of rows held out falls no more. For n beyond a few
-        thousand. Where X is read in blocks, the rows that a number or a share means are
-        chosen among max(8000, 10 m) that are drawn.
-        The memory is 8 n m doubles for m rows, and 4 n^2 without.
+        thousand. The rows that a number or a share means are chosen among max(8000,
+        10 m) that are drawn, or all if they are fewer.
+        The memory is n m doubles for m rows, or `cache_mb`, and 4 n^2 without.
     n_restarts : int >= 0, default 0
         Further searches from random points, drawn from the prior; the best is kept.
     start : mapping, optional
@@ -421,9 +421,9 @@ def fit_gpor(
         bit of the result depends on it; last bits do depend on the number of threads
         of numpy's BLAS, which is set apart (docs/reliability.md).
     cache_mb : float > 0, default 1000
-        Where X is read in blocks, memory in 10^6 bytes that the 8 n m doubles of a
-        basis may take; an error says how much it must be. Rows in memory have no limit
-        but the machine's.
+        Memory in 10^6 bytes for features on a basis, which are n m doubles; those for
+        which there is no room are made anew at every pass. No bit of the result
+        depends on it.
     rng : int or numpy.random.Generator, default 0
         Draws the starts of `n_restarts`, and basis rows of those ways that draw them.
     callback : callable, optional
@@ -476,10 +476,10 @@ def fit_gpor(
     late = None if max_time is None else partial(entry.monitor.late, Monitor.GRACE)
 
     def fit(part: Problem, among: FitcBasis | None, n_restarts: int) -> GporModel:
-        part = _with_room(part, among, cache_mb)
+        part = _measured(part, among)
         with closing(Evidence(
             part, kernel, inference, objective, prior, start, among, entry.n_threads,
-            late,
+            late, cache_mb,
         )) as evidence:  # fmt: skip
             found, n_iter = None, 1
             if optimize:
@@ -524,9 +524,9 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
         return rows
     if not isinstance(basis, numbers.Real):
         return choice
-    if isinstance(problem, BlockProblem):
-        return Choice(min(choice.m, positive), partial(_pivots, choice.m))
-    return choice.m
+    if by_number:
+        return choice.m
+    return Choice(min(choice.m, positive), partial(_pivots, choice.m))
 
 
 def _in_blocks(X: Any, basis: Any, kernel: Any) -> bool:
@@ -539,15 +539,13 @@ def _in_blocks(X: Any, basis: Any, kernel: Any) -> bool:
     return basis is not None and (has_blocks(X) or not whole)
 
 
-def _with_room(problem: Problem, basis: FitcBasis | None, cache_mb: float) -> Problem:
+def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
     """The problem; of rows in blocks with the moments of its columns, or in memory if
-    the basis is one of all rows. ValueError if it takes more memory than it may."""
+    the basis is one of all rows."""
     if not isinstance(problem, BlockProblem):
         return problem
     n = int(np.count_nonzero(problem.weight > 0))
-    m = basis_size(basis, n)
-    check_room(n, m, cache_mb)
-    if m < n:
+    if basis_size(basis, n) < n:
         return problem.measured()
     return problem.part(np.arange(problem.n_samples))
 

@@ -8,10 +8,63 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import fitc
 
 from ordinal import kernels
-from ordinal._gp.covariance import Dense, LowRank
+from ordinal._gp import low_rank
+from ordinal._gp.covariance import Dense
+from ordinal._gp.low_rank import LowRank
+from ordinal._gp.passes import Tile
+from ordinal._numerics import passes as numeric_passes
+from ordinal._numerics.rows import strips
 from ordinal._solvers import _gp_products
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_chunks():
+    """Of a dozen rows several, and several tiles of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(low_rank, "CHUNK", 4)
+        patch.setattr(numeric_passes, "CHUNK", 4)
+        patch.setattr(low_rank, "ROWS", 3)
+        yield
+
+
+class Given:
+    """Kernel values, k(x, x), and directions in which the values change."""
+
+    concurrent = True
+
+    def __init__(self, K_nm, K_mm, diagonal, along=None):
+        self.K_nm, self.K_mm, self.shape = K_nm, K_mm, K_nm.shape
+        self.on_diagonal, self.along, self.c = diagonal, along, np.zeros(len(K_nm))
+        self.size = 0.0
+
+    def chunks(self, start=0):
+        return numeric_passes.chunks(self.K_nm, start)
+
+    def tiles(self, chunk):
+        for rows in strips(chunk[0].stop, 3, chunk[0].start):
+            yield Tile(rows, self.K_nm[rows], self.K_nm[rows])
+
+    def diagonal(self, tile):
+        return self.on_diagonal[tile.rows]
+
+    def slopes(self, tile, G, c):
+        self.c[tile.rows] = c
+        self.size += np.abs(G).sum() + np.abs(c).sum()
+        if self.along is None:
+            return np.zeros(1)
+        by_K, _, by_diagonal = self.along
+        return np.array([np.vdot(G, by_K[tile.rows]) + c @ by_diagonal[tile.rows]])
+
+    def slopes_of_basis(self, G):
+        self.size += np.abs(G).sum()
+        return np.array([0.0 if self.along is None else np.vdot(G, self.along[1])])
+
+
+def mb_of(rows, m):
+    """Memory for the features of so many rows."""
+    return 8e-6 * m * rows
 
 
 @st.composite
@@ -34,13 +87,16 @@ def covariances(draw, max_n=12):
 
 @st.composite
 def low_ranks(draw, max_n=12):
-    """(LowRank, K, columns, W, rng) of a kernel matrix and some of its columns."""
+    """(LowRank, its values, K, columns, W, rng) of a kernel matrix and some of its
+    columns; features of all rows are kept, or of some or none."""
     n = draw(st.integers(1, max_n))
     rng = np.random.default_rng(draw(seeds))
     K = kernels.RBF(0.7)(*2 * [rng.normal(size=(n, 3))])
     columns = rng.permutation(n)[: draw(st.integers(1, n))]
-    cov = LowRank(K[:, columns], K[np.ix_(columns, columns)], np.diagonal(K))
-    return cov, K, columns, draw(precisions(n)), rng
+    values = Given(K[:, columns], K[np.ix_(columns, columns)], np.diagonal(K))
+    kept = draw(st.sampled_from([0, 4, 9, n]))
+    cov = LowRank(values, mb_of(kept, columns.size), draw(st.sampled_from([1, 2])))
+    return cov, values, K, columns, draw(precisions(n)), rng
 
 
 def explicit(Sigma, W):
@@ -56,16 +112,19 @@ def assert_is_of(cov, Sigma, W, rng):
     close = {"rtol": 1e-8, "atol": 1e-13 * size**2 * (1 + W.max()) * len(W) ** 2}
     v = rng.normal(size=len(W))
     assert_allclose(cov.times(v), Sigma @ v, atol=1e-12 * size * len(W))
-    cov.factor(W)
+    of_W = {"rtol": 1e-8, "atol": close["atol"] * (1 + W.max())}
+    x = v - R @ Sigma @ v
+    for got, expected in zip(cov.solve(v, W), (x, Sigma @ x), strict=True):
+        assert_allclose(got, expected, **of_W)
     log_det = np.linalg.slogdet(np.eye(len(W)) + Sigma * W)[1]
     assert_allclose(cov.log_det, log_det, rtol=1e-10, atol=1e-11)
-    of_W = {"rtol": 1e-8, "atol": close["atol"] * (1 + W.max())}
-    assert_allclose(cov.solve(v), v - R @ Sigma @ v, **of_W)
-    got_A, q = cov.marginals()
+    *got_x, got_A, q = cov.posterior(v, W)
+    for got, expected in zip(got_x, (x, Sigma @ x), strict=True):
+        assert_allclose(got, expected, **of_W)
     assert_allclose(got_A, np.diagonal(A), **close)
     assert_allclose(q, 1 - W * np.diagonal(A), rtol=1e-7, atol=of_W["atol"])
-    # the factor is inverted now
-    assert_allclose(cov.solve(v), v - R @ Sigma @ v, **of_W)
+    # the dense factor is inverted now
+    assert_allclose(cov.solve(v)[0], x, **of_W)
     return A, R, of_W
 
 
@@ -108,26 +167,28 @@ def test_the_factor_is_that_of_the_latest_precisions():
     F = rng.normal(size=(300, 5))
     Sigma = F @ F.T
     cov, other = Dense(Sigma), Dense(Sigma.copy())
-    low = [LowRank(Sigma[:, :5], Sigma[:5, :5], np.diagonal(Sigma)) for _ in range(2)]
-    v = rng.normal(size=300)
+    values = Given(Sigma[:, :5], Sigma[:5, :5], np.diagonal(Sigma))
+    low = LowRank(values, np.inf), LowRank(values, mb_of(100, 5), 2)
+    v, W = rng.normal(size=300), np.linspace(0, 1, 300)
     for a, b in ((cov, other), low):
-        a.factor(np.full(300, 0.3))
-        a.marginals()
-        for c in (a, b):
-            c.factor(np.linspace(0, 1, 300))
+        a.posterior(v, np.full(300, 0.3))
+        assert_array_equal(a.solve(v, W), b.solve(v, W))
         assert a.log_det == b.log_det
-        assert_array_equal(a.solve(v), b.solve(v))
-        for got, expected in zip(a.marginals(), b.marginals(), strict=True):
-            assert_array_equal(got, expected)
+        assert_array_equal(a.posterior(v, W), b.posterior(v, W))
+    # what is kept, and how many threads there are, changes no byte
+    assert_array_equal(*(c.rest for c in low))
+    assert_array_equal(*(c.slopes(v, v, W) for c in low))
+    for got, expected in zip(*(c.predictor(v) for c in low), strict=True):
+        assert_array_equal(got, expected)
 
 
 @given(low_ranks())
 def test_low_rank(case):
-    cov, K, columns, W, rng = case
+    cov, _, K, columns, W, rng = case
     Q, rest = fitc(K, columns)
     assert_allclose(cov.rest, np.maximum(rest, 0), atol=1e-7)
     assert np.all(cov.rest >= 0)
-    Sigma = cov.Phi @ cov.Phi.T
+    Sigma = np.column_stack([cov.times(unit) for unit in np.eye(len(K))])
     assert_allclose(Sigma, Q, atol=1e-7)
     A, _, close = assert_is_of(cov, Sigma, W, rng)
     a = rng.normal(size=len(W))
@@ -141,19 +202,17 @@ def test_low_rank(case):
 def test_low_rank_sensitivity_agrees_with_differences(case):
     """1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a + c'd rest, by differences of
     1/2 a'Sigma a - 1/2 ln |I + W Sigma| + u'Sigma a + c'rest."""
-    cov, K, columns, W, rng = case
+    cov, values, K, columns, W, rng = case
     K_nm, K_mm = K[:, columns], K[np.ix_(columns, columns)]
     n, m = K_nm.shape
     if np.linalg.cond(K_mm) > 1e6:
         return
     a, u, c = rng.normal(size=(3, n))
     c[cov.rest < 1e-6] = 0  # of inducing rows, which cannot have less
-    cov.factor(W)
-    cov.marginals()
-    G_nm, G_mm, by_diagonal = cov.sensitivity(a, u, c)
-    assert_array_equal(by_diagonal, c)
+    cov.posterior(u, W)
     G, S, step = rng.normal(size=(n, m)), rng.normal(size=(m, m)), rng.normal(size=n)
     S = S + S.T
+    values.along = G, S, step
 
     def value(t):
         nm, mm = K_nm + t * G, K_mm + t * S
@@ -164,8 +223,9 @@ def test_low_rank_sensitivity_agrees_with_differences(case):
 
     h = 1e-4 * np.linalg.eigvalsh(K_mm)[0]
     expected = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
-    got = np.vdot(G_nm, G) + np.vdot(G_mm, S) + c @ step
-    size = np.abs(G_nm).sum() + np.abs(G_mm).sum() + np.abs(c).sum()
+    (got,) = cov.slopes(a, u, c)
+    assert_array_equal(values.c, c)
+    size = values.size
     allowed = 1e-6 * size + 1e-13 * (abs(value(0)) + size) / h
     assert abs(got - expected) <= allowed
 
@@ -174,15 +234,15 @@ def test_what_fitc_cannot_hold_back_is_not_negative():
     """All rows are inducing ones: rounding must not leave a negative variance."""
     X = np.random.default_rng(0).normal(size=(40, 1))
     K = kernels.RBF(0.1)(X, X)
-    cov = LowRank(K, K, np.diagonal(K))
+    cov = LowRank(Given(K, K, np.diagonal(K)), np.inf)
     assert np.all(cov.rest >= 0)
     assert_allclose(cov.rest, 0, atol=1e-8)
     # and where it is held at 0 it does not change
-    cov = LowRank(K, K, np.linspace(0.5, 1.5, 40))
-    cov.factor(np.ones(40))
-    by_diagonal = cov.sensitivity(np.ones(40), np.ones(40), np.ones(40))[2]
-    assert_array_equal(by_diagonal, np.linspace(0.5, 1.5, 40) > 1)
-    assert_array_equal(cov.rest > 0, by_diagonal)
+    values = Given(K, K, np.linspace(0.5, 1.5, 40))
+    cov = LowRank(values, np.inf)
+    cov.slopes(np.ones(40), np.ones(40), np.ones(40))
+    assert_array_equal(values.c, np.linspace(0.5, 1.5, 40) > 1)
+    assert_array_equal(cov.rest > 0, values.c)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])

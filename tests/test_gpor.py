@@ -685,6 +685,7 @@ def test_all_rows_as_inducing_ones_are_the_dense_model(inference, case):
     dense = search_of(case, inference)
     low = search_of(case, inference)
     low.basis = np.arange(len(case.y))
+    low.basis_rows = low.X  # which `infer` asks for
     g, h = (search.evaluate(search.hyper.begin)[1] for search in (dense, low))
     assert_allclose(h, g, rtol=1e-3, atol=1e-3 * np.abs(g).max())
     (p, cov, *_), (q, low_cov, *_) = (s.infer(s.hyper.begin) for s in (dense, low))
@@ -1140,24 +1141,39 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
     text = r"needs 0.00268 GiB of memory for 300 rows, and this machine has 0.00195 GiB"
     with pytest.raises(MemoryError, match=rf"{text}: pass basis=m"):
         fit_gpor(X, y, kernel=never)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 2**18)
     fit_gpor(X, y, basis=20, optimize=False)
     with pytest.raises(MemoryError, match=r"for 300 rows on a basis of 120, and this"):
         fit_gpor(X, y, basis=120)
+    fit_gpor(X, y, basis=120, cache_mb=0.1, optimize=False)  # less is kept
+    monkeypatch.setattr(memory, "physical_memory", lambda: 2**21)
     weight = (np.arange(300) < 200).astype(float)
     fit_gpor(X, y, sample_weight=weight, optimize=False)
     monkeypatch.setattr(memory, "physical_memory", lambda: None)
     fit_gpor(X, y, optimize=False)
 
 
-def test_the_memory_that_is_said_to_be_needed_is_what_a_fit_takes():
-    X, y = sample(500, 3)
-    for basis, said in ((None, 4 * 500), (50, 8 * 50)):
-        tracemalloc.start()
-        with pytest.warns(ConvergenceWarning, match="max_iter"):
-            fit_gpor(X, y, inference="laplace", basis=basis, max_iter=1)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert 0.8 < peak / (8 * 500 * said) < 1.5
+@pytest.mark.parametrize(
+    ("n", "inference", "options", "said"),
+    [
+        (500, "laplace", {}, 8 * 4 * 500),
+        (20_000, "laplace", {"basis": ("random", 50)}, 8 * 50 + 300),
+        (20_000, "ep", {"basis": ("random", 50)}, 8 * 50 + 300),
+        (20_000, "ep", {"basis": ("random", 50), "cache_mb": 1}, 300),
+    ],
+    ids=str,
+)
+def test_the_memory_that_is_said_to_be_needed_is_what_a_fit_takes(
+    n, inference, options, said
+):
+    """Beside a constant that of few rows would be most of it."""
+    X, y = sample(n, 3)
+    tracemalloc.start()
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        fit_gpor(X, y, inference=inference, max_iter=1, n_threads=1, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.8 < peak / (n * said) < 1.5
 
 
 @every_inference

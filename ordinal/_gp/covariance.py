@@ -8,24 +8,21 @@ R = W^1/2 B^-1 W^1/2 = (W^-1 + Sigma)^-1,
 
 so that Sigma, which is singular for duplicate rows, is never inverted, nor W.
 
-`Dense` holds Sigma. `LowRank` holds Phi with Sigma = Phi Phi', Phi = K_nm L^-T and
-K_mm = L L' of m inducing rows; what K_nn has beside it on its diagonal is `rest`, which
-the likelihood of a row takes as noise of its own: the FITC approximation. C. E.
-Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press, 2006,
-sections 3.4 and 3.6; E. Snelson, Z. Ghahramani, NIPS 18, 2006.
+`Dense` holds Sigma, and `LowRank` (`low_rank.py`) features of a basis. C. E. Rasmussen,
+C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press, 2006, sections
+3.4 and 3.6.
 """
 
 import numpy as np
 
 from .._model.monitor import turn
-from .._numerics.cholesky import Cholesky, lower_inverse
-from .._numerics.rows import inner, strips, times, turns
+from .._numerics.cholesky import Cholesky
+from .._numerics.rows import strips
 from .._solvers import _gp_products
+from .low_rank import LowRank
 
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
-_JITTER = 1e-10  # of the mean diagonal of K_mm
 _ROWS = 1024  # of B made at a time: its memory is new, and costs as much as its values
-_ROUNDING = 1e-14  # of a matrix of norm 1, at first
 
 
 class Dense:
@@ -53,9 +50,22 @@ class Dense:
         self._cholesky = Cholesky(self._B)
         self.log_det = self._cholesky.log_det
 
-    def solve(self, v: np.ndarray) -> np.ndarray:
-        """(I + W Sigma)^-1 v = v - R Sigma v."""
-        return np.asarray(v - self._R_times(self.times(v)))
+    def solve(
+        self, v: np.ndarray, W: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """x = (I + W Sigma)^-1 v = v - R Sigma v and Sigma x; a W (n,) >= 0 that is
+        given is taken first, in O(n^3 / 3)."""
+        if W is not None:
+            self.factor(W)
+        x = v - self._R_times(self.times(v))
+        return x, self.times(x)
+
+    def posterior(
+        self, v: np.ndarray, W: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
+        O(2/3 n^3)."""
+        return *self.solve(v, W), *self.marginals()
 
     def _R_times(self, v: np.ndarray) -> np.ndarray:
         scaled = self.root * v
@@ -101,85 +111,6 @@ class Dense:
         root = np.tril(self._B)
         root *= self.root
         return a, root
-
-
-class LowRank:
-    """Sigma = Phi Phi' of m inducing rows and its factor at the latest W.
-
-    Parameters
-    ----------
-    K_nm, K_mm : kernel values with the inducing rows and between them
-    diagonal : (n,) array
-        k(x, x) of all rows.
-    """
-
-    def __init__(self, K_nm: np.ndarray, K_mm: np.ndarray, diagonal: np.ndarray):
-        jitter = _JITTER * np.diagonal(K_mm).mean()
-        L = np.linalg.cholesky(K_mm + jitter * np.eye(len(K_mm)))
-        self.K_nm, self.K_mm = K_nm, K_mm
-        self._L_inverse = lower_inverse(L)
-        self.Phi = times(K_nm, self._L_inverse.T)
-        held = np.einsum("ij,ij->i", self.Phi, self.Phi)
-        self.rest = np.maximum(diagonal - held, 0)
-        self.log_det, self._C_root = 0.0, np.eye(len(K_mm))  # as for W = 0
-
-    def times(self, v: np.ndarray) -> np.ndarray:
-        return np.asarray(self.Phi @ (self.Phi.T @ v))
-
-    def factor(self, W: np.ndarray) -> None:
-        """Take W (n,) >= 0. O(n m^2)."""
-        self.W, self.root = W, np.sqrt(W)
-        m = self.Phi.shape[1]
-        C = np.zeros((m, m))
-        for rows in turns(len(W), m * m):
-            scaled = self.root[rows, None] * self.Phi[rows]
-            C += scaled.T @ scaled
-        L = np.linalg.cholesky(C + np.eye(m))
-        self.log_det = 2 * float(np.log(np.diagonal(L)).sum())
-        self._C_root = lower_inverse(L)  # of C = I + Phi'W Phi, C^-1 = root' root
-
-    def solve(self, v: np.ndarray) -> np.ndarray:
-        inner = self._C_root.T @ (self._C_root @ (self.Phi.T @ v))
-        return np.asarray(v - self.W * (self.Phi @ inner))
-
-    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        T = times(self.Phi, self._C_root.T)
-        A = np.einsum("ij,ij->i", T, T)
-        return A, 1 - self.W * A
-
-    def sensitivity(
-        self, a: np.ndarray, u: np.ndarray, c: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(G_nm, G_mm, c) with which the change is <G_nm, dK_nm> + <G_mm, dK_mm> +
-        c'd diagonal, where the objective changes by c_i with `rest` i. O(n m^2)."""
-        P = times(self.Phi, self._L_inverse)  # K_nm K_mm^-1
-        WT = times(self.Phi, self._C_root.T)
-        WT *= self.W[:, None]
-        G = times(WT, inner(WT, P)) - self.W[:, None] * P  # -R P
-        G *= 0.5
-        G += 0.5 * np.outer(a + u, a @ P) + 0.5 * np.outer(a, u @ P)
-        live = self.rest > 0
-        G -= np.where(live, c, 0.0)[:, None] * P
-        return 2 * G, -inner(P, G), np.where(live, c, 0.0)
-
-    def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        theta = self.Phi.T @ a
-        # K_mm^-1 - L^-T C^-1 L^-1 = L^-T (I - C^-1) L^-1
-        kept = np.eye(len(theta)) - inner(self._C_root, self._C_root)
-        return self._L_inverse.T @ theta, times(_root(kept), self._L_inverse)
-
-
-def _root(A: np.ndarray) -> np.ndarray:
-    """R with R'R = A up to rounding, for a positive semi-definite A of norm 1 or less.
-
-    By a Cholesky factorisation, a tenth of the work of one by eigenvalues.
-    """
-    shift = _ROUNDING
-    while True:
-        try:
-            return np.linalg.cholesky(A + shift * np.eye(len(A))).T
-        except np.linalg.LinAlgError:
-            shift *= 4
 
 
 Covariance = Dense | LowRank

@@ -28,9 +28,10 @@ from itertools import pairwise
 import numpy as np
 
 from .._model.monitor import OutOfTime, never
+from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
 from .covariance import Covariance
-from .likelihood import Likelihood, Posterior
+from .likelihood import ROWS, Likelihood, Posterior
 
 _TOL = 1e-8  # of mean and variance of each row, in units of its posterior
 _USABLE = 1e-4  # the same: with more left, there is no fixed point to speak of
@@ -90,26 +91,23 @@ class _Sweep:
     ----------
     site : (2, n) array
         Before it.
-    after : (2, n) array
+    change : (2, n) array
     a : (n,) array
         Sigma^-1 h.
     h, A : (n,) arrays
         Posterior mean and variance before it.
     q : (n,) array
         1 - W_i A_ii.
-    out : (5, n) array
-        As `_ordinal_probit.sites` says.
     violation : float
         The largest change of a mean or a variance, in units of the posterior's.
     """
 
     site: np.ndarray
-    after: np.ndarray
+    change: np.ndarray
     a: np.ndarray
     h: np.ndarray
     A: np.ndarray
     q: np.ndarray
-    out: np.ndarray
     violation: float
 
 
@@ -140,36 +138,54 @@ def _fixed_point(
         else:
             history.clear()
         last = left
-        history.append((sweep.site, sweep.after - sweep.site))
+        history.append((sweep.site, sweep.change))
         site = extrapolated(history, np.array([sweep.A, np.sqrt(sweep.A)]))
 
 
 def _sweep(cov: Covariance, like: Likelihood, site: np.ndarray, step: float) -> _Sweep:
     """Move every site by this part of the way to what its cavity asks for."""
-    w = like.weight
-    cov.factor(w * site[0])
-    a = cov.solve(w * site[1])
-    h = cov.times(a)
-    A, q = cov.marginals()
-    one = 1 - (1 - q) / w  # 1 - A p of one of w sites
-    after, out = site.copy(), np.empty((5, w.size))
+    change = np.empty_like(site)
+    posterior = cov.posterior(like.weight * site[1], like.weight * site[0])
+    sweep = _Sweep(site, change, *posterior, violation=0.0)
+    violation = np.float64(0)
+    for rows, part in like.parts():
+        after, out = _moved(part, sweep, rows, step)
+        change[:, rows] = after - site[:, rows]
+        violation = np.maximum(violation, out[4].max())  # which NaN does not pass
+    return replace(sweep, violation=float(violation))
+
+
+def _moved(
+    like: Likelihood, sweep: _Sweep, rows: slice, step: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sites of some rows after a step of the sweep, and what
+    `_ordinal_probit.sites` tells of them."""
+    w, q = like.weight, sweep.q[rows]
+    after, out = sweep.site[:, rows].copy(), np.empty((5, w.size))
     _ordinal_probit.sites(
-        h, A, one, a / w, like.v, like.rank, like.b, like.width, after, out, step,
+        sweep.h[rows], sweep.A[rows],
+        1 - (1 - q) / w,  # 1 - A p of one of w sites
+        sweep.a[rows] / w, like.v, like.rank, like.b, like.width, after, out, step,
         like.n_threads,
     )  # fmt: skip
-    return _Sweep(site, after, a, h, A, q, out, float(out[4].max()))
+    return after, out
 
 
 def _log_evidence(
     cov: Covariance, like: Likelihood, last: _Sweep
 ) -> tuple[float, np.ndarray]:
     """log Z and how it changes by row."""
-    w, out, h = like.weight, last.out, last.h
+    w, h, by_row = like.weight, last.h, np.empty((3, last.h.size))
+    log_z = np.empty_like(h)
+    for rows, part in like.parts():
+        out = _moved(part, last, rows, 0.0)[1]
+        log_z[rows] = out[0]
+        by_row[:, rows] = part.weight * np.array([-out[1], out[2], out[3]])
     P, eta = w * last.site[0], w * last.site[1]
     # 1/2 eta'A eta, as the maximum it is: the rounding of h then counts squared only
     quadratic = float(eta @ h) - 0.5 * float(last.a @ h + P @ h**2)
-    objective = float(w @ out[0]) - 0.5 * cov.log_det + quadratic
-    return objective, w * np.array([-out[1], out[2], out[3]])
+    objective = float(w @ log_z) - 0.5 * cov.log_det + quadratic
+    return objective, by_row
 
 
 def _bound(cov: Covariance, like: Likelihood, last: _Sweep) -> tuple[float, np.ndarray]:
@@ -185,14 +201,30 @@ def extrapolated(
     """The sites at which the change of a sweep, linear in the sites as the last sweeps
     show it, is least in these units. A precision falls to a tenth at most."""
     before, change = history[-1]
-    after: np.ndarray = before + change
+    site: np.ndarray = before + change
     if len(history) < 2:
-        return after
-    steps = [(b - a, d - c) for (a, c), (b, d) in pairwise(history)]
-    columns = np.array([(unit * of_change).ravel() for _, of_change in steps])
-    share = np.linalg.lstsq(columns.T, (unit * change).ravel(), rcond=1e-8)[0]
-    site = after - sum(t * (a + b) for t, (a, b) in zip(share, steps, strict=True))
-    return np.asarray(np.where(site[0] > 0.1 * after[0], site, after))
+        return site
+    # least squares over all rows are those of the triangular factors of some at a time
+    parts = list(strips(site.shape[1], ROWS))
+    R = np.concatenate([_triangular(history, unit, rows) for rows in parts])
+    share = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=1e-8)[0]
+    for rows in parts:
+        after = site[:, rows].copy()
+        for t, (a, b) in zip(share, pairwise(history), strict=True):
+            step = sum(y[:, rows] - x[:, rows] for x, y in zip(a, b, strict=True))
+            site[:, rows] -= t * step
+        falls = ~(site[0, rows] > 0.1 * after[0])
+        site[:, rows][:, falls] = after[:, falls]
+    return site
+
+
+def _triangular(
+    history: Sequence[tuple[np.ndarray, np.ndarray]], unit: np.ndarray, rows: slice
+) -> np.ndarray:
+    """R of a QR factorisation: how changes differ from sweep to sweep, and the last."""
+    changes = [(unit[:, rows] * change[:, rows]).ravel() for _, change in history]
+    columns = [*(d - c for c, d in pairwise(changes)), changes[-1]]
+    return np.asarray(np.linalg.qr(np.column_stack(columns), mode="r"))
 
 
 def expectations(

@@ -15,25 +15,32 @@ from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.survey import BlockProblem
 from .._input.types import Kernel
-from .._kernel_matrix.choice import LARGEST, check_precomputed, gamma_scale, make_kernel
-from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
-from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
+from .._kernel_matrix.choice import (
+    LARGEST,
+    check_precomputed,
+    column_moments,
+    gamma_scale,
+    make_kernel,
+)
+from .._kernel_matrix.slopes import gamma_slopes
+from .._kernel_matrix.tiles import diagonal_of, on_itself
 from .._model.monitor import Monitor, OutOfTime, ended_by, never, turn
 from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import check_memory, gib
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
-from . import passes
-from .covariance import Covariance, Dense, LowRank
+from .covariance import Covariance, Dense
 from .ep import expectation_propagation
 from .hyperparameters import Hyperparameters
 from .laplace import laplace
 from .likelihood import Likelihood, Posterior
+from .low_rank import LowRank
+from .passes import BasisValues
 
 MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
-# doubles at the peak of an evaluation, by tracemalloc over the kernels: a little more
-# than 4 n^2, and 8.2 to 8.8 n m on a basis of m rows
-_DENSE, _LOW_RANK = 4, 8
+# at the peak of an evaluation, by tracemalloc over the kernels: a little more than
+# 4 n^2 doubles, and on a basis so many bytes a row beside its features
+_DENSE, _PER_ROW = 4, 300
 _NO_SIZE = 1e-300  # of squares, whose inverse could overflow
 _SHARED = 1000  # rows from which a loop over them is worth a second thread
 
@@ -123,12 +130,16 @@ class Evidence:
     late : callable, optional
         Whether time is up, which ends an inference before its last sweep or step. The
         best model so far is then kept, which costs as much memory as its root.
+    cache_mb : float, optional
+        Memory for features of a basis, in 10^6 bytes; what has no room is made anew at
+        every pass.
 
     Attributes
     ----------
     rows : numbers of the training rows of positive weight
     hyper : Hyperparameters
     basis : (m,) numbers among `rows`, (m, d) rows of the caller's own, or None for all
+    basis_rows : they as `BasisValues` has them
     state : array or None
         What the last inference leaves to the next.
     kept : Made or None
@@ -147,11 +158,16 @@ class Evidence:
         basis: Basis | None,
         n_threads: int,
         late: Callable[[], bool] | None = None,
+        cache_mb: float = np.inf,
     ):
-        self.late, self._keeps = late or never, late is not None
+        self.late, self._keeps, self._cache_mb = (
+            late or never,
+            late is not None,
+            cache_mb,
+        )
         self.rows = np.flatnonzero(problem.weight > 0)
         n, m = self.rows.size, basis_size(basis, self.rows.size)
-        _check_memory(n, m, self._keeps)
+        _check_memory(n, m, self._keeps, cache_mb)
         self.weight = problem.weight[self.rows]
         if inference == "ep" and self.weight.min() < 1:
             raise ValueError(
@@ -180,7 +196,7 @@ class Evidence:
         self.state: np.ndarray | None = None
         self.kept: Made | None = None
         self.basis = self._chosen(basis, m, n_threads)
-        self._held = self._rows_of_basis() if isinstance(X, RowsInParts) else None
+        self.basis_rows = self._rows_of_basis(fixed)
 
     def close(self) -> None:
         """Where rows are read in blocks: end the present pass."""
@@ -318,35 +334,22 @@ class Evidence:
         )
 
     def _covariance(self, kernel: Kernel) -> Covariance:
-        every = slice(None)
-        if self.basis is None:
-            return Dense(self._values(kernel, every, every), self.n_threads)
-        if isinstance(self.X, RowsInParts):
-            K_nm, diagonal = passes.values(
-                kernel, self.X, self._basis_rows, self.n_threads
-            )
-        else:
-            K_nm = self._values(kernel, every, self.basis)
-            diagonal = diagonal_of(kernel, self.X)
-        return LowRank(K_nm, self._values(kernel, self.basis, self.basis), diagonal)
+        if self.basis is not None:
+            values = BasisValues(kernel, self.X, self.basis_rows)
+            return LowRank(values, self._cache_mb, self.n_threads)
+        K = self.X
+        if not isinstance(kernel, kernels.Precomputed):
+            K = np.empty((len(K), len(K)))
+            on_itself(kernel, self.X, self.n_threads).fill(K)
+        return Dense(K, self.n_threads)
 
-    @property
-    def _basis_rows(self) -> Any:
-        return self._rows_of_basis() if self._held is None else self._held
-
-    def _rows_of_basis(self) -> Any:
-        if _are_rows(self.basis):
+    def _rows_of_basis(self, fixed: Kernel | None) -> Any:
+        """As `BasisValues` has them."""
+        if self.basis is None or _are_rows(self.basis):
+            return self.basis
+        if isinstance(fixed, kernels.Precomputed):
             return self.basis
         return take(self.X, np.asarray(self.basis))
-
-    def _values(self, kernel: Kernel, rows: Any, columns: Any) -> np.ndarray:
-        if isinstance(kernel, kernels.Precomputed):
-            return np.ascontiguousarray(take(self.X, rows)[:, columns])
-        A = take(self.X, rows) if rows is not self.basis else self._basis_rows
-        B = take(self.X, columns) if columns is not self.basis else self._basis_rows
-        K = np.empty((len(A), len(B)))
-        Evaluator(kernel, A, B, self.n_threads).fill(K)
-        return K
 
     def _kernel_slopes(
         self, kernel: Kernel, cov: Covariance, posterior: Posterior
@@ -355,18 +358,7 @@ class Evidence:
         if isinstance(cov, Dense):
             M = cov.sensitivity(a, u, by_variance)
             return gamma_slopes(kernel, self.X, self.X, cov.Sigma, M)
-        G_nm, G_mm, c = cov.sensitivity(a, u, by_variance)
-        assert self.basis is not None
-        Z = self._basis_rows
-        of_basis = gamma_slopes(kernel, Z, Z, cov.K_mm, G_mm)
-        if isinstance(self.X, RowsInParts):
-            of_rows = passes.slopes(kernel, self.X, Z, cov.K_nm, G_nm, c)
-            return np.asarray(of_rows + of_basis)
-        return np.asarray(
-            gamma_slopes(kernel, self.X, Z, cov.K_nm, G_nm)
-            + of_basis
-            + diagonal_slopes(kernel, self.X, c)
-        )
+        return cov.slopes(a, u, by_variance)
 
 
 def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
@@ -385,27 +377,19 @@ def basis_size(basis: Basis | None, n: int) -> int:
     return min(n, basis if isinstance(basis, int) else max(1, round(basis * n)))
 
 
-def _check_memory(n: int, m: int, keeps: bool) -> None:
+def _check_memory(n: int, m: int, keeps: bool, cache_mb: float) -> None:
     """Raise MemoryError if n rows on a basis of m need more than there is; one model is
     kept beside the next if it `keeps` it."""
-    on_basis = f" on a basis of {m}" if m < n else ""
-    needed = 8 * n * (_LOW_RANK * m if m < n else (_DENSE + keeps) * n)
+
+    def on_basis(m: int) -> float:
+        return min(8.0 * n * m, 1e6 * cache_mb) + _PER_ROW * n
+
+    what = f"{n} rows on a basis of {m}" if m < n else f"{n} rows"
     check_memory(
-        "fit_gpor", needed, f"{n} rows{on_basis}",
+        "fit_gpor", on_basis(m) if m < n else 8 * n * (_DENSE + keeps) * n, what,
         ": pass basis=m to fit a low-rank model of m rows, which needs "
-        f"{gib(8 * _LOW_RANK * n * 500)} for m = 500",
+        f"{gib(on_basis(500))} for m = 500",
     )  # fmt: skip
-
-
-def check_room(n: int, m: int, cache_mb: float) -> None:
-    """Raise ValueError if n rows on a basis of m take more than `cache_mb`, which they
-    do whether rows are held or not."""
-    needed = 8e-6 * _LOW_RANK * n * m
-    if needed > cache_mb:
-        raise ValueError(
-            f"cache_mb must be at least {np.ceil(needed):.0f} for {n} rows on a basis "
-            f"of {m}, got {cache_mb:g}: allow as much, or take fewer basis rows"
-        )
 
 
 def maximize(
@@ -471,14 +455,8 @@ def _kernel_family(
         if isinstance(X, CSR):
             raise TypeError(f"kernel={shown(kernel)} takes dense rows")
         in_chunks(squared_norms, X)  # bounds the averages
-        if isinstance(problem, BlockProblem) and problem.moments is not None:
-            mean, variance = problem.moments.mean_and_variance()
-            size = 2 * variance if kernel == "ard" else variance + mean**2
-        else:
-            mean = np.average(X, axis=0, weights=weight)
-            size = np.average(X**2, axis=0, weights=weight)
-            if kernel == "ard":
-                size = 2 * (size - mean**2)
+        mean, variance = column_moments(problem)
+        size = 2 * variance if kernel == "ard" else variance + mean**2
         # a constant feature, or one of zeros, has no scale and does no harm
         size = np.where(size > np.maximum(1e-12 * mean**2, _NO_SIZE), size, 1.0)
         make = kernels.ARD if kernel == "ard" else kernels.LinearARD

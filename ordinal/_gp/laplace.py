@@ -67,31 +67,32 @@ class _Iterate:
 
     Attributes
     ----------
-    terms : (3, n) array
-        log P of the rows, its slope by f, and its curvature downwards.
     value : float
         S(f).
     residual : (n,) array
         w g - a, which is 0 at the mode.
+    W : (n,) array
+        Weighted curvatures downwards of the log likelihoods.
     violation : float
-        Its largest entry, in units of the largest of w g or 1.
+        The largest entry of the residual, in units of the largest of w g or 1.
     """
 
     a: np.ndarray
     f: np.ndarray
-    terms: np.ndarray
     value: float
     residual: np.ndarray
+    W: np.ndarray
     violation: float
 
     @classmethod
     def at(cls, like: Likelihood, a: np.ndarray, f: np.ndarray) -> Self:
-        terms = like.loss(f)
-        value = 0.5 * float(a @ f) - float(like.weight @ terms[0])
-        slope = like.weight * terms[1]
-        residual = slope - a
-        violation = float(np.abs(residual).max() / max(1.0, np.abs(slope).max()))
-        return cls(a, f, terms, value, residual, violation)
+        log_p, slope, W = like.loss(f)
+        value = 0.5 * float(a @ f) - float(like.weight @ log_p)
+        slope *= like.weight
+        W *= like.weight
+        unit = max(1.0, np.abs(slope).max())
+        slope -= a
+        return cls(a, f, value, slope, W, float(np.abs(slope).max() / unit))
 
     @property
     def rounding(self) -> float:
@@ -114,7 +115,10 @@ def _find_mode(
         there, steps, settled = _newton(cov, like, here, _MAX_ITER - n_iter, late)
         n_iter += steps
         if there is not here:
-            there = _Iterate.at(like, there.a, cov.times(there.a))
+            try:
+                there = _Iterate.at(like, there.a, cov.times(there.a))
+            except OutOfTime:
+                return there, n_iter
         if not settled or there.violation <= _TOL or there.violation > left / 2:
             return there, n_iter
         here, left = there, there.violation
@@ -143,13 +147,10 @@ def _newton(
             return here, steps, False
         fresh = here.violation > _KEEP * last
         try:
-            if fresh:
-                cov.factor(like.weight * here.terms[2])
-            d = cov.solve(here.residual)
+            d, Sigma_d = cov.solve(here.residual, here.W if fresh else None)
         except OutOfTime:
             return here, steps, False
         last = here.violation
-        Sigma_d = cov.times(d)
         promised = float(here.residual @ Sigma_d)
         there = _line_search(like, here, d, Sigma_d, promised)
         if there is None:
@@ -177,32 +178,26 @@ def _line_search(
 def _posterior(
     cov: Covariance, like: Likelihood, mode: _Iterate, n_iter: int
 ) -> Posterior:
-    w, (_, g, curvature) = like.weight, mode.terms
+    n, violation = mode.a.size, np.inf
+    u, by_row = np.zeros(n), np.zeros((3, n))
     try:
-        cov.factor(w * curvature)
-        A, _ = cov.marginals()
+        half = cov.posterior(mode.residual, mode.W)[2]
+        half *= -0.5 * like.weight
+        for rows, part in like.parts():
+            u[rows] = half[rows] * part.derivatives(mode.f[rows])[4]
+        u, Sigma_u = cov.solve(u)
     except OutOfTime:  # the mean is all that is known
-        return Posterior(
-            objective=-mode.value - 0.5 * cov.log_det, a=mode.a, u=np.zeros_like(g),
-            by_row=np.zeros((3, g.size)), state=mode.a, violation=np.inf, tol=_USABLE,
-            n_iter=n_iter,
-        )  # fmt: skip
-    d = like.derivatives(mode.f)
-    half = -0.5 * A * w
-    u = cov.solve(half * d[4])
-    by_g = w * cov.times(u)
-    by_row = [
-        half * -d[4] + by_g * curvature - w * g,
-        half * d[5] + by_g * d[2] + w * d[0],
-        half * d[6] + by_g * d[3] + w * d[1],
-    ]
+        u[:] = 0
+    else:
+        violation = mode.violation
+        for rows, part in like.parts():
+            f, w, h = mode.f[rows], part.weight, half[rows]
+            d, (_, g, curvature) = part.derivatives(f), part.loss(f)
+            by_g = w * Sigma_u[rows]
+            by_row[0, rows] = h * -d[4] + by_g * curvature - w * g
+            by_row[1, rows] = h * d[5] + by_g * d[2] + w * d[0]
+            by_row[2, rows] = h * d[6] + by_g * d[3] + w * d[1]
     return Posterior(
-        objective=-mode.value - 0.5 * cov.log_det,
-        a=mode.a,
-        u=u,
-        by_row=np.array(by_row),
-        state=mode.a,
-        violation=mode.violation,
-        tol=_USABLE,
-        n_iter=n_iter,
-    )
+        objective=-mode.value - 0.5 * cov.log_det, a=mode.a, u=u, by_row=by_row,
+        state=mode.a, violation=violation, tol=_USABLE, n_iter=n_iter,
+    )  # fmt: skip

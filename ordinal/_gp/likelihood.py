@@ -5,12 +5,16 @@ Hyperparameters of the likelihood are ln sigma, b_1 and ln Delta_2 .. ln Delta_{
 counts the ranks that have rows.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
+from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
+
+ROWS = 8192  # of a part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +54,12 @@ class Likelihood:
     def v(self) -> np.ndarray:
         """(n,) noise variances."""
         return self.noise**2 + self.rest
+
+    def parts(self) -> Iterator[tuple[slice, Self]]:
+        """That of some rows at a time: what is made of them takes little memory."""
+        for rows in strips(self.rank.size, ROWS):
+            rank, weight, rest = self.rank[rows], self.weight[rows], self.rest[rows]
+            yield rows, replace(self, rank=rank, weight=weight, rest=rest)
 
     def loss(self, f: np.ndarray) -> np.ndarray:
         """(3, n): log P, its slope by f, and its curvature downwards."""

@@ -1,20 +1,21 @@
-"""Kernel values with basis rows, and their slopes, of rows that are read in blocks."""
+"""Kernel values with basis rows, and their slopes, of some rows at a time: of rows in
+memory, or of those that are read in blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.blocks import CHUNK, RowsInParts
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of
-from .._model.monitor import turn
+from .._numerics.passes import Chunk, Read, chunks
 from .._numerics.rows import strips, take
-from .._numerics.tree import pairwise
-from ..kernels import ARD, LinearARD
+from ..kernels import Precomputed
+
+ROWS = 1024  # of a tile: what is made of them stays in the cache
 
 
 class ReadAgainError(Exception):
@@ -26,43 +27,81 @@ class ReadAgainError(Exception):
         self.error = error
 
 
-def values(
-    kernel: Kernel, X: RowsInParts, Z: Matrix, n_threads: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(k(X, Z), k(x, x) of all rows), by one pass."""
-    K, diagonal = np.empty((len(X), len(Z))), np.empty(len(X))
-    for rows, part in _chunks(X):
-        Evaluator(kernel, part, Z, n_threads).fill(K[rows])
-        diagonal[rows] = diagonal_of(kernel, part)
-    return K, diagonal
+class Tile(NamedTuple):
+    """k(X, B) of some rows.
+
+    Attributes
+    ----------
+    rows : slice
+        Which they are.
+    X : matrix
+        They themselves.
+    K : (rows, m) array
+        The memory of the tiles of a chunk is the same.
+    """
+
+    rows: slice
+    X: Any
+    K: np.ndarray
 
 
-def slopes(
-    kernel: Kernel,
-    X: RowsInParts,
-    Z: Matrix,
-    K: np.ndarray,
-    G: np.ndarray,
-    c: np.ndarray,
-) -> np.ndarray:
-    """How <G, k(X, Z)> + sum_i c_i k(x_i, x_i) changes with ln gamma, (p,), where K =
-    k(X, Z): by one pass, and of an RBF kernel by none."""
-    if not isinstance(kernel, ARD | LinearARD):
-        return gamma_slopes(kernel, X, Z, K, G)  # of the values K alone
-    parts = (
-        gamma_slopes(kernel, part, Z, K[rows], G[rows])
-        + diagonal_slopes(kernel, part, c[rows])
-        for rows, part in _chunks(X)
-    )
-    return pairwise((part,) for part in parts)[0]
+class BasisValues:
+    """k(X, B) and k(x, x) of n rows X and m basis rows B.
 
+    Parameters
+    ----------
+    kernel : callable
+    X : (n, d) matrix, or rows that are read again at every pass
+    B : (m, d) matrix; for a Precomputed kernel the numbers of the basis rows
 
-def _chunks(X: RowsInParts) -> Iterator[tuple[slice, Any]]:
-    """The rows in chunks that do not depend on the blocks of their source."""
-    for rows in strips(len(X), CHUNK):
-        turn()
+    Attributes
+    ----------
+    shape : (n, m)
+    K_mm : (m, m) array
+        k(B, B).
+    concurrent : bool
+        Whether several threads may ask at once.
+    """
+
+    def __init__(self, kernel: Kernel, X: Read, B: Matrix):
+        self._kernel, self._X, self._B = kernel, X, B
+        self.shape = len(X), len(B)
+        itself: Any = take(X, B) if isinstance(kernel, Precomputed) else B  # type: ignore[arg-type]
+        values = Evaluator(kernel, itself, B)
+        self.concurrent = values.concurrent
+        self.K_mm = np.empty((len(B), len(B)))
+        values.fill(self.K_mm)
+
+    def chunks(self, start: int = 0) -> Generator[Chunk, None, None]:
+        """The rows from `start` on, which begins a chunk."""
         try:
-            part = take(X, rows)  # type: ignore[arg-type]
+            yield from chunks(self._X, start)
         except ValueError as error:
             raise ReadAgainError(error) from None
-        yield rows, part
+
+    def tiles(self, chunk: Chunk) -> Iterator[Tile]:
+        """Of the rows of a chunk, which do not depend on how these were read."""
+        first, part = chunk[0].start, chunk[1]
+        values = Evaluator(self._kernel, part, self._B)
+        n, m = values.shape
+        room = np.empty((min(n, ROWS), m))
+        for rows in strips(n, ROWS):
+            K = room[: rows.stop - rows.start]
+            values.tile(rows, slice(0, m), K, K.reshape(-1))
+            among = slice(first + rows.start, first + rows.stop)
+            yield Tile(among, take(part, rows), K)
+
+    def diagonal(self, tile: Tile) -> np.ndarray:
+        """k(x, x) of its rows."""
+        if isinstance(self._kernel, Precomputed):
+            return np.diagonal(tile.X[:, tile.rows])
+        return diagonal_of(self._kernel, tile.X)
+
+    def slopes(self, tile: Tile, G: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """How <G, k(X, B)> + sum_i c_i k(x_i, x_i) changes with ln gamma, (p,)."""
+        of_values = gamma_slopes(self._kernel, tile.X, self._B, tile.K, G)
+        return np.asarray(of_values + diagonal_slopes(self._kernel, tile.X, c))
+
+    def slopes_of_basis(self, G: np.ndarray) -> np.ndarray:
+        """How <G, k(B, B)> does."""
+        return gamma_slopes(self._kernel, self._B, self._B, self.K_mm, G)

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from .._input.blocks import CHUNK
 from .._input.checks import check_choice, check_positive, shown
+from .._input.moments import Moments
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.survey import BlockProblem
@@ -63,7 +65,7 @@ def gamma_scale(problem: Problem) -> float:
     Raises ValueError if rows are so long that their squares overflow.
     """
     d = problem.n_features
-    mean, var = _of_columns(problem)
+    mean, var = column_moments(problem)
     absent = d - mean.size  # columns of zeros
     level = mean.sum() / d
     between = ((mean - level) ** 2).sum() + absent * level**2
@@ -73,19 +75,22 @@ def gamma_scale(problem: Problem) -> float:
     return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
 
 
-def _of_columns(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the columns that hold anything."""
+def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the columns by the weights of samples, the same wherever the
+    rows are; of sparse ones those of the columns that hold anything."""
+    X, w = problem.X, problem.sample_weight
     if isinstance(problem, BlockProblem):
-        if problem.moments is None:
+        moments = problem.moments
+        if moments is None:
             raise ValueError("gamma must be a number where sparse rows come in blocks")
-        return problem.moments.mean_and_variance()
-    X, w = problem.X, problem.sample_weight / problem.sample_weight.sum()
-    squared_norms(X)  # bounds all sums of the caller
-    if isinstance(X, CSR):
-        held = np.unique(X.indices)  # all columns could be too many for a vector
-        return X.of_columns(held).mean_and_var(w)
-    mean = w @ X
-    return mean, w @ (X - mean) ** 2
+    else:
+        squared_norms(X)  # bounds all sums of the caller
+        if isinstance(X, CSR):
+            held = np.unique(X.indices)  # all columns could be too many for a vector
+            return X.of_columns(held).mean_and_var(w / w.sum())
+        moments = Moments.of_parts((X[rows], w[rows]) for rows in strips(len(X), CHUNK))
+        assert moments is not None  # some weight is positive
+    return moments.mean_and_variance()
 
 
 def check_values(K: np.ndarray, most: float = LARGEST) -> None:

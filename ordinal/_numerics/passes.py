@@ -31,17 +31,19 @@ def is_sparse(X: Read) -> bool:
     return X.reader.is_sparse if isinstance(X, Rows) else isinstance(X, CSR)
 
 
-def chunks(X: Read) -> Generator[Chunk, None, None]:
-    """The rows in their order, some at a time, and which they are."""
+def chunks(X: Read, start: int = 0) -> Generator[Chunk, None, None]:
+    """The rows in their order, some at a time, and which they are: from `start` on,
+    which begins a chunk."""
     if isinstance(X, Rows):
-        start = 0
+        first = 0
         with closing(X.chunks()) as read:
             for part in read:
-                rows = slice(start, start + part.shape[0])
-                yield rows, part
-                start = rows.stop
+                rows = slice(first, first + part.shape[0])
+                if rows.start >= start:
+                    yield rows, part
+                first = rows.stop
     else:
-        for rows in strips(X.shape[0], CHUNK):
+        for rows in strips(X.shape[0], CHUNK, start):
             yield rows, take(X, rows)
 
 
