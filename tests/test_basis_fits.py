@@ -261,6 +261,29 @@ def test_features_are_kept_or_made_again(cache_mb):
     assert abs(model.convergence.primal - whole.convergence.primal) <= gaps
 
 
+def test_room_for_samples_changes_no_byte(monkeypatch):
+    """Of 40 000 rows on 20, 3.2 MB: beside them there is room for no sample, for one of
+    the two, or for both."""
+    X, y = sample(40_000, 3, noise=1.0)
+    copies, among = [], RowsOnBasis.among
+
+    def counted(Z, numbers, room=0):
+        copies.append(numbers.size <= room)
+        return among(Z, numbers, room)
+
+    monkeypatch.setattr(RowsOnBasis, "among", counted)
+    models = [
+        ordinal.fit_svorim(
+            X, y, gamma=0.3, basis=np.arange(0, 200, 10), cache_mb=cache_mb
+        )
+        for cache_mb in (3.2, 3.5, 4.0)
+    ]
+    assert copies == [False, False, True, False, True, True]
+    for other in models[1:]:
+        assert_array_equal(models[0].coef, other.coef)
+        assert_array_equal(models[0].thresholds, other.thresholds)
+
+
 @each_fit
 def test_many_rows_begin_with_samples_of_them(fit):
     X, y = sample(40_000, 3, noise=1.0)

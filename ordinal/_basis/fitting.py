@@ -273,7 +273,8 @@ class BasisFit:
     ):
         self._features, self._monitor = features, monitor
         self._n, self._weight = rank.size, weight
-        room = int(min(rank.size, cache_mb * 1e6 / (4 * features.m)))
+        # in rows: for all of them, and for a copy of a sample
+        room = int(min(2 * rank.size, cache_mb * 1e6 / (4 * features.m)))
         self._rows: RowsThere | RowsAtTasks | RowsHere
         if isinstance(X, RowsAtWorkers):
             self._rows = RowsThere(features, X, rank, room, rng, monitor)

@@ -102,9 +102,12 @@ class RowsOnBasis:
         Z = np.empty((n, self.m), np.float32)
         return self._features.single(take(self._X, rows), Z)
 
-    def among(self, numbers: np.ndarray) -> FeaturesOfRows:
-        """Those of some rows, which are kept."""
+    def among(self, numbers: np.ndarray, room: int = 0) -> FeaturesOfRows:
+        """Those of some rows, which are kept. Where there is room for so many rows
+        beside, they are gathered once and not at each step."""
         if len(self.kept) == self.n:
+            if numbers.size <= room:
+                return Kept(self.kept.take(numbers, axis=0))
             return Kept(self.kept, numbers)
         some = take(self._X, numbers)
         return RowsOnBasis(
@@ -142,8 +145,9 @@ class RowsHere:
     def sample(self, size: int) -> SumsOf:
         """Of about so many rows: of each rank its share."""
         numbers = stratified(self._rank, min(size, self._room), self._rng)
-        if self._rank.size <= self._room:
-            return partial(self._sums, self._fill().among(numbers), numbers)
+        if (n := self._rank.size) <= self._room:
+            some = self._fill().among(numbers, self._room - n)
+            return partial(self._sums, some, numbers)
         some = self._made(take(self._X, numbers), numbers.size)
         return partial(self._sums, some, numbers)
 
