@@ -51,6 +51,7 @@ from ._input.checks import (
     check_factor,
     check_factor_or_zero,
     check_flag,
+    check_positive,
     shown,
 )
 from ._input.columns import Categories, column_categories, column_number, default_names
@@ -91,10 +92,10 @@ from ._pieces.explanations import (
 )
 from ._pieces.held_out import HeldOutMonitor, hold_out_rows
 from ._pieces.in_blocks import (
-    ReadPairLoss,
-    ReadRows,
+    ChunkRows,
     check_blocks,
-    laid_out,
+    counted,
+    knots_of,
     numbers_of,
 )
 from ._pieces.layout import Layout, pieces_of, signs_of
@@ -102,8 +103,7 @@ from ._pieces.objective import (
     Bounds,
     Objective,
     PairLoss,
-    PairSums,
-    Rows,
+    Ranked,
     fill_unseen,
     initial_pieces,
     packed,
@@ -251,7 +251,7 @@ class XofmModel(Model):
     def _scores(self, node: np.ndarray, share: np.ndarray) -> np.ndarray:
         """U of rows where `Layout.locate` found them."""
         table = self._layout.table(packed(self.u, self.V))
-        return finite_scores(scores(node, share, table, resolve_n_threads(None))[0])
+        return finite_scores(scores(node, share, table, resolve_n_threads(None)))
 
     def link_input(self, X: np.ndarray, like: XofmModel) -> np.ndarray:
         """Scores for the link of another model, of rows as a `Problem` has them, with
@@ -519,6 +519,7 @@ def fit_xofm(
     n_epochs: float | None = None,
     batch_size: int | None = None,
     init_scale: float = 0.1,
+    cache_mb: float = 1000.0,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
     probability: bool = False,
@@ -553,8 +554,8 @@ def fit_xofm(
         the default and those of the penalties did well on ten sets
         (docs/decisions.md).
     breakpoints : {"equal", "quantile"}, default "equal"
-        Pieces of equal length, as in the paper, or of equal weight of rows; of rows
-        that are read in blocks, of 100 000 of them. Fewer where breakpoints coincide.
+        Pieces of equal length, as in the paper, or of equal weight of rows: of
+        100 000 of them where there are more. Fewer where breakpoints coincide.
     n_factors : int >= 0, default 4
         Of each piece. 0 for main effects alone, where (P) is convex.
     tau : float > 0, default 1.0
@@ -588,6 +589,11 @@ def fit_xofm(
         Pairs in a step. The paper has 1.
     init_scale : float > 0, default 0.1
         Deviation of V at the start, and of the roots of bounded pieces.
+    cache_mb : float > 0, default 1000
+        Memory in 10^6 bytes for where the rows lie among the pieces, 12 bytes an entry
+        of X, and for sums over their features: those of rows beyond it are found anew
+        at every evaluation of (P). Changes no bit. "sgd" and `early_stopping` keep
+        those of all rows, whatever this is.
     sample_weight : (n,) array-like >= 0, optional
         A pair has the product of two. Weight 2 means the row written twice. The sum
         must lie between 1e-50 and 1e50, and positive weights differ by a factor of at
@@ -653,6 +659,7 @@ def fit_xofm(
     lambda_main = check_factor_or_zero("lambda_main", lambda_main)
     lambda_pair = check_factor_or_zero("lambda_pair", lambda_pair)
     n_factors = check_count("n_factors", n_factors, 0)
+    cache_mb = check_positive("cache_mb", cache_mb)
     probability = check_flag("probability", probability)
     options = solver_options(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
@@ -673,7 +680,7 @@ def fit_xofm(
     job = _Job(
         categories, signs_of(monotone, problem.shown_names, categories),
         pieces_of(n_intervals, problem.n_features), breakpoints, n_factors, tau,
-        penalty, early_stopping, init_scale, solver, options, entry.n_threads,
+        penalty, early_stopping, init_scale, solver, options, cache_mb, entry.n_threads,
         cast(HeldOutMonitor, entry.monitor),
     )  # fmt: skip
     return job.watched(problem, entry.rng, probability)
@@ -694,6 +701,7 @@ class _Job:
     init_scale: float
     solver: str
     options: dict[str, Any]
+    cache_mb: float
     n_threads: int
     monitor: HeldOutMonitor
 
@@ -726,19 +734,21 @@ class _Job:
 
     def _whole(self, problem: Problem, rng: np.random.Generator) -> XofmModel:
         monitor = copy.copy(self.monitor)  # which watches held-out rows of its own
-        layout, rows, marginals = laid_out(
-            problem, self.categories, self.sign, self.n_intervals, self.breakpoints,
+        problem = counted(problem)
+        about = self.categories, self.n_intervals, self.breakpoints
+        layout = Layout.of(knots_of(problem, *about), self.categories, self.sign < 0)
+        held = self.solver == "sgd" or self.early_stopping is not None
+        rows = ChunkRows(
+            problem, layout, self.penalty.size, np.inf if held else self.cache_mb,
             self.n_threads,
         )  # fmt: skip
-        loss: PairSums[Any]
-        if isinstance(rows, ReadRows):
-            loss = ReadPairLoss(rows, self.tau, self.n_threads)
-        else:
-            train = rows
+        train: Ranked = rows
+        if held:
+            train = by_rank = rows.by_rank()
             if self.early_stopping is not None:
-                train, held = hold_out_rows(rows, self.early_stopping, rng)
-                monitor.watch(layout, PairLoss(held, self.tau, self.n_threads))
-            loss = PairLoss(train, self.tau, self.n_threads)
+                train, test = hold_out_rows(by_rank, self.early_stopping, rng)
+                monitor.watch(layout, PairLoss(test, self.tau, self.n_threads))
+        loss = PairLoss(train, self.tau, self.n_threads)
         bounds = Bounds.of(layout, self.sign)
         objective = Objective(layout, loss, bounds, self.penalty)
         W = initial_pieces(objective, self.n_factors, self.init_scale, rng)
@@ -746,19 +756,15 @@ class _Job:
             found = stochastic_descent(objective, W, monitor, rng=rng, **self.options)
         else:
             found = quasi_newton(objective, W, monitor, **self.options)
-        return self._model(problem, layout, rows, marginals, found)
+        return self._model(problem, layout, rows, found)
 
     def _model(
-        self,
-        problem: Problem,
-        layout: Layout,
-        rows: Rows | ReadRows,
-        marginals: Marginals,
-        found: Solution,
+        self, problem: Problem, layout: Layout, rows: ChunkRows, found: Solution
     ) -> XofmModel:
         """The model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
         U = rows.scores(layout.table(found.W), self.n_threads)
+        marginals = rows.marginals
         order = np.lexsort((U, rows.rank))
         every = np.arange(problem.n_classes + 1)
         start = np.searchsorted(rows.rank[order], every)

@@ -189,7 +189,7 @@ def xofm(name: str, **fields: Any) -> Method:
         name,
         ordinal.fit_xofm,
         ordinal.XofmModel,
-        takes=frozenset({"probability", "rng"}),
+        takes=frozenset({"cache_mb", "probability", "rng"}),
         rules=("paper", "mode", "median", "cost"),
         missing="always",
         **fields,

@@ -1082,6 +1082,32 @@ def test_a_table_that_is_not_like_the_training_rows_is_refused():
         fit_xofm(sparse.csr_array(X), y)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_values_are_located_between_knots(order):
+    rng = np.random.default_rng(0)
+    knots = [np.sort(rng.normal(size=k)) for k in (1, 2, 3, 6, 9, 200)]
+    X = np.column_stack([rng.choice(k, 400) for k in knots])  # at knots, or beside
+    X[100:] += (
+        rng.normal(size=(300, len(knots))) * 10.0 ** rng.integers(-17, 2, 300)[:, None]
+    )
+    X[rng.random(X.shape) < 0.1] = np.nan
+    place = np.where(rng.random(400) < 0.1, np.nan, rng.integers(0, 3, 400))
+    layout = Layout.of(
+        [*knots, np.empty(0)], [None] * 6 + [np.arange(3)], np.zeros(7, bool)
+    )
+    node, share = layout.locate(np.asarray(np.column_stack([X, place]), order=order))
+    for j, k in enumerate(knots):
+        x = np.clip(X[:, j], k[0], k[-1])
+        at = np.clip(np.searchsorted(k, x, side="right") - 1, 0, max(k.size - 2, 0))
+        width = np.diff(k, append=np.inf)[at]
+        gap = np.isnan(X[:, j])
+        assert_array_equal(node[:, j] - layout.node[j], np.where(gap, k.size, at))
+        assert_array_equal(share[:, j], np.where(gap, 0.0, (x - k[at]) / width))
+    own = np.where(np.isnan(place), 3, place)
+    assert_array_equal(node[:, 6] - layout.node[6], own)
+    assert (share[:, 6] == 0).all()
+
+
 def test_kernels_refuse_arrays_that_do_not_fit():
     first, kind = np.array([0, 3], np.int32), np.ones(1, np.int8)
     with pytest.raises(ValueError, match="layout: inconsistent array shapes"):
@@ -1091,6 +1117,11 @@ def test_kernels_refuse_arrays_that_do_not_fit():
     with pytest.raises(ValueError, match="gather: inconsistent array shapes"):
         _factorization.gather(np.zeros((5, 3)), first, kind, np.zeros((3, 3)))
     node, share = np.zeros((2, 1), np.int32), np.zeros((2, 1))
+    with pytest.raises(ValueError, match="locate: inconsistent array shapes"):
+        _factorization.locate(
+            np.zeros((2, 1)), np.zeros(3), np.array([0, 4]), np.array([0, 5]),
+            node, share,
+        )  # fmt: skip
     with pytest.raises(ValueError, match="scores: inconsistent array shapes"):
         _factorization.scores(
             node, share, np.zeros((5, 4)), np.zeros((2, 4)), np.zeros(3), 1

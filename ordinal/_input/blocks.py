@@ -167,9 +167,14 @@ class Reader:
             return self.transform(read)
         return read
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether some rows can be had without a pass."""
+        return isinstance(self.source, Arrays)
+
     def between(self, start: int, stop: int) -> Matrix | None:
         """The features of rows that can be had without a pass, else None."""
-        if not isinstance(self.source, Arrays):
+        if not self.at_hand:
             return None
         return self.features(self.source.features(slice(start, stop)))
 
@@ -236,8 +241,9 @@ class KeptReader(Reader):
         if start != self._n:
             raise _other_count(self.source, self._n, start)
 
-    def between(self, start: int, stop: int) -> Matrix | None:
-        return None
+    @property
+    def at_hand(self) -> bool:
+        return False
 
     def of_numbers(self, numbers: np.ndarray) -> Matrix | None:
         X = self._whole.of_numbers(self._numbers[numbers])

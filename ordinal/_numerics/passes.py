@@ -33,8 +33,10 @@ def is_sparse(X: Read) -> bool:
 
 def chunks(X: Read, start: int = 0) -> Generator[Chunk, None, None]:
     """The rows in their order, some at a time, and which they are: from `start` on,
-    which begins a chunk."""
-    if isinstance(X, Rows):
+    which begins a chunk or is their number."""
+    if start == X.shape[0]:
+        return
+    if isinstance(X, Rows) and not (start and X.reader.at_hand):
         first = 0
         with closing(X.chunks()) as read:
             for part in read:
@@ -44,31 +46,34 @@ def chunks(X: Read, start: int = 0) -> Generator[Chunk, None, None]:
                 first = rows.stop
     else:
         for rows in strips(X.shape[0], CHUNK, start):
-            yield rows, take(X, rows)
+            yield rows, X[rows] if isinstance(X, Rows) else take(X, rows)
 
 
 def by_chunk(
-    X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1
+    X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1, start: int = 0
 ) -> Generator[Parts, None, None]:
-    """call((rows, chunk)) of every chunk in order, some ahead on so many threads."""
-    with closing(chunks(X)) as given:
+    """call((rows, chunk)) of every chunk in order, some ahead on so many threads; from
+    row `start` on, as in `chunks`."""
+    with closing(chunks(X, start)) as given:
         yield from in_order(call, given, n_threads)
 
 
 def summed(X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1) -> Parts:
-    """The sum of the same."""
+    """The sum of call((rows, chunk)) of every chunk."""
     with closing(by_chunk(X, call, n_threads)) as parts:
         return pairwise(parts)
 
 
-def each(X: Read, call: Callable[[Chunk], None], n_threads: int = 1) -> None:
-    """call((rows, chunk)) of every chunk, for what it does."""
+def each(
+    X: Read, call: Callable[[Chunk], None], n_threads: int = 1, start: int = 0
+) -> None:
+    """The same calls, for what they do."""
 
     def nothing_of(chunk: Chunk) -> Parts:
         call(chunk)
         return ()
 
-    with closing(by_chunk(X, nothing_of, n_threads)) as done:
+    with closing(by_chunk(X, nothing_of, n_threads, start)) as done:
         for _ in done:
             pass
 

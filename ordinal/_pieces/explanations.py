@@ -120,14 +120,6 @@ class Marginals:
     histogram: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(
-        cls, layout: Layout, rows: Rows, X: np.ndarray, weight: np.ndarray
-    ) -> Marginals:
-        """Of rows, laid out, and of the same ones as X (n, d), in any order."""
-        sums = sums_of(layout, rows, X, weight / weight.sum())
-        return cls.from_sums(sums, rows.weight.sum())
-
-    @classmethod
     def from_sums(cls, sums: Parts, total: float) -> Marginals:
         """Of all rows, whose weight in `sums_of` them is given."""
         mass, between, *histogram = sums

@@ -1,29 +1,30 @@
-"""Rows of XOFM that are read in blocks, located anew at every pass.
+"""Rows of XOFM in chunks, of which some stay located and the others are located anew.
 
-The sum over pairs needs the scores of all rows, sorted, and nothing else of them. So an
-evaluation of (P) is two passes: one for the scores, and when each row has its slope one
-that scatters the slopes on the nodes, chunk by chunk. What is held of a row are some
-numbers: its rank, weight, score, slope and place in the order.
+What is held of every row are some numbers: its rank, weight, score, slope and place in
+the order. Where its entries lie is held of as many rows as there is room for. Nothing
+that is computed depends on which rows these are, or on where the rows come from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .._input.blocks import CHUNK
 from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.survey import BlockProblem
-from .._numerics.passes import Chunk, chunks, each, summed
+from .._numerics.passes import Chunk, by_chunk, chunks, each, summed
+from .._numerics.rows import take
 from .._numerics.tree import Parts
-from .._solvers import _factorization
 from .explanations import Marginals, sums_of
 from .layout import Layout, make_knots
-from .objective import PairSums, Rows, scores
+from .objective import Rows, scattered, scores
 
 _SAMPLE = 100_000  # rows from which quantiles are taken
 
@@ -49,124 +50,139 @@ def numbers_of(problem: Problem) -> Categories:
 
 
 def knots_of(
-    problem: BlockProblem, n_intervals: list[int], breakpoints: str
+    problem: Problem,
+    categories: Categories,
+    n_intervals: list[int],
+    breakpoints: str,
 ) -> list[np.ndarray]:
     """Knots from the ranges of the columns and, for quantiles, of some of the rows at
-    equal distances."""
+    equal distances. Rows have positive weight."""
     low, high = np.full((2, problem.n_features), np.nan)
     with closing(chunks(problem.X)) as given:
-        for rows, X in given:
-            X = np.asarray(X)[problem.weight[rows] > 0]
+        for _, rows in given:
+            X = np.asarray(rows)
             low = np.fmin(low, np.fmin.reduce(X, axis=0, initial=np.nan))
             high = np.fmax(high, np.fmax.reduce(X, axis=0, initial=np.nan))
     X, weight = np.vstack([low, high]), np.zeros(2)
     if breakpoints == "quantile":
-        used = np.flatnonzero(problem.weight > 0)
-        some = used[:: -(-used.size // _SAMPLE)]
-        X = np.vstack([X, np.asarray(problem.X.take(some))])
+        n = problem.rank.size
+        some = np.arange(0, n, -(-n // _SAMPLE))
+        X = np.vstack([X, take(problem.X, some)])
         weight = np.append(weight, problem.weight[some] / problem.weight.max())
-    is_number = [True] * problem.n_features
+    is_number = [labels is None for labels in categories]
     return make_knots(X, weight, is_number, n_intervals, breakpoints)
 
 
-class ReadRows:
-    """Rows of a problem, of which those of positive weight count.
+class ChunkRows:
+    """The rows of a problem, all of positive weight, in their order.
+
+    Parameters
+    ----------
+    problem : Problem
+    layout : Layout
+    width : int
+        Of the tables of pieces.
+    cache_mb : float
+        Memory for those that stay located, and for their S of (F), in 10^6 bytes.
+    n_threads : int
+        Of the pass that finds `marginals`, and locates them.
 
     Attributes
     ----------
-    rank, weight : (m,) arrays
-        Of the rows that count, in their order.
+    rank, weight : (n,) arrays
+        The largest weight is 1: products then neither overflow nor vanish together.
+    kept : Rows
+        The first of them, which stay located.
     marginals : Marginals
     """
 
-    def __init__(self, problem: BlockProblem, layout: Layout, n_threads: int):
-        self._X, self._layout, self._n_threads = problem.X, layout, n_threads
-        # products of weights then neither overflow nor vanish together
-        self._weight = problem.weight / problem.weight.max()
-        self._whole = problem.weight.sum()
-        counts = problem.weight > 0
-        self._used = slice(None) if counts.all() else np.flatnonzero(counts)
-        self.rank, self.weight = problem.rank[self._used], self._weight[self._used]
-        mass, *others = summed(self._X, partial(self._sums, problem), n_threads)
-        self._mass = mass
-        total = self.weight.sum()
-        self.marginals = Marginals.from_sums((mass, *others), total)
+    def __init__(
+        self,
+        problem: Problem,
+        layout: Layout,
+        width: int,
+        cache_mb: float,
+        n_threads: int,
+    ):
+        self._X, self._layout = problem.X, layout
+        self.rank, self.weight = problem.rank, problem.weight / problem.weight.max()
+        n, d = problem.X.shape
+        room = min(n, cache_mb * 1e6 / (12 * d + 8 * width))
+        k = n if room == n else int(room) // CHUNK * CHUNK
+        self.kept = Rows(
+            np.empty((k, d), np.int32), np.empty((k, d)), self.rank[:k], self.weight[:k]
+        )
+        of_chunk = partial(self._sums, problem.weight / problem.weight.sum())
+        sums = summed(self._X, of_chunk, n_threads)
+        self._mass = sums[0]
+        self.marginals = Marginals.from_sums(sums, self.weight.sum())
+
+    @property
+    def n_kept(self) -> int:
+        return self.kept.n_kept
+
+    def by_rank(self) -> Rows:
+        """Those that are kept."""
+        return self.kept.take(np.argsort(self.kept.rank, kind="stable"))
 
     def mass(self, layout: Layout) -> np.ndarray:
         """As of `Rows`, in the layout of these."""
         return self._mass
 
-    def scores(self, table: np.ndarray, n_threads: int) -> np.ndarray:
-        """U, (m,). A pass."""
-        U = np.empty(len(self._X))
+    def scores(
+        self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
+    ) -> np.ndarray:
+        """U of (F), (n,); and S of those that are kept, if there is room for it."""
+        U = np.empty(self.rank.size)
+        U[: self.n_kept] = self.kept.scores(table, n_threads, S)
 
         def of_chunk(chunk: Chunk) -> None:
-            rows, X = chunk
-            U[rows], _ = scores(*self._located(X), table, 1)
+            U[chunk[0]] = scores(*self._located(chunk), table, 1)
 
-        each(self._X, of_chunk, n_threads)
-        return U[self._used]
+        each(self._X, of_chunk, n_threads, self.n_kept)
+        return U
 
-    def scattered(self, table: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """The sum of the slopes by the values at the nodes. A pass."""
-        every = slope
-        if not isinstance(self._used, slice):
-            every = np.zeros(len(self._X))
-            every[self._used] = slope
+    def scattered(
+        self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
+    ) -> Generator[Parts, None, None]:
+        """The sum of the slopes by the values at the nodes, chunk by chunk."""
+        yield from self.kept.scattered(table, S, slope, n_threads)
 
         def of_chunk(chunk: Chunk) -> Parts:
-            rows, X = chunk
-            node, share = self._located(X)
-            _, S = scores(node, share, table, 1)
-            step = _factorization.chunk_rows(len(node))
-            G = np.zeros((-(-len(node) // step), *table.shape))
-            _factorization.scatter(node, share, table, S, every[rows], step, G, 1)
-            return (G.sum(axis=0),)
+            node, share = self._located(chunk)
+            S = np.empty((len(node), table.shape[1]))
+            scores(node, share, table, 1, S)
+            (parts,) = scattered(node, share, table, S, slope[chunk[0]], 1)
+            return parts
 
-        return summed(self._X, of_chunk, self._n_threads)[0]
+        with closing(by_chunk(self._X, of_chunk, n_threads, self.n_kept)) as parts:
+            yield from parts
 
-    def _located(self, X: object) -> tuple[np.ndarray, np.ndarray]:
+    def _located(self, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+        rows, X = chunk
+        if rows.stop <= self.n_kept:
+            return self.kept.node[rows], self.kept.share[rows]
         return self._layout.locate(np.asarray(X))
 
-    def _sums(self, problem: BlockProblem, chunk: Chunk) -> Parts:
+    def _sums(self, share: np.ndarray, chunk: Chunk) -> Parts:
+        """Of the marginals of a chunk, whose place is kept if there is room."""
         rows, X = chunk[0], np.asarray(chunk[1])
-        located = Rows(*self._located(X), problem.rank[rows], self._weight[rows])
-        return sums_of(self._layout, located, X, problem.weight[rows] / self._whole)
+        if rows.stop <= self.n_kept:
+            self._layout.locate_into(X, self.kept.node[rows], self.kept.share[rows])
+        located = Rows(*self._located(chunk), self.rank[rows], self.weight[rows])
+        return sums_of(self._layout, located, X, share[rows])
 
 
-def laid_out(
-    problem: Problem,
-    categories: Categories,
-    sign: np.ndarray,
-    n_intervals: list[int],
-    breakpoints: str,
-    n_threads: int,
-) -> tuple[Layout, Rows | ReadRows, Marginals]:
-    """The pieces, the rows of positive weight, by rank where they are held, and how
-    they lie along each feature."""
+def counted(problem: Problem) -> Problem:
+    """The problem of the rows of positive weight."""
+    counts = problem.weight > 0
+    if counts.all():
+        return problem
+    numbers = np.flatnonzero(counts)
     if isinstance(problem, BlockProblem):
-        knots = knots_of(problem, n_intervals, breakpoints)
-        layout = Layout.of(knots, categories, sign < 0)
-        read = ReadRows(problem, layout, n_threads)
-        return layout, read, read.marginals
-    order = np.argsort(problem.rank, kind="stable")
-    order = order[problem.weight[order] > 0]
-    X, weight = np.asarray(problem.X)[order], problem.weight[order]
-    # products of weights then neither overflow nor vanish together
-    weight = weight / weight.max()
-    is_number = [labels is None for labels in categories]
-    knots = make_knots(X, weight, is_number, n_intervals, breakpoints)
-    layout = Layout.of(knots, categories, sign < 0)
-    rows = Rows(*layout.locate(X), problem.rank[order], weight)
-    every = np.asarray(problem.X), problem.weight
-    return layout, rows, Marginals.of(layout, rows, *every)
-
-
-class ReadPairLoss(PairSums[ReadRows]):
-    """The mean loss over the pairs of rows that are read in blocks."""
-
-    def _scored(self, table: np.ndarray) -> np.ndarray:
-        return self.rows.scores(table, self.n_threads)
-
-    def _scattered(self, table: np.ndarray) -> np.ndarray:
-        return self.rows.scattered(table, self._slope)
+        return problem.kept(numbers)
+    rank, weight, sample = (
+        a[numbers] for a in (problem.rank, problem.weight, problem.sample_weight)
+    )
+    X = take(problem.X, numbers)
+    return replace(problem, X=X, rank=rank, weight=weight, sample_weight=sample)

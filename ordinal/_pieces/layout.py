@@ -19,7 +19,7 @@ from .._numerics.rows import strips
 from .._solvers import _factorization
 
 _LARGEST = np.finfo(np.float64).max
-_ROWS = 16_384  # located at a time, so that Ctrl-C has its turn
+_ENTRIES = 1 << 23  # located at a time, so that Ctrl-C has its turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,28 +73,19 @@ class Layout:
         (n, d) int32 and float64. A number beyond the knots is moved to the last of
         them; NaN is missing.
         """
-        node = np.empty(X.shape, np.int32)
-        share = np.zeros(X.shape)
-        for rows in strips(len(X), _ROWS):
-            self._locate(X[rows], node[rows], share[rows])
+        node, share = np.empty(X.shape, np.int32), np.empty(X.shape)
+        self.locate_into(X, node, share)
         return node, share
 
-    def _locate(self, X: np.ndarray, node: np.ndarray, share: np.ndarray) -> None:
-        """`locate` of some rows, into zeros."""
-        for j, knots in enumerate(self.knots):
-            x = X[:, j]
-            missing = np.isnan(x)
-            if self.kind[j] == 0:
-                at = np.where(missing, self.first[j + 1] - self.first[j] - 1, x)
-            else:
-                at = np.zeros(len(x), np.intp)
-                if knots.size > 1:
-                    x = np.clip(x, knots[0], knots[-1])
-                    at = np.searchsorted(knots[1:-1], x, side="right")
-                    share[:, j] = (x - knots[at]) / (knots[at + 1] - knots[at])
-                at = np.where(missing, knots.size, at)
-            node[:, j] = self.node[j] + at
-            share[missing, j] = 0
+    def locate_into(self, X: np.ndarray, node: np.ndarray, share: np.ndarray) -> None:
+        """The same in arrays that are there."""
+        X = np.asarray(X, np.float64)
+        knots = np.concatenate(self.knots)
+        begin = np.append(0, np.cumsum([k.size for k in self.knots]))
+        for rows in strips(len(X), max(1, _ENTRIES // X.shape[1])):
+            _factorization.locate(
+                X[rows], knots, begin, self.node, node[rows], share[rows]
+            )
 
     def table(self, W: np.ndarray) -> np.ndarray:
         """Values at the nodes, and a row of zeros, from those of the pieces, (P, m)."""

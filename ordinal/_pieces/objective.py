@@ -5,15 +5,23 @@ factors V in the next ones, and zeros up to a multiple of `LANES`, the width of 
 vector loops. `Layout.table` makes of it the values at the nodes.
 """
 
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Protocol, Self
 
 import numpy as np
 
+from .._input.blocks import CHUNK
+from .._numerics.rows import strips
+from .._numerics.tree import Parts, pairwise
 from .._solvers import _factorization
 from .layout import Layout
 
 _STRIP = 1 << 21  # entries of X in one call of a kernel: some hundredths of a second
+_LEAST = 1024  # rows of which slopes are added in one table
+# entries of X for each node of a table, lest its zeros take longer than the rows
+_SHARE = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +46,21 @@ class Rows:
             self.node[which], self.share[which], self.rank[which], self.weight[which]
         )
 
-    def scores(self, table: np.ndarray, n_threads: int) -> np.ndarray:
-        """U of (F), (n,)."""
-        return scores(self.node, self.share, table, n_threads)[0]
+    @property
+    def n_kept(self) -> int:
+        return self.rank.size
+
+    def scores(
+        self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
+    ) -> np.ndarray:
+        """U of (F), (n,); and its S, (n, m), if there is room given for it."""
+        return scores(self.node, self.share, table, n_threads, S)
+
+    def scattered(
+        self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
+    ) -> Generator[Parts, None, None]:
+        """The sum of the slopes by the values at the nodes, chunk by chunk."""
+        return scattered(self.node, self.share, table, S, slope, n_threads)
 
     def mass(self, layout: Layout) -> np.ndarray:
         """Weight of the rows at each node; one between two is shared by them."""
@@ -88,7 +108,13 @@ class Bounds:
 
 
 class Ranked(Protocol):
-    """Rows by their ranks and weights, wherever they are."""
+    """Rows by their ranks and weights, wherever they are.
+
+    Attributes
+    ----------
+    n_kept : int
+        The first rows, for which S of (F) is kept from `scores` to `scattered`.
+    """
 
     @property
     def rank(self) -> np.ndarray: ...
@@ -96,37 +122,54 @@ class Ranked(Protocol):
     @property
     def weight(self) -> np.ndarray: ...
 
+    @property
+    def n_kept(self) -> int: ...
+
     def mass(self, layout: Layout) -> np.ndarray:
         """Weight of the rows at each node; one between two is shared by them."""
         ...
 
+    def scores(
+        self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
+    ) -> np.ndarray:
+        """U of (F), (n,); and S of the rows that are kept, if there is room for it."""
+        ...
 
-R = TypeVar("R", bound=Ranked)
+    def scattered(
+        self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
+    ) -> Generator[Parts, None, None]:
+        """The sum of the slopes by the values at the nodes, chunk by chunk."""
+        ...
 
 
-class PairSums(Generic[R]):
+class PairLoss:
     """The mean loss over the pairs of some rows, without penalties.
 
-    How scores are made of the values at the nodes, and slopes scattered on them, is
-    left to what is made of this.
+    All pairs need the scores of all rows, sorted, and nothing else of them. So a point
+    is two passes over the rows: for the scores, and when each row has its slope.
     """
 
-    def __init__(self, rows: R, tau: float, n_threads: int):
+    def __init__(self, rows: Ranked, tau: float, n_threads: int):
         self.rows, self.tau, self.n_threads = rows, tau, n_threads
-        present, rank = np.unique(rows.rank, return_inverse=True)
-        self._rank, self._r = rank.astype(np.int32), present.size
-        held = np.bincount(rank, rows.weight)
+        count = np.bincount(rows.rank)
+        among = np.cumsum(count > 0) - 1  # those that are present
+        self._rank = np.asarray(
+            rows.rank if (count > 0).all() else among[rows.rank], np.int32
+        )
+        held = np.bincount(self._rank, rows.weight)
         self.weight = float((held[1:] * np.cumsum(held)[:-1]).sum())
-        count = np.bincount(rank)
+        count = count[count > 0]
         self.n_pairs = int((count[1:] * np.cumsum(count)[:-1]).sum())
-        self.start = np.append(0, np.cumsum(count))
-        self._slope = np.empty(rank.size)
-        self._sorted = np.empty((3, rank.size))
-        self._tree = np.empty(2 * self._r + 2)
+        self.start = np.append(0, np.cumsum(count))  # where rows are by rank
+        n, self._r = rows.rank.size, count.size
+        self._S, self._slope = np.empty((0, 0)), np.empty(n)
+        self._sorted, self._tree = np.empty((3, n)), np.empty(2 * self._r + 2)
 
     def value(self, table: np.ndarray) -> float:
         """The loss; infinite where scores overflow. O(n (d m + log n))."""
-        U = self._scored(table)
+        if self._S.shape[1] != table.shape[1]:
+            self._S = np.empty((self.rows.n_kept, table.shape[1]))
+        U = self.rows.scores(table, self.n_threads, self._S)
         if not np.isfinite(U).all():
             return np.inf
         loss = _factorization.hinge(
@@ -137,37 +180,9 @@ class PairSums(Generic[R]):
 
     def gradient(self, table: np.ndarray) -> np.ndarray:
         """By the values at the nodes, with the table of the last `value`."""
-        return self._scattered(table) / self.weight
-
-    def _scored(self, table: np.ndarray) -> np.ndarray:
-        """The scores of the rows."""
-        raise NotImplementedError
-
-    def _scattered(self, table: np.ndarray) -> np.ndarray:
-        """The sum of their slopes by the values at the nodes."""
-        raise NotImplementedError
-
-
-class PairLoss(PairSums[Rows]):
-    """The same of rows that are held."""
-
-    def _scored(self, table: np.ndarray) -> np.ndarray:
-        rows = self.rows
-        U, self._S = scores(rows.node, rows.share, table, self.n_threads)
-        return U
-
-    def _scattered(self, table: np.ndarray) -> np.ndarray:
-        rows, n = self.rows, self._slope.size
-        step = _factorization.chunk_rows(n)
-        G = np.zeros((-(-n // step), *table.shape))
-        chunks = max(1, _STRIP // (step * rows.node.shape[1]))
-        for c in range(0, len(G), chunks):
-            some = slice(c * step, (c + chunks) * step)
-            _factorization.scatter(
-                rows.node[some], rows.share[some], table, self._S[some],
-                self._slope[some], step, G[c : c + chunks], self.n_threads,
-            )  # fmt: skip
-        return np.asarray(G.sum(axis=0))
+        slopes = self.rows.scattered(table, self._S, self._slope, self.n_threads)
+        with closing(slopes) as parts:
+            return pairwise(parts)[0] / self.weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +196,7 @@ class Objective:
     """
 
     layout: Layout
-    loss: PairSums[Any]
+    loss: PairLoss
     bounds: Bounds
     penalty: np.ndarray
 
@@ -203,18 +218,42 @@ class Objective:
 
 
 def scores(
-    node: np.ndarray, share: np.ndarray, table: np.ndarray, n_threads: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """U (n,) and S (n, m) of (F)."""
+    node: np.ndarray,
+    share: np.ndarray,
+    table: np.ndarray,
+    n_threads: int,
+    S: np.ndarray | None = None,
+) -> np.ndarray:
+    """U (n,) of (F); and its S, (n, m), if there is room given for it."""
     n, d = node.shape
-    U, S = np.empty(n), np.empty((n, table.shape[1]))
-    step = max(1, _STRIP // d)
-    for i in range(0, n, step):
-        some = slice(i, i + step)
-        _factorization.scores(
-            node[some], share[some], table, S[some], U[some], n_threads
+    U, width = np.empty(n), max(1, _STRIP // d)
+    scratch = np.empty((min(n, width), table.shape[1])) if S is None else S
+    for some in strips(n, width):
+        own = scratch[: some.stop - some.start] if S is None else S[some]
+        _factorization.scores(node[some], share[some], table, own, U[some], n_threads)
+    return U
+
+
+def scattered(
+    node: np.ndarray,
+    share: np.ndarray,
+    table: np.ndarray,
+    S: np.ndarray,
+    slope: np.ndarray,
+    n_threads: int,
+) -> Generator[Parts, None, None]:
+    """The gradient of sum_i slope_i U_i by the table, of each chunk of rows."""
+    n, d = node.shape
+    step = _LEAST
+    while step < CHUNK and step * d < _SHARE * len(table):
+        step *= 2
+    for some in strips(n, CHUNK * max(1, _STRIP // (CHUNK * d))):
+        G = np.zeros((-(-(some.stop - some.start) // step), *table.shape))
+        _factorization.scatter(
+            node[some], share[some], table, S[some], slope[some], step, G, n_threads
         )
-    return U, S
+        for own in strips(len(G), CHUNK // step):
+            yield (G[own].sum(axis=0),)
 
 
 def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:

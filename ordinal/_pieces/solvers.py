@@ -24,7 +24,7 @@ from .._model.monitor import Monitor
 from .._numerics.lbfgs import minimize
 from .._solvers import _factorization
 from .held_out import HeldOutMonitor
-from .objective import Objective
+from .objective import Objective, Rows
 
 _EVALUATIONS = 50  # of the whole objective in a stochastic run
 _MOST_PAIRS = 2.0**62  # that a run can count, in centuries
@@ -159,6 +159,7 @@ def _slice(
     layout, loss, bounds = objective.layout, objective.loss, objective.bounds
     floor = np.full(W.shape[1], 0.0 if bounds.factors else -np.inf)
     floor[0] = -np.inf  # u is kept from falling below 0 by being a square
+    assert isinstance(loss.rows, Rows)
     done = _factorization.sgd(
         loss.rows.node, loss.rows.share, loss.rows.weight, loss.start,
         layout.first, layout.kind, loss.tau, loss.n_pairs / loss.weight,

@@ -16,7 +16,14 @@ def gather(
     kind: NDArray[np.int8],
     dW: NDArray[np.float64],
 ) -> None: ...
-def chunk_rows(n: int) -> int: ...
+def locate(
+    X: NDArray[np.float64],
+    knots: NDArray[np.float64],
+    begin: NDArray[np.int64],
+    first: NDArray[np.int64],
+    node: NDArray[np.int32],
+    share: NDArray[np.float64],
+) -> None: ...
 def scores(
     node: NDArray[np.int32],
     share: NDArray[np.float64],

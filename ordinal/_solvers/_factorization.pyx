@@ -17,8 +17,7 @@ import numpy as np
 LANES = XOFM_LANES
 
 cdef enum:
-    CHUNK_ROWS = 1024        # least rows of a chunk
-    MAX_CHUNKS = 32          # as many tables hold the gradients of the chunks
+    CHUNK_ROWS = 1024        # of which a thread takes the scores
     CHUNK_PAIRS = 32         # of a mini-batch, in one chunk
     THREADED_CHUNKS = 8      # below, starting threads takes longer than the work
     CLOCK_INTERVAL = 256     # mini-batches between looks at the clock
@@ -84,12 +83,49 @@ def gather(
         simd().xofm_gather(s.first, s.kind, s.d, m, &G[0, 0], &dW[0, 0])
 
 
+def locate(
+    const double[:, :] X not None,           # (n, d) NaN where missing
+    const double[::1] knots not None,        # of all features, those of categories none
+    const int64_t[::1] begin not None,       # (d + 1,) the first knot of a feature
+    const int64_t[::1] first not None,       # (d + 1,) the first node of a feature
+    int32_t[:, ::1] node not None,           # OUT (n, d) at or below each value
+    double[:, ::1] share not None,           # OUT (n, d) of the way to the next
+):
+    """Where each value lies; one beyond the knots is moved to the last of them."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, j, size, at, half
+    cdef const double* k
+    cdef double x
+    if not (node.shape[0] == share.shape[0] == n
+            and node.shape[1] == share.shape[1] == d
+            and begin.shape[0] == first.shape[0] == d + 1
+            and begin[d] == knots.shape[0]):
+        raise ValueError("locate: inconsistent array shapes")
+    with nogil:
+        for i in range(n):
+            for j in range(d):
+                x = X[i, j]
+                size = begin[j + 1] - begin[j]
+                share[i, j] = 0
+                if x != x:
+                    node[i, j] = <int32_t>(first[j + 1] - 1)
+                elif size == 0:
+                    node[i, j] = <int32_t>(first[j] + <Py_ssize_t>x)
+                elif size == 1:
+                    node[i, j] = <int32_t>first[j]
+                else:
+                    k = &knots[begin[j]]
+                    x = max(k[0], min(x, k[size - 1]))
+                    # the last lower end that is no larger: no branch to mispredict
+                    at, size = 0, size - 1
+                    while size > 1:
+                        half = size // 2
+                        at += half * (k[at + half] <= x)
+                        size -= half
+                    node[i, j] = <int32_t>(first[j] + at)
+                    share[i, j] = (x - k[at]) / (k[at + 1] - k[at])
+
+
 # Scores and their gradient
-
-def chunk_rows(Py_ssize_t n):
-    """Rows of each chunk but the last: a matter of n alone, not of threads."""
-    return max(CHUNK_ROWS, (n + MAX_CHUNKS - 1) // MAX_CHUNKS)
-
 
 cdef bint fits(
     const int32_t[:, ::1] node, const double[:, ::1] share, const double[:, ::1] table,
