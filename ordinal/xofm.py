@@ -91,13 +91,7 @@ from ._pieces.explanations import (
     ScoreFunction,
 )
 from ._pieces.held_out import HeldOutMonitor, hold_out_rows
-from ._pieces.in_blocks import (
-    ChunkRows,
-    check_blocks,
-    counted,
-    knots_of,
-    numbers_of,
-)
+from ._pieces.in_blocks import ChunkRows, check_blocks, counted, knots_of, numbers_of
 from ._pieces.layout import Layout, pieces_of, signs_of
 from ._pieces.objective import (
     Bounds,
@@ -590,10 +584,9 @@ def fit_xofm(
     init_scale : float > 0, default 0.1
         Deviation of V at the start, and of the roots of bounded pieces.
     cache_mb : float > 0, default 1000
-        Memory in 10^6 bytes for where the rows lie among the pieces, 12 bytes an entry
-        of X, and for sums over their features: those of rows beyond it are found anew
-        at every evaluation of (P). Changes no bit. "sgd" and `early_stopping` keep
-        those of all rows, whatever this is.
+        Memory in 10^6 bytes for where rows lie among the pieces, 12 bytes an entry of
+        X: the others are located at every evaluation of (P). Changes no bit. "sgd" and
+        `early_stopping` keep all of them.
     sample_weight : (n,) array-like >= 0, optional
         A pair has the product of two. Weight 2 means the row written twice. The sum
         must lie between 1e-50 and 1e50, and positive weights differ by a factor of at
@@ -764,7 +757,6 @@ class _Job:
         """The model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
         U = rows.scores(layout.table(found.W), self.n_threads)
-        marginals = rows.marginals
         order = np.lexsort((U, rows.rank))
         every = np.arange(problem.n_classes + 1)
         start = np.searchsorted(rows.rank[order], every)
@@ -781,9 +773,9 @@ class _Job:
             scores=frozen(U[order]),
             mass=frozen(np.concatenate(mass)),
             start=frozen(start.astype(np.int64)),
-            node_mass=marginals.mass,
-            node_between=marginals.between,
-            histogram=marginals.histogram,
+            node_mass=rows.marginals.mass,
+            node_between=rows.marginals.between,
+            histogram=rows.marginals.histogram,
             classes=problem.classes,
             link=None,
             convergence=self.monitor.record(
