@@ -670,13 +670,12 @@ def fit_xofm(
     problem = entry.problem
     categories = categories or numbers_of(problem)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
-    job = _Job(
+    return _Job(
         categories, signs_of(monotone, problem.shown_names, categories),
         pieces_of(n_intervals, problem.n_features), breakpoints, n_factors, tau,
         penalty, early_stopping, init_scale, solver, options, cache_mb, entry.n_threads,
         cast(HeldOutMonitor, entry.monitor),
-    )  # fmt: skip
-    return job.watched(problem, entry.rng, probability)
+    ).watched(problem, entry.rng, probability)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
