@@ -222,6 +222,24 @@ def test_thresholds_are_the_best(seed, ordered):
     assert not ordered or (np.diff(b) >= 0).all()
 
 
+@pytest.mark.parametrize(
+    ("off", "passes"), [(0.0, 13), (0.3, 13), (3.0, 14), (1e8, 19)]
+)
+def test_far_thresholds_take_few_passes(off, passes):
+    Z, y = made()
+    sums = sums_of(Z, y, svor_losses("svorim", 4, 1.0))
+    sums.at(np.full(sums.m, 0.1), np.zeros(3), 1.0)
+    b = best(sums.loss_slopes, sums.losses, np.zeros(3))
+    asked = []
+
+    def slopes(grid):
+        asked.append(grid)
+        return sums.loss_slopes(grid)
+
+    assert_allclose(best(slopes, sums.losses, b + off), b, rtol=1e-14)
+    assert len(asked) <= passes
+
+
 def test_thresholds_with_a_price_and_where_many_are_best():
     y = np.array([0, 1], np.int32)
     priced, free = svor_losses("redsvm", 2, 1.0), svor_losses("svorim", 2, 1.0)

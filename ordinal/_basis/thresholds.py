@@ -3,7 +3,8 @@ its sign, pooled where they must be in order.
 
 The slope by b_j is a sum of steps, one at f_i + pn and one at f_i + pp of each row, and
 the price times b_j. It is asked for at some dozens of thresholds at a time: a bracket
-shrinks by that factor with each pass over the scores, to neighbouring floats.
+shrinks by that factor with each pass over the scores, to neighbouring floats. One that
+goes far is first cut at distances from its ends that double.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from .losses import Losses
 Slopes = Callable[[np.ndarray], np.ndarray]
 
 _POINTS = 32  # of a grid, for each end of the minimisers
-_STEPS, _FAR = 2.0 ** np.arange(-40, -5), 2.0**40  # of the first grid, on both sides
+_STEPS, _FAR = 2.0 ** np.arange(-40, -2), 2.0**40  # of the first grid, on both sides
+_HALVES = 2.0 ** -np.arange(1, 48)  # shares of a bracket that goes as far
 _RESOLVED = 4 * np.finfo(float).eps
 _EQUAL = 1e-12  # of the sum of all steps: a slope that is zero but for rounding
 
@@ -74,11 +76,13 @@ def _minimisers(
     grid = np.concatenate([far[:, :1], near, far[:, 1:]], axis=1)
     S = np.concatenate([S[:, :1], at(near), S[:, 1:]], axis=1)
     low, high = _brackets(grid, S + price * grid, level)
-    share = np.linspace(0, 1, _POINTS + 1)[1:-1]
+    evenly = np.linspace(0, 1, _POINTS + 1)[1:-1]
     while True:
         wide = high - low > resolved * np.maximum(1.0, np.abs(high))
         if not wide.any():
             return np.asarray(high.mean(axis=1)[pool])
+        by_halves = (high - low).max() > 1
+        share = np.concatenate([_HALVES, 1 - _HALVES[1:]]) if by_halves else evenly
         between = low[:, :, None] + (high - low)[:, :, None] * share
         grid = np.sort(
             np.concatenate([low, between.reshape(len(low), -1), high], axis=1)
