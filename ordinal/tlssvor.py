@@ -86,9 +86,10 @@ from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import kept
 from ._model.threshold_model import ScoreModel, warn_of
 from ._numerics.rows import take
-from ._smooth.columns import Columns, kernel_values, mixed, root_of_all_rows
+from ._smooth.columns import Fill, kernel_values, mixed
 from ._smooth.continuation import minimize
-from ._smooth.objective import Point, TruncatedObjective
+from ._smooth.objective import Point, Terms, TruncatedObjective
+from ._smooth.placed import root_of_all_rows, rows_of
 from .kernels import Linear, LinearARD, Precomputed
 
 __all__ = ["TlsSvorModel", "fit_tlssvor"]
@@ -164,7 +165,8 @@ def fit_tlssvor(
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
         matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
         finds the columns of a data frame by their names. With `basis`, or a linear
-        kernel, also a numpy.memmap, or an object with `blocks()` (docs/input.md).
+        kernel, also a numpy.memmap, an object with `blocks()` (docs/input.md), or a
+        dask array or data frame (docs/big_data.md).
     y : (n,) array-like, or None where X is an object with `blocks()`
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -270,7 +272,7 @@ def fit_tlssvor(
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose, in_blocks=on_basis(basis, kernel),
-        at_workers=False, in_place=basis is not None,
+        in_place=basis is not None,
     )  # fmt: skip
     problem = entry.problem
     choice = _read(basis, problem, entry.kernel)
@@ -318,7 +320,7 @@ def _among(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
 class _Stated(NamedTuple):
     """(P) of some rows, and how its solution is a sum over support rows."""
 
-    columns: Columns
+    fill: Fill  # of its columns
     price: np.ndarray  # factor of the penalty of each coefficient
     support: Any
     coef: Callable[[np.ndarray], np.ndarray]
@@ -393,9 +395,10 @@ class _Job:
     ) -> tuple[_Stated, TruncatedObjective, Point]:
         """(P) for np-SVOR, and the point 0."""
         stated = self._stated(problem, choice)
-        psi = TruncatedObjective(
-            problem, stated.columns, self.C, self.eta, stated.price, self.n_threads
-        )
+        terms, m = Terms.of(problem, self.eta), stated.price.size
+        rows = rows_of(problem, m, stated.fill, terms, self._mb, self.n_threads)
+        total = float(problem.weight.sum())
+        psi = TruncatedObjective(rows, terms, total, self.C, stated.price)
         return stated, psi, psi.at(np.zeros(psi.price.size), np.inf)
 
     def _stated(self, problem: Problem, choice: BasisChoice) -> _Stated:
@@ -411,21 +414,15 @@ class _Job:
             price = np.ones(rows.size)
             if self.every_row:
                 price = 1 / problem.sample_weight[rows]
-        columns = Columns(
-            X, len(price), kernel_values(kernel, basis), self._mb, self.n_threads
-        )
-        return _Stated(columns, price, support, np.asarray)
+        return _Stated(kernel_values(kernel, basis), price, support, np.asarray)
 
     def _of_columns(self, problem: Problem) -> _Stated:
         """(P) with every row in the basis of a linear kernel, as one of d columns."""
         assert isinstance(self.kernel, Linear | LinearARD)
         features = ColumnFeatures(self.kernel, problem.n_features)
-        weight = np.where(problem.weight > 0, problem.sample_weight, 0.0)
-        R = root_of_all_rows(features.double, problem.X, weight, self.n_threads)
-        fill, k = mixed(features.double, R), R.shape[1]
-        columns = Columns(problem.X, k, fill, self._mb, self.n_threads)
+        R = root_of_all_rows(features.double, problem, self.n_threads)
         return _Stated(
-            columns, np.ones(k), kept(features.support),
+            mixed(features.double, R), np.ones(R.shape[1]), kept(features.support),
             lambda q: features.coefficients(R @ q),
         )  # fmt: skip
 

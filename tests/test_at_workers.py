@@ -1,5 +1,6 @@
 """Rows of dask: read at its workers as they are read here."""
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -274,10 +275,57 @@ def test_npsvor_of_rows_that_are_made_anew_at_every_step():
         (ordinal.fit_svorim, {}),
         (ordinal.fit_npsvor, {}),
         (ordinal.fit_xofm, {}),
-        (ordinal.fit_tlssvor, {"basis": 20}),
+        (ordinal.fit_tlssvor, {}),
     ],
 )
 def test_other_fits_say_that_they_need_rows_in_memory(fit, options):
     X, y, _ = table(100)
     with pytest.raises(TypeError, match="X is a collection of dask"):
         fit(da.from_array(X), y, **options)
+
+
+def labelled(n=N):
+    X, _, w = table(n)
+    return X, np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [-0.5, 0.5, 1.5]), w
+
+
+def same_bytes(one, other, names):
+    for name in names:
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+    a, b = one.convergence, other.convergence
+    assert (a.n_iter, a.primal, a.violation) == (b.n_iter, b.primal, b.violation)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"basis": 20, "gamma": 0.4, "u": 1.5, "cache_mb": 1.5},
+        {"basis": ("kmeans++", 9), "gamma": 0.4, "probability": True, "u": np.inf},
+        {"kernel": "linear", "u": 1.5},
+    ],
+)
+def test_tlssvor_has_the_bytes_of_one_process(options):
+    """Blocks of whole chunks are summed as the chunks of one process are; workers hold
+    rows in single precision if they are given so."""
+    X, y, w = labelled()
+    X = X.astype(np.float32)
+    options = {"C": 0.1, "tol": 1e-3, "class_weight": {0: 2.0}, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ordinal.DisorderedThresholdsWarning)
+        here = ordinal.fit_tlssvor(Whole(X, y, w), None, n_threads=2, **options)
+        there = ordinal.fit_tlssvor(
+            da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
+            sample_weight=w, **options,
+        )  # fmt: skip
+        other = ordinal.fit_tlssvor(
+            da.from_array(X, chunks=(1000, 3)), y, sample_weight=w, **options
+        )
+    if "basis" not in options or options["basis"] == 20:  # the same basis
+        names = "coef", "thresholds", "support"
+        same_bytes(here, there, names)
+    np.testing.assert_allclose(
+        other.convergence.primal, there.convergence.primal, rtol=0.01
+    )
+    if there.link is not None:
+        P = here.predict_proba(X[:500])
+        assert np.abs(there.predict_proba(X[:500]) - P).max() < 0.05

@@ -14,24 +14,16 @@ from test_proximal import fit, made, svor_losses
 from ordinal._basis.features import RowFeatures
 from ordinal._basis.levels import stratified
 from ordinal._basis.placed import BlockReader
-from ordinal._basis.remote import (
-    Behind,
-    Labelled,
-    Move,
-    Part,
-    Question,
-    RemoteRows,
-    lacking,
-    packed,
-    unpacked,
-)
+from ordinal._basis.remote import Labelled, LabelledPart, RemoteRows, lacking
 from ordinal._basis.sums import (
     CHUNK,
     Kept,
     LocalSums,
     Rows,
 )
+from ordinal._input.at_workers import LabelReader
 from ordinal._input.blocks import Block as RawBlock
+from ordinal._numerics.crew import Behind, Move, Question, packed, unpacked
 from ordinal._numerics.tree import Node, merged, pairwise, whole
 from ordinal.kernels import RBF
 
@@ -62,7 +54,7 @@ class Crew:
 
     def __init__(self, groups, blocks, lose=0, read=features, room=0):
         self.parts = [
-            Part(group, len(blocks), 1, room, read, *(blocks[k] for k in group))
+            LabelledPart(group, len(blocks), 1, room, read, *(blocks[k] for k in group))
             for group in groups
         ]
         self.lose, self.asked, self.behind = lose, 0, 0
@@ -161,7 +153,9 @@ def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
     cut = np.split(np.arange(len(X)), np.cumsum(sizes)[:-1])
     blocks = [RawBlock(X[rows], y[rows]) for rows in cut]
     on = RowFeatures(RBF(0.5), X[rng.integers(0, len(X), 40)])
-    read = BlockReader(on, np.arange(4), np.arange(4, dtype=np.int32), None, True)
+    read = BlockReader(
+        on, LabelReader(np.arange(4), None), np.arange(4, dtype=np.int32), True
+    )
     losses = svor_losses("svorim", 4, 1.0)
     found = []
     for groups, room in (
@@ -226,7 +220,7 @@ def test_what_is_lacking_is_enough(names, known):
     known = min(known, len(every))
     answers = []
     for heard in ([every], [every[:known], lacking(every[known:])]):
-        part = Part([0], 1, 1, 0, features, (Z.astype(np.float32), y))
+        part = LabelledPart([0], 1, 1, 0, features, (Z.astype(np.float32), y))
         made = 0
         for some in heard:
             question = Question(
@@ -285,7 +279,7 @@ import numpy as np
 import dask.array as da
 from dask.distributed import Client, LocalCluster
 import ordinal
-from ordinal._basis.remote import DaskCrew
+from ordinal._numerics.crew import DaskCrew
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 3))
@@ -294,12 +288,12 @@ real, asked, killed = DaskCrew.ask, [0], []
 
 def fit():
     there = da.from_array(X, chunks=(1000, 3)), da.from_array(y, chunks=1000)
-    model = ordinal.fit_svorim(*there, basis=20, gamma=0.5, C=10.0)
+    model = ordinal.METHOD(*there, OPTIONS)
     return model.coef.tobytes() + model.thresholds.tobytes()
 
 def ask(crew, questions):
     asked[0] += 1
-    if asked[0] in (5, 60):
+    if asked[0] in (5, 5 + LATER):
         held = client.who_has(crew._blocks)
         pids = client.run(os.getpid, workers=[next(iter(held.values()))[0]])
         killed.extend(pids.values())
@@ -318,10 +312,18 @@ if __name__ == "__main__":
 """
 
 
-def test_dask_loses_workers_in_the_middle_of_a_fit(tmp_path):
+@pytest.mark.parametrize(
+    ("method", "options", "later"),
+    [
+        ("fit_svorim", "basis=20, gamma=0.5, C=10.0", 55),
+        ("fit_tlssvor", "basis=20, gamma=0.5, u=1e6", 5),
+    ],
+)
+def test_dask_loses_workers_in_the_middle_of_a_fit(method, options, later, tmp_path):
     pytest.importorskip("distributed")
     script = tmp_path / "run.py"
-    script.write_text(DASK)
+    text = DASK.replace("METHOD", method).replace("OPTIONS", options)
+    script.write_text(text.replace("LATER", str(later)))
     done = subprocess.run(
         [sys.executable, str(script)],
         capture_output=True, text=True, timeout=240, cwd=tmp_path,

@@ -13,19 +13,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._input.at_workers import RowsAtWorkers
+from .._input.at_workers import LabelReader, RowsAtWorkers
 from .._input.blocks import CHUNK, Block
-from .._input.features import read_features
-from .._input.labels import ranks_of, read_labels
 from .._input.types import Index, Matrix
 from .._model.monitor import Monitor
+from .._numerics.crew import DaskCrew
 from .._numerics.rows import strips, take
 from .._numerics.threads import Pool
 from .features import Features
 from .levels import stratified
 from .losses import Losses
 from .precise import Values
-from .remote import DaskCrew, Labelled, RemoteRows
+from .remote import Labelled, LabelledPart, RemoteRows
 from .sums import Features as FeaturesOfRows
 from .sums import Kept, LocalSums, Rows, Sums
 
@@ -199,9 +198,7 @@ class RowsThere:
         monitor: Monitor,
     ):
         costly = room < len(X)
-        self._read = BlockReader(
-            features, X.classes, rank[X.examples], X.factor, costly
-        )
+        self._read = BlockReader(features, X.labels, rank[X.examples], costly)
         self._X, self._room, self._rng, self._monitor = X, room, rng, monitor
         self._rows: RemoteRows | None = None
 
@@ -226,7 +223,9 @@ class RowsThere:
     def _begun(self) -> RemoteRows:
         if self._rows is None:
             with self._monitor.stage("features"), self._monitor.limited():
-                crew = DaskCrew(self._X.client, self._X.blocks, self._room, self._read)
+                crew = DaskCrew(
+                    self._X.client, self._X.blocks, self._room, self._read, LabelledPart
+                )
             self._rows = RemoteRows(crew, len(self._X), self._read.features.m)
         return self._rows
 
@@ -238,32 +237,22 @@ class BlockReader:
     Attributes
     ----------
     features : Features
-    classes : (r,) array
-        Of labels.
+    labels : LabelReader
     rank : (r,) array of int32
         Which entry of the tables of losses is that of a class.
-    factor : (r,) array, or None
-        Of the weights of a class.
     costly : bool
         Whether features of some rows may have to be made at each step. It is for all
         workers, as their sums are added.
     """
 
     features: Features
-    classes: np.ndarray
+    labels: LabelReader
     rank: np.ndarray
-    factor: np.ndarray | None
     costly: bool
 
     def __call__(self, block: Block, room: int, n_threads: int) -> Labelled:
-        X = read_features(block.X)
-        if isinstance(block.X, np.ndarray):
-            X = block.X  # which is held anyway, and perhaps in single precision
-        n, of_class = len(X), ranks_of(read_labels(block.y, "y"), self.classes)
-        weight = np.ones(n) if block.weight is None else np.asarray(block.weight)
-        if self.factor is not None:
-            weight = weight * self.factor[of_class]
-        keep = keeping(n, room)
+        X, of_class, weight, _ = self.labels(block)
+        keep = keeping(len(X), room)
         Z = RowsOnBasis(self.features, X, keep, n_threads, self.costly)
         double = Values(self.features, X)
         return Labelled(Z, double, self.rank[of_class], weight.astype(np.float32))

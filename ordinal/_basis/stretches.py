@@ -19,6 +19,7 @@ from .._input.blocks import CHUNK, stacked
 from .._input.sent import Sent
 from .._input.types import Executor, Matrix
 from .._model.monitor import Monitor
+from .._numerics.crew import Move, Question
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from .._numerics.tree import Node, merged
@@ -27,7 +28,7 @@ from .levels import stratified
 from .losses import Losses
 from .placed import RowsOnBasis, SumsOf, keeping
 from .precise import Values
-from .remote import Answering, Move, Question, RemoteRows
+from .remote import Remembering, RemoteRows
 from .sums import Features as FeaturesOfRows
 from .sums import Kept, Rows, Sums
 from .tasks import TaskCrew, Tasks
@@ -72,7 +73,7 @@ class Drawn(NamedTuple):
     weight: np.ndarray
 
 
-class StretchPart(Answering):
+class StretchPart(Remembering):
     """A stretch of the rows at a task.
 
     Parameters
@@ -124,13 +125,15 @@ class StretchPart(Answering):
         for rows in self._rows:
             yield rows.in_double(Values(self._features, self._X))
 
-    def _nodes(self, name: str, arguments: tuple[Any, ...]) -> list[Node]:
+    def _nodes(self, question: Question) -> list[Node]:
         first, of = self._place
         return merged(
             (
                 Node(first + k, 0, parts)
                 for rows in self._rows
-                for k, parts in enumerate(getattr(rows, name)(*arguments))
+                for k, parts in enumerate(
+                    getattr(rows, question.name)(*question.arguments)
+                )
             ),
             of,
         )

@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 from .._input.checks import shown
 from .._input.types import Executor
 from .._model.monitor import OutOfTime, ended_by, turn
+from .._numerics.crew import Answering, Behind, Question
 from .._numerics.tree import Node
-from .remote import Answering, Behind, Question
 
 _LOOK = 0.1  # seconds between two looks at whether time is up
 _LATER = 0.5, 5.0  # seconds in which the next task connects: at least, and at most

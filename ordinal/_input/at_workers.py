@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -70,6 +71,11 @@ class RowsAtWorkers(RowsInParts):
 
     def __getitem__(self, numbers: np.ndarray) -> Matrix:
         return self.take(numbers)
+
+    @property
+    def labels(self) -> LabelReader:
+        """Reads blocks at the workers."""
+        return LabelReader(self.classes, self.factor)
 
     @property
     def examples(self) -> np.ndarray:
@@ -295,6 +301,43 @@ def _array(X: Any) -> Any:
     if not hasattr(X, "chunks"):
         raise TypeError(f"X must be a dask array or data frame, got {shown(X)}")
     return X if not np.isnan(X.shape).any() else X.compute_chunk_sizes()
+
+
+class Read(NamedTuple):
+    """A block as sums are taken of it: its features as they are held if that is dense,
+    the ranks of its rows among all classes, their weights, and these without the
+    factors of the classes."""
+
+    X: Any
+    rank: np.ndarray
+    weight: np.ndarray
+    sample_weight: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelReader:
+    """Makes it of a block at a worker, which has been surveyed.
+
+    Attributes
+    ----------
+    classes : (r,) array
+        Of labels.
+    factor : (r,) array, or None
+        Of the weights of a class.
+    """
+
+    classes: np.ndarray
+    factor: np.ndarray | None
+
+    def __call__(self, block: Block) -> Read:
+        X = read_features(block.X)
+        if isinstance(block.X, np.ndarray):
+            X = block.X  # which is held anyway, and perhaps in single precision
+        rank = ranks_of(read_labels(block.y, "y"), self.classes)
+        n = X.shape[0]
+        sample = np.ones(n) if block.weight is None else row_weights(block.weight, n)
+        weight = sample if self.factor is None else sample * self.factor[rank]
+        return Read(X, rank, weight, sample)
 
 
 class Survey(NamedTuple):

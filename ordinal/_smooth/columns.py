@@ -11,19 +11,21 @@ so that the columns Z R, whose coefficients q cost |q|^2, state the same problem
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._input.blocks import CHUNK
+from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Evaluator
 from .._model.monitor import turn
 from .._numerics.rows import strips, take
 from .._numerics.threads import in_order
-from .._numerics.tree import pairwise
+from .._numerics.tree import Parts
 
 Fill = Callable[[Any, np.ndarray, int], None]
 """Of some rows, room for their columns, threads."""
@@ -39,16 +41,15 @@ class Columns:
     m : int
     fill : callable
         Makes the columns of some rows.
-    cache_mb : float
-        Memory for those that are kept, in 10^6 bytes.
+    room : float
+        For how many rows they may be kept.
     n_threads : int
     """
 
-    def __init__(self, X: Any, m: int, fill: Fill, cache_mb: float, n_threads: int):
+    def __init__(self, X: Any, m: int, fill: Fill, room: float, n_threads: int):
         self._X, self._fill = X, fill
         self.n, self.m = len(X), m
-        room = min(self.n, cache_mb * 1e6 / (8 * max(1, m)))
-        kept = self.n if room == self.n else int(room) // CHUNK * CHUNK
+        kept = self.n if room >= self.n else int(room) // CHUNK * CHUNK
         self._kept = np.empty((kept, m))
         if m:
             for rows in strips(kept, CHUNK):
@@ -68,34 +69,51 @@ class Columns:
 def kernel_values(kernel: Kernel, basis: Any) -> Fill:
     """Columns that are values with basis rows, or with those of these numbers for a
     precomputed kernel."""
+    return partial(_values, kernel, basis)
 
-    def fill(X: Matrix, out: np.ndarray, n_threads: int) -> None:
-        Evaluator(kernel, X, basis, n_threads).fill(out)
 
-    return fill
+def _values(
+    kernel: Kernel, basis: Any, X: Matrix, out: np.ndarray, n_threads: int
+) -> None:
+    Evaluator(kernel, _double(X), basis, n_threads).fill(out)
 
 
 def mixed(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
     """Columns Z R."""
-
-    def fill(X: Matrix, out: np.ndarray, n_threads: int) -> None:
-        np.matmul(features(X), R, out=out)
-
-    return fill
+    return partial(_mixed, features, R)
 
 
-def root_of_all_rows(
+def _mixed(
+    features: Callable[[Matrix], np.ndarray],
+    R: np.ndarray,
+    X: Matrix,
+    out: np.ndarray,
+    n_threads: int,
+) -> None:
+    np.matmul(features(_double(X)), R, out=out)
+
+
+def _double(X: Matrix) -> Matrix:
+    """Rows that workers may hold in single precision."""
+    return X if isinstance(X, CSR) else np.asarray(X, np.float64)
+
+
+def squares(
     features: Callable[[Matrix], np.ndarray], X: Any, weight: np.ndarray, n_threads: int
-) -> np.ndarray:
-    """R of this module, (d, k) for a sum of rank k."""
+) -> Iterator[Parts]:
+    """Of the chunks of some rows, sum_h v_h z_h z_h'."""
 
-    def of_chunk(rows: slice) -> tuple[np.ndarray]:
-        Z = features(take(X, rows))
+    def of_chunk(rows: slice) -> Parts:
+        Z = features(_double(take(X, rows)))
         check_values(np.einsum("ij,ij->i", Z, Z))
         Z = np.sqrt(weight[rows])[:, None] * Z
         return (Z.T @ Z,)
 
-    (S,) = pairwise(in_order(of_chunk, strips(len(X), CHUNK), n_threads))
+    return in_order(of_chunk, strips(len(X), CHUNK), n_threads)
+
+
+def root_of(S: np.ndarray) -> np.ndarray:
+    """R of this module, (d, k) for a sum of rank k."""
     size = np.sqrt(np.diagonal(S))
     size = np.where(size > 0, size, 1.0)  # so that no unit of a feature is too small
     values, vectors = np.linalg.eigh(S / size[:, None] / size)

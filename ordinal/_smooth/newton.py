@@ -86,7 +86,7 @@ class Descent:
             if not (size := np.linalg.norm(d)) > 0:
                 return None  # H is so large that its inverse is all rounding
             d = factor.solve(d / size)
-        d = d[:, 0] / max(np.abs(d[:T]).max(), np.abs(self.psi.scores(d[T:])).max())
+        d = d[:, 0] / max(np.abs(d[:T]).max(), self.psi.largest_score(d[T:, 0]))
         for halving in range(_HALVINGS):
             for step in (0.5**halving, -(0.5**halving)):
                 there = self.psi.at(here.x + step * d, here.u)

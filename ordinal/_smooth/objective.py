@@ -2,15 +2,16 @@
 
 Kernels walk over the entries (row, threshold). What is summed over rows comes in chunks
 of a fixed size, which are added in pairs, pairs of pairs and so on, so that no byte
-depends on the number of threads, nor on whether columns are kept or made anew.
+depends on the number of threads, nor on whether columns are kept or made anew, nor on
+who holds which rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,7 +33,7 @@ _Loss = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """x = (b, w), the scores f there, and psi for a value of u.
+    """x = (b, w), and psi for a value of u.
 
     Attributes
     ----------
@@ -42,136 +43,144 @@ class Point:
     """
 
     x: np.ndarray
-    f: np.ndarray
     u: float
     value: float
     gradient: np.ndarray
     violation: float
 
 
-class TruncatedObjective:
-    """psi of one training set, over x = (b, w) and the T thresholds between ranks that
-    have rows.
-
-    Parameters
-    ----------
-    problem : Problem
-    columns : Columns
-        Of its rows: (n, m), with an entry of w each.
-    C, eta : float
-    price : (m,) array
-        Factors of the penalty of each w_h.
-    n_threads : int
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """What the terms of psi have in common.
 
     Attributes
     ----------
-    price : (T + m,) array
-        Factors of the penalty of each entry of x.
-    scale : (T + m,) array
-        Weights of the terms that each entry of x is in, the unit of its slope.
+    times : (T,) array
+        How many terms each threshold stands for: two on either side of a rank without
+        rows are one.
+    among : (r,) array of int32
+        The place of each rank among those that have rows.
+    eta : float
+    """
+
+    times: np.ndarray
+    among: np.ndarray
+    eta: float
+
+    @classmethod
+    def of(cls, problem: Problem, eta: float) -> Terms:
+        present = problem.present
+        below = np.cumsum(present) - present
+        among = np.minimum(below, np.count_nonzero(present) - 1).astype(np.int32)
+        return cls(np.diff(np.flatnonzero(present)).astype(float), among, eta)
+
+
+class Rows:
+    """Rows of this process. Each question about them is answered by the sums of chunks,
+    in the order of these, or by a tuple of arrays for all of them.
+
+    Parameters
+    ----------
+    columns : Columns
+        (n, m), with an entry of w each.
+    rank : (n,) array
+        Among all classes.
+    weight : (n,) array
+    terms : Terms
+    n_threads : int
     """
 
     def __init__(
         self,
-        problem: Problem,
         columns: Columns,
-        C: float,
-        eta: float,
-        price: np.ndarray,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        terms: Terms,
         n_threads: int,
     ):
-        self._columns, self.C, self.eta, self.n_threads = columns, C, eta, n_threads
-        present = np.flatnonzero(problem.present)
-        self.n, self.rank = columns.n, problem.rank_among_present
-        self.weight = problem.weight
-        self.times = np.diff(present).astype(float)  # terms that a threshold stands for
-        self.T = self.times.size
-        self.price = np.concatenate([self.times, price])
-        total = self.weight.sum()
-        (column,) = self._sum(self._column_weights, n_threads)
-        column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
-        self.scale = np.concatenate([total * self.times, self.times.sum() * column])
+        self._columns, self.n, self.n_threads = columns, columns.n, n_threads
+        self._rank, self._weight = terms.among[rank], weight
+        self._times, self._eta = terms.times, terms.eta
+        self._T = terms.times.size
 
-    def at(self, x: np.ndarray, u: float) -> Point:
-        """Value and gradient. O(n (m + T)), in one pass over the columns."""
-        f, b, w = np.empty(self.n), x[: self.T].copy(), x[self.T :]
+    @property
+    def size(self) -> int:
+        return 8 * self.n * self._columns.m
+
+    def column_weights(self) -> Iterator[Parts]:
+        """The weights of the terms that each entry of w is in, of one threshold."""
+
+        def of_chunk(rows: slice) -> Parts:
+            K, weight = self._columns.block(rows), self._weights(rows)
+            column = np.zeros(K.shape[1])
+            for part in strips(len(K)):
+                column += weight[part] @ np.abs(K[part])
+            return (column,)
+
+        return self._by_chunk(of_chunk, self.n_threads)
+
+    def slopes(self, x: np.ndarray, u: float) -> Iterator[Parts]:
+        """psi without penalty and its slopes by b, and its slopes by w. O(n (m + T)),
+        in one pass over the columns."""
 
         def of_chunk(rows: slice) -> Parts:
             K = self._columns.block(rows)
-            np.matmul(K, w, out=f[rows])
             by_row = np.empty(len(K))
-            by_part = np.empty((_truncated_loss.n_chunks(len(K)), 1 + self.T))
+            by_part = np.empty((_truncated_loss.n_chunks(len(K)), 1 + self._T))
             _truncated_loss.slopes(
-                *self._loss(rows, f, b, u), by_row, by_part, self._within
+                *self._loss(rows, K, x, u), by_row, by_part, self._within
             )
             return by_part.sum(axis=0), by_row @ K
 
-        (value, *by_threshold), by_column = self._sum(of_chunk, self.n_threads)
-        gradient = np.concatenate([by_threshold, by_column])
-        ridge = self.price * x / self.C
-        gradient += ridge
-        value += 0.5 * float(ridge @ x)
-        violation = float(np.abs(gradient / self.scale).max())
-        return Point(x, f, u, float(value), gradient, violation)
+        return self._by_chunk(of_chunk, self.n_threads)
 
-    def hessian(self, point: Point) -> np.ndarray:
-        """Its lower triangle; what is above blocks on the diagonal is not set.
-
-        O(n m^2), with n the rows that are not far from every bend and margin.
-        """
-        size = 8 * point.x.size**2
+    def curvature(self, x: np.ndarray, u: float) -> Iterator[Parts]:
+        """The Hessian without penalty, its lower triangle; what is above blocks on the
+        diagonal is not set. O(n m^2), with n the rows that are not far from every bend
+        and margin."""
+        size = 8 * x.size**2
         side_by_side = int(min(self.n_threads, max(1, _AT_ONCE // (3 * size))))
-        (H,) = self._sum(lambda rows: self._curvature(point, rows), side_by_side)
-        diagonal = np.arange(len(H))
-        H[diagonal, diagonal] += self.price / self.C
-        return H
+        return self._by_chunk(lambda rows: self._curvature(rows, x, u), side_by_side)
 
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """(n, p) of coefficients w (m, p)."""
-        f = np.empty((self.n, w.shape[1]))
+    def largest_score(self, w: np.ndarray) -> Parts:
+        """The largest absolute value."""
+        found = (
+            np.abs(self._scores(self._columns.block(rows), w)).max()
+            for rows in self._chunks()
+        )
+        return (np.array(max(found)),)
+
+    def largest_slack(self, x: np.ndarray) -> Parts:
+        """Of the rows that have weight."""
+        return (np.array(max(self._slack(rows, x) for rows in self._chunks())),)
+
+    def _by_chunk(
+        self, of_chunk: Callable[[slice], Parts], n_threads: int
+    ) -> Iterator[Parts]:
+        """Of all chunks, of which 3 n_threads at most are held at once."""
+        if n_threads == 1:  # one at a time, for Hessians as large as the memory
+            return map(of_chunk, self._chunks())
+        return in_order(of_chunk, strips(self.n, CHUNK), n_threads)
+
+    def _chunks(self) -> Iterator[slice]:
         for rows in strips(self.n, CHUNK):
             turn()
-            np.matmul(self._columns.block(rows), w, out=f[rows])
-        return f
-
-    def largest_slack(self, point: Point) -> float:
-        return max(map(partial(self._largest_slack, point), strips(self.n, CHUNK)))
-
-    def _sum(self, of_chunk: Callable[[slice], Parts], n_threads: int) -> Parts:
-        """Over all chunks, of which 3 n_threads at most are held at once."""
-        chunks = strips(self.n, CHUNK)
-        if n_threads == 1:  # one at a time, for Hessians as large as the memory
-
-            def one_by_one(rows: slice) -> Parts:
-                turn()
-                return of_chunk(rows)
-
-            return pairwise(map(one_by_one, chunks))
-        with closing(in_order(of_chunk, chunks, n_threads)) as parts:
-            return pairwise(parts)
+            yield rows
 
     @property
     def _within(self) -> int:
         """Threads within a chunk: all where there is but one."""
         return self.n_threads if self.n <= CHUNK else 1
 
-    def _column_weights(self, rows: slice) -> Parts:
-        K, weight = self._columns.block(rows), self._weights(rows)
-        column = np.zeros(K.shape[1])
-        for part in strips(len(K)):
-            column += weight[part] @ np.abs(K[part])
-        return (column,)
-
-    def _curvature(self, point: Point, chunk: slice) -> Parts:
+    def _curvature(self, chunk: slice, x: np.ndarray, u: float) -> Parts:
         """What the rows of a chunk add to the Hessian."""
-        T, K = self.T, self._columns.block(chunk)
+        T, K = self._T, self._columns.block(chunk)
         m, n = K.shape[1], len(K)
         D, by_row = np.empty((n, T)), np.empty(n)
         by_part = np.empty((_truncated_loss.n_chunks(n), T))
         _truncated_loss.curvatures(
-            *self._loss(chunk, point.f, point.x[:T].copy(), point.u), D, by_row,
-            by_part, self._within,
-        )  # fmt: skip
+            *self._loss(chunk, K, x, u), D, by_row, by_part, self._within
+        )
         H = np.empty((T + m, T + m))
         for part in strips(len(H)):  # new memory costs time, of which Ctrl-C has turns
             H[part] = 0.0
@@ -193,16 +202,111 @@ class TruncatedObjective:
             H[T:, :T] -= K[rows[part]].T @ D[rows[part]]
         return (H,)
 
-    def _largest_slack(self, point: Point, rows: slice) -> float:
-        above = self.rank[rows, None] > np.arange(self.T)
-        distance = point.f[rows, None] - point.x[: self.T]
+    def _slack(self, rows: slice, x: np.ndarray) -> float:
+        above = self._rank[rows, None] > np.arange(self._T)
+        f = self._scores(self._columns.block(rows), x[self._T :])
+        distance = f[:, None] - x[: self._T]
         slack = 1 - np.where(above, distance, -distance)
-        return float(slack[self.weight[rows] > 0].max(initial=-np.inf))
+        return float(slack[self._weight[rows] > 0].max(initial=-np.inf))
 
-    def _loss(self, rows: slice, f: np.ndarray, b: np.ndarray, u: float) -> _Loss:
+    def _loss(self, rows: slice, K: np.ndarray, x: np.ndarray, u: float) -> _Loss:
+        f, b = self._scores(K, x[self._T :]), x[: self._T].copy()
         weight = self._weights(rows)
-        return f[rows], b, self.rank[rows], weight, self.times, u, self.eta
+        return f, b, self._rank[rows], weight, self._times, u, self._eta
+
+    @staticmethod
+    def _scores(K: np.ndarray, w: np.ndarray) -> np.ndarray:
+        f = np.empty(len(K))
+        return np.matmul(K, w, out=f)
 
     def _weights(self, rows: slice) -> np.ndarray:
         """Contiguous, as those that take no memory are not."""
-        return np.ascontiguousarray(self.weight[rows])
+        return np.ascontiguousarray(self._weight[rows])
+
+
+class Asked(Protocol):
+    """Who answers for all rows: `LocalRows`, or a crew (`_numerics.crew.Asking`)."""
+
+    def ask(self, name: str, *arguments: Any) -> Parts:
+        """The sum over all chunks of what a method of `Rows` answers."""
+        ...
+
+    def each(self, name: str, *arguments: Any) -> list[Parts]:
+        """What it answers of some rows, of all of them."""
+        ...
+
+
+class LocalRows:
+    """Those of this process."""
+
+    def __init__(self, rows: Rows):
+        self._rows = rows
+
+    def ask(self, name: str, *arguments: Any) -> Parts:
+        parts = getattr(self._rows, name)(*arguments)
+        if not hasattr(parts, "close"):
+            return pairwise(parts)
+        with closing(parts):
+            return pairwise(parts)
+
+    def each(self, name: str, *arguments: Any) -> list[Parts]:
+        return [getattr(self._rows, name)(*arguments)]
+
+
+class TruncatedObjective:
+    """psi of one training set, over x = (b, w) and the T thresholds between ranks that
+    have rows.
+
+    Parameters
+    ----------
+    rows : Asked
+    terms : Terms
+        Which they have.
+    total : float
+        Their weight.
+    C : float
+    price : (m,) array
+        Factors of the penalty of each w_h.
+
+    Attributes
+    ----------
+    price : (T + m,) array
+        Factors of the penalty of each entry of x.
+    scale : (T + m,) array
+        Weights of the terms that each entry of x is in, the unit of its slope.
+    """
+
+    def __init__(
+        self, rows: Asked, terms: Terms, total: float, C: float, price: np.ndarray
+    ):
+        self._rows, self.C, self.eta = rows, C, terms.eta
+        self.T = terms.times.size
+        self.price = np.concatenate([terms.times, price])
+        (column,) = rows.ask("column_weights")
+        column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
+        self.scale = np.concatenate([total * terms.times, terms.times.sum() * column])
+
+    def at(self, x: np.ndarray, u: float) -> Point:
+        """Value and gradient."""
+        (value, *by_threshold), by_column = self._rows.ask("slopes", x, u)
+        gradient = np.concatenate([by_threshold, by_column])
+        ridge = self.price * x / self.C
+        gradient += ridge
+        value += 0.5 * float(ridge @ x)
+        violation = float(np.abs(gradient / self.scale).max())
+        return Point(x, u, float(value), gradient, violation)
+
+    def hessian(self, point: Point) -> np.ndarray:
+        """Its lower triangle; what is above blocks on the diagonal is not set."""
+        (H,) = self._rows.ask("curvature", point.x, point.u)
+        diagonal = np.arange(len(H))
+        H[diagonal, diagonal] += self.price / self.C
+        return H
+
+    def largest_score(self, w: np.ndarray) -> float:
+        """Of all rows, in absolute value."""
+        return max(float(s) for (s,) in self._rows.each("largest_score", w))
+
+    def largest_slack(self, point: Point) -> float:
+        """Of the rows that have weight."""
+        return max(float(s) for (s,) in self._rows.each("largest_slack", point.x))
