@@ -26,7 +26,7 @@ N = 3 * CHUNK + 500
 def client():
     """Workers are threads here: what dask does between processes is not ours."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster, distributed.Client(cluster) as client:  # fmt: skip
         yield client
 

@@ -302,7 +302,7 @@ def ask(crew, questions):
 
 if __name__ == "__main__":
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster, Client(cluster) as client:
         whole = fit()
         DaskCrew.ask = ask
