@@ -32,6 +32,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from ._input.at_workers import is_at_workers
 from ._input.blocks import has_blocks
 from ._input.checks import (
     check_choice,
@@ -140,9 +141,9 @@ def fit_pom(
         1 for every level but the first, named "Infl[High]". A formula such as
         "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
         (docs/input.md says what it may hold), and needs the package formulaic. Or a
-        source of blocks (`ordinal.data`), or a numpy.memmap, whose rows are read at
-        every pass and need not fit in memory; l1, `cluster`, `reference` and
-        missing="drop" do without.
+        source of blocks (`ordinal.data`), a numpy.memmap, or a dask array or data
+        frame, whose rows are read at every pass and need not fit in memory; l1,
+        `cluster`, `reference` and missing="drop" do without.
     y : (n,) array-like, or the data frame of a formula, or None for a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -391,7 +392,7 @@ def _fit(
     largest = max(penalties)
     if largest[0] > 0:
         _check_concave("l1", link, scale)
-    if largest[0] > 0 and reads_in_blocks(X):
+    if largest[0] > 0 and (reads_in_blocks(X) or is_at_workers(X)):
         raise ValueError(
             f"l1 must be 0 where X is read in blocks, got {shown(largest[0])}"
         )
@@ -506,7 +507,7 @@ def _entered(
     """Check and read what the fits share."""
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
-    if has_blocks(X) and not in_blocks:
+    if (has_blocks(X) or is_at_workers(X)) and not in_blocks:
         raise TypeError(f"X comes in blocks, and {name} takes rows in memory only")
     training = read_training(
         X, y, classes=classes, missing=missing, reference=reference,

@@ -329,3 +329,68 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     if there.link is not None:
         P = here.predict_proba(X[:500])
         assert np.abs(there.predict_proba(X[:500]) - P).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"robust": True, "class_weight": {0: 2.0}},
+        {"nominal": [1], "scale": [2]},
+        {"l2": 0.1, "link": "probit", "threshold": "equidistant"},
+    ],
+)
+def test_pom_has_the_bytes_of_one_process(options):
+    X, _, w = table()
+    noise = np.random.default_rng(1).logistic(size=N)
+    y = np.digitize(X[:, 0] + 0.3 * X[:, 1] + noise, [-1, 0.5, 2])
+    here = ordinal.fit_pom(Whole(X, y, w), None, **options)
+    there = ordinal.fit_pom(
+        da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
+        sample_weight=w, **options,
+    )  # fmt: skip
+    same_bytes(
+        here, there, ["coef", "alpha", "nominal_coef", "scale_coef", "covariance"]
+    )
+    assert (here.loglik, here.null_loglik) == (there.loglik, there.null_loglik)
+    assert here.crossings.tolist() == there.crossings.tolist()
+    other = ordinal.fit_pom(da.from_array(X, chunks=(1000, 3)), y, sample_weight=w,
+                            **options)  # fmt: skip
+    np.testing.assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)
+
+
+def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
+    X, _, _ = table()
+    X = np.column_stack([X, 2 * X[:, 0] - X[:, 1]])
+    y = np.digitize(X[:, 0] + np.random.default_rng(1).logistic(size=N), [-1, 1])
+    rows = da.from_array(X, chunks=(1000, 4))
+    with pytest.warns(
+        ordinal.CollinearColumnsWarning, match="combination of 'x1', 'x2'"
+    ):
+        model = ordinal.fit_pom(rows, y)
+    np.testing.assert_allclose(
+        model.coef, ordinal.fit_pom(X[:, :3], y).coef, rtol=1e-6, atol=1e-8
+    )
+    apart = np.digitize(X[:, 0] - X[:, 1], [-1, 1])
+    with pytest.warns(ordinal.ConvergenceWarning, match="ranks are told apart"):
+        model = ordinal.fit_pom(rows[:, :3], apart)
+    assert model.convergence.status is ordinal.Status.SEPARATED
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"l1": 1.0}, ValueError, "l1 must be 0 where X is read in blocks"),
+        ({"cluster": np.arange(100)}, ValueError, "cluster must be None"),
+        ({"offset": np.ones(100)}, ValueError, "offset must be None where X is a col"),
+    ],
+)
+def test_what_pom_at_workers_does_without(options, kind, words):
+    X, y, _ = table(100)
+    with pytest.raises(kind, match=words):
+        ordinal.fit_pom(da.from_array(X), y, **options)
+    with pytest.raises(TypeError, match="rows in memory only"):
+        ordinal.fit_pom_path(da.from_array(X), y)
+    sparse = da.from_array(X).map_blocks(scipy.sparse.csr_matrix)
+    with pytest.raises(TypeError, match="X must be dense where it is a collection"):
+        ordinal.fit_pom(sparse, y)

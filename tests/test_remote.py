@@ -317,6 +317,7 @@ if __name__ == "__main__":
     [
         ("fit_svorim", "basis=20, gamma=0.5, C=10.0", 55),
         ("fit_tlssvor", "basis=20, gamma=0.5, u=1e6", 5),
+        ("fit_pom", "l2=0.01", 1),
     ],
 )
 def test_dask_loses_workers_in_the_middle_of_a_fit(method, options, later, tmp_path):

@@ -144,8 +144,15 @@ class RowsAtWorkers(RowsInParts):
 
     def moments(self, weight: np.ndarray) -> Moments | None:
         """By the weights at the workers."""
+        return self._moments(None)
+
+    def moments_by_all_weights(self) -> Moments | None:
+        """With the factors of the classes."""
+        return self._moments(self.labels)
+
+    def _moments(self, labels: LabelReader | None) -> Moments | None:
         of_blocks = self.client.gather(
-            self.client.map(_moments, self.blocks, pure=False)
+            self.client.map(_moments, self.blocks, labels=labels, pure=False)
         )
         if any(parts is None for parts in of_blocks):
             return None
@@ -378,10 +385,12 @@ def _of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
     return [Moments.of(X[rows], weight[rows]) for rows in chunks]
 
 
-def _moments(block: Block) -> list[Moments | None] | None:
+def _moments(block: Block, labels: LabelReader | None) -> list[Moments | None] | None:
     X = read_features(block.X)
     if isinstance(X, CSR):
         return None
+    if labels is not None:
+        return _of_chunks(X, labels(block).weight)
     weight = np.ones(len(X)) if block.weight is None else np.asarray(block.weight)
     return _of_chunks(X, weight)
 

@@ -136,10 +136,15 @@ class Problem:
     def rank_among_present(self) -> np.ndarray:
         """Ranks counted without the classes that are not present, (n,) int32. A row of
         such a class has no weight, and some rank that is present."""
+        return np.asarray(self.among_present[self.rank])
+
+    @property
+    def among_present(self) -> np.ndarray:
+        """The same of all classes, (r,)."""
         present = self.present
         below = np.cumsum(present) - present
-        among = np.minimum(below, np.count_nonzero(present) - 1)
-        return np.asarray(among.astype(np.int32)[self.rank])
+        last = np.count_nonzero(present) - 1
+        return np.asarray(np.minimum(below, last), np.int32)
 
 
 def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:

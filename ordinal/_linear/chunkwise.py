@@ -9,27 +9,20 @@ offset where there is one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from .._input.types import Matrix
-from .._numerics.passes import Chunk, by_chunk
-from .._numerics.tree import Parts, pairwise
+from .._numerics.tree import Parts
 from .bordered import NONE, Bordered
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point
 from .rowwise import RowwiseLikelihood
 
 
-class _OutOfReachError(Exception):
-    """A row of a chunk has probability 0."""
-
-
 class ChunkwiseLikelihood(Likelihood):
-    """The loss of rows that are taken chunk by chunk, as many as threads at a time."""
+    """The loss of rows that are taken chunk by chunk, as many as threads at a time, or
+    where they are."""
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
         super().__init__(design, link, l2, n_threads)
@@ -38,17 +31,12 @@ class ChunkwiseLikelihood(Likelihood):
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian, in one pass over the rows. O(n p^2)."""
-
-        def of_part(part: Likelihood) -> Parts:
-            there = part.at(x)
-            H = there.hessian
-            value = np.array(there.value)
-            return value, there.gradient, H.diag, H.off, H.border, H.core
-
-        sums = self._summed(of_part)
-        if sums is None:
+        value, gradient, *parts = self.design.summed(
+            partial(_at, self.link, x), self.n_threads
+        )
+        if not math.isfinite(value):
             return Point(x, math.inf, np.full(x.size, np.nan), NONE)
-        value, gradient, diag, off, border, core = sums
+        diag, off, border, core = parts
         first = self.design.slots() if len(diag) else np.zeros(0, np.int64)
         hessian = Bordered(diag, off, border, core, first).plus(self.price)
         ridge = self.price * x
@@ -57,45 +45,38 @@ class ChunkwiseLikelihood(Likelihood):
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The same without the Hessian."""
-
-        def of_part(part: Likelihood) -> Parts:
-            assert isinstance(part, RowwiseLikelihood)
-            value, gradient = part.value_and_gradient(x)
-            return np.array(value), gradient
-
-        sums = self._summed(of_part)
-        if sums is None:
+        value, gradient = self.design.summed(
+            partial(_value_and_gradient, self.link, x), self.n_threads
+        )
+        if not math.isfinite(value):
             return math.inf, np.full(x.size, np.nan)
         ridge = self.price * x
-        return float(sums[0]) + 0.5 * float(ridge @ x), sums[1] + ridge
+        return float(value) + 0.5 * float(ridge @ x), gradient + ridge
 
-    def _summed(self, of_part: Callable[[Likelihood], Parts]) -> Parts | None:
-        """The sum over the chunks of what their losses without penalty give, the value
-        first; None where one is infinite."""
 
-        def of_chunk(chunk: Chunk) -> Parts:
-            return of_part(self._part(*chunk))
+def _at(link: Link, x: np.ndarray, part: Design) -> Parts:
+    """The loss of a chunk, its gradient and what makes its Hessian."""
+    loss = likelihood_in_memory(part, link, 0.0, 1)
+    there = loss.at(x)
+    H = there.hessian
+    if not math.isfinite(there.value):
+        # a row has probability 0: sums over all chunks are infinite, of any shape
+        T, M, C = part.T, 1 + part.nominal.size, part.location.size + part.scale.size
+        shapes = (T, M, M), (T - 1, M, M), (T, M, C), (C, C)
+        H = loss.assembled(*(np.zeros(shape) for shape in shapes))
+        none = np.zeros(x.size)
+        return np.array(math.inf), none, H.diag, H.off, H.border, H.core
+    value = np.array(there.value)
+    return value, there.gradient, H.diag, H.off, H.border, H.core
 
-        def finite(parts: Iterator[Parts]) -> Iterator[Parts]:
-            for part in parts:
-                if not math.isfinite(part[0]):
-                    raise _OutOfReachError
-                yield part
 
-        with closing(by_chunk(self.design.X, of_chunk, self.n_threads)) as parts:
-            try:
-                return pairwise(finite(parts))
-            except _OutOfReachError:
-                return None
-
-    def _part(self, rows: slice, X: Matrix) -> Likelihood:
-        """The loss of a chunk."""
-        D = self.design
-        part = replace(
-            D, X=X, rank=D.rank[rows], weight=np.ascontiguousarray(D.weight[rows]),
-            offset=None if D.offset is None else D.offset[rows],
-        )  # fmt: skip
-        return likelihood_in_memory(part, self.link, 0.0, 1)
+def _value_and_gradient(link: Link, x: np.ndarray, part: Design) -> Parts:
+    loss = likelihood_in_memory(part, link, 0.0, 1)
+    assert isinstance(loss, RowwiseLikelihood)
+    value, gradient = loss.value_and_gradient(x)
+    if not math.isfinite(value):
+        gradient = np.zeros(x.size)
+    return np.array(value), gradient
 
 
 def has_many(design: Design) -> bool:

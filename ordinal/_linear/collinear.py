@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -17,7 +18,7 @@ from .._input.blocks import Rows
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
-from .._numerics.passes import Chunk, sparse_moments, summed, unit_of
+from .._numerics.passes import sparse_moments, unit_of
 from .._numerics.rows import strips, turns
 from .._numerics.tree import Parts
 from .design import HESSIAN_COLUMNS, Design, across, block, product
@@ -121,14 +122,8 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
 
 def _gram(D: Design, which: np.ndarray) -> np.ndarray:
     """Inner products of the columns as they are, by weight."""
-    if isinstance(D.X, Rows):
-
-        def of_chunk(chunk: Chunk) -> Parts:
-            rows, X = chunk
-            weight = np.ascontiguousarray(D.weight[rows])
-            return (_gram(replace(D, X=X, weight=weight), which),)
-
-        return summed(D.X, of_chunk)[0]
+    if D.in_blocks:
+        return D.summed(partial(_gram_of, which))[0]
     if isinstance(D.X, CSR):
         every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
         return every.chosen(which).gram(D.weight)
@@ -143,15 +138,23 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
     return np.asarray(gram[np.ix_(which, which)])
 
 
+def _gram_of(which: np.ndarray, D: Design) -> Parts:
+    return (_gram(D, which),)
+
+
 def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
     """Inner products of the columns, centred and of deviation 1: correlations. Of a
     constant column they are 0."""
     mean, spread = _moments(D, which)
-    gram = np.zeros((which.size, which.size))
-    for rows in D.strips(_ROWS):
-        Z = (block(D.X, rows, which) - mean) / spread
-        gram += Z.T @ (Z * (D.weight[rows, None] / D.total))
-    return gram
+    return D.summed(partial(_correlations_of, which, mean, spread))[0]
+
+
+def _correlations_of(
+    which: np.ndarray, mean: np.ndarray, spread: np.ndarray, D: Design
+) -> Parts:
+    """What a chunk adds."""
+    Z = (block(D.X, slice(0, D.n_samples), which) - mean) / spread
+    return (Z.T @ (Z * (D.weight[:, None] / D.total)),)
 
 
 def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -202,15 +205,24 @@ def _regressed(
     """The regression of a column on those kept, and the share of its square that is
     left: from the rows, as products have but half of the digits."""
     _, spread = _moments(D, which)
-    G, weight = gram[np.ix_(kept, kept)], D.weight / D.total
-    coef = np.linalg.solve(G, gram[kept, j])
-    left = np.zeros(D.n_samples)
+    G = gram[np.ix_(kept, kept)]
+    coef, square = np.linalg.solve(G, gram[kept, j]), np.zeros(())
     for _ in range(2):  # the second time with what rounding has left
         unit = np.zeros(D.X.shape[1])
         unit[which[j]] = 1 / spread[j]
         unit[which[kept]] = -coef / spread[kept]
-        left = product(D.X, unit)
-        left -= weight @ left
-        along = across(D.X, weight * left)[which[kept]] / spread[kept]
-        coef = coef + np.linalg.solve(G, along)
-    return coef, float(weight @ left**2)
+        (mean,) = D.summed(partial(_mean_of, unit))
+        along, square = D.summed(partial(_left_of, unit, mean))
+        coef = coef + np.linalg.solve(G, along[which[kept]] / spread[kept])
+    return coef, float(square)
+
+
+def _mean_of(v: np.ndarray, D: Design) -> Parts:
+    """What a chunk adds to the mean of X v."""
+    return (np.array(D.weight / D.total @ product(D.X, v)),)
+
+
+def _left_of(v: np.ndarray, mean: np.ndarray, D: Design) -> Parts:
+    """What it adds to inner products with X v - mean, and to its square."""
+    weight, left = D.weight / D.total, product(D.X, v) - mean
+    return across(D.X, weight * left), np.array(weight @ left**2)

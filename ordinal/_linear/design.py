@@ -15,12 +15,15 @@ parameters by a factor, are not centred.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from .._input.at_workers import RowsAtWorkers
 from .._input.blocks import Rows
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
@@ -31,6 +34,7 @@ from .._model.monitor import turn
 from .._numerics.memory import check_memory
 from .._numerics.passes import (
     Read,
+    chunks,
     is_sparse,
     moments_by_chunk,
     sparse_moments,
@@ -39,6 +43,8 @@ from .._numerics.passes import (
     unit_of,
 )
 from .._numerics.rows import matvec, strips, take
+from .._numerics.tree import Parts
+from .placed import RowsAsked
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS
@@ -109,9 +115,9 @@ class Design:
 
     Attributes
     ----------
-    X : (n, D) array, CSR, or Rows
+    X : (n, D) array, CSR, Rows, or RowsAsked
         All columns, in their units; of rows that are read in blocks slices are best
-        asked for in their order.
+        asked for in their order, and those at workers can be asked for sums alone.
     location, nominal, scale : (d,), (m,), (k,) int arrays
         Which of them have beta, nu and zeta.
     offset : (n,) array or None
@@ -124,7 +130,7 @@ class Design:
     centre, spread : (D,) arrays
     """
 
-    X: Read
+    X: Any
     location: np.ndarray
     nominal: np.ndarray
     scale: np.ndarray
@@ -147,11 +153,15 @@ class Design:
         threshold: str,
     ) -> Design:
         """Of the rows of a problem."""
-        total = float(problem.weight.sum())
+        total, X = float(problem.weight.sum()), cast(Any, problem.X)
         centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
+        if isinstance(X, RowsAtWorkers):
+            if offset is not None:
+                raise ValueError("offset must be None where X is a collection of dask")
+            X = RowsAsked(X, problem.among_present)
         return cls(
-            problem.X, location, nominal, scale, offset, problem.rank_among_present,
+            X, location, nominal, scale, offset, problem.rank_among_present,
             problem.weight, total, J, centre, spread,
         )  # fmt: skip
 
@@ -160,7 +170,7 @@ class Design:
         rows = slice(None, None, step)
         X = (
             self.X.take(np.arange(0, self.n_samples, step))
-            if isinstance(self.X, Rows)
+            if isinstance(self.X, Rows | RowsAsked)
             else take(self.X, rows)
         )
         weight = np.ascontiguousarray(self.weight[rows])
@@ -183,10 +193,40 @@ class Design:
             centre=self.centre[held], spread=self.spread[held],
         )  # fmt: skip
 
+    def part(self, X: Matrix, rank: np.ndarray, weight: np.ndarray) -> Design:
+        """The same of a chunk of the rows, by which it is not known what they weigh
+        together."""
+        return replace(self, X=X, rank=rank, weight=np.ascontiguousarray(weight))
+
+    def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
+        """The sum over all chunks of rows of what is made of one. A function that is
+        sent to workers, with what it needs to know beside."""
+        if isinstance(self.X, RowsAsked):
+            return self.X.summed(call, self._sent())
+        return summed(self.X, lambda chunk: call(self._of_chunk(*chunk)), n_threads)
+
+    def of_chunks(self, call: Callable[[Design], np.ndarray]) -> np.ndarray:
+        """What is made of each, (chunks, k)."""
+        if isinstance(self.X, RowsAsked):
+            return self.X.of_chunks(call, self._sent())
+        with closing(chunks(self.X)) as given:
+            return np.stack([call(self._of_chunk(*chunk)) for chunk in given])
+
+    def _of_chunk(self, rows: slice, X: Matrix) -> Design:
+        part = self.part(X, self.rank[rows], self.weight[rows])
+        if self.offset is None:
+            return part
+        return replace(part, offset=self.offset[rows])
+
+    def _sent(self) -> Design:
+        """What workers are to know."""
+        none = np.empty(0)
+        return replace(self, X=none, rank=none, weight=none)
+
     def strips(self, width: int) -> Iterator[slice]:
         """Slices that cover all rows, of so many or, where these are read in blocks, no
         more than are held."""
-        if not isinstance(self.X, Rows):
+        if not isinstance(self.X, Rows | RowsAsked):
             yield from strips(self.n_samples, width)
             return
         for rows in strips(self.n_samples, min(width, self.X.size)):
@@ -196,7 +236,7 @@ class Design:
     @property
     def in_blocks(self) -> bool:
         """Whether the rows are read again at every pass."""
-        return isinstance(self.X, Rows)
+        return isinstance(self.X, Rows | RowsAsked)
 
     @property
     def is_sparse(self) -> bool:
@@ -332,18 +372,14 @@ class Design:
         the parameters are those of the columns in their units."""
         theta, slopes = self.J @ alpha, self.J @ nu
         count = np.zeros(self.T - 1, dtype=np.int64)
-        if not self.nominal.size:
-            return count
-        for rows in self.strips(max(1, _ENTRIES // self.T)):
-            N = block(self.X, rows, self.nominal)[self.weight[rows] > 0]
-            cuts = theta - N @ slopes.T
-            count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
+        if self.nominal.size:
+            count += self.summed(partial(_crossings, theta, slopes))[0]
         return count
 
     def mass(self) -> np.ndarray:
         """The weight of each rank, (T + 1,)."""
         # bincount copies what it counts
-        every = self.strips(self.X.size) if isinstance(self.X, Rows) else [slice(None)]
+        every = self.strips(self.X.size) if self.in_blocks else [slice(None)]
         mass = np.zeros(self.T + 1)
         for rows in every:
             mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
@@ -356,13 +392,27 @@ class Design:
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
-def product(X: Read, v: np.ndarray) -> np.ndarray:
+def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
+    """`Design.crossings` of a chunk."""
+    count = np.zeros(D.T - 1, dtype=np.int64)
+    for rows in strips(len(D.weight), max(1, _ENTRIES // D.T)):
+        N = block(D.X, rows, D.nominal)[D.weight[rows] > 0]
+        cuts = theta - N @ slopes.T
+        count += np.count_nonzero(cuts[:, :-1] > cuts[:, 1:], axis=0)
+    return (count,)
+
+
+def product(X: Read | RowsAsked, v: np.ndarray) -> np.ndarray:
     """X v, (n,)."""
+    if isinstance(X, RowsAsked):
+        return X.times(v)
     return times(X, v) if isinstance(X, Rows) else matvec(X, v)
 
 
-def block(X: Read, rows: slice, columns: np.ndarray) -> np.ndarray:
+def block(X: Read | RowsAsked, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Some columns of some rows, as a dense array."""
+    if isinstance(X, RowsAsked):  # few of them
+        return block(X.take(np.arange(rows.start, rows.stop)), slice(None), columns)
     if isinstance(X, Rows):
         return block(X[rows], slice(None), columns)
     if not isinstance(X, CSR):
@@ -410,7 +460,7 @@ def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
     much together."""
     if not isinstance(problem, BlockProblem):
         return moments(problem.X, problem.weight / total)
-    if problem.X.reader.is_sparse:
+    if is_sparse(problem.X):
         mean, variance, unit = sparse_moments(problem.X, problem.weight)
         none = np.zeros(mean.size)
         return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)

@@ -20,14 +20,17 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from .._input.checks import as_array, shown
 from .._input.sparse import frozen
+from .._numerics.tree import Parts
 from .bordered import Bordered, Factor
-from .likelihood import Likelihood, Point
+from .design import Design
+from .likelihood import Likelihood, Link, Point
 
 _BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
 
@@ -104,9 +107,7 @@ def sandwich(
     weight = loss.design.weight
     p = x.size
     if cluster is None:
-        middle = np.zeros((p, p))
-        for rows, s in scores(loss, x):
-            middle += (weight[rows][:, None] * s).T @ s
+        (middle,) = loss.design.summed(partial(_squares, loss.link, x), loss.n_threads)
         return np.asarray(bread @ middle @ bread)
     # a cluster whose rows have no weight is no cluster
     _, group = np.unique(cluster[weight > 0], return_inverse=True)
@@ -119,6 +120,14 @@ def sandwich(
     for rows, s in scores(loss, x):
         np.add.at(sums, place[rows], weight[rows][:, None] * s)
     return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
+
+
+def _squares(link: Link, x: np.ndarray, D: Design) -> Parts:
+    """What a chunk adds to the middle."""
+    middle = np.zeros((x.size, x.size))
+    for rows, s in scores(Likelihood(D, link, 0.0, 1), x):
+        middle += (D.weight[rows][:, None] * s).T @ s
+    return (middle,)
 
 
 def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -44,14 +45,16 @@ from .._input.blocks import Rows
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.rows import take
+from .._numerics.tree import Parts
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
+from .placed import RowsAsked
 
 _HOLDS = 1e-9  # of the largest move: what rounding may take from another
 _INVOLVED = 1e-6  # of the largest change by a column's spread
 _MOVES = 1e-3  # of a predictor: a Newton step at a maximum is far shorter
 _FLAT = 1e-12  # of F or 1 - F: few rows of a maximum are as far from a threshold
-_ROWS, _NEAR = 65536, 8192  # at a time; the fewer stay in the cache
+_ROWS = 65536  # at a time
 _DEPENDENT = 1e-9  # of a row's length: what is left of it by the rows of the set
 _LARGEST = 1500  # variables up to which (1) is solved, and not one threshold at a time
 
@@ -140,31 +143,40 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
 def _bound(D: Design, x: np.ndarray) -> float:
     """On |J alpha - x_i'beta| of all rows."""
     alpha, _, beta, _ = D.split(x)
-    largest = max(float(np.abs(D.score(beta, rows)).max()) for rows in D.strips(_NEAR))
+    largest = float(D.of_chunks(partial(_largest_score, beta)).max())
     return largest + float(np.abs(D.J @ alpha).max())
 
 
+def _largest_score(beta: np.ndarray, D: Design) -> np.ndarray:
+    """Of a chunk, in absolute value."""
+    return np.array([np.abs(D.score(beta)).max()])
+
+
 def _goes_on(D: Design, step: np.ndarray) -> bool:
-    return any(
-        bool((np.abs(_finite(moves(D, step, rows))) > _MOVES).any())
-        for rows in D.strips(_ROWS)
-    )
+    return bool(D.of_chunks(partial(_moved, step))[:, 0].max() > _MOVES)
+
+
+def _moved(direction: np.ndarray, D: Design) -> np.ndarray:
+    """How far predictors of a chunk move at most, and the least that one moves."""
+    moved = moves(D, direction)
+    largest = float(np.abs(_finite(moved)).max(initial=0.0))
+    return np.array([largest, float(moved.min())])
 
 
 def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
     """Whether a row has a predictor on whose side F is flat."""
-    zeta = D.split(x)[3]
-    for rows in D.strips(_ROWS):
-        up, low = moves(D, x, rows)
-        if D.offset is not None:
-            up, low = up - D.offset[rows], low + D.offset[rows]
-        s = np.exp(D.scale_columns(rows) @ zeta)
-        ends = (_finite(side / s).max(initial=-np.inf) for side in (up, low))
-        furthest = np.array([next(ends), -next(ends)])
-        tails = exceeding(link, furthest)[0], cumulative(link, furthest)[1]
-        if min(tails) < _FLAT:
-            return True
-    return False
+    furthest = D.of_chunks(partial(_furthest, x)).max(axis=0) * [1.0, -1.0]
+    tails = exceeding(link, furthest)[0], cumulative(link, furthest)[1]
+    return bool(min(tails) < _FLAT)
+
+
+def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
+    """The largest predictors of a chunk, up and low."""
+    up, low = moves(D, x)
+    if D.offset is not None:
+        up, low = up - D.offset, low + D.offset
+    s = np.exp(D.scale_columns(slice(None)) @ D.split(x)[3])
+    return np.array([_finite(side / s).max(initial=-np.inf) for side in (up, low)])
 
 
 def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
@@ -178,6 +190,8 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     if is_certificate(design, guess):
         return guess
     is_plain = design.is_flexible and not design.nominal.size
+    if isinstance(design.X, RowsAsked) and not is_plain:
+        return None
     cone = _Neighbours(design) if is_plain else _Rows(design)
     if cone.c.size <= _LARGEST:
         found = cone.whole(_nearest(cone))
@@ -219,11 +233,8 @@ def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
 def is_certificate(design: Design, direction: np.ndarray) -> bool:
     """Whether no predictor of a row of positive weight moves to the wrong side, and one
     moves: recomputed from the rows themselves."""
-    largest, least = 0.0, np.inf
-    for rows in design.strips(_ROWS):
-        moved = moves(design, direction, rows)
-        largest = max(largest, float(np.abs(_finite(moved)).max(initial=0.0)))
-        least = min(least, float(moved.min()))
+    moved = design.of_chunks(partial(_moved, direction))
+    largest, least = float(moved[:, 0].max()), float(moved[:, 1].min())
     size = np.abs(direction).max()
     return bool(largest > _HOLDS * size and least >= -_HOLDS * largest)
 
@@ -307,9 +318,9 @@ class _Neighbours:
     def __init__(self, design: Design):
         self.design = D = design
         self._by_rank, self._bounds = _grouped(D)
-        highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
-        share = highest / highest.sum() - lowest / lowest.sum()
-        self.c = across(D.X, share)[D.location] / D.spread[D.location]
+        mass = D.mass()[[D.T, 0]]
+        (apart,) = D.summed(partial(_apart, mass))
+        self.c = apart[D.location] / D.spread[D.location]
 
     def _ends(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """x'd of the rows in use, by rank; the least and the largest of each rank."""
@@ -338,6 +349,12 @@ class _Neighbours:
     def whole(self, d: np.ndarray) -> np.ndarray:
         _, low, high = self._ends(d)
         return np.concatenate([(low[1:] + high[:-1]) / 2, d])
+
+
+def _apart(mass: np.ndarray, D: Design) -> Parts:
+    """What a chunk adds to the mean of the highest rank less that of the lowest one."""
+    highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
+    return (across(D.X, highest / mass[0] - lowest / mass[1]),)
 
 
 def _sum_of_normals(D: Design) -> np.ndarray:

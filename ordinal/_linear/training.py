@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from .._input.at_workers import is_at_workers
 from .._input.blocks import has_blocks
 from .._input.checks import as_array, as_real_array, check_choice, shown
 from .._input.columns import (
@@ -95,7 +96,7 @@ def read_training(
         For a formula without formulaic.
     """
     check_choice("missing", missing, get_args(Missing))
-    if in_blocks and reads_in_blocks(X):
+    if in_blocks and (reads_in_blocks(X) or is_at_workers(X)):
         given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
         _check_blocks(missing, reference, given)
         return Training(

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .._input.at_workers import RowsAtWorkers
 from .._input.blocks import CHUNK, Rows
 from .._input.moments import Moments
 from .._input.sparse import CSR
@@ -94,6 +95,14 @@ def moments_by_chunk(problem: BlockProblem) -> Moments:
     if problem.moments is not None and problem.weight is problem.sample_weight:
         return problem.moments
     found: Moments | None = None
+    if isinstance(problem.X, RowsAtWorkers):
+        found = problem.X.moments_by_all_weights()
+        if found is None:
+            raise TypeError(
+                "X must be dense where it is a collection of dask, unless the model is "
+                "one on a basis"
+            )
+        return found
     with closing(chunks(problem.X)) as given:
         for rows, part in given:
             assert isinstance(part, np.ndarray)

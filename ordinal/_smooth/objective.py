@@ -69,10 +69,8 @@ class Terms:
 
     @classmethod
     def of(cls, problem: Problem, eta: float) -> Terms:
-        present = problem.present
-        below = np.cumsum(present) - present
-        among = np.minimum(below, np.count_nonzero(present) - 1).astype(np.int32)
-        return cls(np.diff(np.flatnonzero(present)).astype(float), among, eta)
+        times = np.diff(np.flatnonzero(problem.present)).astype(float)
+        return cls(times, problem.among_present, eta)
 
 
 class Rows:
