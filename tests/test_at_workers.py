@@ -394,3 +394,14 @@ def test_what_pom_at_workers_does_without(options, kind, words):
     sparse = da.from_array(X).map_blocks(scipy.sparse.csr_matrix)
     with pytest.raises(TypeError, match="X must be dense where it is a collection"):
         ordinal.fit_pom(sparse, y)
+
+
+def test_searches_with_pom_find_what_those_of_arrays_find():
+    X, y, _ = labelled(3000)
+    options = {"search": Grid(l2=[1e-3, 1.0]), "cv": 2}
+    here = select(ordinal.fit_pom, X, y, **options)
+    there = select(ordinal.fit_pom, da.from_array(X, chunks=(900, 3)), y, **options)
+    assert not there.failures
+    np.testing.assert_allclose(there.scores, here.scores, rtol=1e-12)
+    coef = here.model.model.coef
+    np.testing.assert_allclose(there.model.model.coef, coef, rtol=1e-6)
