@@ -109,25 +109,26 @@ def _find_mode(
     end, and they go on from there until that shows no residual, or not half of the
     last one.
     """
-    here = _Iterate.at(like, a, cov.times(a))
-    left, n_iter = np.inf, 0
+    f, left, n_iter = cov.times(a), np.inf, 0
     while True:
-        there, steps, settled = _newton(cov, like, here, _MAX_ITER - n_iter, late)
+        there, steps, settled = _newton(cov, like, a, f, _MAX_ITER - n_iter, late)
         n_iter += steps
-        if there is not here:
+        if steps:
             try:
-                there = _Iterate.at(like, there.a, cov.times(there.a))
+                a, f = there.a, cov.times(there.a)
             except OutOfTime:
                 return there, n_iter
+            there = _Iterate.at(like, a, f)
         if not settled or there.violation <= _TOL or there.violation > left / 2:
             return there, n_iter
-        here, left = there, there.violation
+        left = there.violation
 
 
 def _newton(
     cov: Covariance,
     like: Likelihood,
-    here: _Iterate,
+    a: np.ndarray,
+    f: np.ndarray,
     max_steps: int,
     late: Callable[[], bool],
 ) -> tuple[_Iterate, int, bool]:
@@ -136,6 +137,8 @@ def _newton(
     There is nothing to gain where the residual is within tolerance, or where a step
     with a fresh factor promised less than the rounding of S and did not halve it.
     """
+    here = _Iterate.at(like, a, f)
+    here = _Iterate.at(like, a, f)
     last, promised, fresh = 0.0, np.inf, True
     for steps in range(max_steps):
         if not np.isfinite(here.violation):
