@@ -14,10 +14,11 @@ from ordinal._basis.levels import sizes, stratified
 from ordinal._basis.losses import Losses
 from ordinal._basis.precise import Values, finished
 from ordinal._basis.proximal import Start, cold, dual_value, shares, solve
-from ordinal._basis.sums import CHUNK, Kept, LocalSums, Rows, pairwise
+from ordinal._basis.sums import CHUNK, Kept, LocalSums, Rows
 from ordinal._basis.thresholds import best
 from ordinal._model.convergence import Status
 from ordinal._model.monitor import Monitor
+from ordinal._numerics.tree import pairwise
 from ordinal.kernels import RBF, LinearARD, Polynomial
 
 SVOR = {

@@ -132,11 +132,11 @@ class RowFeatures:
         """The same in double, (len(X), m)."""
         return self._values(X).product(np.ascontiguousarray(self.mixing))
 
-    def values(self, X: Matrix) -> np.ndarray:
+    def values(self, X: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """In double, (len(X), m): times `mixing`, they are the features. A product with
         them costs far less than one with features that are made for it."""
         values = self._values(X)
-        out = np.empty((len(X), self.m))
+        out = np.empty((len(X), self.m)) if out is None else out
         return values.tile(slice(0, len(X)), slice(0, self.m), out)
 
     @property
@@ -196,9 +196,13 @@ class ColumnFeatures:
         """The same in double, (len(X), m)."""
         return np.asarray(dense(X) * self._root)
 
-    def values(self, X: Matrix) -> np.ndarray:
+    def values(self, X: Matrix, out: np.ndarray | None = None) -> np.ndarray:
         """In double, (len(X), m): times `mixing`, they are the features."""
-        return np.asarray(dense(X), np.float64)
+        values = np.asarray(dense(X), np.float64)
+        if out is None:
+            return values
+        out[:] = values
+        return out
 
     @property
     def mixing(self) -> np.ndarray:

@@ -26,7 +26,7 @@ from .losses import Losses
 from .precise import Values
 from .remote import Labelled, LabelledPart, RemoteRows
 from .sums import Features as FeaturesOfRows
-from .sums import Kept, LocalSums, Rows, Sums
+from .sums import Kept, LocalSums, Rows, Sums, taken
 
 SumsOf: TypeAlias = Callable[[Losses], Sums]  # of a problem, for the same rows
 
@@ -84,22 +84,18 @@ class RowsOnBasis:
     def block(self, rows: slice) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:
             return self.kept[self._places(rows)]
-        return self._made(rows, rows.stop - rows.start)
+        Z = np.empty((rows.stop - rows.start, self.m), np.float32)
+        return self._features.single(take(self._X, rows), Z)
 
-    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
+    def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         if self._keep[rows.start // CHUNK]:
-            Z: np.ndarray = self.kept.take(self._places(rows).start + places, axis=0)
-            return Z
-        return self._made(rows.start + places, places.size)
+            return taken(self.kept, self._places(rows).start + places, out)
+        return self._features.single(take(self._X, rows.start + places), out)
 
     def _places(self, rows: slice) -> slice:
         """Where those of a chunk are kept, or of a part of it."""
         lag = int(self._lag[rows.start // CHUNK])
         return slice(rows.start - lag, rows.stop - lag)
-
-    def _made(self, rows: Index, n: int) -> np.ndarray:
-        Z = np.empty((n, self.m), np.float32)
-        return self._features.single(take(self._X, rows), Z)
 
     def among(self, numbers: np.ndarray, room: int = 0) -> FeaturesOfRows:
         """Those of some rows, which are kept. Where there is room for so many rows

@@ -36,8 +36,8 @@ class Values:
     def block(self, rows: slice) -> np.ndarray:
         return self._features.values(take(self._X, rows))
 
-    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
-        return self._features.values(take(self._X, rows.start + places))
+    def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        return self._features.values(take(self._X, rows.start + places), out)
 
 
 class Mixed:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._numerics.crew import Answering, Asking, Crew, Move, Part
-from .._numerics.tree import Parts
+from .._numerics.tree import Parts, merged, whole
 from .levels import stratified
 from .losses import Losses
-from .sums import Asked, Features, Rows
+from .sums import Asked, Features, Nodes, Rows
 
 
 def lacking(moves: Sequence[Move]) -> tuple[Move, ...]:
@@ -82,6 +82,9 @@ class Remembering(Answering):
 
 class LabelledPart(Remembering, Part):
     """Blocks of rows at a worker, each `Labelled`."""
+
+    def _sum(self, answer: Nodes) -> Parts:
+        return whole(merged(answer))
 
     def _doubled(self) -> Iterator[Rows]:
         for rows, block in zip(self._rows, self._held, strict=True):

@@ -106,43 +106,33 @@ class StretchPart(Remembering):
         super().__init__()
         self._X, self._features = sent.opened(), features
         self._labels = rank, weight
-        self._whole, self._place = (first, of), (first, of)
+        self._whole, self._chunks = (first, of), of
         self._keep, self._costly = keep, costly
         self._n_threads = resolve_n_threads(n_threads)
         self._Z: RowsOnBasis | None = None
 
     def _begun(self, losses: Losses, drawn: Drawn | None) -> Iterator[Rows]:
+        n_threads = self._n_threads
         if drawn is None:
-            self._place = self._whole
-            yield self._of(self._filled(), *self._labels, losses)
+            first, self._chunks = self._whole
+            Z: FeaturesOfRows = self._filled()
+            yield Rows(Z, *self._labels, losses, n_threads, chunk=first)
             return
-        self._place = drawn.first, drawn.of
+        first, self._chunks = drawn.first, drawn.of
         if drawn.rank.size:
             Z = self._sampled(drawn)
-            yield self._of(Z, drawn.rank, drawn.weight, losses)
+            yield Rows(Z, drawn.rank, drawn.weight, losses, n_threads, chunk=first)
 
     def _doubled(self) -> Iterator[Rows]:
         for rows in self._rows:
             yield rows.in_double(Values(self._features, self._X))
 
     def _nodes(self, question: Question) -> list[Node]:
-        first, of = self._place
+        name, arguments = question.name, question.arguments
         return merged(
-            (
-                Node(first + k, 0, parts)
-                for rows in self._rows
-                for k, parts in enumerate(
-                    getattr(rows, question.name)(*question.arguments)
-                )
-            ),
-            of,
+            (node for rows in self._rows for node in getattr(rows, name)(*arguments)),
+            self._chunks,
         )
-
-    def _of(
-        self, Z: FeaturesOfRows, rank: np.ndarray, weight: np.ndarray, losses: Losses
-    ) -> Rows:
-        first = self._place[0] * CHUNK
-        return Rows(Z, rank, weight, losses, self._n_threads, first=first)
 
     def _filled(self) -> RowsOnBasis:
         if self._Z is None:
@@ -174,18 +164,16 @@ class Joined:
         self.n, self.m = len(before) + after.n, after.m
 
     def block(self, rows: slice) -> np.ndarray:
-        return self.picked(rows, np.arange(rows.stop - rows.start))
+        size = rows.stop - rows.start
+        return self.picked(rows, np.arange(size), np.empty((size, self.m), np.float32))
 
-    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
+    def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         of, k = rows.start + places, len(self._before)
         cut = int(np.searchsorted(of, k))
-        if cut == 0:
-            return self._after.picked(slice(0, self._after.n), of - k)
-        Z = np.empty((of.size, self.m), np.float32)
-        Z[:cut] = self._before[of[:cut]]
+        out[:cut] = self._before[of[:cut]]
         if cut < of.size:
-            Z[cut:] = self._after.picked(slice(0, self._after.n), of[cut:] - k)
-        return Z
+            self._after.picked(slice(0, self._after.n), of[cut:] - k, out[cut:])
+        return out
 
 
 class Sample(NamedTuple):

@@ -12,22 +12,24 @@ the features, those of a block of `block_rows` rows at a time, and are added in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from .._input.blocks import CHUNK
-from .._numerics.memory import zeros
+from .._model.monitor import turn
+from .._numerics.memory import Scratch, zeros
 from .._numerics.rows import strips
 from .._numerics.threads import Pool, in_order
-from .._numerics.tree import Parts, pairwise
+from .._numerics.tree import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear
 from .losses import Losses
 
 _ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
+_SHARES, _MOST = 8, 16  # of the chunks a thread takes at a time, and how many at most
 _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle evenly
 
 
@@ -76,6 +78,9 @@ class Point:
         return cls(
             by_kind[:2], by_kind[2:4], back, by_kind[4], float(envelope), float(loss)
         )
+
+
+Nodes: TypeAlias = Generator[Node, None, None]
 
 
 class Sums(Protocol):
@@ -142,8 +147,8 @@ class Features(Protocol):
         """(rows, m), not to be written to; several threads may ask at once."""
         ...
 
-    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
-        """A copy of some rows of a block, by their places in it."""
+    def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Some rows of a block, by their places in it, copied to `out`."""
         ...
 
 
@@ -160,12 +165,14 @@ class Kept:
             return self._Z[rows]
         return self._Z.take(self._rows[rows], axis=0)
 
-    def picked(self, rows: slice, places: np.ndarray) -> np.ndarray:
+    def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
         of = rows.start + places
-        Z: np.ndarray = self._Z.take(
-            of if self._rows is None else self._rows[of], axis=0
-        )
-        return Z
+        return taken(self._Z, of if self._rows is None else self._rows[of], out)
+
+
+def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Some rows of Z, which are among them, copied to `out`."""
+    return Z.take(rows, axis=0, out=out, mode="clip")  # which needs no second copy
 
 
 class Asked:
@@ -219,8 +226,8 @@ class Rows:
     n_threads : int
     dtype : float32 or float64
         That of Z.
-    first : int
-        The number of the first row among all those of which shares are drawn.
+    chunk : int
+        The number of the first chunk among those of all rows.
     """
 
     def __init__(
@@ -231,15 +238,16 @@ class Rows:
         losses: Losses,
         n_threads: int,
         dtype: type[np.floating[Any]] = np.float32,
-        first: int = 0,
+        chunk: int = 0,
     ):
         self._Z, self.losses = Z, losses
         self.n, self.m = Z.n, Z.m
-        self._dtype, self._n_threads, self._first = dtype, n_threads, first
+        self._dtype, self._n_threads, self._chunk = dtype, n_threads, chunk
         self._rows = rank, weight, losses.by_group.astype(dtype)
         self._g = zeros((losses.T, self.n), dtype)
         self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
         self._b = self._b_before = np.zeros(losses.T)
+        self._scratch = Scratch((min(CHUNK, self.n), self.m), dtype)
         self._sigma = 1.0
         self._w: np.ndarray | None = None  # where the scores are not those of here yet
 
@@ -247,7 +255,7 @@ class Rows:
         """The same rows with features in double, and with the same g."""
         rank, weight, _ = self._rows
         new = Rows(
-            Z, rank, weight, self.losses, self._n_threads, np.float64, self._first
+            Z, rank, weight, self.losses, self._n_threads, np.float64, self._chunk
         )
         new._g[:] = self._g
         return new
@@ -270,13 +278,13 @@ class Rows:
         with Pool(self._n_threads, brief=True) as pool:
             pool.run(of_chunk, strips(self.n, CHUNK))
 
-    def point(self) -> Iterator[Parts]:
+    def point(self) -> Nodes:
         """What `Point.of` takes, but that `back` is a matrix of one row, or of one for
         each side of a group where that saves a pass over costly features."""
         yield from self._by_chunk(self._point)
         self._w = None
 
-    def slopes(self, lengths: np.ndarray) -> Iterator[Parts]:
+    def slopes(self, lengths: np.ndarray) -> Nodes:
         self._score()
 
         def of_chunk(chunk: slice) -> Parts:
@@ -289,7 +297,7 @@ class Rows:
 
         return self._by_chunk(of_chunk)
 
-    def scaled_back(self, keep: np.ndarray) -> Iterator[Parts]:
+    def scaled_back(self, keep: np.ndarray) -> Nodes:
         self._score()
 
         def of_chunk(chunk: slice) -> Parts:
@@ -302,11 +310,16 @@ class Rows:
 
         return self._by_chunk(of_chunk)
 
-    def curvature(self, share: float) -> Iterator[Parts]:
+    def curvature(self, share: float) -> Nodes:
         self._score()
-        return self._by_chunk(lambda chunk: self._curvature(chunk, share))
 
-    def loss(self, b: np.ndarray) -> Iterator[Parts]:
+        def of_chunk(chunk: slice) -> Parts:
+            with self._scratch.lent() as root:
+                return self._curvature(chunk, share, root)
+
+        return self._by_chunk(of_chunk)
+
+    def loss(self, b: np.ndarray) -> Nodes:
         self._score()
 
         def of_chunk(chunk: slice) -> Parts:
@@ -315,7 +328,7 @@ class Rows:
 
         return self._by_chunk(of_chunk)
 
-    def jumps(self, grid: np.ndarray) -> Iterator[Parts]:
+    def jumps(self, grid: np.ndarray) -> Nodes:
         self._score()
 
         def of_chunk(chunk: slice) -> Parts:
@@ -341,9 +354,27 @@ class Rows:
             pool.run(of_chunk, strips(self.n, CHUNK))
         self._w = None
 
-    def _by_chunk(self, call: Callable[[slice], Parts]) -> Iterator[Parts]:
-        """call(chunk) of all chunks in their order."""
-        return in_order(call, strips(self.n, CHUNK), self._n_threads)
+    def _by_chunk(self, call: Callable[[slice], Parts]) -> Nodes:
+        """The sums of call(chunk) over adjacent chunks, in the order of these. A thread
+        adds up those of several, as handing over each takes the interpreter's lock."""
+        chunks = -(-self.n // CHUNK)
+        fair = chunks // (_SHARES * self._n_threads)
+        several = min(_MOST, 1 << max(0, fair.bit_length() - 1))
+
+        def of_each(some: slice) -> Iterator[Node]:
+            for k in range(some.start, some.stop):
+                turn()
+                chunk = slice(k * CHUNK, min((k + 1) * CHUNK, self.n))
+                yield Node(self._chunk + k, 0, call(chunk))
+
+        def of_some(some: slice) -> list[Node]:
+            return merged(of_each(some))
+
+        with closing(
+            in_order(of_some, strips(chunks, several), self._n_threads)
+        ) as found:
+            for nodes in found:
+                yield from nodes
 
     def _blocks(self, chunk: slice) -> Iterator[slice]:
         width = max(self.m, self.losses.T)
@@ -376,20 +407,22 @@ class Rows:
                 back += t.sum(axis=0) @ Z
         return total, back
 
-    def _curvature(self, chunk: slice, share: float) -> Parts:
+    def _curvature(self, chunk: slice, share: float, root: np.ndarray) -> Parts:
         m, T = self.m, self.losses.T
         out, moving = np.zeros((m + T, m + T)), []
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
             if share < 1:
-                E *= _drawn(rows.start + self._first, rows.stop + self._first, share)
+                before = self._chunk * CHUNK
+                E *= _drawn(before + rows.start, before + rows.stop, share)
             active = np.flatnonzero(E.any(axis=0))
             if active.size:
                 moving.append((rows.start - chunk.start + active, E[:, active]))
         if not moving:
             return (out,)
         # at once: products that make features are of many rows
-        root = self._Z.picked(chunk, np.concatenate([places for places, _ in moving]))
+        numbers = np.concatenate([places for places, _ in moving])
+        root = self._Z.picked(chunk, numbers, root[: numbers.size])
         start = 0
         for places, E in moving:
             Z = root[start : start + places.size]
@@ -419,8 +452,8 @@ class LocalSums(Asked):
         self._rows.go(w, b, sigma)
 
     def _sum(self, question: str, *arguments: Any) -> Parts:
-        with closing(getattr(self._rows, question)(*arguments)) as parts:
-            return pairwise(parts)
+        with closing(getattr(self._rows, question)(*arguments)) as nodes:
+            return whole(merged(nodes))
 
 
 def _drawn(start: int, stop: int, share: float) -> np.ndarray:

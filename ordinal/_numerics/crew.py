@@ -163,8 +163,12 @@ class Part(Answering):
         pairs = zip(self._numbers, found, strict=True)
         if not question.added:
             return [Node(number, 0, parts) for number, parts in pairs]
-        sums = (Node(number, 0, pairwise(parts)) for number, parts in pairs)
+        sums = (Node(number, 0, self._sum(sums)) for number, sums in pairs)
         return merged(sums, self._of)
+
+    def _sum(self, answer: Any) -> Parts:
+        """Of all chunks of a block, from what it answers of each."""
+        return pairwise(answer)
 
 
 class Crew(Protocol):

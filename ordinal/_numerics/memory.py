@@ -1,6 +1,9 @@
 """How much memory there is, and whether it is enough."""
 
 import os
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -43,3 +46,28 @@ def zeros(shape: tuple[int, ...], dtype: type[np.number[Any]]) -> np.ndarray:
 def gib(size: float) -> str:
     """Bytes in units for people."""
     return f"{size / 2**30:.3g} GiB"
+
+
+class Scratch:
+    """Arrays of one shape for calls on several threads, each of which uses one that
+    another call has used: memory that is new costs more to fetch than to fill.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : float32 or float64
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: type[np.floating[Any]]):
+        self._shape, self._dtype = shape, dtype
+        self._free: deque[np.ndarray] = deque()
+
+    @contextmanager
+    def lent(self) -> Iterator[np.ndarray]:
+        """One of them, with anything in it."""
+        try:
+            array = self._free.pop()
+        except IndexError:
+            array = np.empty(self._shape, self._dtype)
+        yield array
+        self._free.append(array)
