@@ -295,7 +295,8 @@ def ask(crew, questions):
     asked[0] += 1
     if asked[0] in (5, 5 + LATER):
         held = client.who_has(crew._blocks)
-        pids = client.run(os.getpid, workers=[next(iter(held.values()))[0]])
+        holder = next(of[0] for of in held.values() if of)
+        pids = client.run(os.getpid, workers=[holder])
         killed.extend(pids.values())
         os.kill(killed[-1], signal.SIGKILL)
     return real(crew, questions)
