@@ -544,7 +544,7 @@ def _design(
     """The columns and thresholds that the arguments ask for."""
     nominal = _chosen("nominal", nominal, problem, training.coding)
     scale = _chosen("scale", scale, problem, training.coding)
-    location = np.setdiff1d(np.arange(problem.n_features), nominal)
+    location = np.delete(np.arange(problem.n_features), nominal)
     known = training.offset
     known = None if known is None else read_offset(known, problem.n_samples)
     return Design.of(problem, location, nominal, scale, known, threshold)
