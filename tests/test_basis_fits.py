@@ -11,6 +11,7 @@ from strategies import sample
 import ordinal
 from ordinal import ConvergenceWarning
 from ordinal._basis import fitting
+from ordinal._basis.features import RowFeatures
 from ordinal._basis.placed import RowsOnBasis
 from ordinal._basis.sums import CHUNK
 from ordinal._model import calibration
@@ -282,6 +283,32 @@ def test_room_for_samples_changes_no_byte(monkeypatch):
     for other in models[1:]:
         assert_array_equal(models[0].coef, other.coef)
         assert_array_equal(models[0].thresholds, other.thresholds)
+
+
+def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
+    """Those of the ranks of NPSVOR: the same bytes, and kernel values of all rows are
+    made once for all of them and not once for each."""
+    X, y = sample(10_000, 3, noise=1.0)
+    made, values = [], RowFeatures.values
+
+    def counted(features, rows, out=None):
+        made.append(len(rows))
+        return values(features, rows, out)
+
+    monkeypatch.setattr(RowFeatures, "values", counted)
+    models, rows = [], []
+    for room in (fitting._TOGETHER, 5e5, 0):  # for all, for two at a time, for each
+        monkeypatch.setattr(fitting, "_TOGETHER", room)
+        models.append(ordinal.fit_npsvor(X, y, gamma=0.3, basis=20, tol=1e-2))
+        rows.append(sum(made))
+        made.clear()
+    assert rows == [rows[2] - 20_000, rows[2] - 10_000, rows[2]]
+    for other in models[1:]:
+        assert_array_equal(models[0].coef, other.coef)
+        assert_array_equal(models[0].intercept, other.intercept)
+        assert [p.n_iter for p in models[0].convergence.parts] == [
+            p.n_iter for p in other.convergence.parts
+        ]
 
 
 @each_fit

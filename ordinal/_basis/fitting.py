@@ -4,6 +4,7 @@ samples of the rows to begin with."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -20,17 +21,16 @@ from .._input.types import Executor, Kernel, Matrix
 from .._model.convergence import Convergence, Status
 from .._model.folds import hold_out, parted
 from .._model.monitor import Monitor, OutOfTime
-from .._numerics.rows import take
+from .._numerics.rows import strips, take
 from ..kernels import Linear, LinearARD, Precomputed
 from .choice import choose, enough
 from .features import ColumnFeatures, Features, is_linear, row_features
 from .levels import sizes, stratified
 from .losses import Losses
 from .placed import RowsHere, RowsThere, SumsOf
-from .precise import finished
+from .precise import finished, is_to_finish, look_ahead
 from .proximal import Solution, Start, solve
 from .stretches import RowsAtTasks
-from .sums import Sums
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4
@@ -42,6 +42,7 @@ _TRIAL_GAP = 1e-2  # relative, of models that tell how many are enough
 _HELD_OUT = 20_000  # rows that judge it
 _MOST_ROWS = 200_000  # of a sample on which it is found
 _LARGEST_BOX = 1e10  # of a multiplier
+_TOGETHER = 2e8  # bytes, for problems that are certified in one pass
 _UNKNOWN = np.inf, -np.inf  # primal and dual, of rows that have not been seen
 _ENDED = Status.MAX_TIME, Status.STOPPED
 
@@ -335,14 +336,9 @@ class BasisFit:
         ]
         try:
             for sums_of, every in self._levels(warm):
-                for k, losses in enumerate(problems):
-                    done = sum(s.n_iter for s in found)
-                    monitor = self._monitor.after(done)
-                    new = self._solved(
-                        sums_of(losses), every, found[k].end, tol, max_iter, monitor
-                    )
-                    found[k] = replace(new, n_iter=found[k].n_iter + new.n_iter)
-                    if monitor.ended:
+                for some in self._groups(problems) if every else [range(len(problems))]:
+                    self._fit(sums_of, problems, some, every, found, tol, max_iter)
+                    if self._monitor.ended:
                         return found
                 del sums_of  # before there are those of the next sample
         except OutOfTime:  # in a sum or among features
@@ -358,19 +354,57 @@ class BasisFit:
                 yield self._rows.sample(size), False
         yield self._rows.every(), True
 
-    def _solved(
+    def _groups(self, problems: Sequence[Losses]) -> Iterator[range]:
+        """Problems for which there is room for multipliers and scores in double."""
+        size = 1
+        if isinstance(self._rows, RowsHere):
+            each = 8 * self._n * (2 + max(losses.T for losses in problems))
+            size = max(1, int(_TOGETHER / each))
+        for some in strips(len(problems), size):
+            yield range(some.start, some.stop)
+
+    def _fit(
         self,
-        sums: Sums,
+        sums_of: SumsOf,
+        problems: Sequence[Losses],
+        some: range,
         every: bool,
-        start: Start,
+        found: list[Solution],
         tol: float,
         max_iter: int,
-        monitor: Monitor,
-    ) -> Solution:
-        found = solve(sums, start, tol, monitor, max_iter, exact=False)
-        if every:
-            double = partial(self._rows.in_double, sums)
-            return finished(found, double, self._features, tol, monitor, max_iter)
-        primal, dual = _UNKNOWN
-        status = found.status if found.status in _ENDED else Status.MAX_TIME
-        return replace(found, primal=primal, dual=dual, status=status)
+    ) -> None:
+        """Solve some problems from what has been found on. Those of all rows end in
+        double, where the first pass over the rows is one for all problems."""
+        begun, single, ends = [of.n_iter for of in found], {}, {}
+        for k in some:
+            monitor, sums = self._after(found), sums_of(problems[k])
+            new = solve(sums, found[k].end, tol, monitor, max_iter, exact=False)
+            seen = every and not is_to_finish(new)
+            found[k] = replace(
+                new if seen else _unseen(new), n_iter=begun[k] + new.n_iter
+            )
+            if monitor.ended:
+                return
+            if every and not seen:
+                single[k], ends[k] = new, self._rows.in_double(sums)
+        if len(ends) > 1:
+            # without time for it each problem ends as it does alone
+            with suppress(OutOfTime), self._monitor.limited():
+                look_ahead(list(single.values()), list(ends.values()), self._features)
+        for k, new in single.items():
+            monitor, double = self._after(found, -new.n_iter), partial(ends.pop, k)
+            end = finished(new, double, self._features, tol, monitor, max_iter)
+            found[k] = replace(end, n_iter=begun[k] + end.n_iter)
+            if monitor.ended:
+                return
+
+    def _after(self, found: list[Solution], more: int = 0) -> Monitor:
+        """The watch of what follows these steps."""
+        return self._monitor.after(sum(of.n_iter for of in found) + more)
+
+
+def _unseen(found: Solution) -> Solution:
+    """The same where objectives are not those of all rows, or not yet certain."""
+    primal, dual = _UNKNOWN
+    status = found.status if found.status in _ENDED else Status.MAX_TIME
+    return replace(found, primal=primal, dual=dual, status=status)

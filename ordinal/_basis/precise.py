@@ -11,8 +11,9 @@ n m^2 for the features.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from .._numerics.rows import take
 from .features import Features
 from .losses import Losses
 from .proximal import Solution, solve
-from .sums import Point, Sums
+from .sums import LocalSums, Point, Sums
 
 
 class Values:
@@ -78,6 +79,20 @@ class Mixed:
         return self._sums.loss_slopes(grid)
 
 
+def is_to_finish(found: Solution) -> bool:
+    """Whether single precision has done what it can."""
+    return found.status in (Status.CONVERGED, Status.STALLED)
+
+
+def look_ahead(
+    found: Sequence[Solution], double: Sequence[Any], features: Features
+) -> None:
+    """Take the first step of `finished` for several problems of the same rows in one
+    pass over these."""
+    starts, M = [of.here for of in found], features.mixing
+    LocalSums.look_ahead(double, [(M @ s.w, s.b, s.sigma) for s in starts])
+
+
 def finished(
     found: Solution,
     double: Callable[[], Sums],
@@ -97,7 +112,7 @@ def finished(
     tol, monitor, max_iter : as those of `solve`
         max_iter counts the steps before this one, too.
     """
-    if found.status not in (Status.CONVERGED, Status.STALLED):
+    if not is_to_finish(found):
         return found
     precise = Mixed(double(), features.mixing)
     later, left = monitor.after(found.n_iter), max_iter - found.n_iter

@@ -331,12 +331,10 @@ class _Solver:
         if primal < self.primal:
             self.primal, self.best = primal, (place.w, b)
         keep = shares(q, point.sides, place.nu)
-        dual = dual_value(q, point, keep, point.back)
-        self.about = max(self.about, dual)
+        self.about = max(self.about, dual_value(q, point, keep, point.back))
         self.gap = _relative(self.primal, self.about)
         if self.gap <= self.tol:
-            if _relative(self.primal, dual) <= self.tol:
-                self.certify(place)
+            self.certify(place)
             self.gap = _relative(self.primal, self.dual)
 
     def certify(self, place: _Place) -> None:

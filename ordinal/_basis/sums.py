@@ -12,7 +12,7 @@ the features, those of a block of `block_rows` rows at a time, and are added in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -190,7 +190,9 @@ class Asked:
 
     def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
         self._go(w, b, sigma)
-        sums, back = self._sum("point")
+        return self._arrived(*self._sum("point"))
+
+    def _arrived(self, sums: np.ndarray, back: np.ndarray) -> Point:
         self._by_side = back if len(back) > 1 else None
         return Point.of(sums, back.sum(axis=0))
 
@@ -278,11 +280,23 @@ class Rows:
         with Pool(self._n_threads, brief=True) as pool:
             pool.run(of_chunk, strips(self.n, CHUNK))
 
-    def point(self) -> Nodes:
+    def point(self, *beside: Rows) -> Nodes:
         """What `Point.of` takes, but that `back` is a matrix of one row, or of one for
-        each side of a group where that saves a pass over costly features."""
-        yield from self._by_chunk(self._point)
-        self._w = None
+        each side of a group where that saves a pass over costly features. Behind it the
+        same for other problems of these rows, which use the features, too."""
+        every = self, *beside
+
+        def of_chunk(chunk: slice) -> Parts:
+            sums = [rows._no_point() for rows in every]
+            for block in self._blocks(chunk):
+                Z = self._Z.block(block)
+                for rows, parts in zip(every, sums, strict=True):
+                    rows._add_point(block, Z, *parts)
+            return tuple(part for parts in sums for part in parts)
+
+        yield from self._by_chunk(of_chunk)
+        for rows in every:
+            rows._w = None
 
     def slopes(self, lengths: np.ndarray) -> Nodes:
         self._score()
@@ -392,20 +406,21 @@ class Rows:
         )
         return t, inside, sums
 
-    def _point(self, chunk: slice) -> Parts:
-        total = np.zeros((self.losses.T, 7))
-        back = np.zeros((2 * self.losses.T if self._Z.costly else 1, self.m))
-        for rows in self._blocks(chunk):
-            Z = self._Z.block(rows)
-            if self._w is not None:
-                np.matmul(Z, self._w, out=self._f[rows])
-            t, _, sums = self._moved(rows, self._b)
-            total += sums
-            if self._Z.costly:
-                back += np.concatenate([np.maximum(t, 0), np.minimum(t, 0)]) @ Z
-            else:
-                back += t.sum(axis=0) @ Z
-        return total, back
+    def _no_point(self) -> tuple[np.ndarray, np.ndarray]:
+        sides = 2 * self.losses.T if self._Z.costly else 1
+        return np.zeros((self.losses.T, 7)), np.zeros((sides, self.m))
+
+    def _add_point(
+        self, rows: slice, Z: np.ndarray, total: np.ndarray, back: np.ndarray
+    ) -> None:
+        if self._w is not None:
+            np.matmul(Z, self._w, out=self._f[rows])
+        t, _, sums = self._moved(rows, self._b)
+        total += sums
+        if self._Z.costly:
+            back += np.concatenate([np.maximum(t, 0), np.minimum(t, 0)]) @ Z
+        else:
+            back += t.sum(axis=0) @ Z
 
     def _curvature(self, chunk: slice, share: float, root: np.ndarray) -> Parts:
         m, T = self.m, self.losses.T
@@ -437,9 +452,32 @@ class Rows:
 class LocalSums(Asked):
     """`Sums` of rows of this process."""
 
+    _ahead: Point | None = None
+
     def __init__(self, rows: Rows):
         self._rows = rows
         self.n, self.m, self.losses = rows.n, rows.m, rows.losses
+
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+        if self._ahead is None:
+            return super().at(w, b, sigma)
+        point, self._ahead = self._ahead, None
+        return point
+
+    @staticmethod
+    def look_ahead(
+        several: Sequence[LocalSums],
+        places: Sequence[tuple[np.ndarray, np.ndarray, float]],
+    ) -> None:
+        """Let several sums, of the same rows, go to a place each in one pass over the
+        features. The first `at` of each has to be that of its place."""
+        for sums, place in zip(several, places, strict=True):
+            sums._go(*place)
+        first, *others = (sums._rows for sums in several)
+        with closing(first.point(*others)) as nodes:
+            found = whole(merged(nodes))
+        for k, sums in enumerate(several):
+            sums._ahead = sums._arrived(*found[2 * k : 2 * k + 2])
 
     def take(self) -> None:
         self._rows.take()
