@@ -27,7 +27,8 @@ ENOUGH = 60.0  # seconds
 @pytest.fixture
 def rows(monkeypatch):
     """3000 rows are many, and small models of them are worth a comparison."""
-    for name, value in {"_MANY": 3000, "_FIRST": 200, "_FIRST_BASIS": 10}.items():
+    small = {"_MANY": 3000, "_FIRST": 200, "_FIRST_BASIS": 10, "_MOST": 60}
+    for name, value in small.items():
         monkeypatch.setattr(in_time, name, value)
     return sample(3000, 5, noise=1.0)
 

@@ -267,12 +267,12 @@ def test_both_solvers_reach_the_same_loss_where_it_is_convex(case):
     assert_allclose(rough.primal, exact.primal, rtol=0.02, atol=0.02 * case.tau**2)
 
 
-def decided(model, U):
+def decided(model, U, by=1e-5):
     """Which scores lie clear of those of other training rows, and of their margins:
-    the prediction is then the same after a change by rounding."""
+    the prediction is then the same after a change by less."""
     gap = np.abs(U[:, None] - model.scores)
     margin = np.abs(gap - model.tau)
-    return ((gap == 0) | (gap > 1e-5)).all(axis=1) & (margin > 1e-5).all(axis=1)
+    return ((gap == 0) | (gap > by)).all(axis=1) & (margin > by).all(axis=1)
 
 
 @given(xofm_cases())
@@ -288,7 +288,9 @@ def decided(model, U):
     )
 )  # fmt: skip
 def test_weight_2_is_the_row_written_twice(case):
-    twice = fit(case._replace(weight=np.where(case.weight > 0, 2.0, 0.0)))
+    # near optima: rounding decides which pairs are at their margin on the way there,
+    # and which step is the last
+    twice = fit(case._replace(weight=np.where(case.weight > 0, 2.0, 0.0)), tol=1e-9)
     rows = np.flatnonzero(case.weight > 0)
     rows = np.repeat(rows, 2)
     written = case._replace(X=case.X[rows], y=case.y[rows], weight=np.ones(rows.size))
@@ -297,12 +299,13 @@ def test_weight_2_is_the_row_written_twice(case):
         np.isin(case.X[:, j], case.X[rows, j]).all() or not case.is_category[j]
         for j in range(case.X.shape[1])
     ) and not np.isnan(case.X).any())  # fmt: skip
-    written = fit(written)
+    written = fit(written, tol=1e-9)
     for a, b in zip(twice.breakpoints, written.breakpoints, strict=True):
         assert_array_equal(a, b)
     U, other = twice.decision_function(case.X), written.decision_function(case.X)
-    assert_allclose(U, other, atol=1e-6)
-    clear = decided(twice, U) & decided(written, other)
+    # an entry W on its way to its bound 0 is W^1.5 <= tol / (4 lambda) there, 4e-5
+    assert_allclose(U, other, atol=1e-4)
+    clear = decided(twice, U, 1e-3) & decided(written, other, 1e-3)
     labels, others = twice.predict(case.X), written.predict(case.X)
     assert_array_equal(labels[clear], others[clear])
 
