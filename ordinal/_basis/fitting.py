@@ -387,6 +387,7 @@ class BasisFit:
                 return
             if every and not seen:
                 single[k], ends[k] = new, self._rows.in_double(sums)
+            del sums  # before others take its place
         if len(ends) > 1:
             # without time for it each problem ends as it does alone
             with suppress(OutOfTime), self._monitor.limited():

@@ -37,7 +37,8 @@ def keeping(n: int, room: int) -> np.ndarray:
     chunks = -(-n // CHUNK)
     if n <= room:
         return np.ones(chunks, bool)
-    return np.diff(np.arange(chunks + 1) * (room // CHUNK) // chunks) > 0
+    kept = max(room // CHUNK - 1, 0)  # as the features made of others take room, too
+    return np.diff(np.arange(chunks + 1) * kept // chunks) > 0
 
 
 class RowsOnBasis:
