@@ -43,6 +43,7 @@ from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
 from .logistic import LinearThresholdModel, fit_lat, fit_lit
+from .networks import NnorModel, NnpomModel, fit_nnor, fit_nnpom
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -61,6 +62,8 @@ __all__ = [
     "GporModel",
     "LinearThresholdModel",
     "Model",
+    "NnorModel",
+    "NnpomModel",
     "NpsvorModel",
     "OrdinalError",
     "PomModel",
@@ -79,6 +82,8 @@ __all__ = [
     "fit_gpor",
     "fit_lat",
     "fit_lit",
+    "fit_nnor",
+    "fit_nnpom",
     "fit_npsvor",
     "fit_npsvor_path",
     "fit_pom",

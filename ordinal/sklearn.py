@@ -9,11 +9,12 @@ What an estimator adds is what scikit-learn asks for:
 * `predict` follows a `rule` of the model, and `decision_function` gives a number a
   rank, (n, r), the largest of which is that of the predicted rank; with two ranks their
   difference, (n,). By the rule they are, of scores f and thresholds b, distances f_k to
-  the hyperplanes of NPSVOR, shares of XOFM, or probabilities P,
+  the hyperplanes of NPSVOR, shares of XOFM, outputs of NNOR, or probabilities P,
 
       threshold   d_k = sum_{j < k} (f - b_j)                                      (D)
       nearest     d_k = -|f_k|
       paper       d_k, the share of rank k by XOFM's Definition 5
+      scan        d_k = sum_{j < k} (min_{i <= j} o_i - 1/2), outputs o_i = P(y > i)
       median      d_k = sum_{j < k} (1/2 - P(y <= j))
       mode        d_k = P(y = k)
       cost        d_k = -sum_j P(y = j) cost[j, k]
@@ -22,7 +23,7 @@ What an estimator adds is what scikit-learn asks for:
   Where thresholds are out of order, the prediction is the largest of (D), in place of
   the number of thresholds that f reaches: it is then as if neighbours that are out of
   order were one, in their middle.
-* The rule is the model's own, but `mode` for GPOR and POM, which always have
+* The rule is the model's own, but `mode` for GPOR, POM and NNOR, which always have
   probabilities: the predicted rank is then the most probable one, as scikit-learn
   expects. Their own, `median`, has the least expected absolute error.
 * Equal rows are merged, their weights added up, and rows are put into an order that
@@ -381,6 +382,9 @@ def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
         return np.asarray(-np.abs(model.decision_function(X)))
     if rule == "paper":
         return np.asarray(model.predict_proba(X, proba="paper"))
+    if rule == "scan":
+        least = np.minimum.accumulate(model.decision_function(X), axis=1)
+        return _sums(0.5 * np.tanh(0.5 * least))  # of log odds
     P = np.asarray(model.predict_proba(X))
     if rule == "mode":
         return P

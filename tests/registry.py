@@ -211,6 +211,21 @@ def thresholded(name: str, fit: Callable[..., Any]) -> Method:
     )
 
 
+def network(name: str, fit: Callable[..., Any], model: type, plain: str) -> Method:
+    return Method(
+        name,
+        fit,
+        model,
+        takes=frozenset({"class_weight", "rng"}),
+        rules=tuple(dict.fromkeys([plain, "mode", "median", "cost"])),
+        precise={"n_hidden": 3, "l2": 1e-2, "tol": 1e-9},
+        missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9},
+        n_endless=50_000,
+        threaded=((5000, {"max_iter": 20}), (300, {"n_starts": 3})),  # five chunks
+    )
+
+
 METHODS = [
     npsvor(
         "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
@@ -300,6 +315,8 @@ METHODS = [
         n_endless=100_000,
         threaded=((5000, {}), (5000, {"l1": 1e-3})),  # five chunks of rows
     ),
+    network("nnor", ordinal.fit_nnor, ordinal.NnorModel, "scan"),
+    network("nnpom", ordinal.fit_nnpom, ordinal.NnpomModel, "mode"),
     xofm(
         "xofm-lbfgs",
         precise={"n_factors": 0, "tol": 1e-9},

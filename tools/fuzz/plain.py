@@ -17,6 +17,8 @@ INSTANCES = {
         "fit('lit', probability=True)",
         "fit('lat', probability=True)",
     ],
+    "NnorModel": ["fit('nnor', n_hidden=3)", "fit('nnor', loss='squared', l2=0.1)"],
+    "NnpomModel": ["fit('nnpom', n_hidden=3)"],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
     "PomModel": ["likely()", "likely(nominal=(0,))"],
     "PomPath": ["fit('pom_path', n_lambdas=3)"],

@@ -86,6 +86,8 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "pom words": lambda: (_fitted("pom", table()[:, 2:], l2=0.1), table()[:, 2:]),
     "lit": lambda: (_fitted("lit", _sparse()), _sparse()),
     "lat": lambda: (_fitted("lat", rows(), probability=True), rows()),
+    "nnor": lambda: (_fitted("nnor", rows(), n_hidden=3), rows()),
+    "nnpom": lambda: (_fitted("nnpom", _sparse(), n_hidden=3), _sparse()),
     "xofm": lambda: (
         _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
         _with_gaps(),

@@ -1,0 +1,375 @@
+"""What the fits of networks return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import frozen
+from .._input.types import ArrayLike, MatrixLike
+from .._linear.likelihood import Link, cumulative, exceeding
+from .._linear.predictors import for_all_ranks, rank_probabilities
+from .._model.convergence import Convergence
+from .._model.fields import (
+    DISTINCT,
+    FINITE,
+    LABELS,
+    NONNEGATIVE,
+    POSITIVE,
+    RISING,
+    THRESHOLDS,
+    Array,
+    Length,
+    Rule,
+    Size,
+)
+from .._model.model import Model, read_for
+from .._model.rules import cost_of_rule, decide, predicted
+from .._model.support import finite_scores
+from .._model.threshold_model import Thresholds
+from .layers import Rows, hidden_units
+from .losses import Cumulative, log_odds
+from .training import Trained
+
+ScanRule: TypeAlias = Literal["scan", "mode", "median", "cost"]
+CodeLoss: TypeAlias = Literal["cross_entropy", "squared"]
+_SEVERAL = Rule("name two ranks or more", lambda a: np.count_nonzero(a) > 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NetworkModel(Model):
+    """Base of the models with one hidden layer, tanh(U'((x - mean) / scale) + a).
+
+    Attributes
+    ----------
+    mean, scale : (n_features,) arrays
+        Mean and deviation of the training rows.
+    hidden_weights : (n_features, h) array
+        U, of the standardised features.
+    hidden_bias : (h,) array
+        a.
+    classes : (r,) array
+        Labels in rank order.
+    n_features : int
+    feature_names : tuple of str, or None
+    convergence : Convergence
+    """
+
+    mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
+    hidden_weights: Annotated[np.ndarray, Array("f8", "d h"), FINITE]
+    hidden_bias: Annotated[np.ndarray, Array("f8", "h"), FINITE]
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
+    n_features: Annotated[int, Size("d")]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    convergence: Convergence
+
+    @property
+    def n_hidden(self) -> int:
+        """Units of the hidden layer, h."""
+        return self.hidden_bias.size
+
+    def hidden(self, X: MatrixLike) -> np.ndarray:
+        """The values of the hidden units, (n, h), between -1 and 1.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or a row is so far
+            out that a unit has no value.
+        """
+        return self._through(X, np.eye(self.n_hidden))
+
+    def _through(self, X: MatrixLike, V: np.ndarray) -> np.ndarray:
+        """h(x) V' of rows for (k, h) weights V, (n, k)."""
+        rows = Rows(read_for(self, X), self.mean, self.scale)
+        U = np.vstack([self.hidden_weights, self.hidden_bias])
+        out = np.empty((rows.X.shape[0], len(V)))
+        with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+            for part in rows.chunks():
+                out[part] = hidden_units(rows[part], U) @ V.T
+        return finite_scores(out)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NnorModel(NetworkModel):
+    """A hidden layer and a logistic output for each threshold: P(y > k) of its own.
+
+    Attributes
+    ----------
+    mean, scale, hidden_weights, hidden_bias : arrays
+        Of the hidden layer h(x), as for every `NetworkModel`.
+    output_weights : (m, h) array
+        v_k, one a threshold between ranks that training rows have.
+    offsets : (m,) array
+        t_k. Output k is 1 / (1 + exp(t_k - v_k'h(x))).
+    observed : (r,) bool array
+        Which ranks have training rows of positive weight; m is one less.
+    loss : {"cross_entropy", "squared"}
+    l2 : float
+    classes : (r,) array
+        Labels in rank order.
+    n_features : int
+    feature_names : tuple of str, or None
+    convergence : Convergence
+        Its `primal` is (P) of `ordinal.networks`, at the best of all starts; there is
+        no dual.
+    """
+
+    output_weights: Annotated[np.ndarray, Array("f8", "m h"), FINITE]
+    offsets: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    observed: Annotated[np.ndarray, Array("b1", "r"), _SEVERAL]
+    loss: CodeLoss
+    l2: Annotated[float, FINITE, NONNEGATIVE]
+
+    def _check(self) -> None:
+        if np.count_nonzero(self.observed) != self.offsets.size + 1:
+            raise ValueError("observed must name one rank more than there are offsets")
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """The log odds of y > k by each output, (n, r - 1), which nothing keeps in
+        order.
+
+        inf and -inf for outputs beyond the observed ranks, and the same on both sides
+        of a rank between that has no rows.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns.
+        """
+        z = self._through(X, self.output_weights) - self.offsets
+        return for_all_ranks(self.observed, z, np.inf, -np.inf)
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the ranks, differences of the outputs.
+
+        Where the outputs P(y > k) of a row rise with k, they are brought in order
+        first: to the sequence that does not rise and is nearest, in the sum of squares
+        (isotonic regression).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`.
+        """
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, z: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows with these log odds."""
+        above, below = log_odds(z)
+        rising = (np.diff(above, axis=1) > 0).any(axis=1)
+        if rising.any():
+            above[rising] = falling(above[rising])
+            below[rising] = 1 - above[rising]
+        P = rank_probabilities(below, above)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(
+        self, X: MatrixLike, *, rule: ScanRule = "scan", cost: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        rule : {"scan", "mode", "median", "cost"}, default "scan"
+            "scan" is the paper's: the outputs P(y > k) are gone through in order, and
+            the first one below 1/2 tells the rank. The others use `predict_proba`: its
+            most probable rank, its median, or the rank of least expected cost. Scan and
+            median differ only where outputs are out of order.
+        cost : (r, r) array-like, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, for an unknown rule, or for a cost that is not
+            asked for or not one of r ranks.
+        """
+        return predicted(self, X, rule, "scan", cost)
+
+    def _labels(self, z: np.ndarray) -> np.ndarray:
+        """`predict` of rows with these log odds, by the scan."""
+        passed = np.logical_and.accumulate(z >= 0, axis=1)
+        return np.asarray(self.classes[passed.sum(axis=1)])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NnpomModel(Thresholds, NetworkModel):
+    """A hidden layer below a cumulative link: P(y <= j | x) = F(theta_j - v'h(x)).
+
+    Attributes
+    ----------
+    mean, scale, hidden_weights, hidden_bias : arrays
+        Of the hidden layer h(x), as for every `NetworkModel`.
+    output_weights : (h,) array
+        v.
+    thresholds : (r - 1,) array
+        theta, in order. -inf and +inf where no training rows lie beyond, and equal on
+        both sides of a rank between that has none.
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}
+        F.
+    l2 : float
+    classes : (r,) array
+        Labels in rank order.
+    n_features : int
+    feature_names : tuple of str, or None
+    convergence : Convergence
+        Its `primal` is (P) of `ordinal.networks`, at the best of all starts; there is
+        no dual.
+    """
+
+    output_weights: Annotated[np.ndarray, Array("f8", "h"), FINITE]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
+    link: Link
+    l2: Annotated[float, FINITE, NONNEGATIVE]
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """The score f(x) = v'h(x), (n,), which increases with the rank.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns.
+        """
+        return self._through(X, self.output_weights[None])[:, 0]
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the ranks, F(theta_j - f) - F(theta_(j-1) - f).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`.
+        """
+        eta = self.thresholds - self.decision_function(X)[:, None]
+        P = rank_probabilities(cumulative(self.link, eta), exceeding(self.link, eta))
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["mode", "median", "cost"] = "mode",
+        cost: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        rule : {"mode", "median", "cost"}, default "mode"
+            The most probable rank, as the survey of Gutierrez et al. predicts; the
+            median, which has the least expected absolute error; or the rank of least
+            expected cost.
+        cost : (r, r) array-like, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, for an unknown rule, or for a cost that is not
+            asked for or not one of r ranks.
+        """
+        rules = "mode", "median", "cost"
+        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
+        return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
+
+
+def falling(A: np.ndarray) -> np.ndarray:
+    """For every row of A (n, K) the nearest sequence that does not rise, in the sum of
+    squares: entry k is the least over i <= k of the largest mean from i to some
+    j >= k. O(n K^2)."""
+    n, K = A.shape
+    sums = np.hstack([np.zeros((n, 1)), np.cumsum(A, axis=1)])
+    out = np.full((n, K), np.inf)
+    for i in range(K):
+        means = (sums[:, i + 1 :] - sums[:, i : i + 1]) / np.arange(1, K - i + 1)
+        largest = np.maximum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
+        np.minimum(out[:, i:], largest, out=out[:, i:])
+    # rounding must neither raise an entry above the one before nor beyond the range
+    out = np.minimum.accumulate(out, axis=1)
+    least, most = A.min(axis=1, keepdims=True), A.max(axis=1, keepdims=True)
+    return np.asarray(np.clip(out, least, most))
+
+
+def hidden_layer(problem: Problem, trained: Trained) -> dict[str, Any]:
+    """The fields that all networks have."""
+    U = trained.network.U
+    return {
+        "mean": frozen(trained.rows.mean),
+        "scale": frozen(trained.rows.scale),
+        "hidden_weights": frozen(U[:-1].copy()),
+        "hidden_bias": frozen(U[-1].copy()),
+        "classes": problem.classes,
+        "n_features": problem.n_features,
+        "feature_names": problem.feature_names,
+        "convergence": trained.convergence,
+    }
+
+
+def nnor_model(
+    problem: Problem, trained: Trained, loss: CodeLoss, l2: float
+) -> NnorModel:
+    return NnorModel(
+        **hidden_layer(problem, trained),
+        output_weights=frozen(trained.network.V.copy()),
+        offsets=frozen(trained.network.t.copy()),
+        observed=frozen(problem.present),
+        loss=loss,
+        l2=l2,
+    )
+
+
+def nnpom_model(
+    problem: Problem, trained: Trained, link: Link, l2: float
+) -> NnpomModel:
+    theta = Cumulative.thresholds(trained.network.t)
+    present = np.flatnonzero(problem.present)
+    return NnpomModel(
+        **hidden_layer(problem, trained),
+        output_weights=frozen(trained.network.V[0].copy()),
+        thresholds=frozen(around_ranks(theta, present, problem.n_classes)),
+        link=link,
+        l2=l2,
+    )

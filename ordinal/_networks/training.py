@@ -1,0 +1,169 @@
+"""The least loss of a network, by L-BFGS from several random hidden layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._input.problem import Problem
+from .._model.convergence import Convergence, Status
+from .._model.monitor import Monitor
+from .._numerics.lbfgs import Minimum, minimize
+from .._numerics.rows import take
+from .._numerics.threads import in_order
+from .._numerics.tree import Parts, pairwise
+from .layers import Rows, hidden_units, random_layer
+from .losses import Loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """All weights: U (d + 1, h) of the hidden layer, the bias last, V (n_outputs, h) of
+    the outputs, and the free parameters t of the loss."""
+
+    U: np.ndarray
+    V: np.ndarray
+    t: np.ndarray
+
+    def packed(self) -> np.ndarray:
+        return np.concatenate([self.U.ravel(), self.V.ravel(), self.t])
+
+    def like(self, x: np.ndarray) -> Network:
+        """One of these sizes, from the vector of all its weights."""
+        u, v = self.U.size, self.U.size + self.V.size
+        return Network(x[:u].reshape(self.U.shape), x[u:v].reshape(self.V.shape), x[v:])
+
+
+class Objective:
+    """The loss of the training rows, and l2/2 of the squared weights without biases.
+
+    Parameters
+    ----------
+    rows : Rows
+    loss : Loss
+        Of these rows.
+    start : Network
+        That all others are of the size of.
+    l2 : float
+    n_threads : int
+        Which changes no bit: chunks of rows are added in one tree.
+    """
+
+    def __init__(
+        self, rows: Rows, loss: Loss, start: Network, l2: float, n_threads: int
+    ):
+        self.rows, self.loss, self.start, self.l2 = rows, loss, start, l2
+        self.n_threads = min(n_threads, rows.n_chunks)
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient, in O(n h (d + n_outputs)). What is beyond the range of
+        double is no number, and the search goes no further."""
+        net = self.start.like(x)
+
+        def of_chunk(rows: slice) -> Parts:
+            with np.errstate(all="ignore"):
+                return (self._of_chunk(net, rows),)
+
+        (total,) = pairwise(in_order(of_chunk, self.rows.chunks(), self.n_threads))
+        W, V = net.U[:-1], net.V
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = total[0] + 0.5 * self.l2 * (np.vdot(W, W) + np.vdot(V, V))
+            penalty = np.zeros_like(x)
+            penalty[: W.size] = W.ravel()
+            penalty[net.U.size : net.U.size + V.size] = V.ravel()
+            return float(value), total[1:] + self.l2 * penalty
+
+    def _of_chunk(self, net: Network, rows: slice) -> np.ndarray:
+        """The loss of some rows, and behind it its gradient."""
+        Z = self.rows[rows]
+        H = hidden_units(Z, net.U)
+        value, by_output, by_t = self.loss.terms(H @ net.V.T, net.t, rows)
+        by_V = by_output.T @ H
+        H *= H
+        np.subtract(1.0, H, out=H)  # the slope of tanh
+        H *= by_output @ net.V
+        return np.concatenate([[value], (Z.T @ H).ravel(), by_V.ravel(), by_t])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """The best of all starts."""
+
+    rows: Rows
+    network: Network
+    convergence: Convergence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """Rows of positive weight, and how they are trained on.
+
+    `share` are their weights, the sum of which is 1, and `rank` their ranks among those
+    that such rows have.
+    """
+
+    rows: Rows
+    rank: np.ndarray
+    share: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem) -> Training:
+        held = problem.weight > 0
+        every = bool(held.all())
+        X = problem.X if every else take(problem.X, held)
+        weight, rank = problem.weight[held], problem.rank_among_present[held]
+        share = weight / weight.max()
+        return cls(Rows.of_training(X, weight), rank, share / share.sum())
+
+    def best(
+        self,
+        loss: Loss,
+        *,
+        n_hidden: int,
+        n_starts: int,
+        l2: float,
+        max_iter: int,
+        n_threads: int,
+        rng: np.random.Generator,
+        monitor: Monitor,
+    ) -> Trained:
+        """The network of the least objective among what the starts lead to.
+
+        All outputs begin at 0: so the first steps of mirrored ranks are mirrored, and
+        the hidden layer alone needs to be random.
+        """
+        d = self.rows.X.shape[1]
+        best: Minimum | None = None
+        cut_short: Status | None = None
+        n_iter = 0
+        for i in range(n_starts):
+            if best is not None:
+                cut_short = monitor.after(n_iter).stop(0, best.violation)
+                if cut_short is not None:
+                    break
+            start = Network(
+                random_layer(d, n_hidden, rng),
+                np.zeros((loss.n_outputs, n_hidden)),
+                loss.start(),
+            )
+            objective = Objective(self.rows, loss, start, l2, n_threads)
+            with monitor.numbered("start", i, n_starts), monitor.limited(monitor.GRACE):
+                found = minimize(
+                    objective, start.packed(), tol=monitor.tol, max_iter=max_iter,
+                    monitor=monitor.after(n_iter),
+                )  # fmt: skip
+            n_iter += found.n_iter
+            if best is None or found.value < best.value:
+                best = found
+            if monitor.ended:
+                cut_short = found.status
+                break
+        assert best is not None
+        return Trained(
+            self.rows,
+            start.like(best.x),
+            monitor.record(
+                cut_short or best.status, n_iter, best.violation, best.value
+            ),
+        )

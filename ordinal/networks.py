@@ -1,0 +1,271 @@
+"""NNOR and NNPOM: one hidden layer below ordered outputs, or below one score.
+
+With ranks y_i in 0..r-1, weights w_i of sum W, and the units of a hidden layer on
+standardised features,
+
+    h(x) = tanh(U'x + a)                                                             (H)
+
+    min_{U,a,V,t}  (1/W) sum_i w_i loss_i + l2/2 (|U|^2 + |V|^2)                     (P)
+
+NNOR has an output o_k = 1 / (1 + exp(t_k - v_k'h(x))) for each threshold, which is
+P(y > k), and the code of rank y has 1 for k < y, else 0:
+
+    loss_i = - sum_(k < y_i) log o_k - sum_(k >= y_i) log(1 - o_k)                   (1)
+    loss_i = 1/2 sum_k (o_k - [k < y_i])^2                                           (2)
+
+NNPOM has one score f = v'h(x) below a cumulative link with ordered thresholds,
+
+    loss_i = - log(F(theta_(y_i) - f) - F(theta_(y_i - 1) - f))                      (3)
+
+where the thresholds are written as their mean and the logarithms of the gaps between
+them, so that no search can bring them out of order.
+
+(P) is not convex: what is found is the best end of searches from several random hidden
+layers, with all outputs at 0. A tanh is a logistic unit twice its size less 1, and so
+makes the same functions; its values lie around 0, where the outputs begin.
+
+J. Cheng, Z. Wang, G. Pollastri, "A neural network approach to ordinal regression",
+IJCNN 2008, 1279-1284, who name both (1) and (2). M. J. Mathieson, "Ordinal models for
+neural networks", Neural Networks in Financial Engineering, 1996, 523-536. P. A.
+Gutierrez, M. Perez-Ortiz, J. Sanchez-Monedero, F. Fernandez-Navarro, C.
+Hervas-Martinez, "Ordinal regression methods: survey and experimental study", IEEE TKDE
+28:127-146, 2016, whose toolbox ORCA has NNOR with (2), as NNOP, and NNPOM with the
+squares of numbers for the gaps. It trains both by Rprop; here it is L-BFGS on the exact
+gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack, get_args
+
+from ._input.checks import check_choice, check_count, check_factor_or_zero
+from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from ._linear.likelihood import Link
+from ._model.entry import Callback, Common, Entry, enter
+from ._model.registry import PENALTIES, register
+from ._networks.losses import Cumulative, Loss, OrderedCodes
+from ._networks.models import CodeLoss, NnorModel, NnpomModel, nnor_model, nnpom_model
+from ._networks.training import Trained, Training
+
+__all__ = ["NnorModel", "NnpomModel", "fit_nnor", "fit_nnpom"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def fit_nnor(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    n_hidden: int = 20,
+    loss: CodeLoss = "cross_entropy",
+    l2: float = 3e-3,
+    n_starts: int = 1,
+    tol: float = 1e-4,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> NnorModel:
+    """Fit NNOR: a network with one hidden layer and an output for each threshold.
+
+    The module's docstring states (P). Each output is a P(y > k) of its own, which share
+    the hidden layer but are not bound to be in order. O(n h (d + r)) a step.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, which are standardised within the model. `predict` finds the
+        columns of a data frame by their names. Rows of a sparse matrix become dense
+        some at a time.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    n_hidden : int, default 20
+        Units of the hidden layer, h. With a penalty, what more of them bring is small:
+        50 had 1 % less error on nine sets, and take longer (docs/decisions.md).
+    loss : {"cross_entropy", "squared"}, default "cross_entropy"
+        (1) or (2). The first is the likelihood of the codes, and its slope does not
+        vanish where an output is wrong for certain.
+    l2 : float >= 0, default 3e-3
+        Of (P), for the weights of standardised features and of units, not for biases.
+        The loss is a mean, so that a penalty means the same for any number of rows. The
+        default did best on nine sets with genuine ranks (docs/decisions.md).
+    n_starts : int, default 1
+        Random hidden layers to begin from; the one with the least (P) in the end is
+        the model.
+    tol : float > 0, default 1e-4
+        Largest slope of (P) by a weight or a bias of a converged fit.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    rng : int or numpy.random.Generator, default 0
+        Draws the hidden layers at the start.
+    n_threads : int, optional
+        Of the loops over rows. Default: the processors this process may use, or
+        ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
+        the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
+    max_iter : int, default 1000
+        Steps of L-BFGS from each start.
+    max_time : float > 0, optional
+        Seconds, looked at before every evaluation of (P).
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    NnorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The search from the best start ended short of the tolerance, or time was up
+        before the last start; the message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_nnor(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    """
+    check_choice("loss", loss, get_args(CodeLoss))
+    job = _Job("fit_nnor", n_hidden, l2, n_starts, max_iter)
+    entry = job.enter(
+        X, y, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
+        classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    with entry.monitor as monitor:
+        training = Training.of(entry.problem)
+        codes = OrderedCodes(training.rank, training.share, loss == "squared")
+        trained = job.trained(entry, training, codes)
+        monitor.conclude(trained.convergence)
+    trained.convergence.warn_unless_converged("fit_nnor")
+    return nnor_model(entry.problem, trained, loss, job.l2)
+
+
+def fit_nnpom(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    n_hidden: int = 20,
+    link: Link = "logit",
+    l2: float = 3e-3,
+    n_starts: int = 1,
+    tol: float = 1e-4,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> NnpomModel:
+    """Fit NNPOM: the score of a network with one hidden layer, cut by thresholds.
+
+    The module's docstring states (P). It is the proportional odds model (`fit_pom`)
+    with v'h(x) in place of x'beta: the thresholds are in order, and so are its
+    probabilities. O(n h d) a step.
+
+    Parameters
+    ----------
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
+        F of (3): logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or Cauchy.
+    X, y, and the others : as for `fit_nnor`
+
+    Returns
+    -------
+    NnpomModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_nnor`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit_nnor`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_nnpom(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.threshold_names
+    ('1|2', '2|3')
+    """
+    check_choice("link", link, get_args(Link))
+    job = _Job("fit_nnpom", n_hidden, l2, n_starts, max_iter)
+    entry = job.enter(
+        X, y, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
+        classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    with entry.monitor as monitor:
+        training = Training.of(entry.problem)
+        below = Cumulative(training.rank, training.share, link)
+        trained = job.trained(entry, training, below)
+        monitor.conclude(trained.convergence)
+    trained.convergence.warn_unless_converged("fit_nnpom")
+    return nnpom_model(entry.problem, trained, link, job.l2)
+
+
+class _Job:
+    """What both fits are told, checked."""
+
+    def __init__(self, name: str, n_hidden: int, l2: float, n_starts: int, steps: int):
+        self.name = name
+        self.n_hidden = check_count("n_hidden", n_hidden)
+        self.l2 = check_factor_or_zero("l2", l2)
+        self.n_starts = check_count("n_starts", n_starts)
+        self.max_iter = check_count("max_iter", steps)
+
+    def enter(self, X: MatrixLike, y: Labels, **common: Unpack[Common]) -> Entry:
+        return enter(self.name, X, y, **common)
+
+    def trained(self, entry: Entry, training: Training, loss: Loss) -> Trained:
+        return training.best(
+            loss, n_hidden=self.n_hidden, n_starts=self.n_starts, l2=self.l2,
+            max_iter=self.max_iter, n_threads=entry.n_threads, rng=entry.rng,
+            monitor=entry.monitor,
+        )  # fmt: skip
+
+
+for _fit, _name in ((fit_nnor, "nnor"), (fit_nnpom, "nnpom")):
+    register(
+        _fit,
+        name=_name,
+        estimator=_name.upper(),
+        accepts={"sparse"},
+        scale_free=True,
+        probabilities=True,
+        grid={"l2": PENALTIES},
+    )

@@ -1,0 +1,391 @@
+"""The mathematics of `fit_nnor` and `fit_nnpom`: slopes, optimality, symmetries."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import isotonic_regression
+from scipy.stats import norm
+from strategies import sample
+
+import ordinal
+from ordinal import ConvergenceWarning, Status
+from ordinal._input.problem import Problem
+from ordinal._networks import layers, training
+from ordinal._networks.layers import random_layer
+from ordinal._networks.losses import Cumulative, OrderedCodes, log_odds
+from ordinal._networks.models import falling
+from ordinal._networks.training import Network, Objective, Training
+
+LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
+MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
+F = {
+    "logit": lambda t: 1 / (1 + np.exp(-t)),
+    "probit": norm.cdf,
+    "cloglog": lambda t: 1 - np.exp(-np.exp(t)),
+    "loglog": lambda t: np.exp(-np.exp(-t)),
+    "cauchit": lambda t: 0.5 + np.arctan(t) / np.pi,
+}
+FITS = {
+    "nnor": (ordinal.fit_nnor, {}),
+    "nnor-squared": (ordinal.fit_nnor, {"loss": "squared"}),
+    **{f"nnpom-{link}": (ordinal.fit_nnpom, {"link": link}) for link in LINKS},
+}
+every_fit = pytest.mark.parametrize("name", FITS)
+
+
+def rings(n=300, seed=0):
+    """Ranks by the distance from the middle, which no line tells apart."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (n, 2))
+    return X, np.digitize(np.hypot(*X.T), [0.45, 0.75])
+
+
+def weighted(n, seed=0):
+    return np.random.default_rng(seed).uniform(0.2, 3.0, n)
+
+
+def loss_of(name, rank, share):
+    if name.startswith("nnpom"):
+        return Cumulative(rank, share, name.removeprefix("nnpom-"))
+    return OrderedCodes(rank, share, name == "nnor-squared")
+
+
+def objective_of(name, X, y, h=4, l2=0.03):
+    """(P) of some rows, and a point where no slope of it is small."""
+    made = Training.of(Problem.from_arrays(X, y, sample_weight=weighted(len(y))))
+    loss = loss_of(name, made.rank, made.share)
+    rng = np.random.default_rng(1)
+    net = Network(
+        random_layer(X.shape[1], h, rng),
+        rng.standard_normal((loss.n_outputs, h)),
+        loss.start() + 0.1 * rng.standard_normal(loss.start().size),
+    )
+    return Objective(made.rows, loss, net, l2, 1), net.packed()
+
+
+def differences(fun, x, step=1e-3):
+    """Its slopes by differences of the fourth order."""
+    out = np.empty_like(x)
+    for i in range(x.size):
+        e = np.zeros_like(x)
+        e[i] = step
+        out[i] = 8 * (fun(x + e) - fun(x - e)) - (fun(x + 2 * e) - fun(x - 2 * e))
+    return out / (12 * step)
+
+
+@every_fit
+def test_slopes_are_those_of_differences(name):
+    X, y = sample(70, 4)
+    objective, x = objective_of(name, X, y)
+    _, gradient = objective(x)
+    assert_allclose(gradient, differences(lambda x: objective(x)[0], x), atol=1e-9)
+
+
+# What a model says it is, from raw data
+
+
+def raw_loss(name, Z, rank, share, U, V, b, l2):
+    """(P) written down anew: standardised rows Z with a last column of ones, and the
+    offsets of the outputs or the thresholds b."""
+    score = np.tanh(Z @ U) @ V.T
+    m = b.size
+    if name.startswith("nnpom"):
+        ends = np.concatenate([[-np.inf], b, [np.inf]])
+        link = F[name.removeprefix("nnpom-")]
+        with np.errstate(over="ignore"):
+            P = link(ends[rank + 1] - score[:, 0]) - link(ends[rank] - score[:, 0])
+        losses = -np.log(P)
+    else:
+        o, code = F["logit"](score - b), np.arange(m) < rank[:, None]
+        if name == "nnor-squared":
+            losses = 0.5 * ((o - code) ** 2).sum(axis=1)
+        else:
+            losses = -np.log(np.where(code, o, 1 - o)).sum(axis=1)
+    return share @ losses + 0.5 * l2 * ((U[:-1] ** 2).sum() + (V**2).sum())
+
+
+def raw_parts(model, X, weight):
+    share = weight / weight.sum()
+    mean = share @ X
+    deviation = np.sqrt(share @ (X - mean) ** 2)
+    assert_allclose(model.mean, mean)
+    assert_allclose(model.scale, deviation)
+    Z = np.column_stack([(X - mean) / deviation, np.ones(len(X))])
+    U = np.vstack([model.hidden_weights, model.hidden_bias])
+    b = getattr(model, "offsets", getattr(model, "thresholds", None))
+    return Z, share, U, np.atleast_2d(model.output_weights), b
+
+
+@every_fit
+def test_a_converged_fit_is_a_stationary_point_of_the_loss_of_raw_data(name):
+    fit, options = FITS[name]
+    X, y = sample(80, 4, noise=1.0)
+    weight = weighted(80)
+    model = fit(X, y, sample_weight=weight, n_hidden=3, l2=0.01, tol=1e-6, **options)
+    Z, share, U, V, b = raw_parts(model, X, weight)
+    assert np.abs(V).max() > 0.1  # not the model that says nothing
+    c = model.convergence
+
+    def at(x):
+        u, v = U.size, U.size + V.size
+        args = x[:u].reshape(U.shape), x[u:v].reshape(V.shape), x[v:]
+        return raw_loss(name, Z, y, share, *args, model.l2)
+
+    x = np.concatenate([U.ravel(), V.ravel(), b])
+    assert c.primal == pytest.approx(at(x), rel=1e-10)
+    assert c.converged
+    assert c.violation <= 1e-6
+    # slopes by thresholds are sums of those by their mean and by what a gap adds
+    narrowest = np.diff(b).min() if name.startswith("nnpom") else 1.0
+    assert np.abs(differences(at, x)).max() < 4e-6 / min(1.0, narrowest)
+
+
+@every_fit
+def test_probabilities_are_those_of_the_loss(name):
+    fit, options = FITS[name]
+    X, y = sample(60, 4)
+    model = fit(X, y, n_hidden=3, l2=0.03, **options)
+    score = model.hidden(X) @ np.atleast_2d(model.output_weights).T
+    if name.startswith("nnpom"):
+        link = F[name.removeprefix("nnpom-")]
+        below = link(model.thresholds - score)
+        assert_allclose(model.decision_function(X), score[:, 0], atol=1e-12)
+    else:
+        below = 1 - F["logit"](score - model.offsets)
+        assert_allclose(model.decision_function(X), score - model.offsets, atol=1e-12)
+    ordered = (np.diff(below, axis=1) >= 0).all(axis=1)
+    assert ordered.sum() > 30
+    P = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    assert_allclose(model.predict_proba(X)[ordered], P[ordered], atol=1e-12)
+
+
+# Closed forms and symmetries
+
+
+@every_fit
+def test_a_hidden_layer_without_weights_leaves_the_shares_of_the_ranks(name):
+    fit, options = FITS[name]
+    X, y = sample(60, 4)
+    weight = weighted(60)
+    model = fit(X, y, sample_weight=weight, l2=1e4, tol=1e-8, **options)
+    share = np.bincount(y, weight) / weight.sum()
+    assert_allclose(model.predict_proba(X), np.tile(share, (60, 1)), atol=1e-6)
+    # with codes apart, least squares has the same minimum as the likelihood
+    assert np.abs(model.hidden_weights).max() < 1e-6
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_mirrored_ranks_have_mirrored_slopes(link):
+    rng = np.random.default_rng(0)
+    rank = np.repeat(np.arange(4), 5)
+    share, S = np.full(20, 0.05), rng.standard_normal((20, 1))
+    t = np.array([0.3, -0.2, 0.7])
+    back = np.array([-0.3, 0.7, -0.2])
+    a = Cumulative(rank, share, link)
+    b = Cumulative(3 - rank, share, MIRROR.get(link, link))
+    assert_allclose(b.thresholds(back), -a.thresholds(t)[::-1], rtol=1e-14)
+    every = slice(0, 20)
+    value, by_S, by_t = a.terms(S, t, every)
+    other, by_S_back, by_back = b.terms(-S, back, every)
+    assert other == pytest.approx(value, rel=1e-14)
+    assert_allclose(by_S_back, -by_S, atol=1e-16)
+    assert_allclose(by_back, [-by_t[0], by_t[2], by_t[1]], atol=1e-15)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_mirrored_codes_have_mirrored_slopes(squared):
+    rng = np.random.default_rng(0)
+    rank = np.repeat(np.arange(4), 5)
+    share, S, t = np.full(20, 0.05), rng.standard_normal((20, 3)), rng.normal(size=3)
+    every = slice(0, 20)
+    value, by_S, by_t = OrderedCodes(rank, share, squared).terms(S, t, every)
+    back = OrderedCodes(3 - rank, share, squared)
+    other, by_S_back, by_t_back = back.terms(-S[:, ::-1], -t[::-1], every)
+    assert other == pytest.approx(value, rel=1e-14)
+    assert_array_equal(by_S_back, -by_S[:, ::-1])
+    assert_allclose(by_t_back, -by_t[::-1], rtol=1e-13)
+
+
+def test_both_methods_are_one_where_there_are_two_ranks():
+    X, y = sample(60, 2, noise=1.0)
+    a, b = (fit(X, y, n_hidden=4, l2=0.01, tol=1e-8) for fit in
+            (ordinal.fit_nnor, ordinal.fit_nnpom))  # fmt: skip
+    assert a.convergence.primal == pytest.approx(b.convergence.primal, rel=1e-12)
+    log_odds_of_upper = b.decision_function(X) - b.thresholds[0]
+    assert_allclose(a.decision_function(X)[:, 0], log_odds_of_upper, atol=1e-5)
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_nnpom])
+def test_ranks_that_no_line_tells_apart_are_learned(fit):
+    X, y = rings()
+    new, wanted = rings(500, seed=1)
+    model = fit(X, y)
+    assert (model.predict(new) == wanted).mean() > 0.93
+    assert (ordinal.fit_pom(X, y).predict(new) == wanted).mean() < 0.6
+
+
+# Outputs that are out of order
+
+
+def test_the_nearest_falling_sequence():
+    A = np.random.default_rng(0).uniform(size=(200, 7))
+    expected = [isotonic_regression(row, increasing=False).x for row in A]
+    assert_allclose(falling(A), expected, atol=1e-13)
+    assert (np.diff(falling(A), axis=1) <= 0).all()
+    ordered = np.sort(A)[:, ::-1]
+    assert_allclose(falling(ordered), ordered, atol=1e-13)
+
+
+def test_rules_on_outputs_out_of_order():
+    X, y = sample(60, 4)
+    model = ordinal.fit_nnor(X, y)
+    # units that say nothing: the outputs are 0.4, 0.9 and 0.2 everywhere
+    odds = -np.log(np.array([0.4, 0.9, 0.2]) / np.array([0.6, 0.1, 0.8]))
+    flat = replace(model, output_weights=0 * model.output_weights, offsets=odds)
+    assert set(flat.predict(X)) == {0}  # the scan ends at the first one
+    P = flat.predict_proba(X)
+    assert_allclose(P, np.tile([0.35, 0.0, 0.45, 0.2], (60, 1)), atol=1e-14)
+    assert set(flat.predict(X, rule="median")) == {2}
+    assert set(flat.predict(X, rule="mode")) == {2}
+
+
+def test_an_estimator_decides_by_the_scan_if_asked():
+    NNOR = pytest.importorskip("ordinal.sklearn").NNOR
+    X, y = sample(200, 5, noise=3.0)
+    X, y = X[y != 1], y[y != 1]  # a rank without rows
+    found = NNOR(rule="scan", classes=range(5), l2=1e-5, max_iter=40)
+    with pytest.warns(ConvergenceWarning):
+        found.fit(X, y)
+    labels = found.predict(X)
+    assert_array_equal(labels, found.model_.predict(X))
+    assert_array_equal(found.decision_function(X).argmax(axis=1), labels)
+    # some outputs are out of order, so that the rules differ
+    assert (labels != found.model_.predict(X, rule="median")).any()
+
+
+def test_far_tails_keep_their_digits():
+    up, down = log_odds(np.array([-800.0, -50.0, 0.0, 50.0, 800.0]))
+    assert_allclose(up[:3], [0.0, np.exp(-50), 0.5], rtol=1e-14)
+    assert_array_equal(down, up[::-1])
+    rank, share = np.array([0, 1, 2]), np.full(3, 1 / 3)
+    for squared, far in product([False, True], [-1e4, 1e4]):
+        value, by_S, by_t = OrderedCodes(rank, share, squared).terms(
+            np.full((3, 2), far), np.zeros(2), slice(0, 3)
+        )
+        assert np.isfinite([value, *by_S.ravel(), *by_t]).all()
+    value, by_S, _ = Cumulative(rank, share, "logit").terms(
+        np.full((3, 1), 1e4), np.zeros(2), slice(0, 3)
+    )
+    assert value == pytest.approx(2 / 3 * 1e4, rel=1e-3)
+    assert_allclose(by_S[:, 0], np.array([1, 1, 0]) / 3, atol=1e-12)
+
+
+# Starts, chunks, forms of X
+
+
+def test_the_best_of_several_starts_is_kept():
+    X, y = sample(90, 4, noise=2.0)
+    options = {"n_hidden": 4, "l2": 1e-3}
+    rng = np.random.default_rng(5)
+    ends = [ordinal.fit_nnpom(X, y, rng=rng, **options).convergence for _ in range(4)]
+    several = ordinal.fit_nnpom(X, y, rng=5, n_starts=4, **options).convergence
+    values = [c.primal for c in ends]
+    assert max(values) > min(values) + 1e-3  # they do end in several places
+    assert several.primal == min(values)
+    assert several.violation == ends[int(np.argmin(values))].violation
+    assert several.n_iter == sum(c.n_iter for c in ends)
+
+
+def test_a_fit_that_is_stopped_before_its_last_start_says_so():
+    X, y = rings(150)
+    steps = []
+
+    def stop(state):
+        steps.append(state.n_iter)
+        return len(steps) > 2 and steps[-1] == steps[-2]  # where a start begins
+
+    with pytest.warns(ConvergenceWarning, match="fit_nnor: stopped after"):
+        model = ordinal.fit_nnor(X, y, n_starts=3, callback=stop)
+    first = ordinal.fit_nnor(X, y)
+    assert model.convergence.status is Status.STOPPED
+    assert_array_equal(model.output_weights, first.output_weights)
+
+
+@every_fit
+def test_rows_that_are_not_kept_and_sparse_ones_change_no_bit(name, monkeypatch):
+    fit, options = FITS[name]
+    X, y = sample(2100, 4, noise=1.0)  # three chunks
+    X[np.abs(X) < 0.5] = 0.0
+    options = {**options, "max_iter": 5, "tol": 0.5}
+    model = fit(X, y, **options)
+    monkeypatch.setattr(layers, "_KEPT", 0)
+    for same in (fit(X, y, **options), fit(sparse.csr_array(X), y, **options)):
+        assert_array_equal(same.output_weights, model.output_weights)
+        assert_array_equal(same.hidden_weights, model.hidden_weights)
+        assert_array_equal(
+            same.decision_function(sparse.csr_array(X)), model.decision_function(X)
+        )
+
+
+def test_chunks_add_up(monkeypatch):
+    X, y = sample(500, 4)
+    objective, x = objective_of("nnor", X, y)
+    value, gradient = objective(x)
+    monkeypatch.setattr(layers, "_ROWS", 7)
+    assert objective.rows.n_chunks == 72
+    again, slopes = objective(x)
+    assert again == pytest.approx(value, rel=1e-13)
+    assert_allclose(slopes, gradient, atol=1e-14)
+
+
+def test_hidden_units_lie_between_one_and_minus_one():
+    X, y = sample(60, 3)
+    model = ordinal.fit_nnor(X, y, n_hidden=7)
+    assert model.n_hidden == 7
+    H = model.hidden(X)
+    assert H.shape == (60, 7)
+    assert np.abs(H).max() <= 1
+    with pytest.raises(ValueError, match=r"^scores of the rows of X must be finite"):
+        replace(model, scale=np.full(3, 1e-300)).decision_function(X * 1e300)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_nnpom])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_hidden": 0}, "^n_hidden must be a positive integer, got 0"),
+        ({"n_hidden": 2.5}, "^n_hidden must be a positive integer, got 2.5"),
+        ({"n_starts": 0}, "^n_starts must be a positive integer, got 0"),
+        ({"max_iter": -1}, "^max_iter must be a positive integer, got -1"),
+        ({"l2": -1.0}, "^l2 must be"),
+        ({"l2": np.nan}, "^l2 must be"),
+        ({"tol": 0.0}, "^tol must be"),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(fit, options, message, monkeypatch):
+    monkeypatch.setattr(training, "minimize", None)
+    X, y = sample(20, 3)
+    with pytest.raises(ValueError, match=message):
+        fit(X, y, **options)
+
+
+def test_unknown_losses_and_links_are_refused():
+    X, y = sample(20, 3)
+    with pytest.raises(ValueError, match=r"^loss must be one of 'cross_entropy', 'squ"):
+        ordinal.fit_nnor(X, y, loss="hinge")
+    with pytest.raises(ValueError, match=r"^link must be one of 'logit', 'probit', "):
+        ordinal.fit_nnpom(X, y, link="log")
+
+
+def test_outputs_that_do_not_fit_the_ranks_are_refused(tmp_path):
+    X, y = sample(60, 4)
+    model = ordinal.fit_nnor(X, y)
+    bad = replace(model, observed=np.array([True, True, False, True]))
+    with pytest.raises(ValueError, match="observed must name one rank more"):
+        bad.save(tmp_path / "bad")
