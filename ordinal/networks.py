@@ -39,6 +39,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack, get_args
 
+import numpy as np  # noqa: F401 - Rng names a type of it
+
 from ._input.checks import check_choice, check_count, check_factor_or_zero
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.likelihood import Link
