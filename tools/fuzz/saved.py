@@ -199,11 +199,16 @@ def _times(size: float, X: Any) -> Any:
 
 
 def _finite(model: Any, key: str, values: np.ndarray) -> bool:
-    """All finite, but for the distance to a rank without rows, which NPSVOR gives."""
+    """All finite, but for the distance to a rank without rows, which NPSVOR gives, and
+    the outputs of NNOR beyond the ranks with rows."""
     known = np.isfinite(values)
     if key == "decision_function{}[0]" and values.ndim == 2:
         inner = getattr(model, "model", None) or model
-        known |= (values == np.inf) & np.isinf(inner.intercept)
+        if isinstance(inner, ordinal.NnorModel):
+            below = np.cumsum(inner.observed)[:-1]
+            known |= (below == 0) | (below == inner.observed.sum())
+        else:
+            known |= (values == np.inf) & np.isinf(inner.intercept)
     return bool(known.all())
 
 
