@@ -46,6 +46,7 @@ from .logistic import LinearThresholdModel, fit_lat, fit_lit
 from .networks import NnorModel, NnpomModel, fit_nnor, fit_nnpom
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .prediction_sets import ConformalModel, conformal, cross_conformal
+from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
 from .tlssvor import TlsSvorModel, fit_tlssvor
 from .xofm import XofmModel, fit_xofm
@@ -70,7 +71,9 @@ __all__ = [
     "PomPath",
     "State",
     "Status",
+    "SvmModel",
     "SvorModel",
+    "SvrModel",
     "TlsSvorModel",
     "XofmModel",
     "__version__",
@@ -79,6 +82,7 @@ __all__ = [
     "cross_conformal",
     "data",
     "datasets",
+    "fit_cssvc",
     "fit_gpor",
     "fit_lat",
     "fit_lit",
@@ -90,8 +94,11 @@ __all__ = [
     "fit_pom_path",
     "fit_redsvm",
     "fit_shashua_levin",
+    "fit_svc",
+    "fit_svmop",
     "fit_svorex",
     "fit_svorim",
+    "fit_svr",
     "fit_tlssvor",
     "fit_xofm",
     "kernels",

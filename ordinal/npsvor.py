@@ -37,8 +37,8 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from ._basis.fitting import check_executor, on_basis, read, threads_beside
-from ._basis.in_time import takes_basis_in_time
-from ._input.basis import read_basis
+from ._basis.in_time import InTime, takes_basis_in_time
+from ._input.basis import BasisChoice, read_basis
 from ._input.checks import (
     can_be_listed,
     check_choice,
@@ -70,9 +70,9 @@ from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.folds import Shares
+from ._model.monitor import Monitor
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions
-from ._npsvor.in_time import JobInTime
 from ._npsvor.job import MAX_ITER, Job
 from ._npsvor.losses import Point
 from ._npsvor.model import NpsvorModel
@@ -419,13 +419,20 @@ def _job(
     steps: int | None,
     sampled: bool,
     **options: Any,
-) -> Job | JobInTime:
+) -> Job | InTime[NpsvorModel]:
     """Of fits to the whole kernel matrix, or a factor of it."""
     job = Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
     smo = solver == "smo"
-    if smo and takes_basis_in_time(entry.problem, entry.kernel, entry.monitor):
-        return JobInTime(job, seed, steps or _NEWTON_STEPS, sampled)
-    return job
+    if not (smo and takes_basis_in_time(entry.problem, entry.kernel, entry.monitor)):
+        return job
+
+    def on_basis(
+        choice: BasisChoice, problem: Problem, watch: Monitor, points: list[Point]
+    ) -> list[NpsvorModel]:
+        own = {"points": points, "monitor": watch, "max_iter": steps or _NEWTON_STEPS}
+        return job_on(choice, problem, seed=seed, **{**options, **own}).fit(problem)[0]
+
+    return InTime(job, on_basis, seed, sampled)
 
 
 def _enter(

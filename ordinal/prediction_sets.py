@@ -20,7 +20,8 @@ Both nonconformities grow with the distance from one rank, so that C(x) has no g
     "rps"       sum_{k < r-1} (P(rank <= k | x) - [y <= k])^2,                       (R)
     "distance"  how far the score f(x) is from the thresholds around y; for NPSVOR how
                 much farther the hyperplane of y, or one on the way there, is than
-                the nearest one.
+                the nearest one; for the models of `ordinal.svm` with several
+                hyperplanes how much smaller the number of the rank is than the largest.
 
 (R) is the ranked probability score [3]. It is least at the median, as from y to y + 1
 it changes by 2 P(rank <= y | x) - 1. The rank that the model predicts is always added,
@@ -86,6 +87,7 @@ from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
 from .npsvor import NpsvorModel
 from .preprocessing import TablePreprocessor
+from .svm import SvmModel
 from .xofm import XofmModel
 
 __all__ = ["ConformalModel", "conformal", "cross_conformal"]
@@ -338,8 +340,8 @@ def conformal(
         groups.
     nonconformity : {"rps", "distance"}, optional
         By the probabilities or by the scores of the model. Default "rps" where the
-        model has probabilities; "distance" is for models with thresholds and for
-        NPSVOR. Without a link, those of `fit_xofm` are its paper's.
+        model has probabilities; "distance" is for models with thresholds or several
+        hyperplanes. Without a link, those of `fit_xofm` are its paper's.
     by_class : bool, default False
         The share holds among the rows of each rank. A rank with fewer calibration rows
         than the coverage takes is in every set, and with it what lies in between.
@@ -534,7 +536,7 @@ def _check_nonconformity(wanted: str, model: Any) -> None:
         )
     if wanted == "distance" and not _has_scores(model):
         raise TypeError(
-            "nonconformity='distance' is of models with thresholds and of NPSVOR, got "
+            "nonconformity='distance' is of models with thresholds or hyperplanes, got "
             f"a {_name(inner)}"
         )
 
@@ -544,7 +546,7 @@ def _name(model: Any) -> str:
 
 
 def _has_scores(model: Any) -> bool:
-    return isinstance(innermost(model), Scored | NpsvorModel)
+    return isinstance(innermost(model), Scored | NpsvorModel | SvmModel)
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -563,6 +565,9 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
     values = np.asarray(model.decision_function(X))
     if isinstance(inner, Scored):
         return _beyond_thresholds(values, inner.thresholds)
+    if isinstance(inner, SvmModel):
+        values = inner.rank_values(values)
+        return _beyond_nearest(values.max(axis=1, keepdims=True) - values)
     return _beyond_nearest(np.abs(values))
 
 

@@ -9,10 +9,12 @@ What an estimator adds is what scikit-learn asks for:
 * `predict` follows a `rule` of the model, and `decision_function` gives a number a
   rank, (n, r), the largest of which is that of the predicted rank; with two ranks their
   difference, (n,). By the rule they are, of scores f and thresholds b, distances f_k to
-  the hyperplanes of NPSVOR, shares of XOFM, outputs of NNOR, or probabilities P,
+  the hyperplanes of NPSVOR, numbers of other hyperplanes, shares of XOFM, outputs of
+  NNOR, or probabilities P,
 
       threshold   d_k = sum_{j < k} (f - b_j)                                      (D)
       nearest     d_k = -|f_k|
+      largest     d_k, from `rank_values` of the model
       paper       d_k, the share of rank k by XOFM's Definition 5
       scan        d_k = sum_{j < k} (min_{i <= j} o_i - 1/2), outputs o_i = P(y > i)
       median      d_k = sum_{j < k} (1/2 - P(y <= j))
@@ -380,6 +382,8 @@ def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
         return _summed(model.decision_function(X), model.thresholds)
     if rule == "nearest":
         return np.asarray(-np.abs(model.decision_function(X)))
+    if rule == "largest":
+        return np.asarray(model.rank_values(model.decision_function(X)))
     if rule == "paper":
         return np.asarray(model.predict_proba(X, proba="paper"))
     if rule == "scan":

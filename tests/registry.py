@@ -59,6 +59,7 @@ class Method:
     # Options that end the fit at its limit of iterations, and what the warning advises.
     brief: Mapping[str, Any] = field(default_factory=lambda: {"max_iter": 1})
     advice: str = "raise max_iter or tol$"
+    parts: int = 3  # of the record of a fit to three ranks, if it has any
     missing: str = "pearson"  # NaN goes with that kernel only; or "always"
     whole_weights: bool = False  # a weight is 0, or 1 and more
     # Options under which the weight of a class is that of its rows and nothing more
@@ -226,6 +227,25 @@ def network(name: str, fit: Callable[..., Any], model: type, plain: str) -> Meth
     )
 
 
+def svm(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
+    fields = {
+        "model": ordinal.SvmModel,
+        "takes": DUAL | {"basis"},
+        "rules": ("largest", "mode", "median", "cost"),
+        "precise": {"tol": 1e-8},
+        "brief": {"max_iter": 1, "C": 30.0},
+        "endless": {"C": 1e5, "gamma": 1.0, "tol": 1e-12},
+        "threaded": (
+            (400, {"C": 30.0, "tol": 1e-6}),
+            (400, {"C": 30.0, "cache_mb": 0.02}),
+            (400, {"C": 30.0, "kernel": "linear"}),
+            (400, {"probability": True}),
+        ),
+        **fields,
+    }
+    return Method(name, fit, advice="raise max_iter or tol, or lower C$", **fields)
+
+
 METHODS = [
     npsvor(
         "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
@@ -260,6 +280,13 @@ METHODS = [
     svor_on_basis("svorim-basis", ordinal.fit_svorim),
     svor_on_basis("svorex-basis", ordinal.fit_svorex),
     svor_on_basis("redsvm-basis", ordinal.fit_redsvm),
+    svm("svc", ordinal.fit_svc, takes=DUAL - {"cost"} | {"basis"}),
+    # ranks are numbers from 0, and a rank is not what the ranks below are not
+    svm(
+        "svr", ordinal.fit_svr, model=ordinal.SvrModel, rules=PROBABLE, reversible=False
+    ),
+    svm("cssvc", ordinal.fit_cssvc, reversible=False),
+    svm("svmop", ordinal.fit_svmop, parts=2),
     Method(
         "tlssvor",
         ordinal.fit_tlssvor,

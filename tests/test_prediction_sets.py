@@ -263,7 +263,7 @@ def check_sets(model, X, y, tmp_path, **options):
 def test_every_model_has_sets(method, tmp_path):
     (X, y), (X_new, y_new) = split_rows()
     sets = check_sets(method.cut_short(X, y), X_new, y_new, tmp_path)
-    has_scores = "threshold" in method.rules or "nearest" in method.rules
+    has_scores = bool({"threshold", "nearest", "largest"} & set(method.rules))
     assert sets.nonconformity == ("distance" if has_scores else "rps")
 
 
@@ -346,7 +346,7 @@ P30, Y30 = np.full((30, 3), 1 / 3), np.arange(30) % 3
         (Oracle(3), {"sample_weight": -np.ones(30)}, ValueError, "^sample_weight mus"),
         (Oracle(3), {"nonconformity": "mass"}, ValueError, "^nonconformity must be"),
         (Oracle(3), {"nonconformity": "distance"}, TypeError,
-         "^nonconformity='distance' is of models with thresholds and of NPSVOR, got a "
+         "^nonconformity='distance' is of models with thresholds or hyperplanes, got a "
          "Oracle"),
         (object(), {}, TypeError, "^model must have probabilities or thresholds"),
     ],

@@ -14,7 +14,7 @@ import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .._input.basis import BasisChoice
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.types import Kernel
+from .._kernel_matrix.tiles import Products
 from .._model.convergence import Convergence, Status
 from .._model.folds import hold_out, parted
 from .._model.monitor import Monitor, OutOfTime
@@ -112,6 +113,58 @@ class Trial(Generic[M]):
     @property
     def ended(self) -> bool:
         return all(m.convergence.converged for m in self.models)
+
+
+@dataclass(frozen=True, slots=True)
+class InTime(Generic[M]):
+    """Fits of the points of a job to very many rows within the time of its monitor.
+
+    Attributes
+    ----------
+    job : object
+        Of fits to the whole kernel matrix: `fit(problem, products)` gives models and
+        what else is known of them; with its `points`, `kernel`, `cache_mb` and
+        `monitor`.
+    on_basis : callable
+        Models of a problem on the basis that a choice means, by a monitor: of some of
+        the points.
+    seed : int
+        Draws samples.
+    sampled : bool
+        Whether models of a sample of the rows will do.
+    """
+
+    job: Any
+    on_basis: Callable[[BasisChoice, Problem, Monitor, list[Any]], list[M]]
+    seed: int
+    sampled: bool
+
+    def among(self, problem: Problem, rows: np.ndarray) -> Self:
+        """The same for a problem of these rows."""
+        return self
+
+    def fit(
+        self, problem: Problem, products: Products | None = None
+    ) -> tuple[list[M], Any]:
+        """A model a point."""
+        job = self.job
+
+        def exact(part: Problem, watch: Monitor) -> tuple[list[M], Any]:
+            given = products if part is problem else None
+            found: tuple[list[M], Any] = replace(job, monitor=watch).fit(part, given)
+            return found
+
+        def on_basis(
+            choice: BasisChoice, watch: Monitor, points: Sequence[int]
+        ) -> list[M]:
+            some = [job.points[i] for i in points]
+            return self.on_basis(choice, problem, watch, some)
+
+        ways = Ways(
+            exact=exact, on_basis=on_basis, points=len(job.points), begun=False,
+            sampled=self.sampled, cache_mb=job.cache_mb, seed=self.seed,
+        )  # fmt: skip
+        return fit_in_time(ways, problem, job.kernel, job.monitor)
 
 
 def fit_in_time(

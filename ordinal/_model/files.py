@@ -24,11 +24,12 @@ from ..kernels import ARD, LinearARD
 from .archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
 from .convergence import Convergence, Status
 from .fields import check_fields, field_values
-from .links import CumulativeLink, SoftmaxLink
+from .links import CumulativeLink, PartitionLink, SoftmaxLink
 from .writing import writing
 
 _RECORDS: dict[str, type] = {
-    cls.__name__: cls for cls in (CSR, Convergence, CumulativeLink, SoftmaxLink)
+    cls.__name__: cls
+    for cls in (CSR, Convergence, CumulativeLink, PartitionLink, SoftmaxLink)
 }
 _KINDS: dict[str, type["Storable"]] = {}
 
@@ -114,7 +115,9 @@ def _frozen_within(value: Any) -> Any:
     """The same value with its arrays read-only; models and CSR see to their own."""
     if isinstance(value, np.ndarray):
         return frozen(value)
-    if isinstance(value, CumulativeLink | SoftmaxLink | ARD | LinearARD):
+    if isinstance(
+        value, CumulativeLink | PartitionLink | SoftmaxLink | ARD | LinearARD
+    ):
         fields = field_values(value)
         return type(value)(**{k: _frozen_within(v) for k, v in fields.items()})
     if type(value) in (list, tuple):

@@ -1,10 +1,11 @@
 """Probabilities of ranks from scores.
 
-A margin says on which side of a threshold a row lies, not how surely. `CumulativeLink`
-and `SoftmaxLink` learn that from scores which their model was not fitted to: every
-fifth of the rows is scored by a fit on the other four (see `calibration`), and the link
-is fitted to these scores by maximum likelihood, with the targets of Platt, who moves
-certainty a little from 0 and 1 so that separable scores have a finite slope.
+A margin says on which side of a threshold a row lies, not how surely. `CumulativeLink`,
+`SoftmaxLink` and `PartitionLink` learn that from scores which their model was not
+fitted to: every fifth of the rows is scored by a fit on the other four (see
+`calibration`), and the link is fitted to these scores by maximum likelihood, with the
+targets of Platt, who moves certainty a little from 0 and 1 so that separable scores
+have a finite slope.
 
 J. Platt, "Probabilistic outputs for support vector machines", in Advances in Large
 Margin Classifiers, MIT Press, 2000; H.-T. Lin, C.-J. Lin, R. C. Weng, Machine Learning
@@ -165,6 +166,76 @@ class SoftmaxLink:
         offsets = np.full(r, -np.inf)
         offsets[present] = p[1:]
         return cls(float(p[0] / scale), frozen(offsets))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionLink:
+    """P(y > j | values) = 1 / (1 + exp(offsets[j] - slopes[j] value_j)) for each of the
+    q ranks that have training rows but the last, made to fall with j.
+
+    Where these rise with j, they are replaced by the nearest numbers, by least squares,
+    that do not: neighbours that rise get their common mean until none does.
+
+    Attributes
+    ----------
+    slopes : (q - 1,) array, >= 0
+    offsets : (q - 1,) array
+    """
+
+    slopes: Annotated[np.ndarray, Array("f8", "q-1"), FINITE, NONNEGATIVE]
+    offsets: Annotated[np.ndarray, Array("f8", "q-1"), FINITE]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Probabilities of the q ranks for (n, q - 1) values; rows sum to 1."""
+        with np.errstate(over="ignore"):  # which the limit makes good
+            steep = np.clip(self.slopes * values, -_LARGEST, _LARGEST)
+            above = falling(_sigmoid(steep - self.offsets))
+        edge = np.ones((len(values), 1))
+        P: np.ndarray = -np.diff(np.concatenate([edge, above, 0 * edge], axis=1))
+        P /= P.sum(axis=1, keepdims=True)
+        return P
+
+    @classmethod
+    def fit(
+        cls, values: np.ndarray, rank: np.ndarray, weight: np.ndarray, r: int
+    ) -> PartitionLink:
+        """Platt scaling of each event y > j on its own."""
+        present = np.flatnonzero(np.bincount(rank, weight, minlength=r) > 0)
+        each = [
+            CumulativeLink.fit(value, (rank > k).astype(int), weight, 2)
+            for value, k in zip(values.T, present[:-1], strict=True)
+        ]
+        slopes = np.array([link.slope for link in each])
+        offsets = np.concatenate([link.offsets for link in each])
+        return cls(frozen(slopes), frozen(offsets))
+
+
+def falling(values: np.ndarray) -> np.ndarray:
+    """Of each row of values, (n, T), the nearest numbers that do not rise."""
+    rises = (values[:, 1:] > values[:, :-1]).any(axis=1)
+    if not rises.any():
+        return values
+    some = values[rises]
+    n, T = some.shape
+    # pools of neighbours, of which the last one of a row is number `last`
+    mean, size = np.zeros((n, T)), np.zeros((n, T), int)
+    last = np.full(n, -1)
+    for j in range(T):
+        last += 1
+        every = np.arange(n)
+        mean[every, last], size[every, last] = some[:, j], 1
+        while every.size:
+            top = last[every]
+            rising = (top > 0) & (mean[every, top - 1] < mean[every, top])
+            every, top = every[rising], top[rising]
+            a, b = size[every, top - 1], size[every, top]
+            pooled = a * mean[every, top - 1] + b * mean[every, top]
+            mean[every, top - 1] = pooled / (a + b)
+            size[every, top - 1], size[every, top] = a + b, 0
+            last[every] -= 1
+    out = values.copy()
+    out[rises] = np.repeat(mean.ravel(), size.ravel()).reshape(n, T)
+    return out
 
 
 def require_link(link: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._dual.admm import solve_admm
-from .._dual.driver import least_rows, solve
+from .._dual.driver import least_rows
 from .._dual.factors import Factor, LowRankFactor, NoFactor, exact_factor
-from .._dual.feasible import ahead, project, restore_sums
+from .._dual.feasible import project
 from .._dual.gram import gram_in_time
-from .._dual.pivoting import Pivoting
+from .._dual.path import along, records, values
 from .._dual.program import Program
 from .._input.problem import Problem
 from .._input.types import Kernel
@@ -78,29 +78,20 @@ class Job:
             self.monitor, self.kernel, problem.X, self.cache_mb, threads, least,
             products,
         )  # fmt: skip
-        g, s = np.zeros_like(programs[0].lo), None
-        pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
+        found = along(
+            gram, programs, tol=self.tol, max_iter=max_iter, n_threads=threads,
+            monitor=self.monitor, starts=starts,
+        )  # fmt: skip
         models: list[NpsvorModel] = []
         used: list[np.ndarray] = []
-        for i, program in enumerate(programs):
-            if starts is not None:
-                g = starts[i]
-            elif s is not None:
-                g = ahead(s.g, s.f, programs[i - 1], program)
-                g = restore_sums(g, program.lo, program.hi)
-            with self.monitor.numbered("point", i, len(programs)):
-                s = solve(
-                    gram, program, g, tol=self.tol, max_iter=max_iter,
-                    n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
-                    from_start=starts is not None,
-                )  # fmt: skip
+        for program, s in zip(programs, found, strict=True):
             rows = np.flatnonzero(s.g.any(axis=(0, 1)))
             used.append(rows)
             models.append(
                 self._model(
                     problem, program, s.g, s.f, -s.b[:, 0], rows, s.g[:, 0, rows].T,
                     status=s.status, n_iter=s.n_iter, violation=s.violation,
-                    reached=s.reached, dual=_dual(program, s.g, s.f),
+                    reached=s.reached,
                 )
             )  # fmt: skip
         return models, used
@@ -158,7 +149,7 @@ class Job:
                     problem, program, out.g[point, None], G[point], out.b[point],
                     rows, coef[:, point], status=status, n_iter=out.n_iter[point],
                     violation=ratio, reached=ratio <= 1,
-                    dual=_dual(program, nearest, G_inside[point]),
+                    dual=values(program, nearest, G_inside[point], -out.b[point])[1],
                 )
             )  # fmt: skip
         return models, [rows] * len(models)
@@ -167,26 +158,16 @@ class Job:
         self, problem: Problem, program: Program, g: np.ndarray, f: np.ndarray,
         b: np.ndarray, rows: np.ndarray, coef: np.ndarray, *, status: Status,
         n_iter: np.ndarray, violation: np.ndarray, reached: np.ndarray,
-        dual: np.ndarray,
+        dual: np.ndarray | None = None,
     ) -> NpsvorModel:  # fmt: skip
-        """A model of the given support rows."""
-        squared = np.einsum("pn,pn->p", g[:, 0], f)
-        primal = 0.5 * squared + program.loss(f, -b[:, None])
-        parts = []
-        for p in range(len(g)):
-            done = reached[p] and status is not Status.INDEFINITE
-            parts.append(
-                self.monitor.record(
-                    Status.CONVERGED if done else status,
-                    n_iter[p], violation[p], primal[p], dual[p],
-                )
-            )  # fmt: skip
+        """A model of the given support rows; `dual` where g is not feasible."""
+        primal, at_g = values(program, g, f, -b)
+        parts = records(
+            self.monitor, status, reached, n_iter, violation, primal,
+            at_g if dual is None else dual,
+        )  # fmt: skip
         return of_present(
             problem, self.kernel, support_rows(self.kernel, problem.X, rows), coef, b,
-            squared, parts, normalize=self.normalize, cost=self.cost,
+            np.einsum("pn,pn->p", g[:, 0], f), parts, normalize=self.normalize,
+            cost=self.cost,
         )  # fmt: skip
-
-
-def _dual(program: Program, g: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Values of -(D) at a feasible g; primal less this is the gap of (GAP)."""
-    return np.asarray(-0.5 * np.einsum("pn,pn->p", g[:, 0], f) - program.phi(g))

@@ -22,10 +22,16 @@ INSTANCES = {
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
     "PomModel": ["likely()", "likely(nominal=(0,))"],
     "PomPath": ["fit('pom_path', n_lambdas=3)"],
+    "SvmModel": [
+        "fit('svc', probability=True)",
+        "fit('svc', decomposition='one_vs_all', probability=True)",
+        "fit('svmop', kernel='linear', probability=True)",
+    ],
     "SvorModel": [
         "fit('svorim', probability=True)",
         "fit('redsvm', kernel='linear', probability=True)",
     ],
+    "SvrModel": ["fit('svr', thresholds='fitted', probability=True)"],
     "TlsSvorModel": ["fit('tlssvor', probability=True)"],
     "XofmModel": [
         "fit('xofm', probability=True)",
@@ -116,6 +122,8 @@ SPECIAL = {
     ("conformal", "model"): "fit('svorim', probability=True)",
     ("fit('xofm', probability=True).link_input", "like"): "fit('xofm')",
     ("fit('xofm', solver='sgd', probability=True).link_input", "like"): "fit('xofm')",
+    ("kernel='linear', probability=True).rank_values", "f"): "rows()[:, :2]",
+    (".rank_values", "f"): "rows()",
     ("link_input", "like"): "fit('svorim')",
     ("coefficients", "model"): "likely()",
     ("lr_test", "smaller"): "likely(2)",

@@ -74,6 +74,12 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "shashua_levin": lambda: (
         _fitted("shashua_levin", rows(), kernel="polynomial"), rows()
     ),
+    "svc": lambda: (_fitted("svc", rows(), probability=True), rows()),
+    "svr": lambda: (
+        _fitted("svr", rows(), thresholds="fitted", probability=True), rows()
+    ),
+    "cssvc": lambda: (_fitted("cssvc", gram(), kernel="precomputed"), gram()),
+    "svmop": lambda: (_fitted("svmop", _sparse(), probability=True), _sparse()),
     "tlssvor": lambda: (_fitted("tlssvor", rows(), probability=True), rows()),
     "gpor": lambda: (_fitted("gpor", rows(), kernel="ard", max_iter=5), rows()),
     "gpor basis": lambda: (

@@ -1,0 +1,70 @@
+"""Programs of one group along a path: each is solved from the solution of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .._model.convergence import Convergence, Status
+from .._model.monitor import Monitor
+from .driver import Solution, solve
+from .feasible import ahead, restore_sums
+from .gram import Gram
+from .pivoting import Pivoting
+from .program import Program
+
+
+def along(
+    gram: Gram,
+    programs: Sequence[Program],
+    *,
+    tol: float,
+    max_iter: int,
+    n_threads: int,
+    monitor: Monitor,
+    starts: Sequence[np.ndarray] | None = None,
+) -> Iterator[Solution]:
+    """The solution of every program, as `solve` finds it, begun ahead of that of the
+    one before, or at `starts`."""
+    g, s = np.zeros_like(programs[0].lo), None
+    pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
+    for i, program in enumerate(programs):
+        if starts is not None:
+            g = starts[i]
+        elif s is not None:
+            g = ahead(s.g, s.f, programs[i - 1], program)
+            g = restore_sums(g, program.lo, program.hi)
+        with monitor.numbered("point", i, len(programs)):
+            s = solve(
+                gram, program, g, tol=tol, max_iter=max_iter, n_threads=n_threads,
+                monitor=monitor, pivoting=pivoting, from_start=starts is not None,
+            )  # fmt: skip
+        yield s
+
+
+def values(
+    program: Program, g: np.ndarray, f: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(P) and (D) of every problem at g, feasible, f = K g, (P, n), and b, (P,)."""
+    squared = np.einsum("pn,pn->p", g[:, 0], f)
+    primal = 0.5 * squared + program.loss(f, b[:, None])
+    return primal, np.asarray(-0.5 * squared - program.phi(g))
+
+
+def records(
+    monitor: Monitor,
+    status: Status,
+    reached: np.ndarray,
+    n_iter: np.ndarray,
+    violation: np.ndarray,
+    primal: np.ndarray,
+    dual: np.ndarray,
+) -> list[Convergence]:
+    """How each problem ended; `status` is that of those which did not reach `tol`."""
+    parts = []
+    for p in range(reached.size):
+        done = reached[p] and status is not Status.INDEFINITE
+        own = Status.CONVERGED if done else status
+        parts.append(monitor.record(own, n_iter[p], violation[p], primal[p], dual[p]))
+    return parts

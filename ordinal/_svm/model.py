@@ -1,0 +1,313 @@
+"""What the fits of support vector machines for ranks return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+
+from .._input.checks import as_real_array, check_entries
+from .._input.costs import check_cost
+from .._input.types import ArrayLike
+from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
+from .._model.links import PartitionLink, SoftmaxLink, require_link
+from .._model.rules import predicted
+from .._model.support import KernelModel, decision, finite_scores
+from .._model.threshold_model import ScoreModel
+from .programs import Decomposition, sides
+
+Rule: TypeAlias = Literal["largest", "mode", "median", "cost"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SvmModel(KernelModel):
+    """Several hyperplanes, f_p(x) = sum_i coef[i, p] k(support_i, x) + intercept[p].
+
+    Attributes
+    ----------
+    method : str
+        "svc", "cssvc" or "svmop".
+    decomposition : str
+        What the hyperplanes divide. "one_vs_one": the lower of two ranks from the
+        higher one, for the pairs (0, 1), (0, 2), ..., (q - 2, q - 1); "one_vs_all":
+        each rank, which is above, from the others; "ordered": the ranks up to each but
+        the last from those beyond. Of the q ranks that are `present`.
+    support : (m, n_features) array or CSR
+        The training rows that some hyperplane uses. For a precomputed kernel the
+        (m,) numbers of those rows; for a fit with a basis its rows.
+    coef : (m, P) array
+    intercept : (P,) array
+    present : (r,) array of bool
+        Which of the `classes` had training rows. The others are never predicted.
+    C : float
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    cost : (r, r) array, or None
+        The caller's, if there was one.
+    link : SoftmaxLink or PartitionLink or None
+        Probabilities from decisions; None unless fitted with `probability`.
+    convergence : Convergence
+        Its `parts` are those of the hyperplanes.
+    """
+
+    method: Literal["svc", "cssvc", "svmop"]
+    decomposition: Decomposition
+    coef: Annotated[np.ndarray, Array("f8", "m P"), FINITE]
+    intercept: Annotated[np.ndarray, Array("f8", "P"), FINITE]
+    present: Annotated[np.ndarray, Array("?", "r")]
+    C: Annotated[float, FINITE, POSITIVE]
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+    link: Annotated[SoftmaxLink | PartitionLink, SHARED] | None
+
+    @property
+    def link_type(self) -> type[SoftmaxLink] | type[PartitionLink]:
+        """Of probabilities: those of ranks above others are one a hyperplane."""
+        return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The values f_p(x) of the hyperplanes.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n, P) array
+            In units of the margin: up to slack, training rows of the upper side have 1
+            or more, those of the lower side -1 or less. `decomposition` says which
+            ranks these are.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    def _columns(self) -> np.ndarray:
+        return self.coef
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The values from sums over the support rows."""
+        with np.errstate(over="ignore"):  # seen by the check
+            return finite_scores(sums + self.intercept)
+
+    def rank_values(self, f: np.ndarray) -> np.ndarray:
+        """A number a rank, the largest of which is that of the predicted one.
+
+        Parameters
+        ----------
+        f : (n, P) array
+            From `decision_function`.
+
+        Returns
+        -------
+        (n, r) array
+            -inf for a rank without training rows. "one_vs_one": the votes of a rank,
+            and less than half a vote more by the sum of its values against all others,
+            s / (3 (|s| + 1)) with s divided by the number of pairs; "one_vs_all": its
+            value; "ordered": the sum of the values of the hyperplanes that it is
+            beyond, divided by their number. The largest sum is that of the rank with so
+            many positive values, if these fall with the rank, and if they do not, after
+            neighbours that rise have got their common mean until they no longer do
+            (isotonic regression).
+
+        Raises
+        ------
+        ValueError, TypeError
+            If f is not a finite real matrix with a column a hyperplane.
+        """
+        f = as_real_array(f, "f")
+        if f.ndim != 2 or f.shape[1] != self.intercept.size:
+            expected = f"(n, {self.intercept.size})"
+            raise ValueError(f"f has shape {f.shape}, expected {expected}")
+        check_entries("f", f, np.isfinite(f), "be finite")
+        ranks = np.flatnonzero(self.present)
+        q = ranks.size
+        values = np.full((len(f), self.classes.size), -np.inf)
+        if self.decomposition == "one_vs_all":
+            values[:, ranks] = f
+        elif self.decomposition == "ordered":
+            sums = np.cumsum(f / (q - 1), axis=1)
+            values[:, ranks] = np.insert(sums, 0, 0.0, axis=1)
+        else:
+            side = sides("one_vs_one", q)
+            votes = (f > 0) @ np.maximum(side, 0) + (f < 0) @ np.maximum(-side, 0)
+            s = (f / len(side)) @ side
+            values[:, ranks] = votes + s / (1 + np.abs(s)) / 3
+        return values
+
+    def link_input(self, X: Any, like: SvmModel) -> np.ndarray:
+        """What a link takes, for that of any model."""
+        return self._linked(self.decision_function(X))
+
+    def _linked(self, f: np.ndarray) -> np.ndarray:
+        """What the link takes: values of hyperplanes, or what speaks against a rank."""
+        if self.decomposition == "ordered":
+            return f
+        against = np.full((len(f), self.classes.size), np.inf)
+        if self.decomposition == "one_vs_one":
+            q = int(self.present.sum())
+            f = (f / (q - 1)) @ sides("one_vs_one", q)
+        against[:, self.present] = -f
+        return against
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks from the values of the hyperplanes by a link.
+
+        "ordered": each hyperplane has a logistic curve of its own for the probability
+        of the ranks beyond it, and where such probabilities rise with the rank they are
+        replaced by the nearest ones that do not (isotonic regression). A rank has the
+        difference of two. Otherwise a softmax of the values of the ranks;
+        "one_vs_one": of the means of their values against the others.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`, which says what else is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `probability`.
+        """
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows with the values f."""
+        P = require_link(self.link)(self._linked(f))
+        if self.decomposition != "ordered":
+            return np.asarray(P)
+        out = np.zeros((len(f), self.classes.size))
+        out[:, self.present] = P
+        return out
+
+    def predict(
+        self, X: Any, *, rule: Rule = "largest", cost: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`.
+        rule : {"largest", "mode", "median", "cost"}, default "largest"
+            "largest" takes the rank of the largest of `rank_values`, the lowest of
+            several. The others use `predict_proba`: its most probable rank, its
+            median, or the rank of least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default the `cost` of the
+            model, or |j - k| if it has none.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError
+            If a rule on probabilities is asked of a model without them, or `cost` is
+            not as in `fit_cssvc`.
+        """
+        return predicted(self, X, rule, "largest", cost)
+
+    def _labels(self, f: np.ndarray) -> np.ndarray:
+        """`predict` of rows with the values f, by the largest number."""
+        return np.asarray(self.classes[self.rank_values(f).argmax(axis=1)])
+
+    def _check_values(self) -> None:
+        if self.cost is not None:
+            check_cost(self.cost, self.classes.size)
+        q = int(self.present.sum())
+        if q < 2:
+            raise ValueError("two or more ranks must be present")
+        if len(sides(self.decomposition, q)) != self.intercept.size:
+            raise ValueError(f"there must be the hyperplanes of {q} ranks")
+        link = self.link
+        if link is None:
+            return
+        if not isinstance(link, self.link_type):
+            raise ValueError("the link must be one of the decomposition")
+        if isinstance(link, SoftmaxLink):
+            if not np.array_equal(np.isfinite(link.offsets), self.present):
+                raise ValueError("the link must know the ranks that are present")
+        elif link.slopes.size != self.intercept.size:
+            raise ValueError("the link must have a slope for each hyperplane")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SvrModel(ScoreModel):
+    """A score f(x) = sum_i coef[i] k(support_i, x) + intercept in units of ranks, and
+    the thresholds that cut it.
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The training rows with a dual other than 0, or the rows of the basis; for a
+        precomputed kernel the (m,) numbers of those rows.
+    coef : (m,) array
+    intercept : float
+    thresholds : (r - 1,) array
+        -inf and +inf where no training rows lie beyond, and equal on both sides of a
+        rank between that has none: it is never predicted.
+    fitted : bool
+        Whether the thresholds are those of least cost in the training rows.
+    C, epsilon : float
+    cost : (r, r) array, or None
+        The caller's, if there was one.
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    link : CumulativeLink or None
+        Probabilities from scores; None unless fitted with `probability`.
+    convergence : Convergence
+    """
+
+    intercept: Annotated[float, FINITE]
+    fitted: bool
+    C: Annotated[float, FINITE, POSITIVE]
+    epsilon: Annotated[float, FINITE, NONNEGATIVE]
+    cost: Annotated[np.ndarray, Array("f8", "r r")] | None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score f(x): a rank as a number, 0 for the lowest of `classes`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n,) array
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The score from the (n, 1) sums over the support rows."""
+        with np.errstate(over="ignore"):  # seen by the check
+            return finite_scores(sums[:, 0] + self.intercept)
+
+    def _check_values(self) -> None:
+        if self.cost is not None:
+            check_cost(self.cost, self.classes.size)

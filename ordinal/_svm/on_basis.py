@@ -1,0 +1,86 @@
+"""Fits on a basis, one or a path of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._basis.fitting import (
+    BasisOptions,
+    chosen,
+    enough_rows,
+    record,
+    roughly,
+)
+from .._basis.proximal import Solution, cold
+from .._input.basis import BasisChoice
+from .._input.blocks import in_chunks
+from .._input.problem import Problem
+from .._kernel_matrix.tiles import Evaluator, Products
+from .._model.support import kept
+from .job import Model, model_of
+from .programs import Formulation, Point
+
+
+def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
+    """A job on the basis that a choice means for a problem; its size, if that is to be
+    found, by models of the last point."""
+    kernel, seed = options["kernel"], options["seed"]
+    if choice.way == "auto":
+        here = {**options, "points": options["points"][-1:], "executor": None}
+        here["monitor"] = roughly(options["monitor"])
+
+        def fit(part: Problem, tried: BasisChoice) -> Model:
+            return job_on(tried, part, **here).fit(part)[0][0]
+
+        choice = enough_rows(problem, kernel, fit, seed)
+    features = chosen(choice, kernel, problem, seed, options["n_threads"])
+    return BasisJob(features=features, cost=options["formulation"].cost, **options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasisJob(BasisOptions):
+    """Options with those of the method."""
+
+    formulation: Formulation
+    points: list[Point]
+
+    def fit(
+        self, problem: Problem, products: Products | None = None
+    ) -> tuple[list[Model], None]:
+        """A model a point; they have their support rows in common."""
+        fits = self.fits(problem, problem.rank_among_present)
+        losses = [self.formulation.losses(point, problem) for point in self.points]
+        starts = [cold(self.features.m, of, np.zeros(1)) for of in losses[0]]
+        with closing(fits):
+            found = fits.path(
+                losses, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
+            )
+        return [
+            self._model(problem, point, of)
+            for point, of in zip(self.points, found, strict=True)
+        ], None
+
+    def _model(
+        self, problem: Problem, point: Point, found: Sequence[Solution]
+    ) -> Model:
+        support = kept(self.features.support)
+        coef = self.features.coefficients(np.stack([s.w for s in found], axis=1))
+        intercept = np.array([-s.b[0] for s in found])
+        f = None
+        if self.formulation.thresholds == "fitted":
+
+            def scores(rows: Any) -> np.ndarray:
+                values = Evaluator(self.kernel, rows, support, self.n_threads)
+                return np.asarray(values.product(coef)[:, 0] + intercept[0])
+
+            f = in_chunks(scores, problem.X)
+        parts = [record(self.monitor, s) for s in found]
+        return model_of(
+            self.formulation, point, problem, self.kernel, support, coef, intercept,
+            parts, f,
+        )  # fmt: skip

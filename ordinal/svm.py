@@ -1,0 +1,609 @@
+"""Support vector machines for ranks: votes of pairs, one against the others, regression
+on the ranks, weights by the distance of ranks, and ordered partitions.
+
+A hyperplane f(x) = <w, phi(x)> + b divides some ranks from others. With s_i = +1 for
+rows i of the upper side and -1 for those of the lower side, C_i = C v_i c_i for a row
+of weight v_i,
+
+    min_{w,b}  1/2 |w|^2 + sum_i C_i max(0, 1 - s_i f(x_i))                         (P)
+
+    min_g  1/2 g'Kg - sum_i s_i g_i   s.t.  sum_i g_i = 0,  0 <= s_i g_i <= C_i      (D)
+
+and f = K g + b. What the methods divide, their c_i, and what they predict:
+
+    SVC     each pair of ranks, or each rank (upper) from all others; c_i = 1. The rank
+            with most votes, or the one of the largest f
+    CSSVC   each rank k (upper) from all others; c_i = 1 for its own rows, and for the
+            others in proportion to |y_i - k|. The one of the largest f
+    SVMOP   for each k but the last, the ranks up to k from those above (upper); c_i in
+            proportion to the distance from the nearest rank of the other side. The rank
+            with as many positive f as are below it
+
+Proportional c_i have, over the rows of a side, the mean that 1 has, so that C means the
+same in each method. With a cost matrix they are in proportion to cost[y_i, k], k being
+the rank, or the nearest rank of the other side, in place of the distance. Regression
+(SVR) has one f, near the ranks as numbers t_i = 0..r-1, with C_i = C v_i:
+
+    min_{w,b}  1/2 |w|^2 + sum_i C_i max(0, |f(x_i) - t_i| - epsilon)               (R)
+
+    min_g  1/2 g'Kg + sum_i (epsilon |g_i| - t_i g_i)
+    s.t.   sum_i g_i = 0,  -C_i <= g_i <= C_i                                       (RD)
+
+The value of (P) plus that of (D), or of (R) plus that of (RD), is the duality gap, and
+
+    gap <= violation / 2 * sum_i (hi_i - lo_i)                                     (GAP)
+
+where violation is that of `_dual/program.py` (KKT), [lo_i, hi_i] the interval of g_i,
+and b the middle of its interval.
+
+C. Cortes, V. Vapnik, "Support-vector networks", Machine Learning 20:273-297, 1995.
+C.-W. Hsu, C.-J. Lin, "A comparison of methods for multiclass support vector machines",
+IEEE Transactions on Neural Networks 13(2):415-425, 2002. A. J. Smola, B. Schoelkopf, "A
+tutorial on support vector regression", Statistics and Computing 14:199-222, 2004. W.
+Waegeman, L. Boullart, "An ensemble of weighted support vector machines for ordinal
+regression", International Journal of Computer Systems Science and Engineering
+3(1):47-51, 2009. E. Frank, M. Hall, "A simple approach to ordinal classification", ECML
+2001. P. A. Gutierrez et al., "Ordinal regression methods: survey and experimental
+study", IEEE TKDE 28(1):127-146, 2016, whose programs weigh the negatives of CSSVC by
+|y_i - k| + 1 (which a cost matrix does here) and scale the ranks of SVR to [0, 1].
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Literal, TypeAlias, Unpack, get_args
+
+import numpy as np
+
+from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.in_time import InTime, takes_basis_in_time
+from ._input.at_workers import RowsAtWorkers
+from ._input.basis import BasisChoice
+from ._input.checks import (
+    check_choice,
+    check_count,
+    check_factor,
+    check_factor_or_zero,
+    check_positive,
+)
+from ._input.costs import check_cost
+from ._input.problem import Problem
+from ._input.types import (
+    AnyBasis,
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    Executor,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    Matrix,
+    MatrixLike,
+    Rng,
+)
+from ._kernel_matrix.tiles import Products
+from ._model.calibration import calibrate
+from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
+from ._model.monitor import Monitor
+from ._model.registry import COSTS, GAMMAS, register
+from ._model.support import decisions
+from ._svm.job import MAX_ITER, Job, Model
+from ._svm.model import SvmModel, SvrModel
+from ._svm.on_basis import BasisJob, job_on
+from ._svm.programs import Decomposition, Formulation, Method, Point, Thresholds
+
+__all__ = ["SvmModel", "SvrModel", "fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_Division: TypeAlias = Literal["one_vs_one", "one_vs_all"]
+_NEWTON_STEPS = 200  # on a basis
+_POINT = ("C", "epsilon")  # what may differ between the points of a path
+
+
+def fit_svc(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    C: float = 1.0,
+    decomposition: Literal["one_vs_one", "one_vs_all"] = "one_vs_one",
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    executor: Executor | None = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> SvmModel:
+    """Fit support vector classifiers that know no order: votes, or the largest value.
+
+    The module's docstring states (P), (D) and (GAP).
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of blocks (`ordinal.data`), whose rows are read at every
+        pass, as are those of a numpy.memmap: they need not fit in memory.
+    y : (n,) array-like, or None where X is a source of blocks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks. The papers search 1e-3 to 1e3.
+    decomposition : {"one_vs_one", "one_vs_all"}, default "one_vs_one"
+        A problem for each pair of ranks, on their rows alone, or one for each rank, on
+        all rows. The former are smaller, and LIBSVM's choice.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
+        standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
+        basis the largest duality gap of a problem, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: replace K by a matrix of low rank that is exact at the basis
+        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the values of five more fits,
+        each of which leaves out a fifth of the rows; on a basis of one, or as many as
+        it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
+        bit of the result depends on it; last bits do depend on the number of threads
+        of numpy's BLAS, which is set apart (docs/reliability.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    executor : concurrent.futures.Executor or the like, optional
+        With `basis`, its workers take the sums over the rows, each over its share: a
+        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
+        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
+        No bit of the result depends on it.
+    max_iter : int, default 10^7
+        Pair steps of a problem; on a basis its Newton steps for each sample of the
+        rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. A fit of 20 000 rows or
+        more to the whole kernel for which the time is too short is one to a sample of
+        the rows or on a basis, as in `fit_svorim`, and `convergence.sample` or
+        `convergence.basis` says so.
+    callback : callable, optional
+        Called with an `ordinal.State` several times a second; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    SvmModel
+        The `parts` of its `convergence` are one a hyperplane.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit, or one of those for `probability`, ended short of the tolerance; the
+        message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svc(X, y, C=10.0)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.decision_function(X[:2]).shape  # the pairs (1, 2), (1, 3), (2, 3)
+    (2, 3)
+    >>> model.convergence.converged
+    True
+    """
+    models: list[SvmModel] = _fit(
+        "svc", X, y, [{"C": C}], decomposition=decomposition, basis=basis,
+        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
+    return models[0]
+
+
+def fit_svr(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    C: float = 1.0,
+    epsilon: float = 0.1,
+    thresholds: Literal["rounded", "fitted"] = "rounded",
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    executor: Executor | None = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> SvrModel:
+    """Fit a regression on the ranks as numbers, and cut its score into ranks.
+
+    The module's docstring states (R), (RD) and (GAP).
+
+    Parameters
+    ----------
+    epsilon : float >= 0, default 0.1
+        Half width of the band around a rank in which errors are free, in units of
+        ranks. The papers fix 0.1.
+    thresholds : {"rounded", "fitted"}, default "rounded"
+        "rounded" predicts the nearest of the ranks that have training rows. "fitted"
+        cuts the scores where the mean absolute error of the ranks of the training rows,
+        or their mean cost, is least.
+    cost : (r, r) array-like, optional
+        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
+        from it. Fitted thresholds minimise it, and the rule "cost" of `predict` takes
+        it; the score is without. Default |j - k|.
+    X, y, and the others : as for `fit_svc`
+
+    Returns
+    -------
+    SvrModel
+        `decision_function` is a rank as a number, 0 for the lowest of `classes`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_svc`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit_svc`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svr(X, y, C=10.0)
+    >>> model.predict([[10.0, 10.0], [20.0, 10.0]])
+    array([1, 3])
+    >>> model.thresholds
+    array([0.5, 1.5])
+    """
+    models: list[SvrModel] = _fit(
+        "svr", X, y, [{"C": C, "epsilon": epsilon}], cost=cost,
+        thresholds=thresholds, basis=basis, cache_mb=cache_mb, executor=executor,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
+    return models[0]
+
+
+def fit_cssvc(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    executor: Executor | None = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> SvmModel:
+    """Fit one classifier a rank, in which other ranks weigh by their distance.
+
+    The module's docstring states (P), (D) and (GAP).
+
+    Parameters
+    ----------
+    cost : (r, r) array-like, optional
+        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
+        from it. Rows of rank j weigh in proportion to it in the problem of rank k,
+        where only its ratios matter. Default |j - k|.
+    X, y, and the others : as for `fit_svc`
+
+    Returns
+    -------
+    SvmModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_svc`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit_svc`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_cssvc(X, y, C=10.0)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    """
+    models: list[SvmModel] = _fit(
+        "cssvc", X, y, [{"C": C}], cost=cost, basis=basis,
+        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
+    return models[0]
+
+
+def fit_svmop(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    cost: ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+    basis: AnyBasis | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    executor: Executor | None = None,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> SvmModel:
+    """Fit ordered partitions: one weighted classifier for each "rank above k".
+
+    The module's docstring states (P), (D) and (GAP).
+
+    Parameters
+    ----------
+    cost : (r, r) array-like, optional
+        As in `fit_cssvc`; rows of rank j weigh in proportion to the cost of the nearest
+        rank of the other side. Default |j - k|.
+    X, y, and the others : as for `fit_svc`
+
+    Returns
+    -------
+    SvmModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `fit_svc`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `fit_svc`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_svmop(X, y, C=10.0, probability=True)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    """
+    models: list[SvmModel] = _fit(
+        "svmop", X, y, [{"C": C}], cost=cost, basis=basis,
+        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
+    return models[0]
+
+
+_FITS: dict[Method, Callable[..., Any]] = {
+    "svc": fit_svc,
+    "svr": fit_svr,
+    "cssvc": fit_cssvc,
+    "svmop": fit_svmop,
+}
+_DECOMPOSITIONS: dict[Method, Decomposition | None] = {
+    "svr": None,
+    "cssvc": "one_vs_all",
+    "svmop": "ordered",
+}
+
+
+def _fit_path(
+    method: Method,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    points: Sequence[Mapping[str, float]],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    **options: Any,
+) -> tuple[list[Any], Sequence[np.ndarray | None]]:
+    """A model for every point, each but the first begun ahead of the one before, and
+    the decision function of each for the rows of `X_test`, or None.
+
+    K is computed once, from the `Products` of X if they are given. `options` are those
+    of the `fit_*` function.
+    """
+    every = {**(_FITS[method].__kwdefaults__ or {}), **options}
+    own = {name: every.pop(name) for name in _POINT if name in every}
+    full = [own | dict(point) for point in points]
+    return _fit(method, X, y, full, products, X_test, **every)
+
+
+def _fit(
+    method: Method,
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    points: Sequence[Mapping[str, Any]],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    *,
+    decomposition: _Division | None = None,
+    thresholds: Thresholds = "rounded",
+    cost: ArrayLike | None = None,
+    basis: AnyBasis | None,
+    cache_mb: float,
+    executor: Executor | None,
+    max_iter: int | None,
+    **common: Unpack[KernelCommon],
+) -> tuple[list[Any], Sequence[np.ndarray | None]]:
+    """A model for every point, as `_fit_path` says."""
+    check_choice("thresholds", thresholds, get_args(Thresholds))
+    if method == "svc":
+        check_choice("decomposition", decomposition, get_args(_Division))
+    checked = [_point(point) for point in points]
+    cache_mb = check_positive("cache_mb", cache_mb)
+    if max_iter is not None:
+        max_iter = check_count("max_iter", max_iter)
+    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
+    name, in_blocks = f"fit_{method}", on_basis(basis, common.get("kernel"))
+    entry = enter_with_kernel(
+        name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
+    )
+    problem = entry.problem
+    choice = read(basis, entry.kernel, problem)
+    check_executor(executor, choice, problem)
+    if thresholds == "fitted" and isinstance(problem.X, RowsAtWorkers):
+        raise ValueError(
+            "thresholds must be 'rounded' where X is a collection of dask, got 'fitted'"
+        )
+    formulation = Formulation(
+        method,
+        _DECOMPOSITIONS.get(method, decomposition),
+        None if cost is None else check_cost(cost, problem.n_classes),
+        thresholds,
+    )
+    # before the folds are drawn, which change nothing of a model
+    seed = 0 if choice is None else int(entry.rng.integers(2**31))
+    share = entry.folds(few=choice is not None)
+    options: dict[str, Any] = {
+        "formulation": formulation, "points": checked, "kernel": entry.kernel,
+        "n_threads": entry.n_threads, "cache_mb": cache_mb, "monitor": entry.monitor,
+    }  # fmt: skip
+    with entry.monitor as monitor, closing(problem):
+        job = _job(entry, choice, seed, max_iter, executor, share is None, options)
+        models, used = job.fit(problem, products)
+        f = decisions(models, used, problem.X, X_test)
+
+        def of_fold(part: Problem, rows: np.ndarray) -> list[Model]:
+            return job.among(part, rows).fit(part)[0]
+
+        models = calibrate(models, problem, share, of_fold, monitor)
+        monitor.conclude(models[-1].convergence)
+    for model in models:
+        model.convergence.warn_unless_converged(name)
+    return models, f
+
+
+def _job(
+    entry: KernelEntry,
+    choice: BasisChoice | None,
+    seed: int,
+    max_iter: int | None,
+    executor: Executor | None,
+    sampled: bool,
+    options: dict[str, Any],
+) -> Job | InTime[Model] | BasisJob:
+    steps = max_iter or _NEWTON_STEPS
+    if choice is not None:
+        return job_on(
+            choice, entry.problem, seed=seed, executor=executor, max_iter=steps,
+            **options,
+        )  # fmt: skip
+    job = Job(max_iter=max_iter or MAX_ITER, **options)
+    if not takes_basis_in_time(entry.problem, entry.kernel, entry.monitor):
+        return job
+
+    def on_rows(
+        choice: BasisChoice, problem: Problem, watch: Monitor, points: list[Point]
+    ) -> list[Model]:
+        own = {"points": points, "monitor": watch, "max_iter": steps}
+        return job_on(choice, problem, seed=seed, **{**options, **own}).fit(problem)[0]
+
+    return InTime(job, on_rows, seed, sampled)
+
+
+def _point(point: Mapping[str, Any]) -> Point:
+    """(C, epsilon), checked."""
+    C = check_factor("C", point["C"])
+    return C, check_factor_or_zero("epsilon", point.get("epsilon", 0.0))
+
+
+_ESTIMATORS: dict[Method, str] = {
+    "svc": "SVC",
+    "svr": "SVR",
+    "cssvc": "CSSVC",
+    "svmop": "SVMOP",
+}
+for _method, _function in _FITS.items():
+    register(
+        _function,
+        name=_method,
+        estimator=_ESTIMATORS[_method],
+        accepts={"sparse"},
+        variants={"svc": {}, "svc-1va": {"decomposition": "one_vs_all"}}
+        if _method == "svc"
+        else None,
+        grid={"C": COSTS, "gamma": GAMMAS},
+        varying=_POINT if _method == "svr" else ("C",),
+        fit_path=partial(_fit_path, _method),
+    )

@@ -1,0 +1,545 @@
+"""Support vector machines for ranks: certificates, oracles, LIBSVM, votes, partitions,
+weights by distance, cuts, links, paths and bases."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import (
+    kernel_matrix,
+    qp_gap,
+    qp_optimum,
+    qp_rounding,
+    qp_slopes,
+    qp_value,
+)
+from sklearn.isotonic import isotonic_regression
+from sklearn.svm import SVC, SVR
+from strategies import cases, cost_matrices, moderate, sample
+
+from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
+from ordinal._kernel_matrix.tiles import diagonal_of
+from ordinal._model.links import CumulativeLink, PartitionLink, falling
+from ordinal._model.registry import path_of
+from ordinal._svm.cuts import best_cuts
+
+PAIRS, ALL = "one_vs_one", "one_vs_all"
+KINDS = {
+    "pairs": (fit_svc, {"decomposition": PAIRS}),
+    "all": (fit_svc, {"decomposition": ALL}),
+    "cssvc": (fit_cssvc, {}),
+    "svmop": (fit_svmop, {}),
+    "svr": (fit_svr, {"epsilon": 0.1}),
+    "wide svr": (fit_svr, {"epsilon": 0.7, "thresholds": "fitted"}),
+}
+some_kinds = pytest.mark.parametrize("kind", ["pairs", "svmop", "wide svr"])
+every_kind = pytest.mark.parametrize("kind", KINDS)
+with_cost = pytest.mark.parametrize("kind", ["cssvc", "svmop"])
+
+
+def problems_of(kind, ranks):
+    """(side of every rank, nearest rank of the other side of every rank, whether that
+    side is weighed by a distance) of each problem, by the definitions."""
+    if kind == "pairs":
+        for a, b in itertools.combinations(ranks, 2):
+            yield {a: -1, b: 1}, {}
+    elif kind in ("all", "cssvc"):
+        for k in ranks:
+            side = {j: 1 if j == k else -1 for j in ranks}
+            yield side, {j: k for j in ranks if j != k} if kind == "cssvc" else {}
+    else:
+        for k, following in itertools.pairwise(ranks):
+            side = {j: 1 if j > k else -1 for j in ranks}
+            yield side, {j: k if j > k else following for j in ranks}
+
+
+def boxes(kind, case, epsilon=0.1):
+    """(lo, hi, pn, pp) of the rows in each problem, row by row."""
+    y, v, C = case.y, case.weight, case.C1
+    ranks = sorted({j for j, w in zip(y, v, strict=True) if w > 0})
+    if "svr" in kind:
+        yield -C * v, C * v, -y - epsilon, epsilon - y
+        return
+    for side, other in problems_of(kind, ranks):
+        c = np.ones(y.size)
+        for s in (-1, 1):
+            rows = [i for i in range(y.size) if side.get(y[i]) == s and y[i] in other]
+            far = {
+                i: abs(y[i] - other[y[i]])
+                if case.cost is None
+                else case.cost[y[i], other[y[i]]]
+                for i in rows
+            }
+            total = sum(v[i] * far[i] for i in rows)
+            for i in rows:
+                c[i] = far[i] * sum(v[rows]) / total
+        s = np.array([side.get(k, 0) for k in y], float)
+        ends = C * v * c * s
+        yield np.minimum(ends, 0), np.maximum(ends, 0), -s, -s
+
+
+def fitted(kind, case, **options):
+    """A fit whose dual point can be read from the model: (model, K, g)."""
+    fit, own = KINDS[kind]
+    K = kernel_matrix(case.kernel, case.X, case.X)
+    largest = diagonal_of(case.kernel, case.X).max()
+    width = max((hi - lo).max() for lo, hi, *_ in boxes(kind, case))
+    cost = {} if fit is fit_svc else {"cost": case.cost}
+    model = fit(
+        K, case.y, kernel="precomputed", C=case.C1, classes=range(case.r),
+        sample_weight=case.weight, n_threads=1,
+        tol=float(np.clip(1e-7 * width * largest, 1e-6, 1e-3)),
+        **{**own, **cost, **options},
+    )  # fmt: skip
+    g = np.zeros((np.size(model.intercept), case.y.size))
+    g[:, model.support] = model.coef.T
+    return model, K, g
+
+
+@given(kind=st.sampled_from(list(KINDS)), case=cases())
+def test_every_problem_has_its_certificate(kind, case):
+    model, K, g = fitted(kind, case)
+    c = model.convergence
+    assert c.converged
+    epsilon = KINDS[kind][1].get("epsilon", 0.1)
+    b = np.atleast_1d(model.intercept)
+    parts = c.parts or (c,)
+    every = list(boxes(kind, case, epsilon))
+    for p, (lo, hi, pn, pp) in enumerate(every):
+        rounding = qp_rounding(K, g[p], hi - lo)
+        f_rounding = 1e-13 * (1 + (np.abs(K) @ np.abs(g[p])).max())
+        slack = 1e-12 * (hi - lo).max()  # of weights that are scaled
+        assert np.all((lo - slack <= g[p]) & (g[p] <= hi + slack))
+        assert abs(g[p].sum()) <= 1e-13 * g[p].size * (1 + hi.max())
+        g[p] = np.clip(g[p], lo, hi)
+        at = [np.isclose(g[p], end, rtol=1e-12, atol=0) for end in (lo, hi)]
+        snapped = np.where(at[0], lo, np.where(at[1], hi, g[p]))
+        R_min, L_max = qp_slopes(K, snapped, lo, hi, pn, pp)
+        assert L_max - R_min <= c.tol + f_rounding
+        # rounding of scaled weights may leave a row inside its box, which narrows this
+        between = min(R_min, L_max) - c.tol, max(R_min, L_max) + c.tol
+        assert between[0] - f_rounding <= -b[p] <= between[1] + f_rounding
+        gap = qp_gap(K, g[p], b[p], lo, hi, pn, pp)
+        assert_allclose(parts[p].gap, gap, atol=rounding)
+        assert gap <= max(parts[p].violation, 0) / 2 * (hi - lo).sum() + rounding
+        assert_allclose(parts[p].dual, -qp_value(K, g[p], pn, pp), atol=rounding)
+    assert len(every) == len(parts)
+
+
+@given(kind=st.sampled_from(list(KINDS)), case=cases(max_n=8, C=moderate))
+def test_a_general_purpose_solver_finds_no_better_point(kind, case):
+    model, K, _ = fitted(kind, case)
+    parts = model.convergence.parts or (model.convergence,)
+    epsilon = KINDS[kind][1].get("epsilon", 0.1)
+    for part, terms in zip(parts, boxes(kind, case, epsilon), strict=True):
+        expected = -qp_optimum(K, *terms)
+        atol = part.gap + 1e-6 * (1 + abs(expected))
+        assert_allclose(part.dual, expected, atol=atol)
+
+
+@given(kind=st.sampled_from(["cssvc", "svmop"]), case=cases())
+def test_weights_by_distance_keep_the_sum_of_each_side(kind, case):
+    for lo, hi, *_ in boxes(kind, case):
+        for end, rows in ((-lo, lo < 0), (hi, hi > 0)):
+            assert_allclose(end.sum(), case.C1 * case.weight[rows].sum(), rtol=1e-12)
+
+
+@with_cost
+def test_only_the_ratios_of_a_cost_matter(kind):
+    X, y = sample(60, 4)
+    distance = distances(4)
+    fit = KINDS[kind][0]
+    f = [
+        fit(X, y, C=3.0, cost=cost, tol=1e-8).decision_function(X)
+        for cost in (None, distance, 7 * distance, distance**2)
+    ]
+    assert_array_equal(f[0], f[1])
+    assert_allclose(f[2], f[0], atol=1e-6)
+    assert np.abs(f[3] - f[0]).max() > 0.01
+
+
+def test_two_ranks_are_one_machine():
+    """Whatever the decomposition, weights and distances: all are 1."""
+    X, y = sample(60, 2)
+    expected = fit_svc(X, y, C=3.0, tol=1e-8).decision_function(X)
+    for fit, options in list(KINDS.values())[:4]:
+        f = fit(X, y, C=3.0, tol=1e-8, **options).decision_function(X)
+        assert_allclose(f[:, -1:], expected, atol=1e-6)
+
+
+# LIBSVM
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.5, 30.0])
+def test_pairs_are_those_of_libsvm(C, weighted):
+    X, y = sample(120, 4, seed=1)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 120) if weighted else None
+    model = fit_svc(X, y, C=C, gamma=0.5, tol=1e-6, sample_weight=weight)
+    theirs = SVC(C=C, gamma=0.5, tol=1e-6, decision_function_shape="ovo")
+    f = model.decision_function(X)
+    assert_allclose(
+        f, -theirs.fit(X, y, sample_weight=weight).decision_function(X), atol=1e-4
+    )
+    votes = np.floor(model.rank_values(f) + 0.5)  # the sum adds a third at most
+    clear = np.sort(votes, axis=1)[:, -2] < votes.max(axis=1)
+    assert clear.mean() > 0.9
+    assert_array_equal(model.predict(X)[clear], theirs.predict(X)[clear])
+
+
+def test_dual_objectives_are_those_of_libsvm():
+    X, y = sample(120, 3, seed=2)
+    model = fit_svc(X, y, C=10.0, gamma=0.5, tol=1e-6)
+    one = fit_svc(X, y, C=10.0, gamma=0.5, tol=1e-6, decomposition=ALL)
+    K = kernels.RBF(0.5)
+
+    def dual(rows, upper):
+        theirs = SVC(C=10.0, gamma=0.5, tol=1e-6).fit(X[rows], upper)
+        a, S = theirs.dual_coef_[0], theirs.support_vectors_
+        return np.abs(a).sum() - 0.5 * a @ K(S, S) @ a
+
+    every = np.ones(120, bool)
+    for parts, sides in (
+        (
+            model.convergence.parts,
+            [
+                ((y == a) | (y == b), y == b)
+                for a, b in itertools.combinations(range(3), 2)
+            ],
+        ),
+        (one.convergence.parts, [(every, y == k) for k in range(3)]),
+    ):
+        for part, (rows, upper) in zip(parts, sides, strict=True):
+            other = dual(rows, upper[rows])
+            assert_allclose(part.dual, other, atol=part.gap + 1e-5 * other)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.8])
+def test_a_regression_is_that_of_libsvm(epsilon):
+    X, y = sample(120, 5, seed=3)
+    model = fit_svr(X, y, C=5.0, gamma=0.5, epsilon=epsilon, tol=1e-7)
+    theirs = SVR(C=5.0, gamma=0.5, epsilon=epsilon, tol=1e-7).fit(X, y)
+    f = theirs.predict(X)
+    assert_allclose(model.decision_function(X), f, atol=1e-4)
+    clear = np.abs(f % 1 - 0.5) > 1e-3
+    assert_array_equal(model.predict(X)[clear], np.clip(np.rint(f), 0, 4)[clear])
+
+
+def distances(q):
+    return np.abs(np.subtract.outer(np.arange(q), np.arange(q, dtype=float)))
+
+
+# From values to ranks
+
+tied = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])
+
+
+@st.composite
+def values_of(draw, count):
+    """Values of the hyperplanes of 3 or 4 ranks, `count` of q; small and often tied."""
+    q = draw(st.integers(2, 4))
+    n = draw(st.integers(1, 6))
+    return q, draw(hnp.arrays(np.float64, (n, count(q)), elements=tied))
+
+
+def model_of(q, f, **options):
+    """A model of q ranks among 2 q, whose values do not matter."""
+    X, y = sample(30, q)
+    return fit_svc(X, 2 * y + 1, classes=range(2 * q), **options)
+
+
+@given(values_of(lambda q: q * (q - 1) // 2))
+def test_votes_are_tied_by_the_sum_and_then_the_lower_rank(drawn):
+    q, f = drawn
+    model = model_of(q, f)
+    predicted = model.rank_values(f).argmax(axis=1)
+    for row, rank in zip(f, predicted, strict=True):
+        votes, total = [0] * q, [0.0] * q
+        for value, (a, b) in zip(row, itertools.combinations(range(q), 2), strict=True):
+            votes[b] += value > 0
+            votes[a] += value < 0
+            total[b] += value
+            total[a] -= value
+        best = max(range(q), key=lambda k: (votes[k], total[k], -k))
+        assert rank == 2 * best + 1
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (np.zeros(3), r"^f has shape \(3,\), expected \(n, 3\)"),
+        (np.zeros((2, 2)), r"^f has shape \(2, 2\), expected \(n, 3\)"),
+        ([[0, np.nan, 0]], "^f must be finite"),
+        ([["a", "b", "c"]], "^f must hold real numbers"),
+    ],
+)
+def test_values_that_are_no_values_are_refused(f, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        model_of(3, None).rank_values(f)
+
+
+@given(values_of(lambda q: q))
+def test_one_against_the_others_takes_the_largest_and_the_lower(drawn):
+    q, f = drawn
+    model = model_of(q, f, decomposition=ALL)
+    assert_array_equal(model.rank_values(f).argmax(axis=1), 2 * f.argmax(axis=1) + 1)
+
+
+@given(values_of(lambda q: q - 1))
+def test_partitions_count_the_positive_values_of_the_isotonic_regression(drawn):
+    q, f = drawn
+    X, y = sample(30, q)
+    model = fit_svmop(X, 2 * y + 1, classes=range(2 * q))
+    pooled = np.array([isotonic_regression(row, increasing=False) for row in f])
+    beyond = (pooled > 1e-12).sum(axis=1)
+    assert_array_equal(model.rank_values(f).argmax(axis=1), 2 * beyond + 1)
+
+
+@given(hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 7)),
+                  elements=st.floats(-3, 3, width=16)))  # fmt: skip
+def test_pools_are_the_isotonic_regression(values):
+    out = falling(values)
+    assert (np.diff(out, axis=1) <= 0).all()
+    expected = [isotonic_regression(row, increasing=False) for row in values]
+    assert_allclose(out, expected, atol=1e-14)
+
+
+def test_a_link_of_partitions_is_one_of_each_and_falls():
+    rng = np.random.default_rng(0)
+    rank = rng.integers(0, 4, 300)
+    f = rank[:, None] - np.arange(3) - 0.5 + rng.normal(size=(300, 3))
+    weight = rng.uniform(0.5, 2, 300)
+    link = PartitionLink.fit(f, 2 * rank + 1, weight, 9)  # of ranks 1, 3, 5 and 7
+    P = link(f)
+    assert P.shape == (300, 4)
+    assert P.min() >= 0
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-13)
+    above = 1 - np.cumsum(P, axis=1)[:, :-1]
+    alone = np.stack(
+        [CumulativeLink.fit(f[:, k], (rank > k).astype(int), weight, 2)(f[:, k])[:, 1]
+         for k in range(3)], axis=1,
+    )  # fmt: skip
+    falls = (np.diff(alone, axis=1) <= 0).all(axis=1)
+    assert 0.5 < falls.mean() < 1
+    assert_allclose(above[falls], alone[falls], atol=1e-12)
+    assert_allclose(above, falling(alone), atol=1e-12)
+
+
+@pytest.mark.parametrize("fit", [fit_svc, fit_cssvc, fit_svmop, fit_svr])
+def test_ranks_without_rows_change_nothing(fit):
+    X, y = sample(90, 3)
+    plain = fit(X, y, C=3.0, probability=True)
+    wide = fit(X, 2 * y + 1, C=3.0, probability=True, classes=range(8))
+    assert set(wide.predict(X)) <= {1, 3, 5}
+    if fit is fit_svc:  # distances between ranks mean something to the others
+        assert_array_equal(wide.decision_function(X), plain.decision_function(X))
+        assert_array_equal(wide.predict_proba(X)[:, 1:6:2], plain.predict_proba(X))
+        assert_array_equal(wide.predict(X), 2 * plain.predict(X) + 1)
+    if fit is fit_svr:
+        assert_array_equal(wide.thresholds, [-np.inf, 2, 2, 4, 4, np.inf, np.inf])
+
+
+# Symmetry
+
+
+def test_reversed_ranks_mirror_a_regression():
+    X, y = sample(60, 4)
+    a, b = (fit_svr(X, sign * y, C=3.0, tol=1e-8) for sign in (1, -1))
+    f, g = (model.decision_function(X) for model in (a, b))
+    assert_allclose(f, 3 - g, atol=1e-6)
+    assert_array_equal(a.thresholds, [0.5, 1.5, 2.5])
+    assert_array_equal(a.predict(X), -b.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["all", "cssvc"])
+def test_reversed_ranks_reverse_the_machines(kind):
+    X, y = sample(60, 4)
+    fit, options = KINDS[kind]
+    a, b = (fit(X, sign * y, C=3.0, tol=1e-8, **options) for sign in (1, -1))
+    f = a.decision_function(X)
+    assert_allclose(f, b.decision_function(X)[:, ::-1], atol=1e-6)
+
+
+# Cuts
+
+
+@st.composite
+def scored(draw):
+    n, q = draw(st.integers(2, 7)), draw(st.integers(2, 4))
+    f = draw(hnp.arrays(np.float64, n, elements=st.floats(-3, 3, width=16)))
+    rank = np.array(draw(st.lists(st.integers(0, q - 1), min_size=n, max_size=n)))
+    weight = draw(hnp.arrays(np.float64, n, elements=st.sampled_from([0, 1, 0.3, 2])))
+    weight[0] = 1.0
+    cost = draw(st.none() | cost_matrices(q))
+    cost = distances(q) if cost is None else cost
+    return f, rank, weight, cost
+
+
+def cost_at(cuts, f, rank, weight, cost):
+    predicted = np.array([sum(value >= cut for cut in cuts) for value in f])
+    return (weight * cost[rank, predicted]).sum()
+
+
+@given(scored())
+def test_no_other_cuts_cost_less(drawn):
+    f, rank, weight, cost = drawn
+    cuts = best_cuts(f, rank, weight, cost)
+    assert cuts.shape == (len(cost) - 1,)
+    assert np.isfinite(cuts).all()
+    assert (np.diff(cuts) >= 0).all()
+    places = [*np.unique(f), np.inf]
+    least = min(
+        cost_at(some, f, rank, weight, cost)
+        for some in itertools.combinations_with_replacement(places, len(cost) - 1)
+    )
+    assert_allclose(cost_at(cuts, f, rank, weight, cost), least, atol=1e-12)
+
+
+def test_cuts_lie_in_the_middle_and_half_a_unit_beyond():
+    cost = distances(4)
+    f, ones = np.array([0.0, 1.0, 3.0, 7.0]), np.ones(4)
+    cuts = best_cuts(f, np.array([0, 0, 1, 2]), ones, cost)
+    assert_array_equal(cuts, [2.0, 5.0, 7.5])
+    assert_array_equal(best_cuts(f, np.full(4, 3), ones, cost), [-0.5] * 3)
+    near = np.array([1.0, np.nextafter(1.0, 2)])
+    assert_array_equal(best_cuts(near, np.array([0, 1]), np.ones(2), cost[:2, :2]),
+                       near[1:])  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"basis": 20}])
+def test_fitted_thresholds_err_least_in_the_training_rows(options):
+    X, y = sample(150, 5, noise=1.5)
+    weight = 1.0 + np.arange(150) % 3
+    given = {"C": 0.5, "sample_weight": weight, **options}
+    rounded = fit_svr(X, y, **given)
+    model = fit_svr(X, y, thresholds="fitted", **given)
+    assert (model.fitted, rounded.fitted) == (True, False)
+    f = model.decision_function(X)
+    assert_array_equal(f, rounded.decision_function(X))
+    errors = [np.abs(m.predict(X) - y) @ weight for m in (model, rounded)]
+    assert errors[0] < errors[1]
+    distance = distances(5)
+    cuts = best_cuts(f, y, weight, distance)
+    assert_allclose(model.thresholds, cuts, atol=1e-9)
+    dear = 9 * np.triu(distance) + np.tril(distance)
+    model = fit_svr(X, y, thresholds="fitted", cost=dear, **given)
+    assert model.predict(X).mean() < rounded.predict(X).mean()
+
+
+# Paths and bases
+
+
+@every_kind
+def test_a_path_has_the_models_of_its_points(kind):
+    X, y = sample(80, 3)
+    fit, options = KINDS[kind]
+    points = [{"C": C} for C in (0.1, 1.0, 30.0)]
+    if fit is fit_svr:
+        points += [{"C": 30.0, "epsilon": 0.4}]
+        options = {k: v for k, v in options.items() if k != "epsilon"}
+    path = path_of(fit)
+    models, values = path.fit(X, y, points, None, X, tol=1e-8, **options)
+    steps = [0, 0]
+    for point, model, f in zip(points, models, values, strict=True):
+        alone = fit(X, y, tol=1e-8, **options, **point)
+        assert model.C == alone.C
+        assert_allclose(f, alone.decision_function(X), atol=1e-6)
+        assert_allclose(f, model.decision_function(X), atol=1e-12)
+        steps[0] += model.convergence.n_iter
+        steps[1] += alone.convergence.n_iter
+    assert steps[0] < steps[1]
+
+
+@some_kinds
+def test_a_basis_of_all_rows_is_the_whole_kernel(kind):
+    X, y = sample(80, 3)
+    fit, options = KINDS[kind]
+    whole = fit(X, y, tol=1e-8, **options)
+    model = fit(X, y, basis=np.arange(80), tol=1e-5, **options)
+    assert model.convergence.converged
+    f = model.decision_function(X)
+    assert_allclose(f, whole.decision_function(X), atol=1e-2)
+    a, b = model.convergence, whole.convergence
+    assert_allclose(a.primal, b.primal, atol=a.gap + b.gap + 1e-5 * b.primal)
+
+
+@some_kinds
+def test_a_linear_kernel_of_many_rows_is_solved_by_columns(kind):
+    X, y = sample(2000, 3)
+    fit, options = KINDS[kind]
+    model = fit(X, y, kernel="linear", tol=1e-5, C=0.01, **options)
+    assert_array_equal(model.support, np.eye(3))
+    whole = fit(X @ X.T, y, kernel="precomputed", tol=1e-4, C=0.01, **options)
+    w = X[whole.support].T @ whole.coef
+    a, b = model.convergence, whole.convergence
+    parts = zip(a.parts or (a,), b.parts or (b,), strict=True)
+    for k, (a, b) in enumerate(parts):
+        # (P) is strongly convex in w, and both are within their gap of its optimum
+        away = model.coef.reshape(3, -1)[:, k] - w.reshape(3, -1)[:, k]
+        assert 0.5 * away @ away <= (np.sqrt(a.gap) + np.sqrt(b.gap)) ** 2
+        assert -b.gap <= a.primal - b.primal <= a.gap
+
+
+def test_the_primal_value_is_that_of_the_model_on_a_basis():
+    X, y = sample(300, 3)
+    model = fit_svmop(X, y, C=2.0, gamma=0.5, basis=30)
+    K = kernels.RBF(0.5)(model.support, model.support)
+    f = model.decision_function(X)
+    for k, part in enumerate(model.convergence.parts):
+        s = np.where(y > k, 1.0, -1.0)
+        far = np.where(y > k, y - k, k + 1 - y)
+        c = np.zeros(300)
+        for side in (-1, 1):
+            rows = s == side
+            c[rows] = far[rows] * rows.sum() / far[rows].sum()
+        w = model.coef[:, k]
+        primal = 0.5 * w @ K @ w + 2.0 * c @ np.maximum(1 - s * f[:, k], 0)
+        assert_allclose(part.primal, primal, rtol=1e-5)
+        assert part.rel_gap <= 1e-3
+
+
+def test_rows_in_blocks_have_the_model_of_rows_in_memory(tmp_path):
+    X, y = sample(500, 3)
+    np.save(tmp_path / "X.npy", X)
+    stored = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for fit, options in (KINDS["pairs"], KINDS["wide svr"]):
+        a, b = (fit(rows, y, basis=20, **options) for rows in (X, stored))
+        assert_array_equal(a.coef, b.coef)
+        assert_array_equal(a.predict(X), b.predict(X))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("fit", "options", "message"),
+    [
+        (fit_svc, {"decomposition": "pairs"}, "^decomposition must be one of 'one_vs_"),
+        (fit_svc, {"decomposition": None}, "^decomposition must be one of 'one_vs_one"),
+        (fit_svr, {"thresholds": "best"}, "^thresholds must be one of 'rounded', 'fit"),
+        (fit_svr, {"epsilon": -0.1}, "^epsilon must be"),
+        (fit_svr, {"epsilon": np.nan}, "^epsilon must be"),
+        (fit_cssvc, {"C": 0.0}, "^C must be"),
+        (fit_svmop, {"max_iter": 0}, "^max_iter must be"),
+        (fit_svmop, {"executor": 1}, "^executor must have a submit method"),
+    ],
+)
+def test_arguments_are_checked_before_the_work(fit, options, message):
+    X, y = sample(20, 3)
+    with pytest.raises((TypeError, ValueError), match=message):
+        fit(X, y, callback=lambda state: pytest.fail("work was done"), **options)
+
+
+def test_a_link_that_is_not_of_the_model_is_refused(tmp_path):
+    X, y = sample(60, 3)
+    votes, parts = (f(X, y, probability=True) for f in (fit_svc, fit_svmop))
+    for model, link in ((votes, parts.link), (parts, votes.link)):
+        with pytest.raises(ValueError, match="the link must be one of"):
+            replace(model, link=link).save(tmp_path / "m")
+    with pytest.raises(ValueError, match="hyperplanes of 3 ranks"):
+        replace(votes, decomposition="ordered", link=None).save(tmp_path / "m")
