@@ -43,7 +43,7 @@ from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
 from .logistic import LinearThresholdModel, fit_lat, fit_lit
-from .networks import NnorModel, NnpomModel, fit_nnor, fit_nnpom
+from .networks import ElmorModel, NnorModel, NnpomModel, fit_elmor, fit_nnor, fit_nnpom
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
@@ -59,6 +59,7 @@ __all__ = [
     "Convergence",
     "ConvergenceWarning",
     "DisorderedThresholdsWarning",
+    "ElmorModel",
     "EmptyColumnsWarning",
     "GporModel",
     "LinearThresholdModel",
@@ -83,6 +84,7 @@ __all__ = [
     "data",
     "datasets",
     "fit_cssvc",
+    "fit_elmor",
     "fit_gpor",
     "fit_lat",
     "fit_lit",

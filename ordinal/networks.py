@@ -37,20 +37,45 @@ gradient.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack, get_args
+from contextlib import closing
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np  # noqa: F401 - Rng names a type of it
 
-from ._input.checks import check_choice, check_count, check_factor_or_zero
-from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from ._input.checks import (
+    check_choice,
+    check_count,
+    check_factor,
+    check_factor_or_zero,
+    check_flag,
+)
+from ._input.survey import reads_in_blocks
+from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.likelihood import Link
 from ._model.entry import Callback, Common, Entry, enter
+from ._model.folds import few_folds
 from ._model.registry import PENALTIES, register
+from ._networks.extreme import elmor_model, fit_codes
+from ._networks.layers import random_layer
 from ._networks.losses import Cumulative, Loss, OrderedCodes
-from ._networks.models import CodeLoss, NnorModel, NnpomModel, nnor_model, nnpom_model
+from ._networks.models import (
+    CodeLoss,
+    ElmorModel,
+    NnorModel,
+    NnpomModel,
+    nnor_model,
+    nnpom_model,
+)
 from ._networks.training import Trained, Training
 
-__all__ = ["NnorModel", "NnpomModel", "fit_nnor", "fit_nnpom"]
+__all__ = [
+    "ElmorModel",
+    "NnorModel",
+    "NnpomModel",
+    "fit_elmor",
+    "fit_nnor",
+    "fit_nnpom",
+]
 
 
 def __dir__() -> list[str]:
@@ -240,6 +265,147 @@ def fit_nnpom(
     return nnpom_model(entry.problem, trained, link, job.l2)
 
 
+def fit_elmor(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    n_hidden: int = 200,
+    ridge: float | Literal["loo"] = "loo",
+    tol: float = 0.05,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 100,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> ElmorModel:
+    """Fit ELMOR: least squares onto ordinal codes, from a random hidden layer.
+
+    The extreme learning machine: the hidden layer (H) is drawn and stays as it is, so
+    that the outputs are a linear problem, solved by one decomposition:
+
+        min_{V,a}  (1/W) sum_i w_i |c_(y_i) - V h(x_i) - a|^2 + ridge |V|^2          (R)
+
+    The code c of rank y has 1 for each threshold k < y and -1 for the others, r - 1
+    numbers, all of which one network puts out: the paper's single multi-output
+    machine, whose constant first column is left out. A rank is predicted whose code is
+    nearest. O(n h (h + d)) in all, and O(n h r) for each ridge that is tried.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, which are standardised within the model. `predict` finds the
+        columns of a data frame by their names. Or a source of blocks (`ordinal.data`),
+        or a numpy.memmap, whose rows are read at every pass, some ten in all, and need
+        not fit in memory. Rows of a sparse matrix become dense some at a time.
+    y : (n,) array-like, or None where X is a source of blocks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    n_hidden : int, default 200
+        Units of the hidden layer, h. The paper searches 5 to 100 of them, for without
+        a ridge too many fit the last row; with one, more do no harm, and on sets of
+        over a thousand rows some good.
+    ridge : float > 0 or "loo", default "loo"
+        Of (R). "loo" takes the one of least leave-one-out error of the codes, in the
+        same units: PRESS, which the decomposition gives for every ridge without another
+        fit. One observation of a row is left out: weight 1, or all of a row that weighs
+        less. So weight 2 is still the row written twice, but weights that are all half
+        as large are not the same.
+    tol : float > 0, default 0.05
+        How far the logarithm of the ridge may be from that of least error. Where a
+        ridge is given, the largest amount by which the normal equations may be missed,
+        as a share of their largest right side.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the outputs of rows that are
+        left out, 50 000 of them at most. It takes no other fits.
+    rng : int or numpy.random.Generator, default 0
+        Draws the hidden layer, as `fit_nnor` begins: normal weights of the variance
+        1/d, and biases of variance 1, so that its units bend among the rows. The
+        paper's, uniform from -1 to 1, make units that hardly bend where d is small and
+        do little else where it is large.
+    n_threads : int, optional
+        Of the loops over rows. Default: the processors this process may use, or
+        ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
+        the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
+    max_iter : int, default 100
+        Passes over the rows that look for the ridge; some ten are usual.
+    max_time : float > 0, optional
+        Seconds, looked at before every pass.
+    callback : callable, optional
+        Called with an `ordinal.State` before every pass; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    ElmorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The search of the ridge ended short of the tolerance; the message says why and
+        what helps.
+
+    References
+    ----------
+    W.-Y. Deng, Q.-H. Zheng, S. Lian, L. Chen, X. Wang, "Ordinal extreme learning
+    machine", Neurocomputing 74:447-456, 2010. D. M. Allen, "The relationship between
+    variable selection and data augmentation and a method for prediction",
+    Technometrics 16:125-127, 1974.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_elmor(X, y, probability=True)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    """
+    n_hidden = check_count("n_hidden", n_hidden)
+    if isinstance(ridge, str):
+        check_choice("ridge", ridge, ("loo",))
+    else:
+        ridge = check_factor("ridge", ridge)
+    probability = check_flag("probability", probability)
+    max_iter = check_count("max_iter", max_iter)
+    entry = enter(
+        "fit_elmor", X, y, tol=tol, sample_weight=sample_weight,
+        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
+        max_time=max_time, callback=callback, verbose=verbose,
+        in_blocks=reads_in_blocks(X), at_workers=False,
+    )  # fmt: skip
+    problem = entry.problem
+    U = random_layer(problem.n_features, n_hidden, entry.rng)
+    share = few_folds(problem, entry.rng) if probability else None
+    with entry.monitor as monitor, closing(problem):
+        fitted = fit_codes(
+            problem, U, None if ridge == "loo" else float(ridge), share,
+            n_threads=entry.n_threads, max_iter=max_iter, monitor=monitor,
+        )  # fmt: skip
+        monitor.conclude(fitted.convergence)
+    fitted.convergence.warn_unless_converged("fit_elmor")
+    return elmor_model(problem, fitted)
+
+
 class _Job:
     """What both fits are told, checked."""
 
@@ -271,3 +437,13 @@ for _fit, _name in ((fit_nnor, "nnor"), (fit_nnpom, "nnpom")):
         probabilities=True,
         grid={"l2": PENALTIES},
     )
+
+register(
+    fit_elmor,
+    name="elmor",
+    estimator="ELMOR",
+    accepts={"sparse"},
+    scale_free=True,
+    grid={"n_hidden": (50, 100, 200, 400)},
+    in_blocks=True,
+)

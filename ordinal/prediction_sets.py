@@ -20,7 +20,7 @@ Both nonconformities grow with the distance from one rank, so that C(x) has no g
     "rps"       sum_{k < r-1} (P(rank <= k | x) - [y <= k])^2,                       (R)
     "distance"  how far the score f(x) is from the thresholds around y; for NPSVOR how
                 much farther the hyperplane of y, or one on the way there, is than
-                the nearest one; for the models of `ordinal.svm` with several
+                the nearest one; for ELMOR and the models of `ordinal.svm` with several
                 hyperplanes how much smaller the number of the rank is than the largest.
 
 (R) is the ranked probability score [3]. It is least at the median, as from y to y + 1
@@ -85,6 +85,7 @@ from .model_selection.search import splits_of
 from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
+from .networks import ElmorModel
 from .npsvor import NpsvorModel
 from .preprocessing import TablePreprocessor
 from .svm import SvmModel
@@ -341,7 +342,7 @@ def conformal(
     nonconformity : {"rps", "distance"}, optional
         By the probabilities or by the scores of the model. Default "rps" where the
         model has probabilities; "distance" is for models with thresholds or several
-        hyperplanes. Without a link, those of `fit_xofm` are its paper's.
+        hyperplanes, and for ELMOR. Without a link, those of `fit_xofm` are its paper's.
     by_class : bool, default False
         The share holds among the rows of each rank. A rank with fewer calibration rows
         than the coverage takes is in every set, and with it what lies in between.
@@ -546,7 +547,7 @@ def _name(model: Any) -> str:
 
 
 def _has_scores(model: Any) -> bool:
-    return isinstance(innermost(model), Scored | NpsvorModel | SvmModel)
+    return isinstance(innermost(model), Scored | NpsvorModel | SvmModel | ElmorModel)
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -565,7 +566,7 @@ def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
     values = np.asarray(model.decision_function(X))
     if isinstance(inner, Scored):
         return _beyond_thresholds(values, inner.thresholds)
-    if isinstance(inner, SvmModel):
+    if isinstance(inner, SvmModel | ElmorModel):
         values = inner.rank_values(values)
         return _beyond_nearest(values.max(axis=1, keepdims=True) - values)
     return _beyond_nearest(np.abs(values))

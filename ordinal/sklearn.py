@@ -13,7 +13,7 @@ What an estimator adds is what scikit-learn asks for:
   NNOR, or probabilities P,
 
       threshold   d_k = sum_{j < k} (f - b_j)                                      (D)
-      nearest     d_k = -|f_k|
+      nearest     d_k = -|f_k|, or `rank_values` of ELMOR
       largest     d_k, from `rank_values` of the model
       paper       d_k, the share of rank k by XOFM's Definition 5
       scan        d_k = sum_{j < k} (min_{i <= j} o_i - 1/2), outputs o_i = P(y > i)
@@ -380,10 +380,10 @@ def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
     check_choice("rule", rule, dict.fromkeys((own, "mode", "median", "cost")))
     if rule == "threshold":
         return _summed(model.decision_function(X), model.thresholds)
-    if rule == "nearest":
-        return np.asarray(-np.abs(model.decision_function(X)))
-    if rule == "largest":
-        return np.asarray(model.rank_values(model.decision_function(X)))
+    if rule in ("nearest", "largest"):
+        values = np.asarray(model.decision_function(X))
+        of_ranks = getattr(model, "rank_values", None)  # NPSVOR has distances
+        return np.asarray(-np.abs(values) if of_ranks is None else of_ranks(values))
     if rule == "paper":
         return np.asarray(model.predict_proba(X, proba="paper"))
     if rule == "scan":

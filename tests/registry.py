@@ -344,6 +344,19 @@ METHODS = [
     ),
     network("nnor", ordinal.fit_nnor, ordinal.NnorModel, "scan"),
     network("nnpom", ordinal.fit_nnpom, ordinal.NnpomModel, "mode"),
+    Method(
+        "elmor",
+        ordinal.fit_elmor,
+        ordinal.ElmorModel,
+        takes=frozenset({"class_weight", "probability", "rng"}),
+        rules=("nearest", "mode", "median", "cost"),
+        precise={"tol": 1e-8},
+        missing="never",
+        whole_weights=True,  # of what is left out for the ridge
+        endless={"tol": 1e-300},
+        n_endless=30_000,
+        threaded=((20_000, {"probability": True}),),  # three chunks of rows
+    ),
     xofm(
         "xofm-lbfgs",
         precise={"n_factors": 0, "tol": 1e-9},

@@ -2,7 +2,7 @@
 
 `layers` brings rows into the hidden layer, `losses` judges what comes out of the
 network, `training` minimises that from several starts, and `models` holds what was
-found.
+found. `extreme` solves for the outputs alone, above a layer that stays as it was drawn.
 
 Imports `_linear` (links and probabilities of cumulative models), `_numerics` and what
 stands below. `networks` imports it.

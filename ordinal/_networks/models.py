@@ -18,14 +18,17 @@ from .._model.fields import (
     FINITE,
     LABELS,
     NONNEGATIVE,
+    NOT_NAN,
     POSITIVE,
     RISING,
+    SHARED,
     THRESHOLDS,
     Array,
     Length,
     Rule,
     Size,
 )
+from .._model.links import SoftmaxLink, require_link
 from .._model.model import Model, read_for
 from .._model.rules import cost_of_rule, decide, predicted
 from .._model.support import finite_scores
@@ -34,8 +37,10 @@ from .layers import Rows, hidden_units
 from .losses import Cumulative, log_odds
 from .training import Trained
 
+NearestRule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 ScanRule: TypeAlias = Literal["scan", "mode", "median", "cost"]
 CodeLoss: TypeAlias = Literal["cross_entropy", "squared"]
+_LARGEST = 1e290  # output: the sums of some are finite
 _SEVERAL = Rule("name two ranks or more", lambda a: np.count_nonzero(a) > 1)
 
 
@@ -314,6 +319,164 @@ class NnpomModel(Thresholds, NetworkModel):
         rules = "mode", "median", "cost"
         table = cost_of_rule(rule, rules, cost, None, self.classes.size)
         return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ElmorModel(NetworkModel):
+    """A random hidden layer and an output for each threshold: o(x) = V h(x) + a.
+
+    Attributes
+    ----------
+    mean, scale, hidden_weights, hidden_bias : arrays
+        Of the hidden layer h(x), as for every `NetworkModel`; drawn, not learned.
+    output_weights : (m, h) array
+        V, a row for each threshold between ranks that training rows have.
+    intercept : (m,) array
+        a.
+    observed : (r,) bool array
+        Which ranks have training rows of positive weight; m is one less.
+    ridge : float
+        The one that was given, or found.
+    loo_error : float or None
+        |c - o|^2 of the mean training row, by the outputs without an observation of it,
+        where the ridge was found by it.
+    classes : (r,) array
+        Labels in rank order.
+    n_features : int
+    feature_names : tuple of str, or None
+    link : SoftmaxLink or None
+        Probabilities from distances to the codes; None unless fitted with
+        `probability`.
+    convergence : Convergence
+        Its `primal` is (R) of `ordinal.networks`; there is no dual.
+    """
+
+    output_weights: Annotated[np.ndarray, Array("f8", "m h"), FINITE]
+    intercept: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    observed: Annotated[np.ndarray, Array("b1", "r"), _SEVERAL]
+    ridge: Annotated[float, FINITE, POSITIVE]
+    loo_error: Annotated[float, NOT_NAN, NONNEGATIVE] | None
+    link: Annotated[SoftmaxLink, SHARED] | None
+
+    def _check(self) -> None:
+        if np.count_nonzero(self.observed) != self.intercept.size + 1:
+            raise ValueError("observed must name one rank more than there are outputs")
+        if self.link:
+            known = np.isfinite(self.link.offsets)
+            if not np.array_equal(known, self.observed):
+                raise ValueError("the link must know the observed ranks")
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """The outputs, one a threshold: above 0 for ranks that are higher.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Returns
+        -------
+        (n, r - 1) array
+            Near 1 or -1, which is the code of y > k. Exactly that beyond the observed
+            ranks, and the same on both sides of a rank between that has no rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns.
+        """
+        outputs = self._through(X, self.output_weights) + self.intercept
+        return for_all_ranks(self.observed, outputs, 1.0, -1.0)
+
+    def rank_values(self, outputs: np.ndarray) -> np.ndarray:
+        """How near outputs are to the codes of the ranks.
+
+        Parameters
+        ----------
+        outputs : (n, r - 1) array
+            From `decision_function`.
+
+        Returns
+        -------
+        (n, r) array
+            A quarter of the squared distance to the nearest code, less that to the code
+            of the rank: 0 at most, and two neighbouring ranks differ by the output
+            between them. -inf for a rank without training rows.
+        """
+        return -self._distances(outputs)
+
+    def _distances(self, outputs: np.ndarray) -> np.ndarray:
+        between = np.flatnonzero(self.observed)[:-1]
+        return code_distances(outputs[:, between], self.observed)
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the ranks, a softmax link of the distances to their codes.
+
+        The log odds of two neighbouring ranks then rise with the output between them.
+        The link is fitted to outputs of training rows without an observation of theirs.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, or if the model was fitted without `probability`.
+        """
+        link = require_link(self.link)
+        return np.asarray(link(self._distances(self.decision_function(X))))
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: NearestRule = "nearest",
+        cost: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        rule : {"nearest", "mode", "median", "cost"}, default "nearest"
+            "nearest" is the rank whose code is nearest to the outputs, the lower one of
+            two. That of least exponential loss, by which others decode, is the same
+            unless the outputs are out of order, and differed in a row of thousands.
+            The other rules use `predict_proba`: its most
+            probable rank, its median, or the rank of least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, for an unknown rule, for a rule on probabilities
+            that the model lacks, or for a cost that is not asked for or not one of r
+            ranks.
+        """
+        return predicted(self, X, rule, "nearest", cost)
+
+    def _labels(self, outputs: np.ndarray) -> np.ndarray:
+        """`predict` of rows with these outputs, by the nearest code."""
+        return np.asarray(self.classes[self._distances(outputs).argmin(axis=1)])
+
+
+def code_distances(outputs: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """How much farther outputs (n, m) are from the code of a rank than from the nearest
+    one, (n, r), as a quarter of the squares; inf for a rank that is not observed."""
+    outputs = np.clip(outputs, -_LARGEST, _LARGEST)  # so that their sums are finite
+    ahead = np.cumsum(outputs, axis=1)  # of the lowest rank
+    out = np.full((len(outputs), observed.size), np.inf)
+    out[:, observed] = np.column_stack([np.zeros(len(outputs)), -ahead])
+    return np.asarray(out - out.min(axis=1, keepdims=True))
 
 
 def falling(A: np.ndarray) -> np.ndarray:

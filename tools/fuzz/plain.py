@@ -9,6 +9,10 @@ are allowed for parameters that have a default.
 import random
 
 INSTANCES = {
+    "ElmorModel": [
+        "fit('elmor', n_hidden=9, probability=True)",
+        "fit('elmor', n_hidden=9, ridge=0.1)",
+    ],
     "GporModel": [
         "fit('gpor', kernel='ard', max_iter=3)",
         "fit('gpor', kernel='ard_linear', inference='laplace', max_iter=3)",
@@ -74,6 +78,7 @@ PLAIN = {
     "edges": "[0.0, 1.0]",
     "preprocessor": "preprocessing.Standardizer.fit(rows())",
     "model": "fit('xofm')",
+    "outputs": "fit('elmor', n_hidden=9).decision_function(rows())",
     "path": "'model.npz'",
     "n": "7",
     "d": "2",
@@ -188,6 +193,7 @@ OPTIONS = {
     "monotone": ["[1, 0, -1]"],
     "n_epochs": ["1.0"],
     "n_factors": ["0", "2"],
+    "n_hidden": ["1", "30"],
     "n_intervals": ["1", "3", "[1, 2, 3]"],
     "n_restarts": ["0", "1"],
     "n_threads": ["1", "2", "3"],
@@ -204,6 +210,7 @@ OPTIONS = {
     "proba": ["True"],
     "progress": ["False"],
     "refit": ["False", "'one_se'"],
+    "ridge": ["'loo'", "0.1"],
     "rho": ["0.5"],
     "robust": ["True"],
     "rng": ["0", "7", "np.random.default_rng(3)"],

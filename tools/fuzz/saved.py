@@ -92,6 +92,9 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "pom words": lambda: (_fitted("pom", table()[:, 2:], l2=0.1), table()[:, 2:]),
     "lit": lambda: (_fitted("lit", _sparse()), _sparse()),
     "lat": lambda: (_fitted("lat", rows(), probability=True), rows()),
+    "elmor": lambda: (
+        _fitted("elmor", rows(), n_hidden=9, probability=True), rows()
+    ),
     "nnor": lambda: (_fitted("nnor", rows(), n_hidden=3), rows()),
     "nnpom": lambda: (_fitted("nnpom", _sparse(), n_hidden=3), _sparse()),
     "xofm": lambda: (

@@ -1,0 +1,368 @@
+"""ELMOR: ridge regression of ordinal codes on a random hidden layer.
+
+With the hidden layer h(x) of one draw, m its mean by the weights v_i, which sum to 1,
+and t the mean of the codes c_i of the training rows, everything follows from
+
+    S = sum_i v_i (h_i - m)(h_i - m)' = Q diag(s) Q',    B = sum_i v_i (h_i - m) c_i'
+
+The outputs under a ridge l are o(x) = t + (h(x) - m)' Q diag(1 / (s + l)) Q'B. Those of
+a row without an observation of its own, whose share of the weights is d, are
+
+    c_i - (c_i - o_i) / (1 - d (1 + sum_a z_ia^2 / (s_a + l))),    z_i = Q'(h_i - m)
+
+so that one decomposition serves all ridges, and a ridge costs O(n h r).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._input.blocks import CHUNK
+from .._input.moments import Moments
+from .._input.problem import Problem
+from .._input.sparse import frozen
+from .._input.survey import BlockProblem
+from .._input.types import Matrix
+from .._model.convergence import Convergence, Status
+from .._model.folds import FewFolds, never_scored
+from .._model.links import SoftmaxLink
+from .._model.monitor import Monitor, OutOfTime
+from .._numerics.passes import Chunk, chunks, is_sparse, moments_by_chunk, summed
+from .._numerics.rows import TILE, dense, strips, take
+from .._numerics.tree import Parts
+from .layers import Rows, hidden_units
+from .models import ElmorModel, code_distances
+
+_KEPT = 8_000_000  # entries of the projected rows that are kept, 64 MB
+_LOWEST, _HIGHEST = -9, 3  # of the ridge by the mean of s, as powers of ten
+_DECADE = math.log(10.0)
+_FAR = 1e100  # deviations from the mean
+_FINEST = 1e-12  # a logarithm of the ridge is not told from its neighbours below it
+_LEAST = 1e-10  # of what an observation leaves: a row that h alone tells has none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """A hidden layer of random weights U (d + 1, h), on standardised features."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+    U: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, U: np.ndarray) -> Layer:
+        """Standardised by the moments of the rows, by their weights."""
+        sparse = is_sparse(problem.X)
+        if isinstance(problem, BlockProblem) and not sparse:
+            return cls(*moments_by_chunk(problem).mean_and_scale(), U)
+        found: Moments | None = None
+        for rows, part in chunks(problem.X):
+            weight = problem.weight[rows]
+            # of sparse rows only so many become dense at a time
+            for some in strips(weight.size, TILE if sparse else CHUNK):
+                more = Moments.of(dense(take(part, some)), weight[some])
+                found = found.joined(more) if found is not None else more
+        assert found is not None  # there are rows of positive weight
+        return cls(*found.mean_and_scale(), U)
+
+    def __call__(self, X: Matrix) -> np.ndarray:
+        """The units of rows, (n, h). Those of rows without weight, too, whose features
+        may be of any size, are finite."""
+        rows = Rows(X, self.mean, self.scale)
+        out = np.empty((X.shape[0], self.U.shape[1]))
+        for part in rows.chunks():
+            with np.errstate(over="ignore"):
+                Z = rows[part]
+            out[part] = hidden_units(np.clip(Z, -_FAR, _FAR, out=Z), self.U)
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """Outputs o(x) = intercept + h(x)'weights, and what is known of them.
+
+    Attributes
+    ----------
+    weights : (h, m) array
+    intercept : (m,) array
+    ridge : float
+    loo : float
+        |c - o|^2 of the mean row, by the outputs without an observation of it; None
+        where that was not asked for.
+    objective : float
+    """
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    ridge: float
+    loo: float | None
+    objective: float
+
+
+class Regression:
+    """The codes of a problem on a layer: its sums, and its solutions by ridge.
+
+    Parameters
+    ----------
+    problem : Problem
+        In memory or in blocks, which are read once here and once for each call of
+        `loo`.
+    layer : Layer
+    n_threads : int
+        Which changes no bit: chunks of rows are added in one tree.
+
+    Raises
+    ------
+    OutOfTime
+        As `turn` says.
+    """
+
+    def __init__(self, problem: Problem, layer: Layer, n_threads: int):
+        self.problem, self.layer, self.n_threads = problem, layer, n_threads
+        self.rank, self.m = problem.rank_among_present, int(problem.present.sum()) - 1
+        self.total = float(problem.weight.sum())
+        self._projected: dict[int, np.ndarray] = {}
+        self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
+        self.S = S - np.outer(self.mean, self.mean)
+        self.right = B - np.outer(self.mean, self.codes)
+        s, self.Q = np.linalg.eigh(self.S)
+        self.s = np.maximum(s, 0.0)
+        self.B = self.Q.T @ self.right
+        self.unit = float(self.s.mean()) or 1.0
+        self._keeps = (
+            not isinstance(problem, BlockProblem)
+            and problem.n_samples * self.s.size <= _KEPT
+        )
+
+    def _sums(self, chunk: Chunk) -> Parts:
+        rows, part = chunk
+        H = self.layer(part)
+        v = self._share(rows)
+        C = self._codes(rows)
+        V = H * v[:, None]
+        return v @ C, v @ H, V.T @ H, V.T @ C
+
+    def _share(self, rows: slice) -> np.ndarray:
+        return np.asarray(self.problem.weight[rows] / self.total)
+
+    def _codes(self, rows: slice | np.ndarray) -> np.ndarray:
+        return np.where(self.rank[rows, None] > np.arange(self.m), 1.0, -1.0)
+
+    def observation(self, rows: slice | np.ndarray) -> np.ndarray:
+        """The share of one observation of each row: all of it, or of a row that counts
+        for several one of these."""
+        each = np.minimum(self.problem.weight[rows], 1.0)
+        return np.asarray(each / self.total)
+
+    def projected(self, X: Matrix) -> np.ndarray:
+        """z of rows, (n, h)."""
+        return np.asarray((self.layer(X) - self.mean) @ self.Q)
+
+    def loo(self, ridges: list[float]) -> np.ndarray:
+        """|c - o|^2 of the mean row, left out, for each ridge; one pass."""
+        G = [1 / (self.s + ridge) for ridge in ridges]
+        columns = np.hstack([g[:, None] * self.B for g in G])
+
+        def of_chunk(chunk: Chunk) -> Parts:
+            rows, part = chunk
+            Z = self._projected.get(rows.start)
+            if Z is None:
+                Z = self.projected(part)
+                if self._keeps:
+                    self._projected[rows.start] = Z
+            C, v = self._codes(rows), self._share(rows)
+            R = (Z @ columns).reshape(len(Z), len(G), self.m)
+            np.subtract((C - self.codes)[:, None], R, out=R)
+            left = self._left(np.square(Z) @ np.column_stack(G), rows)
+            return (v @ ((R * R).sum(axis=2) / np.square(left)),)
+
+        (errors,) = summed(self.problem.X, of_chunk, self.n_threads)
+        return np.asarray(errors)
+
+    def _left(self, leverage: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
+        """By what residuals are divided where an observation is left out, (n, ...)."""
+        d = self.observation(rows)[:, None]
+        return np.asarray(np.maximum(1 - d * (1 + leverage), _LEAST))
+
+    def left_out(self, X: Matrix, rows: np.ndarray, ridge: float) -> np.ndarray:
+        """Outputs of training rows without an observation of theirs, (n, m)."""
+        Z, g = self.projected(X), 1 / (self.s + ridge)
+        C = self._codes(rows)
+        R = C - self.codes - Z @ (g[:, None] * self.B)
+        return np.asarray(C - R / self._left(np.square(Z) @ g[:, None], rows))
+
+    def solution(self, ridge: float, loo: float | None) -> Solution:
+        A = self.B / (self.s + ridge)[:, None]  # the weights, along the columns of Q
+        weights = self.Q @ A
+        # |c - o|^2 = |c - t|^2 - 2 A'B + A'SA, and the codes are 1 or -1
+        error = (1 - self.codes**2).sum() - 2 * (A * self.B).sum()
+        error += (A * A * (self.s[:, None] + ridge)).sum()
+        intercept = self.codes - self.mean @ weights
+        return Solution(weights, intercept, ridge, loo, float(error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """What a fit has found; `link` where probabilities were asked for."""
+
+    layer: Layer
+    solution: Solution
+    link: SoftmaxLink | None
+    convergence: Convergence
+
+
+def fit_codes(
+    problem: Problem,
+    U: np.ndarray,
+    ridge: float | None,
+    share: FewFolds | None,
+    *,
+    n_threads: int,
+    max_iter: int,
+    monitor: Monitor,
+) -> Fitted:
+    """The outputs on a layer of these weights: by this ridge, or by the one of least
+    leave-one-out error. Where time is up, by the best ridge so far; where it is up
+    before the first pass is over, outputs are the same for all rows."""
+    layer = Layer.of(problem, U)
+    try:
+        with monitor.limited(Monitor.GRACE):
+            of = Regression(problem, layer, n_threads)
+    except OutOfTime:
+        return _without_features(problem, layer, share, monitor)
+    if ridge is None:
+        solution, convergence = _searched(of, max_iter, monitor)
+    else:
+        solution, convergence = _given(of, ridge, monitor)
+    return Fitted(layer, solution, _link(of, solution.ridge, share), convergence)
+
+
+def _given(
+    of: Regression, ridge: float, monitor: Monitor
+) -> tuple[Solution, Convergence]:
+    """The solution, and by what it misses the normal equations."""
+    found = of.solution(ridge, None)
+    residual = of.S @ found.weights + ridge * found.weights - of.right
+    violation = float(np.abs(residual).max() / (np.abs(of.right).max() or 1.0))
+    status = monitor.stop(1, violation)
+    if violation <= monitor.tol:
+        status = Status.CONVERGED
+    return found, monitor.record(
+        status or Status.STALLED, 1, violation, found.objective
+    )
+
+
+def _searched(
+    of: Regression, max_iter: int, monitor: Monitor
+) -> tuple[Solution, Convergence]:
+    """The solution by the ridge of least leave-one-out error, to within a factor.
+
+    Powers of ten from the middle of the range, downhill to where both neighbours are
+    worse or the range ends; then steps of half the length. A local search: the error
+    can have other minima.
+    """
+    found: dict[float, float] = {}
+    best, step, n_iter = (_LOWEST + _HIGHEST) / 2, 1.0, 0
+    around = (_HIGHEST - _LOWEST) / 2
+    while True:
+        near = [min(max(best + a, _LOWEST), _HIGHEST) for a in (-step, 0.0, step)]
+        new = [p for p in dict.fromkeys(near) if p not in found]
+        if new:
+            violation = _DECADE * around
+            status = _end(violation, n_iter, max_iter, monitor)
+            if status is not None:
+                break
+            try:
+                with monitor.limited(Monitor.GRACE):
+                    errors = of.loo([of.unit * 10.0**p for p in new])
+            except OutOfTime:
+                status = Status.MAX_TIME
+                break
+            found |= dict(zip(new, errors.tolist(), strict=True))
+            n_iter += 1
+        least = min(near, key=lambda p: (found[p], -p))
+        if least == best:
+            around, step = step, step / 2
+        best = least
+    ridge = of.unit * 10.0**best
+    solution = of.solution(ridge, found.get(best))
+    return solution, monitor.record(status, n_iter, violation, solution.objective)
+
+
+def _end(
+    violation: float, n_iter: int, max_iter: int, monitor: Monitor
+) -> Status | None:
+    """What the search ends with here, or None to go on."""
+    if violation <= monitor.tol:
+        return Status.CONVERGED
+    if violation < _FINEST:
+        return Status.STALLED
+    return Status.MAX_ITER if n_iter >= max_iter else monitor.stop(n_iter, violation)
+
+
+def _link(of: Regression, ridge: float, share: FewFolds | None) -> SoftmaxLink | None:
+    """Probabilities from the outputs of rows that are left out; but a row that is all
+    there is of its rank is judged by the outputs of all."""
+    if share is None:
+        return None
+    problem = of.problem
+    rows, weight = share.rows, problem.weight[share.rows] * share.factor
+    X = problem.X.take(rows) if isinstance(problem, BlockProblem) else problem.X
+    X = take(X, rows) if X.shape[0] > rows.size else X
+    outputs = of.left_out(X, rows, ridge)
+    single, _ = never_scored(problem, share)
+    at = np.searchsorted(rows, single)
+    plain = of.solution(ridge, None)
+    outputs[at] = plain.intercept + of.layer(take(X, at)) @ plain.weights
+    return link_of(outputs, problem.rank[rows], weight, problem.present)
+
+
+def link_of(
+    outputs: np.ndarray, rank: np.ndarray, weight: np.ndarray, observed: np.ndarray
+) -> SoftmaxLink:
+    return SoftmaxLink.fit(
+        code_distances(outputs, observed), rank, weight, observed.size
+    )
+
+
+def _without_features(
+    problem: Problem, layer: Layer, share: FewFolds | None, monitor: Monitor
+) -> Fitted:
+    """What is left where there was no time for a pass: the mean of the codes."""
+    mass = np.bincount(problem.rank, problem.weight, problem.n_classes)
+    mass = mass[problem.present] / mass.sum()
+    codes = 2 * np.cumsum(mass[::-1])[::-1][1:] - 1
+    h = layer.U.shape[1]
+    error = float((1 - codes**2).sum())
+    solution = Solution(np.zeros((h, codes.size)), codes, 1.0, None, error)
+    link = None
+    if share is not None:
+        rows = share.rows
+        same = np.tile(codes, (rows.size, 1))
+        weight = problem.weight[rows] * share.factor
+        link = link_of(same, problem.rank[rows], weight, problem.present)
+    record = monitor.record(Status.MAX_TIME, 0, np.inf, error)
+    return Fitted(layer, solution, link, record)
+
+
+def elmor_model(problem: Problem, fitted: Fitted) -> ElmorModel:
+    layer, found = fitted.layer, fitted.solution
+    return ElmorModel(
+        mean=frozen(layer.mean),
+        scale=frozen(layer.scale),
+        hidden_weights=frozen(layer.U[:-1].copy()),
+        hidden_bias=frozen(layer.U[-1].copy()),
+        classes=problem.classes,
+        n_features=problem.n_features,
+        feature_names=problem.feature_names,
+        convergence=fitted.convergence,
+        output_weights=frozen(np.ascontiguousarray(found.weights.T)),
+        intercept=frozen(found.intercept),
+        observed=frozen(problem.present),
+        ridge=found.ridge,
+        loo_error=found.loo,
+        link=fitted.link,
+    )

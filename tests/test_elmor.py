@@ -1,0 +1,234 @@
+"""The mathematics of `fit_elmor`: its equations, rows that are left out, its codes."""
+
+import numpy as np
+import pytest
+from files import solution
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from strategies import sample
+
+import ordinal
+from ordinal._numerics import passes
+from ordinal.data import blocks
+
+X60, Y60 = sample(60, 4)
+WEIGHT = np.random.default_rng(1).integers(1, 4, 60)
+
+
+def codes(y):
+    return np.where(y[:, None] > np.arange(y.max()), 1.0, -1.0)
+
+
+def solved(H, C, weight, ridge):
+    """(V, a) of the normal equations with a column of ones, which has no penalty."""
+    A = np.column_stack([H, np.ones(len(H))])
+    D = np.diag(np.append(np.full(H.shape[1], ridge), 0.0))
+    v = weight / weight.sum()
+    found = np.linalg.solve(A.T @ (v[:, None] * A) + D, A.T @ (v[:, None] * C))
+    return found[:-1], found[-1]
+
+
+def left_out_error(H, y, weight, ridge):
+    """|c - o|^2 of the mean row by as many fits as there are rows, each without an
+    observation of one, and with the same penalty beside the others."""
+    C, total = codes(y), 0.0
+    for i in range(len(y)):
+        less = weight.astype(float)
+        less[i] -= 1
+        V, a = solved(H, C, less, ridge * weight.sum() / less.sum())
+        total += weight[i] * ((C[i] - H[i] @ V - a) ** 2).sum()
+    return total / weight.sum()
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 0.01, 3.0])
+def test_the_outputs_are_those_of_the_normal_equations(ridge):
+    model = ordinal.fit_elmor(X60, Y60, ridge=ridge, n_hidden=20, sample_weight=WEIGHT)
+    H = model.hidden(X60)
+    V, a = solved(H, codes(Y60), WEIGHT, ridge)
+    assert_allclose(model.output_weights.T, V, rtol=1e-6, atol=1e-8)
+    assert_allclose(model.intercept, a, rtol=1e-6, atol=1e-8)
+    assert_allclose(model.decision_function(X60), H @ V + a, rtol=1e-7, atol=1e-9)
+    error = ((codes(Y60) - H @ V - a) ** 2).sum(axis=1)
+    objective = np.average(error, weights=WEIGHT) + ridge * (V**2).sum()
+    assert_allclose(model.convergence.primal, objective, rtol=1e-9)
+    assert model.convergence.violation < 1e-10
+    assert model.loo_error is None
+
+
+@pytest.mark.parametrize("weight", [np.ones(60), WEIGHT], ids=["plain", "weighed"])
+def test_the_error_is_that_of_fits_without_an_observation(weight):
+    model = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=weight)
+    expected = left_out_error(model.hidden(X60), Y60, weight, model.ridge)
+    assert_allclose(model.loo_error, expected, rtol=1e-8)
+
+
+def test_the_ridge_has_the_least_error_of_a_grid():
+    model = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=1e-3)
+    H = model.hidden(X60)
+    near = [left_out_error(H, Y60, WEIGHT, model.ridge * f) for f in (0.9, 1.0, 1.1)]
+    assert near[1] < min(near[0], near[2])
+    unit = model.ridge * 10.0 ** np.arange(-4, 5)
+    assert model.loo_error <= min(left_out_error(H, Y60, WEIGHT, u) for u in unit)
+    rough = ordinal.fit_elmor(X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=0.5)
+    assert abs(np.log(rough.ridge / model.ridge)) < 0.5
+    assert rough.convergence.violation <= 0.5
+
+
+def test_a_ridge_at_the_end_of_the_range_is_taken():
+    """Of ranks that features tell nothing of: every row has them all."""
+    X, y = np.repeat(X60[:20], 3, axis=0), np.tile([0, 1, 2], 20)
+    model = ordinal.fit_elmor(X, y, n_hidden=5)
+    assert model.convergence.converged
+    variance = np.cov(model.hidden(X).T, ddof=0).trace() / 5
+    assert_allclose(model.ridge / variance, 1e3)
+
+
+def test_weight_two_is_the_row_written_twice_to_the_ridge_and_the_link():
+    rows = np.repeat(np.arange(60), WEIGHT)
+    options = {"n_hidden": 20, "probability": True, "tol": 1e-9}
+    a = ordinal.fit_elmor(X60, Y60, sample_weight=WEIGHT, **options)
+    b = ordinal.fit_elmor(X60[rows], Y60[rows], **options)
+    assert_allclose(a.ridge, b.ridge, rtol=1e-6)
+    assert_allclose(a.loo_error, b.loo_error, rtol=1e-9)
+    assert_allclose(a.predict_proba(X60), b.predict_proba(X60), atol=1e-6)
+
+
+def test_at_a_given_ridge_weights_of_any_size_are_shares():
+    fits = [
+        ordinal.fit_elmor(X60, Y60, ridge=0.1, sample_weight=scale * WEIGHT)
+        for scale in (1e-30, 1.0, 1e30)
+    ]
+    f = [model.decision_function(X60) for model in fits]
+    assert_allclose(f[0], f[1], atol=1e-9)
+    assert_allclose(f[2], f[1], atol=1e-9)
+
+
+def test_a_large_ridge_leaves_the_mean_of_the_codes():
+    model = ordinal.fit_elmor(X60, Y60, ridge=1e12, sample_weight=WEIGHT)
+    mean = np.average(codes(Y60), axis=0, weights=WEIGHT)
+    assert_allclose(model.decision_function(X60), np.tile(mean, (60, 1)), atol=1e-8)
+
+
+def test_ranks_are_those_of_the_nearest_code():
+    model = ordinal.fit_elmor(X60, Y60, n_hidden=20)
+    o = model.decision_function(X60)
+    every = codes(np.arange(4))
+    square = ((o[:, None] - every) ** 2).sum(axis=2)
+    assert_array_equal(model.predict(X60), square.argmin(axis=1))
+    expected = (square - square.min(axis=1, keepdims=True)) / 4
+    assert_allclose(-model.rank_values(o), expected, atol=1e-12)
+    # of outputs in order it is the number of those above 0
+    falling = -np.sort(-o, axis=1)
+    nearest = model.rank_values(falling).argmax(axis=1)
+    assert_array_equal(nearest, (falling > 0).sum(axis=1))
+
+
+def test_ranks_without_rows_change_no_bit():
+    y = np.array([1, 2, 5, 6])[Y60]
+    a = ordinal.fit_elmor(X60, y, probability=True)
+    b = ordinal.fit_elmor(X60, y, probability=True, classes=range(8))
+    o = b.decision_function(X60)
+    assert_array_equal(o[:, [1, 2, 5]], a.decision_function(X60))
+    assert_array_equal(o[:, 2:5], o[:, [2, 2, 2]])
+    assert (o[:, 0] == 1).all()
+    assert (o[:, 6] == -1).all()
+    assert_array_equal(a.predict(X60), b.predict(X60))
+    P = b.predict_proba(X60)
+    assert_array_equal(P[:, [1, 2, 5, 6]], a.predict_proba(X60))
+    assert np.isinf(b.rank_values(o)[:, [0, 3, 4, 7]]).all()
+
+
+def test_reversed_ranks_mirror_outputs_and_probabilities():
+    a, b = (ordinal.fit_elmor(X60, s * Y60, probability=True) for s in (1, -1))
+    f, g = a.decision_function(X60), b.decision_function(X60)
+    assert_allclose(f, -g[:, ::-1], atol=1e-8)
+    assert_allclose(a.predict_proba(X60), b.predict_proba(X60)[:, ::-1], atol=1e-6)
+
+
+def test_the_link_is_fitted_to_what_is_left_out():
+    """Ranks at random: outputs of training rows would tell them, those left out do
+    not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)
+    model = ordinal.fit_elmor(X, y, ridge=1e-5, n_hidden=60, probability=True)
+    assert (model.predict(X) == y).mean() > 0.75
+    share = np.bincount(y) / 80
+    assert np.abs(model.predict_proba(X) - share).mean() < 0.15
+
+
+def test_a_row_that_is_all_of_its_rank_is_judged_by_all():
+    y = np.where(np.arange(60) == 7, 9, Y60)
+    model = ordinal.fit_elmor(X60, y, probability=True)
+    assert np.isfinite(model.link.offsets).all()
+    assert_allclose(model.predict_proba(X60).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_rows_in_blocks_make_the_model_of_rows_in_memory(tmp_path):
+    X, y = sample(20_000, 4)
+    stored = np.memmap(tmp_path / "X", float, "w+", shape=X.shape)
+    stored[:] = X
+    options = {"n_hidden": 30, "probability": True}
+    a = ordinal.fit_elmor(X, y, **options)
+    b = ordinal.fit_elmor(stored, y, **options)
+    assert solution(a) == solution(b)
+    weight = 1.0 + np.arange(20_000) % 2
+    np.savetxt(tmp_path / "rows.csv", np.column_stack([X[:500], weight[:500], y[:500]]),
+               delimiter=",", header="a,b,c,w,y", comments="")  # fmt: skip
+    source = blocks(tmp_path / "rows.csv", target="y", weight="w")
+    c = ordinal.fit_elmor(source, None, n_hidden=30)
+    d = ordinal.fit_elmor(X[:500], y[:500], n_hidden=30, sample_weight=weight[:500])
+    assert_array_equal(c.decision_function(X[:9]), d.decision_function(X[:9]))
+
+
+def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
+    X, y = sample(300, 4)
+    models = []
+    for kept in (0, 10**9):
+        monkeypatch.setattr("ordinal._networks.extreme._KEPT", kept)
+        models.append(ordinal.fit_elmor(X, y))
+    assert solution(models[0]) == solution(models[1])
+
+
+def test_sparse_rows_are_dense_rows():
+    X = np.where(np.abs(X60) > 0.7, X60, 0.0)
+    a, b = (ordinal.fit_elmor(rows, Y60) for rows in (X, sparse.csr_array(X)))
+    assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-9)
+
+
+def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
+    rows = []
+    plain = passes.summed
+
+    def counted(X, call, n_threads=1):
+        rows.append(X.shape[0])
+        return plain(X, call, n_threads)
+
+    monkeypatch.setattr("ordinal._networks.extreme.summed", counted)
+    model = ordinal.fit_elmor(X60, Y60)
+    assert len(rows) == 1 + model.convergence.n_iter
+    rows.clear()
+    ordinal.fit_elmor(X60, Y60, ridge=0.1, probability=True)
+    assert len(rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"ridge": "gcv"}, "^ridge must be one of 'loo', got 'gcv'$"),
+        ({"ridge": 0.0}, "^ridge must be a positive finite number, got 0.0$"),
+        ({"ridge": None}, "^ridge must be a positive finite number, got None$"),
+        ({"n_hidden": 0}, "^n_hidden must be a positive integer, got 0$"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_elmor(X60, Y60, **options)
+
+
+def test_distances_without_probabilities_make_prediction_sets():
+    X, y = sample(200, 4)
+    model = ordinal.fit_elmor(X[:100], y[:100])
+    sets = ordinal.conformal(model, X[100:], y[100:], coverage=0.8)
+    assert sets.nonconformity == "distance"
+    low, high = sets.predict_interval(X[100:]).T
+    assert ((low <= y[100:]) & (y[100:] <= high)).mean() >= 0.8
