@@ -45,6 +45,7 @@ from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
 from .logistic import LinearThresholdModel, fit_lat, fit_lit
 from .networks import ElmorModel, NnorModel, NnpomModel, fit_elmor, fit_nnor, fit_nnpom
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
+from .ofmhs import OfmhsModel, fit_ofmhs
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -67,6 +68,7 @@ __all__ = [
     "NnorModel",
     "NnpomModel",
     "NpsvorModel",
+    "OfmhsModel",
     "OrdinalError",
     "PomModel",
     "PomPath",
@@ -92,6 +94,7 @@ __all__ = [
     "fit_nnpom",
     "fit_npsvor",
     "fit_npsvor_path",
+    "fit_ofmhs",
     "fit_pom",
     "fit_pom_path",
     "fit_redsvm",

@@ -357,6 +357,19 @@ METHODS = [
         n_endless=30_000,
         threaded=((20_000, {"probability": True}),),  # three chunks of rows
     ),
+    Method(
+        "ofmhs",
+        ordinal.fit_ofmhs,
+        ordinal.OfmhsModel,
+        takes=frozenset({"class_weight"}),
+        rules=PROBABLE,
+        precise={"tol": 1e-10},
+        advice="raise max_iter or tol, or raise the penalties$",
+        missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9},
+        n_endless=20_000,
+        threaded=((5000, {}),),
+    ),
     xofm(
         "xofm-lbfgs",
         precise={"n_factors": 0, "tol": 1e-9},

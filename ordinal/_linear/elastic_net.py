@@ -37,17 +37,15 @@ from .._solvers import _coordinate_descent
 from .design import prices
 from .likelihood import Likelihood
 from .matrices import SparseColumns
-from .rowwise import Rows, RowwiseLikelihood
+from .rowwise import LEAST, Rows, RowwiseLikelihood, factor, with_best_free
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 40
-_POLISH = 30  # Newton steps for u alone
 _INNER = 0.8  # share of a gap that a part of the problem is solved to
 _TIGHTER = 0.01  # factor of the gap of the columns that take part, if all need less
 _QUADRATIC = 0.01  # share of the gap at a point that the quadratic there is solved to
 _FINER = 0.2  # factor of the least step of coordinate descent, until its gap is met
-_LEAST = 1e-26  # share of the loss that is the square of the rounding of slopes
 _ABOVE = 1e-12  # lest rounding lets a feature take part at the largest penalty
 _SWEEPS = 100_000  # of one quadratic
 _SECONDS = 2e-9  # of an entry in a sweep
@@ -226,7 +224,7 @@ class PathSolver:
             missed = ~part & (np.abs(here.slope) > penalty.l1)
             if missed.any():
                 part |= missed
-            elif inner > _LEAST * self.null.value:
+            elif inner > LEAST * self.null.value:
                 inner *= _TIGHTER
             else:
                 self._status = Status.STALLED
@@ -263,7 +261,7 @@ class PathSolver:
         U, last, at_rounding = self._U, math.inf, False
         while True:
             here = part.at(x)
-            C = _factor(here.free)
+            C = factor(here.free)
             by_u = np.column_stack([here.gradient[:U], here.border])
             k = np.linalg.solve(C, by_u)
             value, slope = here.value + penalty(x[U:]), here.gradient[U:]
@@ -351,55 +349,19 @@ class PathSolver:
             if worth <= tol:
                 value = here.value + penalty(b)
                 gap = value - penalty.bound(here.value, gradient(), b)
-                if gap <= limit or tol <= _LEAST * self.null.value:
+                if gap <= limit or tol <= LEAST * self.null.value:
                     break
                 tol *= _FINER
         free -= border.T @ (b - x[U:])
         return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
 
     def _solution(self, u: np.ndarray, beta: np.ndarray, penalty: Penalty) -> Solution:
-        """The point with the best u, by Newton's method, and (5)."""
-        loss, q = self.loss, self.loss.design.J.shape[1]
-        f, none = loss.columns.times(beta), np.zeros(0)
-
-        def rows_at(u: np.ndarray) -> Rows:
-            free = np.column_stack([u[:q], u[q:].reshape(q, -1)])
-            return loss.rows_of(free, none, f)
-
-        rows = rows_at(u)
-        for _ in range(_POLISH):
-            C, g = _factor(loss.free_hessian(rows)), loss.free_gradient(rows)
-            step = np.linalg.solve(C.T, np.linalg.solve(C, -g))
-            promised = float(g @ step)
-            if -promised <= _LEAST * rows.value:
-                break
-            for halving in range(_HALVINGS):
-                size = 0.5**halving
-                moved = rows_at(u + size * step)
-                rise = moved.value - rows.value
-                if rise <= _FALL * size * promised + _ROUNDING * rows.value:
-                    break
-            else:
-                break
-            u, rows = u + size * step, moved
-            if -promised <= _ROUNDING * rows.value:  # steps converge quadratically
-                break
+        """The point with the best u, and (5)."""
+        loss = self.loss
+        u, rows = with_best_free(loss, u, loss.columns.times(beta))
         slope = loss.columns.across(rows.slope)
         primal = rows.value + (penalty(beta) if beta.any() else 0.0)
         return Solution(
             u, beta, rows.value, slope, primal, penalty.bound(rows.value, slope, beta),
             self._status, self._n_iter,
         )  # fmt: skip
-
-
-def _factor(H: np.ndarray) -> np.ndarray:
-    """C of C C' = H; of H with a larger diagonal where H is singular to rounding."""
-    diagonal = np.diagonal(H)
-    shift = 0.0
-    while True:
-        try:
-            return np.asarray(np.linalg.cholesky(H + np.diag(shift * diagonal)))
-        except np.linalg.LinAlgError:
-            if not shift < 1:
-                raise
-            shift = max(1e-12, 10 * shift)

@@ -28,6 +28,11 @@ from .likelihood import Likelihood, Link, Point, Terms
 from .matrices import DenseColumns, SparseColumns, columns_of
 
 Held: TypeAlias = SparseColumns | DenseColumns
+LEAST = 1e-26  # share of the loss that is the square of the rounding of slopes
+_POLISH = 30  # Newton steps for alpha and nu* alone
+_FALL = 1e-4  # of Armijo's rule
+_ROUNDING = 1e-14  # of the loss, relative to it
+_HALVINGS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,3 +258,48 @@ class RowwiseLikelihood(Likelihood):
         return np.asarray(
             np.bincount(rank, of_a, T + 1)[:T] + np.bincount(rank, of_b, T + 1)[1:]
         )
+
+
+def with_best_free(
+    loss: RowwiseLikelihood, u: np.ndarray, f: np.ndarray
+) -> tuple[np.ndarray, Rows]:
+    """The best alpha and nu* for scores f of the location, without scale effects, by
+    Newton's method from u, and the rows there."""
+    q, none = loss.design.J.shape[1], np.zeros(0)
+
+    def rows_at(u: np.ndarray) -> Rows:
+        free = np.column_stack([u[:q], u[q:].reshape(q, -1)])
+        return loss.rows_of(free, none, f)
+
+    rows = rows_at(u)
+    for _ in range(_POLISH):
+        C, g = factor(loss.free_hessian(rows)), loss.free_gradient(rows)
+        step = np.linalg.solve(C.T, np.linalg.solve(C, -g))
+        promised = float(g @ step)
+        if -promised <= LEAST * rows.value:
+            break
+        for halving in range(_HALVINGS):
+            size = 0.5**halving
+            moved = rows_at(u + size * step)
+            rise = moved.value - rows.value
+            if rise <= _FALL * size * promised + _ROUNDING * rows.value:
+                break
+        else:
+            break
+        u, rows = u + size * step, moved
+        if -promised <= _ROUNDING * rows.value:  # steps converge quadratically
+            break
+    return u, rows
+
+
+def factor(H: np.ndarray) -> np.ndarray:
+    """C of C C' = H; of H with a larger diagonal where H is singular to rounding."""
+    diagonal = np.diagonal(H)
+    shift = 0.0
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(H + np.diag(shift * diagonal)))
+        except np.linalg.LinAlgError:
+            if not shift < 1:
+                raise
+            shift = max(1e-12, 10 * shift)

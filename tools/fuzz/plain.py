@@ -24,6 +24,7 @@ INSTANCES = {
     "NnorModel": ["fit('nnor', n_hidden=3)", "fit('nnor', loss='squared', l2=0.1)"],
     "NnpomModel": ["fit('nnpom', n_hidden=3)"],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
+    "OfmhsModel": ["fit('ofmhs')"],
     "PomModel": ["likely()", "likely(nominal=(0,))"],
     "PomPath": ["fit('pom_path', n_lambdas=3)"],
     "SvmModel": [

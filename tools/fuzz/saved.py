@@ -97,6 +97,7 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     ),
     "nnor": lambda: (_fitted("nnor", rows(), n_hidden=3), rows()),
     "nnpom": lambda: (_fitted("nnpom", _sparse(), n_hidden=3), _sparse()),
+    "ofmhs": lambda: (_fitted("ofmhs", rows()), rows()),
     "xofm": lambda: (
         _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
         _with_gaps(),

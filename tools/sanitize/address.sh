@@ -58,7 +58,7 @@ if [ $# -eq 0 ]; then
   set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
     --hypothesis-profile=sanitized
   for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace linalg lit_lat \
-      many_groups methods newton npsvor ordinal_probit pair_smo proximal pom_path pom_sparse probability \
+      many_groups methods newton npsvor ofmhs ordinal_probit pair_smo proximal pom_path pom_sparse probability \
       svm_programs svor tlssvor xofm; do
     set -- "$@" "tests/test_$name.py"
   done

@@ -1,0 +1,269 @@
+"""OFMHS: an ordinal factorization machine with hierarchical sparsity.
+
+The score of a row is of second order, as that of a factorization machine,
+
+    f(x) = sum_j beta_j z_j + sum_(j<k) Theta_jk z_j z_k,   z_j = (x_j - mean_j) / sd_j
+
+and P(y <= j) = 1 / (1 + exp(f(x) - theta_j)), with thresholds that rise: the ordinal
+logistic loss of POM (ordinal/linear.py). With weights w_i of sum W,
+
+    min  -(1/W) sum_i w_i log P(y_i | x_i)
+         + l1 sum_j |own_j| + l_pair sum_(j<k) |(m_jk, m_kj, Theta_jk)|_2            (P)
+
+    beta_j = own_j + sum_k m_jk,     l_pair = l1 sqrt(2 + ratio^2)
+
+A pair has three parts that are 0 together or not: its own effect and what it brings to
+the main effects of its two features. So a pair is in the model only with both of them:
+strong hierarchy. At the optimum own_j and the m_jk that are not 0 have the sign of
+minus the slope of the loss by beta_j, and do not cancel: beta_j = 0 beside a pair is
+only possible where that slope is exactly 0, that is where 0 is the best main effect
+without any penalty. Where both main effects are in the model by themselves, their
+slopes are at l1, and the pair comes in once its own slope exceeds ratio l1; where they
+are not, it takes more.
+
+(P) is convex, and `_linear/hierarchy.py` says how it is solved and certified by a
+duality gap.
+
+S. Guo, S. Chen, Q. Tian, "Ordinal factorization machine with hierarchical sparsity",
+Frontiers of Computer Science 14(1):67-83, 2020. What is known to us of that paper is
+its abstract: a factorization machine and hierarchical sparsity together, as a convex
+problem for ordinal labels, solved by ADMM. The following is chosen here. The convex
+form of a factorization machine has the matrix Theta in place of products of factors.
+The loss is that of a cumulative logistic model. The penalty is the latent group lasso,
+after Obozinski, Jacob and Vert, and glinternet, for it is the one with strong hierarchy
+whose proximal step has a closed form and whose dual is explicit; penalties on rows of a
+symmetric Theta need ADMM, which ends with a small violation. There is no nuclear norm
+of Theta: a low rank mixes all features with all others, which the hierarchy forbids.
+Squares are left out, as in all factorization machines.
+
+G. Obozinski, L. Jacob, J.-P. Vert, "Group lasso with overlaps: the latent group lasso
+approach", arXiv:1110.0413, 2011. M. Lim, T. Hastie, "Learning interactions via
+hierarchical group-lasso regularization", JCGS 24:627-654, 2015. J. Bien, J. Taylor,
+R. Tibshirani, "A lasso for hierarchical interactions", Annals of Statistics
+41:1111-1141, 2013. S. Rendle, "Factorization machines", ICDM 2010.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from ._input.checks import check_count, check_factor, check_real
+from ._input.problem import Problem, around_ranks
+from ._input.sparse import frozen
+from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from ._linear.hierarchy import Found, HierarchyPath
+from ._linear.pair_model import OfmhsModel
+from ._linear.pair_scores import both_ways
+from ._model.entry import Callback, Common, enter
+from ._model.monitor import Monitor
+from ._model.registry import register
+from ._numerics.memory import check_memory
+from ._numerics.rows import dense
+
+__all__ = ["OfmhsModel", "fit_ofmhs"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_BYTES = 150  # that a fit holds for a pair of features
+_EASIER = "raise the penalties"  # what helps a fit that met a limit
+
+
+def fit_ofmhs(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    l1: float = 1e-2,
+    ratio: float = 1.0,
+    tol: float = 1e-5,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    n_threads: int | None = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> OfmhsModel:
+    """Fit an ordinal factorization machine with hierarchical sparsity.
+
+    A cumulative logistic model of main effects and of products of two features, most of
+    which the penalty sets to 0; a product is in the model only with the main effects of
+    both of its features. The module's docstring states (P), and what is known of the
+    paper. Some 10 to 20 steps of O(n d^2), and of O(n m^2 + m^3) for m effects that
+    take part: hundreds of features are no trouble where most effects are 0.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, which are standardised here, so that results do not depend on
+        their units: a product of features says little before they are centred. A sparse
+        matrix becomes a dense one. `predict` finds the columns of a data frame by their
+        names.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    l1 : float > 0, default 0.01
+        Price of a main effect, of a feature of deviation 1; the loss is a mean, so that
+        it means the same for any number of rows. From `largest` of the model on all
+        effects are 0.
+    ratio : float >= 0, default 1
+        How much more evidence pairs need: where both of its features are in the model a
+        pair comes in if the slope of the loss by it exceeds ratio l1. inf is a model
+        without pairs, the lasso of `fit_pom`.
+    tol : float > 0, default 1e-5
+        Duality gap of (P), by the loss without features, at which the fit has
+        converged: the objective is so near to the minimum, or nearer.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    n_threads : int, optional
+        Of the loops over rows; matrix products use the threads of numpy's BLAS.
+        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
+        bit of the result depends on it; last bits do depend on the number of threads
+        of numpy's BLAS, which is set apart (docs/reliability.md).
+    max_iter : int, default 1000
+        Newton steps, each solved by block coordinate descent; of every penalty on the
+        way to a small one.
+    max_time : float > 0, optional
+        Seconds, looked at before every step and within it.
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    OfmhsModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+    MemoryError
+        If the machine has less memory than so many pairs need.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit ended short of the tolerance; the message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_ofmhs(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.main.shape, model.pairs.shape
+    ((2,), (2, 2))
+    """
+    return _fit(
+        X, y, [{"l1": l1, "ratio": ratio}], max_iter, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, n_threads=n_threads,
+        max_time=max_time, callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
+
+
+def _fit(
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, Any]],
+    max_iter: int,
+    **common: Unpack[Common],
+) -> list[OfmhsModel]:
+    """A model for the l1 and ratio of every point, each begun at another one."""
+    penalties = [(_ratio(p["ratio"]), check_factor("l1", p["l1"])) for p in points]
+    max_iter = check_count("max_iter", max_iter)
+    entry = enter("fit_ofmhs", X, y, **common)
+    d = entry.problem.n_features
+    check_memory("fit_ofmhs", _BYTES * d * (d - 1) / 2, f"the pairs of {d} features")
+    problem = replace(entry.problem, X=dense(entry.problem.X))
+    models: dict[tuple[float, float], OfmhsModel] = {}
+    with entry.monitor as monitor:
+        path = HierarchyPath(problem, entry.n_threads, max_iter, monitor)
+        # pairs come in as the ratio falls, and are 0 where it is infinite
+        for ratio, l1 in sorted(set(penalties), reverse=True):
+            found = path.reach(l1, ratio)
+            models[ratio, l1] = _model(problem, path, found, l1, ratio, monitor)
+        monitor.conclude(models[penalties[-1]].convergence)
+    for model in models.values():
+        model.convergence.warn_unless_converged("fit_ofmhs", _EASIER)
+    return [models[penalty] for penalty in penalties]
+
+
+def _ratio(value: Any) -> float:
+    rule = "a number from 0 to 1e6, or inf"
+    return check_real("ratio", value, lambda v: 0 <= v <= 1e6 or v == math.inf, rule)
+
+
+def _model(
+    problem: Problem,
+    path: HierarchyPath,
+    found: Found,
+    l1: float,
+    ratio: float,
+    monitor: Monitor,
+) -> OfmhsModel:
+    point, present = found.point, np.flatnonzero(problem.present)
+    main, theta = path.effects(point.own, point.parts)
+    brought = np.zeros((main.size, main.size))
+    brought[path.first, path.second] = point.parts[:, 0]
+    brought[path.second, path.first] = point.parts[:, 1]
+    return OfmhsModel(
+        main=frozen(main),
+        pairs=frozen(both_ways(main.size, path.first, path.second, theta)),
+        brought=frozen(brought),
+        centre=frozen(path.design.centre),
+        spread=frozen(path.design.spread),
+        thresholds=frozen(around_ranks(point.u, present, problem.n_classes)),
+        l1=l1,
+        ratio=ratio,
+        largest=path.largest(ratio),
+        classes=frozen(problem.classes),
+        n_features=problem.n_features,
+        feature_names=problem.feature_names,
+        convergence=monitor.record(
+            found.status, found.n_iter, found.violation, found.primal, found.dual
+        ),
+    )  # fmt: skip
+
+
+def _fit_path(
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, Any]],
+    products: object = None,
+    X_test: object = None,
+    **options: Any,
+) -> tuple[list[OfmhsModel], list[None]]:
+    """A model for the l1 and ratio of every point, as `register` asks for it."""
+    every = {**(fit_ofmhs.__kwdefaults__ or {}), **options}
+    own = {name: every.pop(name) for name in ("l1", "ratio")}
+    models = _fit(X, y, [{**own, **point} for point in points], **every)
+    return models, [None] * len(models)
+
+
+register(
+    fit_ofmhs,
+    name="ofmhs",
+    estimator="OFMHS",
+    accepts={"sparse"},
+    scale_free=True,
+    probabilities=True,
+    grid={"l1": (1e-3, 3e-3, 1e-2, 3e-2), "ratio": (0.5, 1.0, 2.0, 4.0)},
+    varying=("l1", "ratio"),
+    fit_path=_fit_path,
+)

@@ -1,0 +1,458 @@
+"""OFMHS: its problem, certificate and hierarchy."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import sample
+
+import ordinal
+from ordinal import ConvergenceWarning
+from ordinal._input.problem import Problem
+from ordinal._linear.hierarchy import HierarchyPath, Prices, Quadratic
+from ordinal._linear.pair_scores import both_ways, scores
+from ordinal._model.monitor import Monitor
+from ordinal._model.registry import path_of
+from ordinal._solvers import _pair_descent
+from ordinal.model_selection import Grid, select
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def crossed(n=120, d=4, seed=0, levels=(-1.5, 0.0, 1.5)):
+    """Rows whose rank depends on two features and two products, one of a feature that
+    has no effect else."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    f = X[:, 0] - X[:, 1] + X[:, 0] * X[:, 1] + 0.8 * X[:, 0] * X[:, 2]
+    return X, np.digitize(f + 0.5 * rng.logistic(size=n), levels)
+
+
+def probabilities(f, thresholds, y):
+    """Of the ranks y, written as (P) has them."""
+    edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
+
+    def below(t):
+        return 1 / (1 + np.exp(f - t))
+
+    return below(edges[y + 1]) - below(edges[y])
+
+
+def standardised(X, weight):
+    share = weight / weight.sum()
+    centre = share @ X
+    return (X - centre) / np.sqrt(share @ (X - centre) ** 2)
+
+
+def primal_and_dual(model, X, y, weight):
+    """(P) and its bound from the rows, with nothing but the fields of the model; the
+    slopes by effects, and the loss without effects."""
+    Z, share = standardised(X, weight), weight / weight.sum()
+    d = Z.shape[1]
+    f = Z @ model.main
+    for j, k in combinations(range(d), 2):
+        f = f + model.pairs[j, k] * Z[:, j] * Z[:, k]
+    value = -share @ np.log(probabilities(f, model.thresholds, y))
+    l_pair = model.l1 * math.sqrt(2 + model.ratio**2)
+    own = model.main - model.brought.sum(axis=1)
+    penalty = model.l1 * np.abs(own).sum()
+    # d log(F(b) - F(a)) / df of logistic F is F(b) + F(a) - 1
+    edges = np.concatenate([[-np.inf], model.thresholds, [np.inf]])
+    slope = share * (
+        1 - 1 / (1 + np.exp(f - edges[y + 1])) - 1 / (1 + np.exp(f - edges[y]))
+    )
+    g, G = Z.T @ slope, Z.T @ (slope[:, None] * Z)
+    c = min(1.0, (model.l1 / np.abs(g)).min())
+    tangent = value - g @ model.main
+    for j, k in combinations(range(d), 2):
+        parts = model.brought[j, k], model.brought[k, j], model.pairs[j, k]
+        penalty += l_pair * math.hypot(*parts)
+        c = min(c, l_pair / math.hypot(g[j], g[k], G[j, k]))
+        tangent -= G[j, k] * model.pairs[j, k]
+    mass = np.bincount(y, share)
+    null = -(mass * np.log(mass)).sum()
+    return value + penalty, c * tangent, (g, G), null
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("l1", [0.1, 0.01, 1e-3])
+def test_the_certificate_is_that_of_the_rows(l1, ratio):
+    X, y = crossed()
+    weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio, sample_weight=weight, tol=1e-9)
+    primal, dual, _, null = primal_and_dual(model, X, y, weight)
+    c = model.convergence
+    assert_allclose([c.primal, c.dual], [primal, dual], rtol=1e-11)
+    assert c.converged
+    assert c.violation == pytest.approx(c.gap / null, abs=1e-14)
+    assert -1e-14 <= primal - dual <= 1e-9 * null
+    assert model.n_pairs > 0 or l1 == 0.1
+
+
+def slow_minimum(X, y, l1, l_pair, steps):
+    """(P) by proximal gradient steps of one length from nothing, thresholds among the
+    unknowns: no product is shared with the package."""
+    Z, n = standardised(X, np.ones(len(y))), len(y)
+    d, r = X.shape[1], y.max() + 1
+    pairs = list(combinations(range(d), 2))
+    columns = [Z[:, j] for j in range(d)]
+    for j, k in pairs:
+        columns += [Z[:, j], Z[:, k], Z[:, j] * Z[:, k]]
+    D = np.stack(columns, axis=1)
+    shares = np.cumsum(np.bincount(y))[:-1] / n
+    theta, x = np.log(shares / (1 - shares)), np.zeros(D.shape[1])
+    z, momentum, step = x, 1.0, 2 * n / np.linalg.norm(D, 2) ** 2
+    beside = [y == np.arange(r - 1)[:, None], y == np.arange(1, r)[:, None]]
+    for _ in range(steps):
+        f = D @ z
+        for _ in range(2):  # Newton steps for the thresholds
+            F = 1 / (1 + np.exp(f[:, None] - theta))
+            full = np.hstack([np.zeros((n, 1)), F, np.ones((n, 1))])
+            P = np.diff(full)[np.arange(n), y]
+            p = F * (1 - F)
+            up, low = beside[0].T / P[:, None], beside[1].T / P[:, None]
+            grad = (p * (low - up)).sum(0) / n
+            bend = p * (1 - 2 * F)
+            H = np.diag(((p * (up + low)) ** 2 + bend * (low - up)).sum(0)) / n
+            off = -(p[:, :-1] * p[:, 1:] * low[:, :-1] * up[:, 1:]).sum(0) / n
+            H += np.diag(off, 1) + np.diag(off, -1)
+            theta = theta - np.linalg.solve(H, grad)
+        g = D.T @ (1 - (full[np.arange(n), y + 1] + full[np.arange(n), y])) / n
+        v = z - step * g
+        new = np.sign(v) * np.maximum(np.abs(v) - step * l1, 0)
+        blocks = v[d:].reshape(-1, 3)
+        size = np.linalg.norm(blocks, axis=1, keepdims=True)
+        shrunk = np.maximum(1 - step * l_pair / np.maximum(size, 1e-300), 0) * blocks
+        new[d:] = shrunk.ravel()
+        if g @ (new - x) > 0:
+            momentum = 1.0
+        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        z, x, momentum = new + (momentum - 1) / following * (new - x), new, following
+    return x, theta, D, pairs
+
+
+def test_a_slow_solver_finds_the_same_model():
+    X, y = crossed(60, 3, levels=(-1.0, 1.0))
+    l1, ratio = 0.02, 0.7
+    model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio, tol=1e-12)
+    l_pair = l1 * math.sqrt(2 + ratio**2)
+    x, theta, D, pairs = slow_minimum(X, y, l1, l_pair, 1500)
+    parts = x[3:].reshape(-1, 3)
+    value = -np.log(probabilities(D @ x, theta, y)).mean()
+    value += l1 * np.abs(x[:3]).sum() + l_pair * np.linalg.norm(parts, axis=1).sum()
+    assert_allclose(value, model.convergence.primal, atol=1e-9)
+    # where (P) is within 1e-9, scores of curvature 1/100 are within 5e-4
+    assert_allclose(model.decision_function(X), D @ x, atol=5e-4)
+    assert_allclose(model.thresholds, theta, atol=5e-4)
+    for (j, k), (mj, mk, own) in zip(pairs, parts, strict=True):
+        found = model.brought[j, k], model.brought[k, j], model.pairs[j, k]
+        assert_allclose(found, (mj, mk, own), atol=5e-4)
+
+
+@settings(max_examples=15)
+@given(seeds)
+def test_slopes_are_differences_of_the_loss(seed):
+    rng = np.random.default_rng(seed)
+    X, y = crossed(40, 3, seed)
+    weight = rng.uniform(0.5, 2, len(y))
+    problem = Problem.from_arrays(X, y, sample_weight=weight)
+    path = HierarchyPath(problem, 1, 10, Monitor("test", 1e-5))
+    start = path.at(path._last.u, np.zeros(3), np.zeros((3, 3)), Prices(0.0, 0.0))
+    x = 0.5 * rng.standard_normal(6)
+    pairs = np.zeros((3, 3))
+
+    def at(x):
+        parts = pairs.copy()
+        parts[:, 2] = x[3:]
+        return path.at(start.u, x[:3], parts, Prices(0.0, 0.0))
+
+    here, h = at(x), 1e-5
+    slopes = np.concatenate(path.slopes_at(here))
+    differences = [
+        (at(x + h * e).value - at(x - h * e).value) / (2 * h) for e in np.eye(6)
+    ]
+    assert_allclose(slopes, differences, atol=1e-8)
+
+
+def program(seed, d=4, n=12):
+    """A quadratic of d features and all their pairs, and prices."""
+    rng = np.random.default_rng(seed)
+    first, second = (of.astype(np.int32) for of in np.triu_indices(d, 1))
+    m = d + first.size
+    A = rng.standard_normal((n, m))
+    H, slope = A.T @ A / n, rng.standard_normal(m)
+    price = rng.uniform(0.05, 1.0)
+    prices = Prices(price, price * rng.uniform(0.5, 2.5))
+    return Quadratic(
+        H, first, second, prices, slope.copy(), np.zeros(d),
+        np.zeros((first.size, 3)),
+    ), slope  # fmt: skip
+
+
+def effects_of(q):
+    main = q.own.copy()
+    np.add.at(main, q.first, q.parts[:, 0])
+    np.add.at(main, q.second, q.parts[:, 1])
+    return np.concatenate([main, q.parts[:, 2]])
+
+
+def value_of(q, slope):
+    x = effects_of(q)
+    return slope @ x + 0.5 * x @ q.H @ x + q.prices(q.own, q.parts)
+
+
+@given(seeds)
+def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
+    q, slope = program(seed)
+    values = [value_of(q, slope)]
+    for _ in range(60):
+        worth = q.descend(0.0, 3)
+        values.append(value_of(q, slope))
+        q.newton()
+        values.append(value_of(q, slope))
+        assert_allclose(q.slope, slope + q.H @ effects_of(q), atol=1e-9)
+        if worth < 1e-26:
+            break
+    assert (np.diff(values) <= 1e-12).all()
+    s, d = q.slope, q.own.size
+    free = q.own != 0
+    assert_allclose(s[:d][free], -q.prices.own * np.sign(q.own[free]), atol=1e-7)
+    assert (np.abs(s[:d]) <= q.prices.own + 1e-7).all()
+    by_parts = np.stack([s[q.first], s[q.second], s[d:]], axis=1)
+    size = np.linalg.norm(q.parts, axis=1, keepdims=True)
+    inside = size[:, 0] == 0
+    unit = q.parts[~inside] / size[~inside]
+    assert_allclose(by_parts[~inside], -q.prices.pair * unit, atol=1e-7)
+    limit = q.prices.pair + 1e-7
+    assert (np.linalg.norm(by_parts[inside], axis=1) <= limit).all()
+    assert_array_equal(q.parts[inside], 0)
+
+
+@given(seeds)
+def test_one_pair_of_an_isotropic_quadratic_is_shrunk_in_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    slope, h = rng.standard_normal(3), rng.uniform(0.5, 2)
+    first, second = np.array([0], np.int32), np.array([1], np.int32)
+    own, parts = np.zeros(2), np.zeros((1, 3))
+    price = rng.uniform(0.1, 2)
+    _pair_descent.descend(
+        h * np.eye(3), first, second, 1e9, price, 0.0, 2, slope.copy(), own, parts
+    )
+    size = np.linalg.norm(slope)
+    assert_allclose(parts[0], -max(0, 1 - price / size) * slope / h, atol=1e-14)
+    assert not own.any()
+
+
+def test_the_kernel_refuses_what_does_not_fit():
+    H, one = np.eye(3), np.zeros(1, np.int32)
+    rest = 1.0, 1.0, 0.0, 1, np.zeros(3)
+    with pytest.raises(ValueError, match="inconsistent array shapes"):
+        _pair_descent.descend(H, one, one, *rest, np.zeros(3), np.zeros((1, 3)))
+    with pytest.raises(ValueError, match="features that are not there"):
+        _pair_descent.descend(H, one, one + 2, *rest, np.zeros(2), np.zeros((1, 3)))
+
+
+@settings(max_examples=15)
+@given(
+    seeds, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.3, 0.03, 0.003])
+)
+def test_a_pair_is_there_only_with_both_of_its_features(seed, ratio, share):
+    X, y = crossed(50, 4, seed)
+    l1 = share * ordinal.fit_ofmhs(X, y, l1=10.0, ratio=ratio).largest
+    model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio)
+    assert model.convergence.converged
+    first, second = np.nonzero(model.pairs)
+    assert (model.main[first] != 0).all()
+    assert (model.main[second] != 0).all()
+    # at the optimum all that makes up a main effect has the sign of minus its slope
+    tight = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio, tol=1e-12)
+    (g, _) = primal_and_dual(tight, X, y, np.ones(len(y)))[2]
+    own = tight.main - tight.brought.sum(axis=1)
+    assert (tight.brought * g[:, None] <= 1e-9).all()
+    assert (own * g <= 1e-9).all()
+
+
+def test_a_pair_whose_features_have_no_slope_at_all_brings_nothing():
+    """The exception that the module's docstring names: the best main effects are 0."""
+    X = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 10, axis=0)
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    y[::10] = 1 - y[::10]
+    model = ordinal.fit_ofmhs(X, y)
+    assert model.pairs[0, 1] > 1
+    assert_allclose(model.main, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1.0, 5.0, np.inf])
+def test_the_largest_penalty_is_where_effects_begin(ratio):
+    X, y = crossed()
+    none = ordinal.fit_ofmhs(X, y, l1=10.0, ratio=ratio)
+    assert none.convergence.n_iter == 0
+    _, _, (g, G), _ = primal_and_dual(
+        ordinal.fit_ofmhs(X, y, l1=10.0), X, y, np.ones(len(y))
+    )
+    sizes = [math.hypot(g[j], g[k], G[j, k]) for j, k in combinations(range(4), 2)]
+    closed = max(np.abs(g).max(), max(sizes) / math.sqrt(2 + ratio**2))
+    assert none.largest == pytest.approx(closed, rel=1e-10)
+    at = ordinal.fit_ofmhs(X, y, l1=none.largest, ratio=ratio)
+    assert not at.main.any()
+    assert not at.pairs.any()
+    below = ordinal.fit_ofmhs(X, y, l1=0.99 * none.largest, ratio=ratio)
+    assert below.main.any()
+    mass = np.bincount(y) / len(y)
+    assert_allclose(at.predict_proba(X[:1])[0], mass, atol=1e-12)
+
+
+def test_without_pairs_it_is_the_lasso_of_pom():
+    X, y = crossed()
+    Z = standardised(X, np.ones(len(y)))
+    for l1 in (0.05, 0.005):
+        model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=np.inf, tol=1e-12)
+        lasso = ordinal.fit_pom(Z, y, l1=l1, tol=1e-12)
+        assert not model.pairs.any()
+        assert_allclose(model.main, lasso.coef, atol=1e-6)
+        assert_allclose(model.thresholds, lasso.thresholds, atol=1e-6)
+        assert model.convergence.primal == pytest.approx(
+            lasso.convergence.primal, rel=1e-11
+        )
+    # and a ratio that no pair reaches is as good as infinite
+    large = ordinal.fit_ofmhs(X, y, l1=0.05, ratio=1e6, tol=1e-12)
+    assert_array_equal(large.pairs, 0)
+
+
+def test_next_to_no_penalty_is_maximum_likelihood_of_all_products():
+    X, y = crossed(200)
+    Z = standardised(X, np.ones(len(y)))
+    products = [Z[:, j] * Z[:, k] for j, k in combinations(range(4), 2)]
+    pom = ordinal.fit_pom(np.column_stack([Z, *products]), y, tol=1e-9)
+    model = ordinal.fit_ofmhs(X, y, l1=1e-7, tol=1e-9)
+    assert_allclose(model.main, pom.coef[:4], atol=1e-3)
+    assert_allclose(model.pairs[np.triu_indices(4, 1)], pom.coef[4:], atol=1e-3)
+    assert_allclose(model.predict_proba(X), pom.predict_proba(
+        np.column_stack([Z, *products])), atol=1e-3)  # fmt: skip
+
+
+def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
+    assert Prices.of(0.1, 0.5).pair == pytest.approx(
+        math.hypot(0.1, 0.1, 0.5 * 0.1), rel=1e-15
+    )
+    X, y = crossed(400, seed=3)
+    counts = [
+        ordinal.fit_ofmhs(X, y, l1=0.02, ratio=ratio).n_pairs
+        for ratio in (0.0, 1.0, 8.0, np.inf)
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1] == 0
+
+
+def test_units_of_features_do_not_matter():
+    X, y = crossed()
+    a = ordinal.fit_ofmhs(X, y, tol=1e-10)
+    scale, shift = np.array([1e3, 1e-3, 7.0, 1e-5]), np.array([5.0, 0, -3, 1e-4])
+    b = ordinal.fit_ofmhs(X * scale + shift, y, tol=1e-10)
+    assert_allclose(a.main, b.main, atol=1e-5)
+    assert_allclose(a.pairs, b.pairs, atol=1e-5)
+    assert_array_equal(a.predict(X), b.predict(X * scale + shift))
+
+
+def test_features_that_say_nothing_have_no_effects():
+    X, y = crossed()
+    wide = np.column_stack([X, np.full(len(y), 3.7), X[:, 0]])
+    model = ordinal.fit_ofmhs(wide, y)
+    assert not model.main[4]
+    assert not model.pairs[4].any()
+    assert np.isfinite(model.decision_function(wide)).all()
+    single = ordinal.fit_ofmhs(X[:, :1], y)
+    assert single.pairs.shape == (1, 1)
+    assert single.n_main == 1
+
+
+def test_more_pairs_than_rows():
+    X, y = sample(40, 15, noise=0.5)
+    model = ordinal.fit_ofmhs(X, y, l1=1e-3)
+    assert model.convergence.converged
+    assert model.n_pairs > 0
+
+
+def test_probabilities_and_labels_are_those_of_the_formula():
+    X, y = crossed()
+    # ranks 0 and 6 beyond all rows, 3 between them
+    ranks = np.array([1, 2, 4, 5])[y]
+    model = ordinal.fit_ofmhs(X, ranks, classes=range(7))
+    P = model.predict_proba(X)
+    f, inner = model.decision_function(X), model.thresholds[[1, 2, 4]]
+    for k in range(4):
+        own = probabilities(f, inner, np.full(len(f), k))
+        assert_allclose(P[:, [1, 2, 4, 5][k]], own, atol=1e-12)
+    assert_array_equal(P[:, [0, 3, 6]], 0)
+    assert_array_equal(model.predict(X), model.predict(X, rule="median"))
+    assert set(model.predict(X)) <= {1, 2, 4, 5}
+
+
+@given(seeds, st.integers(1, 300), st.integers(1, 6))
+def test_scores_are_sums_over_features_and_pairs(seed, n, d):
+    rng = np.random.default_rng(seed)
+    Z, main = rng.standard_normal((n, d)), rng.standard_normal(d)
+    first, second = np.triu_indices(d, 1)
+    theta = rng.standard_normal(first.size) * (rng.random(first.size) < 0.5)
+    pairs = both_ways(d, first, second, theta)
+    expected = Z @ main + (Z[:, first] * Z[:, second]) @ theta
+    assert_allclose(scores(Z, main, pairs), expected, atol=1e-12)
+
+
+def test_a_path_gives_the_models_of_single_fits_in_any_order():
+    X, y = crossed()
+    points = [
+        {"l1": l1, "ratio": ratio}
+        for l1, ratio in [(0.01, 1.0), (0.1, np.inf), (0.01, np.inf), (0.03, 0.5)]
+    ]
+    fit = ordinal.fit_ofmhs
+    models, values = path_of(fit).fit(X, y, points, tol=1e-11)
+    assert values == [None] * 4
+    for point, model in zip(points, models, strict=True):
+        alone = fit(X, y, tol=1e-11, **point)
+        assert (model.l1, model.ratio) == (point["l1"], point["ratio"])
+        assert_allclose(model.main, alone.main, atol=1e-4)
+        assert_allclose(model.pairs, alone.pairs, atol=1e-4)
+        assert model.largest == alone.largest
+    found = select(fit, X, y, search=Grid(l1=[0.3, 0.01], ratio=[1.0]), rng=0)
+    assert found.params == {"l1": 0.01, "ratio": 1.0}
+
+
+def test_effects_are_named_and_the_largest_first():
+    X, y = crossed()
+    model = ordinal.fit_ofmhs(X, y, l1=0.03)
+    table = model.effects()
+    assert len(table["name"]) == model.n_main + model.n_pairs
+    assert (np.diff(np.abs(table["effect"])) <= 0).all()
+    named = dict(zip(table["name"].tolist(), table["effect"].tolist(), strict=True))
+    assert named["x1:x2"] == model.pairs[0, 1] != 0
+    assert named["x2"] == model.main[1] < 0
+    assert f"pairs        {model.n_pairs} of 6" in repr(model)
+    none = ordinal.fit_ofmhs(X, y, l1=10.0).effects()
+    assert none["name"].size == none["effect"].size == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"l1": 0.0}, "l1 must be a positive finite number, got 0"),
+        ({"l1": np.nan}, "l1 must be a positive finite number, got nan"),
+        ({"ratio": -1.0}, "ratio must be a number from 0 to 1e6, or inf, got -1"),
+        ({"ratio": np.nan}, "ratio must be a number from 0 to 1e6, or inf, got nan"),
+        ({"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_arguments_are_looked_at_first(options, says):
+    with pytest.raises(ValueError, match=says):
+        ordinal.fit_ofmhs([[0.0]], None, **options)
+
+
+def test_a_tolerance_below_rounding_stalls_and_says_so():
+    X, y = crossed()
+    with pytest.warns(ConvergenceWarning, match="fit_ofmhs: stalled"):
+        model = ordinal.fit_ofmhs(X, y, l1=1e-4, tol=1e-300)
+    assert model.convergence.violation < 1e-11
