@@ -62,8 +62,8 @@ class Svc:
         n, gram, slope = self.n, self.gram, self.slope
         task = Smo(
             gram.K, gram.slot, gram.diagonal, self.lo, self.hi, slope, slope,
-            np.zeros(1), False, np.zeros(n), np.zeros(2), np.zeros(n), q, 1e-3, most,
-            1e9,
+            np.zeros(1), False, np.zeros(n), np.zeros(2), np.zeros(n),
+            np.array([[0, n]], np.int32), q, 1e-3, most, 1e9,
         )  # fmt: skip
         advance([task], space, seconds, 1)
         return task

@@ -47,6 +47,7 @@ _ROUNDS = 6  # judgements without a fifth less violation to show
 # Entries of a block, at most, for one group and for several; tools/measure_costs.py
 _LARGEST_BLOCK, _LARGEST_OF_GROUPS = 1536, 1280
 _BLOCK_OF_GROUPS = 768  # where there are as many variables: a row may have several
+_BLOCK_OF_FEW = 512  # of one group, where that is less than half the rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,15 +108,17 @@ def solve(
     return _Fit(points, pivoting, tol, max_iter, n_threads, monitor).run()
 
 
-def _block_size(gram: Gram, T: int) -> int:
-    """Entries of an SMO block: a larger one reads K less often, but each of its steps
-    costs in proportion. No more than the rows of K that are held."""
-    n, rows = len(gram.diagonal), gram.capacity
+def _block_size(gram: Gram, T: int, n: int) -> int:
+    """Entries of an SMO block of a problem of n rows: a larger one reads K less often,
+    but each of its steps costs in proportion. No more than the rows of K that are
+    held."""
+    rows = gram.capacity
     if T > 1 and not gram.full:
         # where memory is short, the block's own part of K should not be large
         rows = max(min(_LEAST_ROWS, rows), rows // 4)
     largest = _LARGEST_BLOCK if T == 1 else _LARGEST_OF_GROUPS
-    q = min(largest, max(64, n // 4 // 64 * 64), max(16, rows // 16 * 16))
+    few = min(_BLOCK_OF_FEW, n // 2) if T == 1 else 0  # the kernel fills it if it pays
+    q = min(largest, max(64, n // 4, few) // 64 * 64, max(16, rows // 16 * 16))
     if T > 1:  # a row may be in the block for more than one group
         q = max(q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
         q = max(q, 4 * groups_of_block(T))
@@ -143,19 +146,20 @@ class _Fit:
         self.n_workers = n_threads if gram.concurrent else 1
         # a problem on its own has nothing to do beside its Newton step
         self.n_threads_a_step = n_threads if P == 1 else 1
-        q = _block_size(gram, T)
+        parts = [program.stretches(k) for k in range(P)]
+        sizes = [_block_size(gram, T, int((a[:, 1] - a[:, 0]).sum())) for a in parts]
         lo, hi, pn, pp = points.terms
         self.tasks = [
             Smo(
                 gram.K, gram.slot, gram.diagonal, lo[k], hi[k], pn[k], pp[k],
                 program.curvature, program.coupled, points.entries[k], points.mu[k],
-                points.f[k], q, INNER_TOL * tol, max_iter, _PATIENCE,
+                points.f[k], parts[k], sizes[k], INNER_TOL * tol, max_iter, _PATIENCE,
             )
             for k in range(P)
         ]  # fmt: skip
         for task, active in zip(self.tasks, pivoting, strict=True):
             active.announce(task)
-        self.space = Workspace(n, T, q, min(n_threads, P))
+        self.space = Workspace(n, T, max(sizes), min(n_threads, P))
         self.under_way: dict[int, Future[Any]] = {}
         self.left = False  # is the fit, so that steps under way should end
         self.certain = True  # is f, from the kernel itself

@@ -26,6 +26,11 @@ higher one as long as the mu between them are positive: low_j is then the maximu
 all groups up to the last that positive mu tie to j, and up_j the minimum from the first
 one on, as in (17) and (18) of Chu and Keerthi.
 
+A problem may be of some of the rows only: those whose variables all have lo = hi = 0
+take no part in it, and SMO passes over them where they lie together. The problems of
+pairs of ranks thus share K at the cost of their own rows, if X is in the order of its
+ranks. f of such rows is that of K where it was computed afresh, and no number before.
+
 In this folder and its kernels:
 
     P, T, n     problems, groups, rows of K
@@ -44,6 +49,7 @@ import numpy as np
 from .gram import Gram
 
 _ROUNDING = 1e-15  # of the sum of all |g|: a mu that is 0 but for rounding
+_GAP = 32  # rows that take no part, which are passed over for less than a new stretch
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +72,17 @@ class Program:
         """(T,) 1 / price, zeros if there is none: of (Q) by z."""
         T = self.lo.shape[1]
         return np.zeros(T) if self.price is None else 1 / np.asarray(self.price, float)
+
+    def stretches(self, k: int) -> np.ndarray:
+        """Where the rows lie that take part in problem k: (m, 2) begin and end of at
+        least one stretch, which leaves out no few rows."""
+        part = (self.lo[k] != 0) | (self.hi[k] != 0)
+        rows = np.flatnonzero(part.any(axis=0))
+        if rows.size == 0:
+            return np.array([[0, 1]], np.int32)
+        after = np.flatnonzero(np.diff(rows) > _GAP)
+        begin, end = rows[np.r_[0, after + 1]], rows[np.r_[after, rows.size - 1]] + 1
+        return np.ascontiguousarray(np.stack([begin, end], axis=1), np.int32)
 
     def by_entry(self, a: np.ndarray, of_z: float = 0.0) -> np.ndarray:
         """(P, entries) array of (P, T, n) values and, if priced, that of every z."""

@@ -57,6 +57,10 @@ cdef struct Problem:
     double* g                  # (entries,)
     double* mu                 # (T + 1,) mu[j] ties group j - 1 to j
     double* f                  # (n,)
+    const int32_t* stretch     # (2 n_stretches,) begin and end of each, increasing
+    Py_ssize_t n_stretches
+    Py_ssize_t moving          # rows in them
+    Py_ssize_t small           # entries of a block where few are free
     Group* group               # (T,)
     int32_t* block             # (q,) the last block, most recent entries first
     Py_ssize_t size
@@ -164,14 +168,15 @@ cdef inline void smallest(
 
 
 cdef inline Py_ssize_t find_violators(
-    int32_t* idx, const float* key, float sign, float end, Py_ssize_t n, Py_ssize_t k,
+    Problem* p, int32_t* idx, const float* key, float sign, float end, Py_ssize_t k,
 ) noexcept nogil:
-    """Put up to k indices of least sign * key, all below sign * end, to the front of
+    """Put up to k rows of least sign * key, all below sign * end, to the front of
     idx (n,); how many there are."""
-    cdef Py_ssize_t i, count = 0
-    for i in range(n):
-        idx[count] = i
-        count += sign * key[i] < sign * end
+    cdef Py_ssize_t a, i, count = 0
+    for a in range(p.n_stretches):
+        for i in range(p.stretch[2 * a], p.stretch[2 * a + 1]):
+            idx[count] = <int32_t>i
+            count += sign * key[i] < sign * end
     k = min(k, count)
     smallest(idx, key, sign, count, k)
     return k

@@ -32,6 +32,7 @@ class Smo:
         g: NDArray[np.float64],
         mu: NDArray[np.float64],
         f: NDArray[np.float64],
+        stretches: NDArray[np.int32],
         q: int,
         tol: float,
         max_steps: int,

@@ -39,6 +39,11 @@ takes at most 40 steps a variable. `progresses` looks at the violation and at (Q
 PROBATION blocks at the latest, and ends a problem for which neither fell; (Q) is
 bounded below on its boxes. And no problem takes more than `max_steps` pair steps.
 
+Rows whose variables all have lo = hi = 0 take no part: neither they nor their f are
+looked at or kept. The others lie in stretches, which is all that is scanned and swept.
+A C-SVC of two ranks of many, whose rows lie together, is thus as cheap as over a kernel
+matrix of its own.
+
 Threads work at problems side by side, or within the one problem that is left: at its
 groups, and at strips of f. What is computed for a problem does not depend on who
 computes it or when: any number of threads gives the same bytes.
@@ -60,7 +65,8 @@ import numpy as np
 cdef double QUANTUM = 4e-3        # seconds that one thread stays with one problem
 cdef Py_ssize_t STRIP = 1024      # entries of f that one thread updates
 cdef Py_ssize_t COPY_STRIP = 2 * SIMD_LANES  # rows of a block that one thread copies
-cdef Py_ssize_t SMALL_BLOCK = 512  # variables, where few are free
+# Variables of a block where few are free, and for one group no more than a quarter
+cdef Py_ssize_t SMALL_BLOCK = 512
 cdef Py_ssize_t GROUPS = 64        # of one block: each takes a vector's width or more
 cdef int STEPS_A_VARIABLE = 40    # pair steps in one block, at most
 cdef int PROBATION = 200          # blocks that may pass without a smaller violation
@@ -105,19 +111,20 @@ cdef bint progresses(Problem* p) noexcept nogil:
     a fall of (Q) does not count, and is looked for sooner.
     """
     cdef Progress* at = &p.at
-    cdef Py_ssize_t i, j, e
+    cdef Py_ssize_t i, j, k, e
     cdef double term, fell, objective = 0, size = 0, largest = 0
     at.blocks += 1
     if not at.violation < 0.9 * at.best and at.blocks < (
             PROBATION if at.violation > at.noise else PROBATION // 20):
         return True
     for j in range(p.T):
-        for i in range(p.n):
-            e = j * p.n + i
-            term = p.g[e] * (0.5 * p.f[i] + slope_down(p, e, p.g[e]))
-            objective += term
-            size += fabs(term)
-            largest = fmax(largest, fabs(p.g[e]) * p.diag[i])
+        for k in range(p.n_stretches):
+            for i in range(p.stretch[2 * k], p.stretch[2 * k + 1]):
+                e = j * p.n + i
+                term = p.g[e] * (0.5 * p.f[i] + slope_down(p, e, p.g[e]))
+                objective += term
+                size += fabs(term)
+                largest = fmax(largest, fabs(p.g[e]) * p.diag[i])
         if p.priced:
             term = 0.5 * p.g[p.T * p.n + j] ** 2 * p.curvature[j]
             objective += term
@@ -141,15 +148,22 @@ cdef inline void set_mid(Problem* p, Py_ssize_t j) noexcept nogil:
 cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
     """R, L, their extremes and the counts of group j."""
     cdef Group* group = p.group + j
-    cdef Py_ssize_t n = p.n, e = j * n
-    cdef double b
+    cdef Py_ssize_t e, first, waiting, a
+    cdef double b, low, top
     set_mid(p, j)
-    group.free = p.ops.smo_scan(
-        p.g + e, p.f, p.lo + e, p.hi + e, p.pn + e, p.pp + e, group.mid,
-        s.R + e, s.L + e, n, &group.R_min, &group.L_max, &group.waiting,
-    )
+    group.free = group.waiting = 0
+    group.R_min, group.L_max = INFINITY, -INFINITY
+    for a in range(p.n_stretches):
+        first = p.stretch[2 * a]
+        e = j * p.n + first
+        group.free += p.ops.smo_scan(
+            p.g + e, p.f + first, p.lo + e, p.hi + e, p.pn + e, p.pp + e, group.mid,
+            s.R + e, s.L + e, p.stretch[2 * a + 1] - first, &low, &top, &waiting,
+        )
+        group.R_min, group.L_max = fmin(group.R_min, low), fmax(group.L_max, top)
+        group.waiting += waiting
     if p.priced:
-        b = p.g[p.T * n + j] * p.curvature[j]
+        b = p.g[p.T * p.n + j] * p.curvature[j]
         group.R_min, group.L_max = fmin(group.R_min, b), fmax(group.L_max, b)
 
 
@@ -190,9 +204,9 @@ cdef void find_group_violators(
     group.n_R = group.n_L = 0
     if group.chosen and group.low - group.up > p.at.tol:
         group.n_R = find_violators(
-            s.grow + e, s.R + e, 1, <float>(group.low - group.mid), p.n, half)
+            p, s.grow + e, s.R + e, 1, <float>(group.low - group.mid), half)
         group.n_L = find_violators(
-            s.shrink + e, s.L + e, -1, <float>(group.up - group.mid), p.n, half)
+            p, s.shrink + e, s.L + e, -1, <float>(group.up - group.mid), half)
 
 
 cdef inline Py_ssize_t admit(
@@ -235,7 +249,7 @@ cdef void fill_block(
     cdef Py_ssize_t j, half, kept, active = 0, m = 0
     # a block wider than the variables that move is read for little
     cdef Py_ssize_t q = min(
-        p.q, max(SMALL_BLOCK, 2 * free // SIMD_LANES * SIMD_LANES))
+        p.q, max(p.small, 2 * free // SIMD_LANES * SIMD_LANES))
     choose_groups(p, s)
     for j in range(p.T):
         active += (
@@ -276,7 +290,7 @@ cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
         p.at.phase = DONE
     elif not progresses(p):
         p.at.phase = STUCK
-    elif newton_is_due(&p.at, free, waiting, unsettled, p.n):
+    elif newton_is_due(&p.at, free, waiting, unsettled, p.moving):
         p.at.phase = NEWTON
     else:
         fill_block(p, s, free, n_threads)
@@ -288,18 +302,19 @@ cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
 cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
     """Positions of the block: a padded segment a group, with its rows of K increasing,
     so that K is read as it lies in memory."""
-    cdef Py_ssize_t n = p.n, i, j, e, a = 0
+    cdef Py_ssize_t n = p.n, i, j, k, e, a = 0
     cdef int32_t some = p.block[0] % <int32_t>n
     for i in range(p.size):
         s.member[p.block[i]] = 1
     for j in range(p.T):
         b.start[j] = a
-        for i in range(n if p.group[j].chosen else 0):
-            e = j * n + i
-            if s.member[e]:
-                s.member[e] = 0
-                b.entry[a], b.column[a] = <int32_t>e, <int32_t>i
-                a += 1
+        for k in range(p.n_stretches if p.group[j].chosen else 0):
+            for i in range(p.stretch[2 * k], p.stretch[2 * k + 1]):
+                e = j * n + i
+                if s.member[e]:
+                    s.member[e] = 0
+                    b.entry[a], b.column[a] = <int32_t>e, <int32_t>i
+                    a += 1
         if p.priced and a > b.start[j]:
             b.entry[a], b.column[a] = <int32_t>(p.T * n + j), some
             a += 1
@@ -517,7 +532,7 @@ cdef void solve_block(Problem* p, Block* b) noexcept nogil:
         step_pair(p, b, &pair)
         steps += 1
     p.at.steps += steps
-    p.at.work += block_cost(b.size, p.n, steps)
+    p.at.work += block_cost(b.size, p.moving, steps)
 
 
 # 4. The gradient
@@ -525,7 +540,7 @@ cdef void solve_block(Problem* p, Block* b) noexcept nogil:
 cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
     """The block's g becomes that of the problem, and f += K (change of beta); whether
     any entry has moved."""
-    cdef Py_ssize_t a, e, count = 0
+    cdef Py_ssize_t a, e, k, first, stop, count = 0
     cdef bint moved = False
     for a in range(b.size):
         e = b.entry[a]
@@ -535,13 +550,15 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
                 b.delta[count], b.rows[count] = b.g[a] - p.g[e], b.rows[a]
                 count += 1
             p.g[e] = b.g[a]
-    if p.n <= STRIP:
-        p.ops.add_rows(p.f, b.rows, b.delta, count, 0, p.n)
-    else:
-        for a in prange((p.n + STRIP - 1) // STRIP, schedule="static",
-                        num_threads=n_threads, use_threads_if=n_threads > 1):
-            p.ops.add_rows(p.f, b.rows, b.delta, count, a * STRIP,
-                           min(p.n, (a + 1) * STRIP))
+    for k in range(p.n_stretches):
+        first, stop = p.stretch[2 * k], p.stretch[2 * k + 1]
+        if n_threads == 1 or stop - first <= STRIP:
+            p.ops.add_rows(p.f, b.rows, b.delta, count, first, stop)
+            continue
+        for a in prange((stop - first + STRIP - 1) // STRIP, schedule="static",
+                        num_threads=n_threads):
+            p.ops.add_rows(p.f, b.rows, b.delta, count, first + a * STRIP,
+                           min(stop, first + (a + 1) * STRIP))
     return moved
 
 
@@ -636,6 +653,7 @@ cdef class Smo:
         double[::1] g not None,              # IN-OUT as lo
         double[::1] mu not None,             # IN-OUT (T + 1,)
         double[::1] f not None,              # IN-OUT (n,)
+        const int32_t[:, ::1] stretches not None,  # (m, 2) of rows, begin and end
         Py_ssize_t q,                        # entries of a block
         double tol,
         int64_t max_steps,
@@ -643,6 +661,7 @@ cdef class Smo:
     ):
         cdef Problem* p = &self.p
         cdef Py_ssize_t n = f.shape[0], T = mu.shape[0] - 1, entries = g.shape[0], e
+        cdef Py_ssize_t a, last = 0
         cdef bint shapes = (
             T > 0 and K.shape[1] == slot.shape[0] == diag.shape[0] == n
             and curvature.shape[0] == T
@@ -651,8 +670,14 @@ cdef class Smo:
         if not (shapes and entries == T * n + (T if priced else 0)
                 and entries < 2**31 and q > 0 and not (priced and coupled)):
             raise ValueError("Smo: inconsistent array shapes")
+        if stretches.shape[0] < 1 or stretches.shape[1] != 2:
+            raise ValueError("Smo: no stretches of rows")
+        for a in range(stretches.shape[0]):
+            if not last <= stretches[a, 0] < stretches[a, 1] <= n:
+                raise ValueError("Smo: stretches of rows must increase")
+            last = stretches[a, 1]
         cdef int32_t[::1] block = np.zeros(q, np.int32)
-        self.arrays = (K, slot, diag, lo, hi, pn, pp, curvature, g, mu, f)
+        self.arrays = (K, slot, diag, lo, hi, pn, pp, curvature, g, mu, f, stretches)
         self.block = block
         PyMem_Free(p.group)
         memset(p, 0, sizeof(Problem))
@@ -663,6 +688,10 @@ cdef class Smo:
         p.lo, p.hi, p.pn, p.pp = &lo[0], &hi[0], &pn[0], &pp[0]
         p.curvature, p.g, p.mu, p.f = &curvature[0], &g[0], &mu[0], &f[0]
         p.block, p.ops = &block[0], simd()
+        p.stretch, p.n_stretches = &stretches[0, 0], stretches.shape[0]
+        for a in range(p.n_stretches):
+            p.moving += stretches[a, 1] - stretches[a, 0]
+        p.small = min(SMALL_BLOCK, max(64, p.moving // 4 // 64 * 64) if T == 1 else q)
         p.group = <Group*>PyMem_Calloc(T, sizeof(Group))
         if p.group == NULL:
             raise MemoryError
