@@ -141,6 +141,21 @@ cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
     return j
 
 
+cdef inline double growth_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
+    """The first break point of position a upwards: its bound, or the kink at 0."""
+    cdef Py_ssize_t e = b.entry[a]
+    if p.kinked and b.g[a] < 0 < b.hi[a] and p.pn[e] != p.pp[e]:
+        return 0
+    return b.hi[a]
+
+
+cdef inline double shrink_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
+    cdef Py_ssize_t e = b.entry[a]
+    if p.kinked and b.g[a] > 0 > b.lo[a] and p.pn[e] != p.pp[e]:
+        return 0
+    return b.lo[a]
+
+
 cdef inline void smallest(
     int32_t* idx, const float* key, float sign, Py_ssize_t count, Py_ssize_t k,
 ) noexcept nogil:

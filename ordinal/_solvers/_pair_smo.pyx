@@ -461,21 +461,6 @@ cdef bint select_pair(Problem* p, Block* b, double tol, Pair* pair) noexcept nog
     return pair.v >= 0
 
 
-cdef inline double growth_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
-    """The first break point of position a upwards: its bound, or the kink at 0."""
-    cdef Py_ssize_t e = b.entry[a]
-    if p.kinked and b.g[a] < 0 < b.hi[a] and p.pn[e] != p.pp[e]:
-        return 0
-    return b.hi[a]
-
-
-cdef inline double shrink_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:
-    cdef Py_ssize_t e = b.entry[a]
-    if p.kinked and b.g[a] > 0 > b.lo[a] and p.pn[e] != p.pp[e]:
-        return 0
-    return b.lo[a]
-
-
 cdef void shift_mu(Problem* p, Pair* pair, double t, double width) noexcept nogil:
     """The mu between the groups of a pair, after u took t from v."""
     cdef Py_ssize_t k
