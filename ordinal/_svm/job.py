@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +19,8 @@ from .._kernel_matrix.tiles import Products
 from .._model.convergence import Convergence
 from .._model.monitor import Monitor
 from .._model.support import support_rows
+from .._numerics.rows import take
+from ..kernels import Precomputed
 from .cuts import best_cuts
 from .model import SvmModel, SvrModel
 from .programs import Formulation, Point
@@ -47,6 +49,24 @@ class Job:
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[Model], list[np.ndarray]]:
         """A model a point, and the numbers of its support rows."""
+        if not self._sorts(products):
+            return self._fit(problem, products)
+        order = np.argsort(problem.rank, kind="stable")
+        X = take(problem.X, order)
+        rank, weight = problem.rank[order], problem.weight[order]
+        together = replace(problem, X=X, rank=rank, weight=weight)
+        models, used = self._fit(together, None)
+        return models, [order[rows] for rows in used]
+
+    def _sorts(self, products: Products | None) -> bool:
+        """Whether rows should lie by rank, so that SMO passes over those that a pair is
+        without. Products, and a matrix that is given, are of rows as they lie."""
+        pairs = self.formulation.decomposition == "one_vs_one"
+        return pairs and products is None and not isinstance(self.kernel, Precomputed)
+
+    def _fit(
+        self, problem: Problem, products: Products | None
+    ) -> tuple[list[Model], list[np.ndarray]]:
         programs = [self.formulation.program(point, problem) for point in self.points]
         threads, watch = self.n_threads, self.monitor
         gram = gram_in_time(
