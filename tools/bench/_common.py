@@ -9,6 +9,7 @@ import argparse
 import gzip
 import inspect
 import json
+import multiprocessing
 import os
 import platform
 import subprocess
@@ -152,6 +153,15 @@ def best_time(repeat: int, call, *args, **kwargs):
             best = (cpu, wall, result)
         spent, runs = spent + wall, runs + 1
     return best
+
+
+def limited(limit: float, call, *args):
+    """call(*args) in another process; (limit, None) if it takes longer than that."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:  # leaving it ends it
+        try:
+            return pool.apply_async(call, args).get(limit)
+        except multiprocessing.TimeoutError:
+            return limit, None
 
 
 def in_a_process_of_its_own(script: str, args, *of_peak: str) -> None:

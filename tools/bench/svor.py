@@ -16,7 +16,6 @@ free intercept besides their own values, which is another problem than REDSVM's;
 value of its (P), too, is printed relative to ours.
 """
 
-import multiprocessing
 import time
 from importlib.metadata import version
 from itertools import product
@@ -27,6 +26,7 @@ from _common import (
     best_time,
     california,
     in_a_process_of_its_own,
+    limited,
     parser,
     peak,
     run,
@@ -115,7 +115,7 @@ def peers(args) -> None:
         if args.quick:
             table.row(method, C, n, ours, None, None, gap, None)
             continue
-        theirs, scores = _limited(args.limit, _peer, method, X, y, C)
+        theirs, scores = limited(args.limit, _peer, method, X, y, C)
         if scores is None:
             shown = f">{theirs:.1f}", f">{theirs / ours:.0f}"
             table.row(method, C, n, ours, *shown, gap, None)
@@ -148,16 +148,6 @@ def _peer(method, X, y, C):
     f = K @ beta
     intercept = (peer.predict_projection(X) - f).mean()
     return seconds, (f, beta, peer.thresholds_ - intercept)
-
-
-def _limited(limit, call, *args):
-    """call(*args) in another process; (limit, None) if it takes longer than that."""
-    pool = multiprocessing.get_context("fork").Pool(1)
-    with pool:  # leaving it ends the process
-        try:
-            return pool.apply_async(call, args).get(limit)
-        except multiprocessing.TimeoutError:
-            return limit, None
 
 
 def _excess(method, X, y, C, f, beta, b) -> float:
