@@ -188,8 +188,8 @@ def test_mirrored_ranks_have_mirrored_slopes(link):
     b = Cumulative(3 - rank, share, MIRROR.get(link, link))
     assert_allclose(b.thresholds(back), -a.thresholds(t)[::-1], rtol=1e-14)
     every = slice(0, 20)
-    value, by_S, by_t = a.terms(S, t, every)
-    other, by_S_back, by_back = b.terms(-S, back, every)
+    value, by_S, by_t = a.terms(S, t, every, np.empty(120))
+    other, by_S_back, by_back = b.terms(-S, back, every, np.empty(120))
     assert other == pytest.approx(value, rel=1e-14)
     assert_allclose(by_S_back, -by_S, atol=1e-16)
     assert_allclose(by_back, [-by_t[0], by_t[2], by_t[1]], atol=1e-15)
@@ -201,9 +201,13 @@ def test_mirrored_codes_have_mirrored_slopes(squared):
     rank = np.repeat(np.arange(4), 5)
     share, S, t = np.full(20, 0.05), rng.standard_normal((20, 3)), rng.normal(size=3)
     every = slice(0, 20)
-    value, by_S, by_t = OrderedCodes(rank, share, squared).terms(S, t, every)
+    value, by_S, by_t = OrderedCodes(rank, share, squared).terms(
+        S, t, every, np.empty(600)
+    )
     back = OrderedCodes(3 - rank, share, squared)
-    other, by_S_back, by_t_back = back.terms(-S[:, ::-1], -t[::-1], every)
+    other, by_S_back, by_t_back = back.terms(
+        -S[:, ::-1], -t[::-1], every, np.empty(600)
+    )
     assert other == pytest.approx(value, rel=1e-14)
     assert_array_equal(by_S_back, -by_S[:, ::-1])
     assert_allclose(by_t_back, -by_t[::-1], rtol=1e-13)
@@ -273,11 +277,11 @@ def test_far_tails_keep_their_digits():
     rank, share = np.array([0, 1, 2]), np.full(3, 1 / 3)
     for squared, far in product([False, True], [-1e4, 1e4]):
         value, by_S, by_t = OrderedCodes(rank, share, squared).terms(
-            np.full((3, 2), far), np.zeros(2), slice(0, 3)
+            np.full((3, 2), far), np.zeros(2), slice(0, 3), np.empty(60)
         )
         assert np.isfinite([value, *by_S.ravel(), *by_t]).all()
     value, by_S, _ = Cumulative(rank, share, "logit").terms(
-        np.full((3, 1), 1e4), np.zeros(2), slice(0, 3)
+        np.full((3, 1), 1e4), np.zeros(2), slice(0, 3), np.empty(60)
     )
     assert value == pytest.approx(2 / 3 * 1e4, rel=1e-3)
     assert_allclose(by_S[:, 0], np.array([1, 1, 0]) / 3, atol=1e-12)
@@ -334,7 +338,7 @@ def test_chunks_add_up(monkeypatch):
     X, y = sample(500, 4)
     objective, x = objective_of("nnor", X, y)
     value, gradient = objective(x)
-    monkeypatch.setattr(layers, "_ROWS", 7)
+    monkeypatch.setattr(layers, "ROWS", 7)
     assert objective.rows.n_chunks == 72
     again, slopes = objective(x)
     assert again == pytest.approx(value, rel=1e-13)

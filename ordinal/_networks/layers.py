@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._input.moments import Moments
 from .._input.types import Matrix
 from .._numerics.rows import dense, strips, take
 
-_ROWS = 1024  # of a chunk: with 50 hidden units they fit in the L2 cache
+ROWS = 1024  # of a chunk: with 50 hidden units they fit in the L2 cache
 _KEPT = 32_000_000  # entries of the standardised rows that are kept, 256 MB
 
 
@@ -55,18 +56,44 @@ class Rows:
 
     def chunks(self) -> Iterator[slice]:
         """Which rows to take at a time: the same for any number of threads."""
-        return strips(self.X.shape[0], _ROWS)
+        return strips(self.X.shape[0], ROWS)
 
     @property
     def n_chunks(self) -> int:
-        return -(-int(self.X.shape[0]) // _ROWS)
+        return -(-int(self.X.shape[0]) // ROWS)
 
 
-def hidden_units(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
+def hidden_units(
+    Z: np.ndarray, U: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
     """tanh(Z U), (n, h): what the hidden layer with the weights U (d + 1, h), the bias
     last, makes of the rows Z (n, d + 1), whose last column is 1."""
-    H = Z @ U
+    H = np.matmul(Z, U, out=out)
     return np.asarray(np.tanh(H, out=H))
+
+
+class Spaces:
+    """Arrays of one size that several threads work in, each in one at a time.
+
+    New ones would be new pages at every evaluation: that takes longer than a product
+    of two matrices.
+    """
+
+    def __init__(self, size: int):
+        self._size = size
+        self._free: list[np.ndarray] = []
+
+    @contextmanager
+    def one(self) -> Iterator[np.ndarray]:
+        """An array of so many doubles, which holds anything."""
+        try:
+            space = self._free.pop()
+        except IndexError:
+            space = np.empty(self._size)
+        try:
+            yield space
+        finally:
+            self._free.append(space)
 
 
 def random_layer(d: int, n_hidden: int, rng: np.random.Generator) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 from .._linear.likelihood import Link, quantile
 from .._solvers import _cumulative
 
+_LOGIT = _cumulative.LINKS.index("logit")
 Terms = tuple[float, np.ndarray, np.ndarray]
 
 
@@ -21,13 +22,17 @@ class Loss(Protocol):
     """What `training` asks of one."""
 
     n_outputs: int
+    scratch: int
 
     def start(self) -> np.ndarray:
         """t that is best where all outputs are 0."""
         ...
 
-    def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
-        """(loss, slopes by S, slopes by t) of rows of the outputs S (c, n_outputs)."""
+    def terms(
+        self, S: np.ndarray, t: np.ndarray, rows: slice, space: np.ndarray
+    ) -> Terms:
+        """(loss, slopes by S, slopes by t) of rows of the outputs S (c, n_outputs).
+        `space` has `scratch` doubles a row, which may be overwritten."""
         ...
 
 
@@ -56,24 +61,36 @@ class OrderedCodes:
     def __init__(self, rank: np.ndarray, share: np.ndarray, squared: bool):
         self.rank, self.share, self.squared = rank, share, squared
         self.n_outputs = int(rank.max())
+        self.scratch = 10 * self.n_outputs
+        ranks = np.arange(self.n_outputs + 1)
+        self._signs = np.where(ranks[:, None] > ranks[:-1], 1.0, -1.0)
 
     def start(self) -> np.ndarray:
         return start_of(self.rank, self.share, "logit")
 
-    def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
-        higher = self.rank[rows, None] > np.arange(self.n_outputs)
-        z = S - t
-        np.negative(z, out=z, where=higher)  # > 0 where the output is on the wrong side
-        wrong, right = log_odds(z)
-        share = self.share[rows, None]
-        if self.squared:
-            value = 0.5 * share * wrong**2
-            slope = share * wrong**2 * right
+    def terms(
+        self, S: np.ndarray, t: np.ndarray, rows: slice, space: np.ndarray
+    ) -> Terms:
+        # all in arrays that are there: new ones take longer than what is done in them
+        work = space[: 10 * S.size].reshape(10, S.size)
+        margin, sign = work[8].reshape(S.shape), work[9].reshape(S.shape)
+        np.take(self._signs, self.rank[rows], axis=0, out=sign, mode="clip")
+        np.subtract(S, t, out=margin)
+        margin *= sign  # > 0 on the right side
+        # of a cumulative model whose ranks are this side and the other one
+        work[6], work[7] = -np.inf, np.inf
+        _cumulative.row_terms(_LOGIT, work[8], work[6], work[7], work[:6], 1)
+        log_p, wrong, flat = (work[i].reshape(S.shape) for i in (0, 1, 3))
+        share = self.share[rows]
+        if self.squared:  # `flat` is -o (1 - o), with all its digits
+            value = 0.5 * (share @ np.square(wrong)).sum()
+            slope = np.multiply(wrong, flat, out=flat)
         else:
-            value = share * (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))))
-            slope = share * wrong
-        np.negative(slope, out=slope, where=higher)
-        return float(value.sum()), slope, -slope.sum(axis=0)
+            value = -(share @ log_p).sum()
+            slope = np.negative(wrong, out=wrong)
+        slope *= sign
+        slope *= share[:, None]
+        return float(value), slope, -slope.sum(axis=0)
 
 
 class Cumulative:
@@ -91,6 +108,7 @@ class Cumulative:
     """
 
     n_outputs = 1
+    scratch = 6
 
     def __init__(self, rank: np.ndarray, share: np.ndarray, link: Link):
         self.rank, self.share, self.link = rank, share, link
@@ -106,11 +124,13 @@ class Cumulative:
         steps = np.concatenate([[0.0], np.cumsum(np.exp(t[1:]))])
         return np.asarray(t[0] + (steps - steps.mean()))
 
-    def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
+    def terms(
+        self, S: np.ndarray, t: np.ndarray, rows: slice, space: np.ndarray
+    ) -> Terms:
         rank, share, f = self.rank[rows], self.share[rows], S[:, 0]
         ends = np.concatenate([[-np.inf], self.thresholds(t), [np.inf]])
         gaps = np.concatenate([[np.inf], np.exp(t[1:]), [np.inf]])
-        made = np.empty((6, len(f)))
+        made = space[: 6 * f.size].reshape(6, f.size)
         _cumulative.row_terms(
             self._number, ends[rank + 1] - f, ends[rank] - f, gaps[rank], made, 1
         )

@@ -13,7 +13,7 @@ from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.rows import take
 from .._numerics.threads import in_order
 from .._numerics.tree import Parts, pairwise
-from .layers import Rows, hidden_units, random_layer
+from .layers import ROWS, Rows, Spaces, hidden_units, random_layer
 from .losses import Loss
 
 
@@ -55,6 +55,8 @@ class Objective:
     ):
         self.rows, self.loss, self.start, self.l2 = rows, loss, start, l2
         self.n_threads = min(n_threads, rows.n_chunks)
+        width = 2 * start.U.shape[1] + loss.scratch
+        self._spaces = Spaces(min(ROWS, rows.X.shape[0]) * width)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient, in O(n h (d + n_outputs)). What is beyond the range of
@@ -62,8 +64,8 @@ class Objective:
         net = self.start.like(x)
 
         def of_chunk(rows: slice) -> Parts:
-            with np.errstate(all="ignore"):
-                return (self._of_chunk(net, rows),)
+            with np.errstate(all="ignore"), self._spaces.one() as space:
+                return (self._of_chunk(net, rows, space),)
 
         (total,) = pairwise(in_order(of_chunk, self.rows.chunks(), self.n_threads))
         W, V = net.U[:-1], net.V
@@ -74,15 +76,19 @@ class Objective:
             penalty[net.U.size : net.U.size + V.size] = V.ravel()
             return float(value), total[1:] + self.l2 * penalty
 
-    def _of_chunk(self, net: Network, rows: slice) -> np.ndarray:
+    def _of_chunk(self, net: Network, rows: slice, space: np.ndarray) -> np.ndarray:
         """The loss of some rows, and behind it its gradient."""
         Z = self.rows[rows]
-        H = hidden_units(Z, net.U)
-        value, by_output, by_t = self.loss.terms(H @ net.V.T, net.t, rows)
+        shape = len(Z), net.U.shape[1]
+        each = shape[0] * shape[1]
+        H = hidden_units(Z, net.U, space[:each].reshape(shape))
+        value, by_output, by_t = self.loss.terms(
+            H @ net.V.T, net.t, rows, space[2 * each :]
+        )
         by_V = by_output.T @ H
         H *= H
         np.subtract(1.0, H, out=H)  # the slope of tanh
-        H *= by_output @ net.V
+        H *= np.matmul(by_output, net.V, out=space[each : 2 * each].reshape(shape))
         return np.concatenate([[value], (Z.T @ H).ravel(), by_V.ravel(), by_t])
 
 
