@@ -53,7 +53,10 @@ class Objective:
     def __init__(
         self, rows: Rows, loss: Loss, start: Network, l2: float, n_threads: int
     ):
-        self.rows, self.loss, self.start, self.l2 = rows, loss, start, l2
+        self.rows, self.loss, self.start = rows, loss, start
+        U, V = np.full_like(start.U, l2), np.full_like(start.V, l2)
+        U[-1] = 0.0
+        self._price = Network(U, V, np.zeros_like(start.t)).packed()
         self.n_threads = min(n_threads, rows.n_chunks)
         width = 2 * start.U.shape[1] + loss.scratch
         self._spaces = Spaces(min(ROWS, rows.X.shape[0]) * width)
@@ -68,13 +71,9 @@ class Objective:
                 return (self._of_chunk(net, rows, space),)
 
         (total,) = pairwise(in_order(of_chunk, self.rows.chunks(), self.n_threads))
-        W, V = net.U[:-1], net.V
         with np.errstate(over="ignore", invalid="ignore"):
-            value = total[0] + 0.5 * self.l2 * (np.vdot(W, W) + np.vdot(V, V))
-            penalty = np.zeros_like(x)
-            penalty[: W.size] = W.ravel()
-            penalty[net.U.size : net.U.size + V.size] = V.ravel()
-            return float(value), total[1:] + self.l2 * penalty
+            penalty = self._price * x
+            return float(total[0] + 0.5 * (x @ penalty)), total[1:] + penalty
 
     def _of_chunk(self, net: Network, rows: slice, space: np.ndarray) -> np.ndarray:
         """The loss of some rows, and behind it its gradient."""
