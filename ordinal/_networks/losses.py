@@ -151,7 +151,7 @@ class Cumulative:
 def start_of(rank: np.ndarray, share: np.ndarray, link: Link) -> np.ndarray:
     """The thresholds of a model without features: those of the shares of the ranks."""
     of_rank = np.bincount(rank, share)
-    # shares can be so small that their sums round to 0 or 1
+    # shares can be so small that their sums round to 0, to 1 or to one another
     below = np.cumsum(of_rank)[:-1] / of_rank.sum()
     theta = quantile(link, np.clip(below, 1e-15, 1 - 1e-15))
     return np.asarray(theta + 1e-9 * np.arange(theta.size))

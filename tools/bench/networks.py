@@ -66,7 +66,7 @@ def theirs(**options):
 
 def defaults(args) -> None:
     table = Table(
-        args, f"Mean MAE of {', '.join(SETS)}", "method:5s", "units:5d",
+        args, f"Mean MAE of {', '.join(SETS)}", "method:6", "units:5d",
         *(f"l2={l2:g}:6.3f" for l2 in PENALTIES),
     )  # fmt: skip
     for method in ("nnor", "nnpom"):
@@ -94,7 +94,7 @@ def peers(args) -> None:
         "NNPOM": NNPOM(random_state=0).fit,
     }
     table = Table(
-        args, f"{args.splits} hold-outs, seconds of one fit", "set:13s", "fit:20s",
+        args, f"{args.splits} hold-outs, seconds of one fit", "set:13", "fit:20",
         "ours:8.3f", "steps:6.0f", "MAE:6.3f", "(sd):5.3f", "MZE:6.3f",
     )  # fmt: skip
     for name in PEERS:
@@ -105,7 +105,7 @@ def peers(args) -> None:
 
 def rows(args) -> None:
     table = Table(
-        args, "California housing, 20 units", "method:5s", "rows:6d", "ours:8.2f",
+        args, "California housing, 20 units", "method:6", "rows:6d", "ours:8.2f",
         "steps:6d", "step (ms):9.2f", "MAE:6.3f",
     )  # fmt: skip
     for n in (2000, 5000) if args.quick else (2000, 5000, 20640):
