@@ -41,6 +41,7 @@ from ._model.model import Model, load
 from ._model.monitor import State
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
+from .kdlor import KdlorModel, fit_kdlor
 from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
 from .logistic import LinearThresholdModel, fit_lat, fit_lit
 from .networks import ElmorModel, NnorModel, NnpomModel, fit_elmor, fit_nnor, fit_nnpom
@@ -63,6 +64,7 @@ __all__ = [
     "ElmorModel",
     "EmptyColumnsWarning",
     "GporModel",
+    "KdlorModel",
     "LinearThresholdModel",
     "Model",
     "NnorModel",
@@ -88,6 +90,7 @@ __all__ = [
     "fit_cssvc",
     "fit_elmor",
     "fit_gpor",
+    "fit_kdlor",
     "fit_lat",
     "fit_lit",
     "fit_nnor",

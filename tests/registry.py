@@ -328,6 +328,21 @@ METHODS = [
         precise={"kernel": "linear", "basis": 3, "tol": 1e-5},
         threaded=((1001, {"basis": 20, "max_iter": 3}),),
     ),
+    Method(
+        "kdlor",
+        ordinal.fit_kdlor,
+        ordinal.KdlorModel,
+        takes=frozenset({"basis", "class_weight", "kernel", "probability", "rng"}),
+        rules=PROBABLE,
+        advice="raise max_iter or tol, or take a basis$",
+        endless={"tol": 1e-300},
+        n_endless=2500,
+        threaded=(
+            (1100, {"u": 1e-4}),
+            (300, {"probability": True}),
+            (20_000, {"basis": 40}),  # three chunks of rows
+        ),
+    ),
     thresholded("lit", ordinal.fit_lit),
     thresholded("lat", ordinal.fit_lat),
     Method(

@@ -169,9 +169,11 @@ class Evaluator:
                 tile = self.tile(rows, columns, out[rows, columns], scratch)
                 if columns.start == rows.start and not self.concurrent:
                     _check_symmetry(tile)  # of a callable; ours are symmetric
-                if mirror:
+                if mirror and out.dtype == np.float32:
                     ends = rows.start, rows.stop, columns.start, columns.stop
                     _kernel_values.mirror(out, *ends)
+                elif mirror and columns.start > rows.start:
+                    out[columns, rows] = tile.T
 
         self._each_strip(strip)
 
