@@ -13,8 +13,8 @@ where D has the columns m_(k+1) - m_k, and w = S^-1 D a / 2. The score is f(x) =
 phi(x)>, and a threshold lies in the middle between the mean scores mu_k and mu_(k+1) of
 two neighbouring ranks; as these are rho >= 0 or more apart, thresholds are in order. w,
 rho and the thresholds are in proportion to C, so that no prediction depends on it. With
-class weights c_k the threshold is where two normal distributions with these means and
-the variance w'S w have densities in the proportion of c_(k+1) to c_k, which moves it by
+class weights c_k thresholds are where the largest of the c_k N(f; mu_k, w'S w) changes,
+N being the density of a normal distribution: between two neighbours alone, they move by
 -w'S w log(c_(k+1) / c_k) / (mu_(k+1) - mu_k).
 
 t is the trace of the scatter around the mean of all rows. Predictions thus change
@@ -73,7 +73,7 @@ from ._input.types import (
 from ._kernel_matrix.choice import check_values
 from ._kernel_matrix.tiles import Products, on_itself
 from ._model.calibration import calibrate
-from ._model.convergence import Convergence, Status, warn_of_disorder
+from ._model.convergence import Convergence, Status
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.fields import FINITE, NONNEGATIVE, POSITIVE, Array
 from ._model.monitor import Monitor, OutOfTime
@@ -93,7 +93,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+_RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 # Of C^2 k / (4 u t), k being the mean of k(x, x): objectives below that are what
 # rounding makes of 0, where the means of ranks are the same
 _NO_ANSWER = 1e-8
@@ -116,9 +116,8 @@ class KdlorModel(ScoreModel):
         ranks without rows between the two of a pair, it is in the first of its places.
     thresholds : (r - 1,) array
         In the middle between the mean scores of neighbouring ranks, but for class
-        weights. -inf and +inf where
-        no training rows lie beyond, and equal on both sides of a rank between that has
-        none: it is never predicted.
+        weights. -inf and +inf where no training rows lie beyond, and equal on both
+        sides of a rank between that has none: it is never predicted.
     rho : float
         How far the mean scores of neighbouring ranks are apart, at least.
     C, u : float
@@ -176,7 +175,7 @@ def fit_kdlor(
     X: MatrixLike | Blocks,
     y: Labels | None,
     *,
-    u: float = 1e-3,
+    u: float = 3e-3,
     C: float = 1.0,
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
@@ -209,9 +208,9 @@ def fit_kdlor(
     y : (n,) array-like, or None where X is a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
-    u : float > 0, default 1e-3
+    u : float > 0, default 3e-3
         Ridge, as a part of the trace of the scatter of all rows. Larger ones give
-        smoother scores: search 1e-4 to 1.
+        smoother scores: search 1e-5 to 1e-1.
     C : float > 0, default 1.0
         Of (P): the unit of the score, which changes no prediction.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
@@ -343,7 +342,9 @@ def _fit(
     share = entry.folds(few=choice is not None)
     with entry.monitor as monitor, closing(problem):
         job = _Job(kernel, C, max_iter, entry.n_threads, monitor)
-        features = None if choice is None else job.features(choice, problem, seed)
+        features = (
+            None if choice is None else job.features(choice, problem, ridges, seed)
+        )
         models = job.fit(problem, ridges, features, products)
         used = None if features is not None else [_weighty(problem)] * len(models)
         f = decisions(models, used, problem.X, X_test)
@@ -360,7 +361,6 @@ def _fit(
         monitor.conclude(models[-1].convergence)
     for model in models:
         model.convergence.warn_unless_converged("fit_kdlor", "take a basis")
-        warn_of_disorder(model.disorder, "fit_kdlor")
     return models, f
 
 
@@ -374,6 +374,19 @@ def _support(kernel: Kernel, problem: Problem, features: Features | None) -> Any
     if features is None:
         return support_rows(kernel, problem.X, _weighty(problem))
     return kept(features.support)
+
+
+def _thresholds(means: np.ndarray, variance: float, factor: np.ndarray) -> np.ndarray:
+    """Where the most likely rank changes, (q - 1,), if the scores of rank k are normal
+    and rank k weighs factor[k]: rising, and equal where a rank is never the one."""
+    means = np.maximum.accumulate(means)  # unless it ended early, they rise
+    apart = means - means[:, None]
+    odds = np.subtract.outer(np.log(factor), np.log(factor))  # of row over column
+    shift = variance * odds / np.where(apart > 0, apart, np.inf)
+    even = 0.5 * (means + means[:, None]) + shift  # row k and column l are as likely
+    return np.array(
+        [even[: j + 1, j + 1 :].min(axis=1).max() for j in range(means.size - 1)]
+    )
 
 
 def _relative_gap(primal: float, dual: float, least: float) -> float:
@@ -418,12 +431,16 @@ class _Job:
     n_threads: int
     monitor: Monitor
 
-    def features(self, choice: BasisChoice, problem: Problem, seed: int) -> Features:
-        """Those of the basis that is meant."""
+    def features(
+        self, choice: BasisChoice, problem: Problem, ridges: Sequence[float], seed: int
+    ) -> Features:
+        """Those of the basis that is meant; its size, if that is to be found, by models
+        of the last ridge."""
         if choice.way == "auto":
 
             def fit(part: Problem, tried: BasisChoice) -> KdlorModel:
-                return self.fit(part, [_RIDGES[1]], self.features(tried, part, seed))[0]
+                features = self.features(tried, part, ridges, seed)
+                return self.fit(part, ridges[-1:], features)[0]
 
             choice = enough_rows(problem, self.kernel, fit, seed)
         return chosen(choice, self.kernel, problem, seed, self.n_threads)
@@ -467,12 +484,14 @@ class _Job:
         self, problem: Problem, scatter: _Scatter, u: float, last: bool
     ) -> KdlorModel:
         """The model of one u; `last` if the scatter is not needed after it."""
-        if not scatter.t > _ONE_POINT * scatter.size:
+        if abs(scatter.t) <= _ONE_POINT * abs(scatter.size):
             return self._nothing(problem, scatter.support, u, Status.CONVERGED)
         if (stopped := self.monitor.stop(0, np.inf)) is not None:
             return self._nothing(problem, scatter.support, u, stopped)
         ridge = u * scatter.t
         try:
+            if not scatter.t > 0:
+                raise np.linalg.LinAlgError
             with self.monitor.stage("factorisation"), self.monitor.limited():
                 solved = scatter.with_ridge(ridge, last)
         except np.linalg.LinAlgError:
@@ -493,9 +512,7 @@ class _Job:
         if status is Status.CONVERGED and not violation <= self.monitor.tol:
             status = Status.STALLED
         made = self.monitor.record(status, n_iter, violation, primal, dual)
-        between = found.means[:-1] + 0.5 * steps
-        odds = np.diff(np.log(scatter.shares.factor))
-        between -= found.norm * odds / np.where(steps > 0, steps, np.inf)
+        between = _thresholds(found.means, found.norm, scatter.shares.factor)
         return self._model(
             problem, scatter.support, u, found.coef, between, a, rho, made
         )
@@ -662,7 +679,7 @@ class _OnBasis:
             own = np.zeros((len(V), q))
             own[np.arange(len(V)), rank[rows]] = p[rows]
             sums = own.T @ V
-            V *= np.sqrt(p[rows])[:, None]
+            V = np.sqrt(p[rows])[:, None] * V  # it may have been X itself
             return sums, V.T @ V
 
         sums, squares = summed(problem.X, of_chunk, n_threads)

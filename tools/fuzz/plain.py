@@ -17,6 +17,10 @@ INSTANCES = {
         "fit('gpor', kernel='ard', max_iter=3)",
         "fit('gpor', kernel='ard_linear', inference='laplace', max_iter=3)",
     ],
+    "KdlorModel": [
+        "fit('kdlor', probability=True)",
+        "fit('kdlor', kernel='linear', probability=True)",
+    ],
     "LinearThresholdModel": [
         "fit('lit', probability=True)",
         "fit('lat', probability=True)",

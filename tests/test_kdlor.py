@@ -1,0 +1,242 @@
+"""KDLOR against its own problem in explicit features, and what follows from it."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import sample
+
+import ordinal
+from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
+from ordinal._model.registry import path_of
+
+X, Y = sample(60, 4, noise=1.0)
+KERNEL = kernels.RBF(0.3)
+
+
+def explicit(K):
+    """Rows whose inner products are K."""
+    values, vectors = np.linalg.eigh(K)
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def scatter(Z, y, weight, u):
+    """S and the means of (P), from their definitions."""
+    p = weight / weight.sum()
+    means = np.array(
+        [np.average(Z[y == k], axis=0, weights=p[y == k]) for k in np.unique(y)]
+    )
+    within = Z - means[np.searchsorted(np.unique(y), y)]
+    around = Z - p @ Z
+    t = (p[:, None] * around**2).sum()
+    return within.T @ (p[:, None] * within) + u * t * np.eye(Z.shape[1]), means
+
+
+def best_of_all_faces(Q, C):
+    """min a'Q a over a >= 0 of sum C, by every set of entries that may be positive."""
+    best, found = np.inf, None
+    for size in range(1, len(Q) + 1):
+        for some in map(list, itertools.combinations(range(len(Q)), size)):
+            a = np.zeros(len(Q))
+            x = np.linalg.solve(Q[np.ix_(some, some)], np.ones(size))
+            a[some] = C * x / x.sum()
+            if (a >= 0).all() and a @ Q @ a < best:
+                best, found = a @ Q @ a, a
+    return found
+
+
+def solved(Z, y, weight, u, C):
+    """w, a, rho and the value of (P), in the space of Z."""
+    S, means = scatter(Z, y, weight, u)
+    D = np.diff(means, axis=0).T
+    a = best_of_all_faces(D.T @ np.linalg.solve(S, D), C)
+    w = 0.5 * np.linalg.solve(S, D @ a)
+    rho = np.diff(means @ w).min()
+    return w, a, rho, w @ S @ w - C * rho, means @ w
+
+
+@pytest.mark.parametrize("basis", [None, np.arange(60)])
+@given(
+    seed=st.integers(0, 10**6),
+    r=st.integers(2, 6),
+    u=st.sampled_from([1e-4, 1e-2, 1.0]),
+    C=st.sampled_from([0.3, 1.0, 50.0]),
+)
+def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
+    rng = np.random.default_rng(seed)
+    rows, y = rng.standard_normal((60, 3)), rng.integers(0, r, 60)
+    y[:r] = range(r)
+    weight = rng.integers(1, 4, 60) / 2
+    Z = explicit(KERNEL(rows, rows))
+    w, _, rho, value, mu = solved(Z, y, weight, u, C)
+    model = fit_kdlor(
+        rows, y, u=u, C=C, kernel=KERNEL, sample_weight=weight, basis=basis
+    )
+    f = model.decision_function(rows)
+    scale = np.abs(Z @ w).max()
+    # a basis leaves out rows that add less than 1e-7 of the trace of K
+    near = 1e-6 if basis is None else 1e-5 + 1e-6 / u
+    assert_allclose(f, Z @ w, atol=near * scale)
+    assert_allclose(model.thresholds, (mu[1:] + mu[:-1]) / 2, atol=near * scale)
+    c = model.convergence
+    assert c.converged
+    assert_allclose([model.rho, c.primal], [rho, value], rtol=near)
+    assert_allclose(model.dual.sum(), C, rtol=1e-12)
+    assert model.dual.min() >= 0
+    # complementary: pairs that decide are rho apart, the others more
+    apart = np.diff([np.average(f[y == k], weights=weight[y == k]) for k in range(r)])
+    assert_allclose(apart[model.dual > 0], model.rho, rtol=1e-6)
+    assert apart.min() >= model.rho - 1e-6 * scale
+    # the certificate bounds the optimum from both sides
+    slack = (1e-9 if basis is None else near) * abs(value)
+    assert c.dual - slack <= value <= c.primal + slack
+    assert c.gap <= 1e-6 * abs(value)
+
+
+def test_many_ranks_are_solved_exactly():
+    rows, y = sample(400, 80, noise=1.0)
+    model = fit_kdlor(rows, y)
+    f = model.decision_function(rows)
+    apart = np.diff([f[y == k].mean() for k in range(80)])
+    active = model.dual > 0
+    assert 1 < active.sum() < 79
+    assert_allclose(apart[active], model.rho, rtol=1e-6)
+    assert apart.min() >= model.rho * (1 - 1e-6)
+    assert np.abs(model.convergence.rel_gap) < 1e-9
+    assert model.convergence.n_iter < 200
+
+
+def test_two_ranks_are_fishers_discriminant():
+    y = (Y > 1).astype(int)
+    model = fit_kdlor(X, y, kernel="linear", u=0.01)
+    S, (low, high) = scatter(X, y, np.ones(60), 0.01)
+    w = 0.5 * np.linalg.solve(S, high - low)
+    assert_allclose(model.decision_function(X), X @ w, rtol=1e-9)
+    assert_allclose(model.thresholds, [w @ (low + high) / 2], rtol=1e-9)
+    assert_allclose(model.rho, w @ (high - low), rtol=1e-9)
+
+
+def test_the_unit_of_the_score_is_C():
+    one, four = (fit_kdlor(X, Y, C=C) for C in (1.0, 4.0))
+    assert_array_equal(4 * one.coef, four.coef)
+    assert_array_equal(4 * one.thresholds, four.thresholds)
+    assert 4 * one.rho == four.rho
+    assert_array_equal(4 * one.dual, four.dual)
+
+
+@pytest.mark.parametrize("change", [lambda K: 8 * K, lambda K: K + 3])
+def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
+    K = KERNEL(X, X)
+    model = fit_kdlor(K, Y, kernel="precomputed")
+    other = fit_kdlor(change(K), Y, kernel="precomputed")
+    new = KERNEL(sample(40, 4, seed=5)[0], X)
+    f, g = model.decision_function(new), other.decision_function(change(new))
+    shift = other.thresholds[0] - model.thresholds[0]
+    assert_allclose(g - other.thresholds[0], f - model.thresholds[0], atol=1e-9)
+    assert_allclose(other.thresholds, model.thresholds + shift, atol=1e-9)
+    assert_array_equal(model.predict(new), other.predict(change(new)))
+
+
+def test_the_exact_basis_of_a_linear_kernel_changes_nothing():
+    rows, y = sample(2100, 4, noise=1.0)
+    on_columns = fit_kdlor(rows, y, kernel="linear")
+    assert on_columns.support.shape == (3, 3)
+    whole = fit_kdlor(rows @ rows.T, y, kernel="precomputed")
+    f = whole.decision_function(rows @ rows.T)
+    assert_allclose(on_columns.decision_function(rows), f, atol=1e-8 * np.abs(f).max())
+    assert_allclose(on_columns.rho, whole.rho, rtol=1e-8)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    weights=st.lists(st.sampled_from([0.01, 0.5, 1.0, 3.0, 40.0]), min_size=4),
+)
+def test_class_weights_move_thresholds_to_where_densities_meet(seed, weights):
+    rows, y = sample(50, 4, noise=1.0, seed=seed)
+    if len(np.unique(y)) < 4:
+        return
+    weight = np.array(weights[:4])
+    model = fit_kdlor(rows, y, u=0.1, class_weight=dict(enumerate(weights[:4])))
+    f = model.decision_function(rows)
+    v = weight[y]
+    mu = np.array([np.average(f[y == k], weights=v[y == k]) for k in range(4)])
+    variance = 0.5 * model.C * model.rho  # w'S w, at the optimum
+    at = np.linspace(mu[0] - 9 * np.ptp(mu), mu[-1] + 9 * np.ptp(mu), 997)
+    likely = np.log(weight) - (at[:, None] - mu) ** 2 / (2 * variance)
+    best = likely.argmax(axis=1)
+    clear = np.partition(likely, -2, axis=1)
+    clear = clear[:, -1] - clear[:, -2] > 1e-6 * (1 + np.abs(clear[:, -1]))
+    rank = (at[:, None] >= model.thresholds).sum(axis=1)
+    assert_array_equal(rank[clear], best[clear])
+    assert (np.diff(model.thresholds) >= 0).all()
+
+
+def test_a_path_is_the_fits_one_by_one():
+    ridges, new = [1e-4, 1e-2, 1.0], X[::3] + 0.1
+    models, values = path_of(fit_kdlor).fit(
+        X, Y, [{"u": u} for u in ridges], None, new, gamma=0.3
+    )
+    for u, model, f in zip(ridges, models, values, strict=True):
+        alone = fit_kdlor(X, Y, u=u, gamma=0.3)
+        assert_array_equal(model.coef, alone.coef)
+        assert_array_equal(model.thresholds, alone.thresholds)
+        assert_allclose(f, alone.decision_function(new), rtol=1e-10)
+
+
+def test_ranks_with_equal_means_have_no_direction():
+    rows = np.repeat(X[:8], 3, axis=0)
+    model = fit_kdlor(rows, np.arange(24) % 3)
+    assert model.convergence.converged
+    assert_allclose(model.decision_function(rows), 0, atol=1e-6)
+    same = fit_kdlor(np.ones((6, 2)), np.arange(6) % 2)
+    assert same.convergence.converged
+    assert not same.decision_function(rows[:, :2]).any()
+
+
+def test_rounding_that_a_tiny_ridge_leaves_is_seen():
+    rows, y = sample(200, 4, noise=1.0)
+    found = []
+    for u in (1e-3, 1e-7):
+        c = fit_kdlor(rows, y, u=u, tol=1e-5).convergence
+        assert c.violation <= 1e-11 / u
+        found.append(c.violation)
+    with pytest.warns(ConvergenceWarning, match="stalled .* raise tol"):
+        c = fit_kdlor(rows, y, u=1e-7, tol=1e-30).convergence
+    assert c.status is Status.STALLED
+
+
+def test_a_kernel_that_is_not_semi_definite_is_refused():
+    def kernel(A, B):
+        return -(A @ B.T)
+
+    with pytest.raises(ValueError, match=r"^u must be larger, or the kernel is not"):
+        fit_kdlor(X, Y, kernel=kernel)
+    for bad in (0, -1.0, np.nan, np.inf, "x"):
+        with pytest.raises((ValueError, TypeError), match=r"^u must be"):
+            fit_kdlor(X, Y, u=bad)
+
+
+def test_folds_are_scored_in_the_unit_of_the_whole():
+    """A fold, which has fewer rows, has another rho; the slope of the link is that of
+    scores with the rho of the model, whatever C is."""
+    models = [fit_kdlor(X, Y, C=C, probability=True) for C in (1.0, 16.0)]
+    P, Q = (model.predict_proba(X) for model in models)
+    assert_allclose(P, Q, atol=1e-9)
+    whole, fold = fit_kdlor(X, Y), fit_kdlor(X[::2], Y[::2])
+    assert whole.rho != fold.rho
+    f = fold.link_input(X, whole) - whole.thresholds.mean()
+    mine = fold.decision_function(X) - fold.thresholds.mean()
+    assert_allclose(f, mine * (whole.rho / fold.rho), atol=1e-9)
+
+
+def test_rows_in_blocks_give_the_bytes_of_rows_in_memory(tmp_path):
+    rows, y = sample(9000, 3, noise=1.0)
+    np.save(tmp_path / "rows.npy", rows)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    here, there = (fit_kdlor(X, y, basis=30, gamma=0.3) for X in (rows, mapped))
+    assert_array_equal(here.coef, there.coef)
+    assert here.thresholds.tobytes() == there.thresholds.tobytes()
+    assert ordinal.metrics.mae(y, here.predict(rows)) < 0.5
