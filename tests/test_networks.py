@@ -334,15 +334,24 @@ def test_rows_that_are_not_kept_and_sparse_ones_change_no_bit(name, monkeypatch)
         )
 
 
-def test_chunks_add_up(monkeypatch):
+def test_chunks_add_up():
     X, y = sample(500, 4)
     objective, x = objective_of("nnor", X, y)
     value, gradient = objective(x)
-    monkeypatch.setattr(layers, "ROWS", 7)
-    assert objective.rows.n_chunks == 72
+    objective.size = 7
     again, slopes = objective(x)
     assert again == pytest.approx(value, rel=1e-13)
     assert_allclose(slopes, gradient, atol=1e-14)
+
+
+def test_of_many_ranks_a_chunk_has_fewer_rows():
+    y = np.repeat(np.arange(500), 2)
+    X = y[:, None] + np.random.default_rng(0).normal(size=(1000, 1))
+    objective, x = objective_of("nnor", X, y)
+    assert objective.size < 500
+    assert np.isfinite(objective(x)[1]).all()
+    model = ordinal.fit_nnor(X, y, max_iter=3, tol=10.0)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
 def test_hidden_units_lie_between_one_and_minus_one():

@@ -54,13 +54,9 @@ class Rows:
         out[:, :-1] /= self.scale
         return out
 
-    def chunks(self) -> Iterator[slice]:
-        """Which rows to take at a time: the same for any number of threads."""
-        return strips(self.X.shape[0], ROWS)
-
-    @property
-    def n_chunks(self) -> int:
-        return -(-int(self.X.shape[0]) // ROWS)
+    def chunks(self, size: int = ROWS) -> Iterator[slice]:
+        """Which rows to take at a time."""
+        return strips(self.X.shape[0], size)
 
 
 def hidden_units(

@@ -16,6 +16,9 @@ from .._numerics.tree import Parts, pairwise
 from .layers import ROWS, Rows, Spaces, hidden_units, random_layer
 from .losses import Loss
 
+_SPACE = 2_000_000  # doubles that a thread works in, of as many rows as have room
+_FEWEST = 32  # rows that it takes anyhow
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
@@ -57,9 +60,11 @@ class Objective:
         U, V = np.full_like(start.U, l2), np.full_like(start.V, l2)
         U[-1] = 0.0
         self._price = Network(U, V, np.zeros_like(start.t)).packed()
-        self.n_threads = min(n_threads, rows.n_chunks)
         width = 2 * start.U.shape[1] + loss.scratch
-        self._spaces = Spaces(min(ROWS, rows.X.shape[0]) * width)
+        n = rows.X.shape[0]
+        self.size = min(n, ROWS, max(_FEWEST, _SPACE // width))  # of a chunk
+        self.n_threads = min(n_threads, -(-n // self.size))
+        self._spaces = Spaces(self.size * width)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient, in O(n h (d + n_outputs)). What is beyond the range of
@@ -70,7 +75,8 @@ class Objective:
             with np.errstate(all="ignore"), self._spaces.one() as space:
                 return (self._of_chunk(net, rows, space),)
 
-        (total,) = pairwise(in_order(of_chunk, self.rows.chunks(), self.n_threads))
+        chunks = self.rows.chunks(self.size)
+        (total,) = pairwise(in_order(of_chunk, chunks, self.n_threads))
         with np.errstate(over="ignore", invalid="ignore"):
             penalty = self._price * x
             return float(total[0] + 0.5 * (x @ penalty)), total[1:] + penalty
