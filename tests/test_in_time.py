@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
-from test_basis_fits import npsvor_values, svor_value
+from test_basis_fits import norms_squared, npsvor_values, svor_value
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 METHODS = [
     ordinal.fit_svorim, ordinal.fit_svorex, ordinal.fit_shashua_levin,
-    ordinal.fit_redsvm, ordinal.fit_npsvor,
+    ordinal.fit_redsvm, ordinal.fit_npsvor, ordinal.fit_svmop,
 ]  # fmt: skip
 each_fit = pytest.mark.parametrize("fit", METHODS, ids=lambda fit: fit.__name__)
 ENOUGH = 60.0  # seconds
@@ -43,7 +43,22 @@ def values(model, X, y, C):
     """(P) of each problem, by its definition."""
     if isinstance(model, ordinal.NpsvorModel):
         return npsvor_values(model, X, y, C)
+    if isinstance(model, ordinal.SvmModel):
+        return partition_values(model, X, y, C)
     return np.array([svor_value(model, X, y, model.method)])
+
+
+def partition_values(model, X, y, C):
+    """(P) of ordinal/svm.py of every "rank above k", by its definition."""
+    f, norms, values = model.decision_function(X), norms_squared(model), []
+    for k in range(4):
+        above = y > k
+        far = np.where(above, y - k, k + 1 - y).astype(float)
+        for side in (above, ~above):
+            far[side] /= far[side].mean()
+        losses = far * np.maximum(0, 1 - np.where(above, 1, -1) * f[:, k])
+        values.append(0.5 * norms[k] + C * losses.sum())
+    return np.array(values)
 
 
 def parts(model):

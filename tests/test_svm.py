@@ -23,7 +23,7 @@ from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, moderate, sample
 
 from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
-from ordinal._kernel_matrix.tiles import diagonal_of
+from ordinal._kernel_matrix.tiles import Products, diagonal_of
 from ordinal._model.links import CumulativeLink, PartitionLink, falling
 from ordinal._model.registry import path_of
 from ordinal._svm.cuts import best_cuts
@@ -421,6 +421,8 @@ def test_cuts_lie_in_the_middle_and_half_a_unit_beyond():
     cuts = best_cuts(f, np.array([0, 0, 1, 2]), ones, cost)
     assert_array_equal(cuts, [2.0, 5.0, 7.5])
     assert_array_equal(best_cuts(f, np.full(4, 3), ones, cost), [-0.5] * 3)
+    # two rows in the wrong order: one of them is wrong beyond all scores on either side
+    assert_array_equal(best_cuts(f[:2], np.array([1, 0]), ones[:2], cost[:2, :2]), -0.5)
     near = np.array([1.0, np.nextafter(1.0, 2)])
     assert_array_equal(best_cuts(near, np.array([0, 1]), np.ones(2), cost[:2, :2]),
                        near[1:])  # fmt: skip
@@ -458,7 +460,7 @@ def test_a_path_has_the_models_of_its_points(kind):
         points += [{"C": 30.0, "epsilon": 0.4}]
         options = {k: v for k, v in options.items() if k != "epsilon"}
     path = path_of(fit)
-    models, values = path.fit(X, y, points, None, X, tol=1e-8, **options)
+    models, values = path.fit(X, y, points, Products(X), X, tol=1e-8, **options)
     steps = [0, 0]
     for point, model, f in zip(points, models, values, strict=True):
         alone = fit(X, y, tol=1e-8, **options, **point)

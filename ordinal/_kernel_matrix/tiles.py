@@ -194,6 +194,14 @@ class Products:
     def __init__(self, X: Matrix):
         self.X, self.norms = X, squared_norms(X)
         self._tiles: dict[tuple[int, int, int], np.ndarray] = {}
+        self._in_order: tuple[np.ndarray, Products] | None = None
+
+    def in_order(self, order: np.ndarray) -> "Products":
+        """Those of the same rows in another order; the last one asked for is kept."""
+        known = self._in_order
+        if known is None or not np.array_equal(known[0], order):
+            self._in_order = known = order, Products(take(self.X, order))
+        return known[1]
 
     def tile(self, rows: slice, columns: Any) -> np.ndarray:
         """<x_i, x_j> for i of rows and j of columns; not to be written to."""

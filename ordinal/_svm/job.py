@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,10 +17,9 @@ from .._input.sparse import frozen
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.tiles import Products
 from .._model.convergence import Convergence
+from .._model.folds import parted
 from .._model.monitor import Monitor
 from .._model.support import support_rows
-from .._numerics.rows import take
-from ..kernels import Precomputed
 from .cuts import best_cuts
 from .model import SvmModel, SvrModel
 from .programs import Formulation, Point
@@ -49,24 +48,12 @@ class Job:
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[Model], list[np.ndarray]]:
         """A model a point, and the numbers of its support rows."""
-        if not self._sorts(products):
-            return self._fit(problem, products)
-        order = np.argsort(problem.rank, kind="stable")
-        X = take(problem.X, order)
-        rank, weight = problem.rank[order], problem.weight[order]
-        together = replace(problem, X=X, rank=rank, weight=weight)
-        models, used = self._fit(together, None)
-        return models, [order[rows] for rows in used]
-
-    def _sorts(self, products: Products | None) -> bool:
-        """Whether rows should lie by rank, so that SMO passes over those that a pair is
-        without. Products, and a matrix that is given, are of rows as they lie."""
-        pairs = self.formulation.decomposition == "one_vs_one"
-        return pairs and products is None and not isinstance(self.kernel, Precomputed)
-
-    def _fit(
-        self, problem: Problem, products: Products | None
-    ) -> tuple[list[Model], list[np.ndarray]]:
+        whole, order = problem, np.arange(problem.n_samples)
+        if self.formulation.decomposition == "one_vs_one":
+            # the rows of each pair lie together
+            order = np.argsort(problem.rank, kind="stable")
+            problem, _ = parted(problem, self.kernel, order, order[:0])
+            products = None if products is None else products.in_order(order)
         programs = [self.formulation.program(point, problem) for point in self.points]
         threads, watch = self.n_threads, self.monitor
         gram = gram_in_time(
@@ -80,7 +67,8 @@ class Job:
         models: list[Model] = []
         used: list[np.ndarray] = []
         for point, program, s in zip(self.points, programs, found, strict=True):
-            b, rows = s.b[:, 0], np.flatnonzero(s.g.any(axis=(0, 1)))
+            b, some = s.b[:, 0], s.g.any(axis=(0, 1))
+            rows, coef = order[some], s.g[:, 0, some].T
             primal, dual = values(program, s.g, s.f, b)
             parts = records(
                 watch, s.status, s.reached, s.n_iter, s.violation, primal, dual
@@ -88,9 +76,9 @@ class Job:
             used.append(rows)
             models.append(
                 model_of(
-                    self.formulation, point, problem, self.kernel,
-                    support_rows(self.kernel, problem.X, rows), s.g[:, 0, rows].T, -b,
-                    parts, s.f[0] - b[0],
+                    self.formulation, point, whole, self.kernel,
+                    support_rows(self.kernel, whole.X, rows), coef, -b, parts,
+                    s.f[0] - b[0],
                 )
             )  # fmt: skip
         return models, used
