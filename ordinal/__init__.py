@@ -47,6 +47,7 @@ from .logistic import LinearThresholdModel, fit_lat, fit_lit
 from .networks import ElmorModel, NnorModel, NnpomModel, fit_elmor, fit_nnor, fit_nnpom
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .ofmhs import OfmhsModel, fit_ofmhs
+from .opbe import OpbeModel, fit_opbe
 from .prediction_sets import ConformalModel, conformal, cross_conformal
 from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
 from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
@@ -71,6 +72,7 @@ __all__ = [
     "NnpomModel",
     "NpsvorModel",
     "OfmhsModel",
+    "OpbeModel",
     "OrdinalError",
     "PomModel",
     "PomPath",
@@ -98,6 +100,7 @@ __all__ = [
     "fit_npsvor",
     "fit_npsvor_path",
     "fit_ofmhs",
+    "fit_opbe",
     "fit_pom",
     "fit_pom_path",
     "fit_redsvm",

@@ -329,6 +329,22 @@ METHODS = [
         threaded=((1001, {"basis": 20, "max_iter": 3}),),
     ),
     Method(
+        "opbe",
+        ordinal.fit_opbe,
+        ordinal.OpbeModel,
+        takes=frozenset({"basis", "cache_mb", "class_weight", "kernel", "rng"}),
+        rules=("mode", "median", "cost"),
+        precise={"tol": 1e-8},
+        brief={"max_iter": 1, "C": 30.0},
+        advice="raise max_iter or tol, or lower C$",
+        endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
+        threaded=(
+            (400, {"C": 30.0, "tol": 1e-6}),
+            (400, {"C": 30.0, "cache_mb": 0.02}),
+            (20_000, {"basis": 12, "tol": 1e-2}),
+        ),
+    ),
+    Method(
         "kdlor",
         ordinal.fit_kdlor,
         ordinal.KdlorModel,
