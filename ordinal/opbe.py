@@ -99,10 +99,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-Rule: TypeAlias = Literal["mode", "median", "cost"]
+_Rule: TypeAlias = Literal["mode", "median", "cost"]
 _MAX_ITER, _NEWTON_STEPS = 10_000_000, 200
 _WIDTH = 4.0  # between the two thresholds, at least, where probabilities are taken
 _NARROW = 1e-6  # thresholds that are as good as one
+_LARGEST = 1e100  # distance from a threshold that counts
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -115,10 +116,10 @@ class OpbeModel(KernelModel):
         The training rows that some projection uses. For a precomputed kernel the (m,)
         numbers of those rows; for a fit with a basis its rows.
     coef : (m, r) array
-    thresholds : (r, 2) array
-        b and c of each rank, in the unit of the margin. -inf and +inf where no rank
-        with training rows is before or after it; both +inf for a rank without training
-        rows, which is never predicted.
+    cuts : (r, 2) array
+        Thresholds b and c of each rank, in the unit of the margin. -inf and +inf where
+        no rank with training rows is before or after it; both +inf for a rank without
+        training rows, which is never predicted.
     C : float
     classes : (r,) array
         Labels in rank order.
@@ -130,7 +131,7 @@ class OpbeModel(KernelModel):
     """
 
     coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
-    thresholds: Annotated[np.ndarray, Array("f8", "r _"), NOT_NAN]
+    cuts: Annotated[np.ndarray, Array("f8", "r _"), NOT_NAN]
     C: Annotated[float, FINITE, POSITIVE]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -157,7 +158,7 @@ class OpbeModel(KernelModel):
     @property
     def _present(self) -> np.ndarray:
         """Ranks with training rows."""
-        return np.flatnonzero(np.isfinite(self.thresholds).any(axis=1))
+        return np.flatnonzero(np.isfinite(self.cuts).any(axis=1))
 
     def _columns(self) -> np.ndarray:
         """The coefficients of the ranks that had training rows. A matrix product may
@@ -194,7 +195,7 @@ class OpbeModel(KernelModel):
         q = present.size
         log = np.zeros((len(f), q))
         for k, rank in enumerate(present):
-            before, here, after = _log_classes(f[:, rank], *self.thresholds[rank])
+            before, here, after = _log_classes(f[:, rank], *self.cuts[rank])
             log[:, :k] += (before - np.log(max(k, 1)))[:, None]
             log[:, k] += here
             log[:, k + 1 :] += (after - np.log(max(q - 1 - k, 1)))[:, None]
@@ -204,7 +205,7 @@ class OpbeModel(KernelModel):
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
-        self, X: Any, *, rule: Rule = "mode", cost: ArrayLike | None = None
+        self, X: Any, *, rule: _Rule = "mode", cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Labels by a rule on `predict_proba`.
 
@@ -237,22 +238,31 @@ class OpbeModel(KernelModel):
         return np.asarray(self.classes[decide(self._proba(f), "mode")])
 
     def _check_values(self) -> None:
-        if self.thresholds.shape[1] != 2 or self._present.size < 2:
-            raise ValueError("thresholds must be two a rank, finite for two ranks")
+        if self.cuts.shape[1] != 2 or self._present.size < 2:
+            raise ValueError("cuts must be two a rank, finite for two ranks")
+        known = self.cuts[self._present]
+        ends = known[0, 0], -known[-1, 1]
+        inner = known.ravel()[1:-1]
+        absent = np.delete(self.cuts, self._present, axis=0)
+        if ends != (-np.inf, -np.inf) or not (absent == np.inf).all():
+            raise ValueError("cuts must be infinite where there are no ranks beyond")
+        if not (np.abs(inner) <= _LARGEST).all():
+            raise ValueError(f"cuts must be at most {_LARGEST:g}")
 
 
 def _log_classes(
     z: np.ndarray, b: float, c: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logs of P(before), P(here) and P(after) of (F), each (n,)."""
-    none = np.full(z.size, -np.inf)
-    if b == -np.inf:
-        return none, -np.logaddexp(0, z - c), -np.logaddexp(0, c - z)
-    if c == np.inf:
-        return -np.logaddexp(0, z - b), -np.logaddexp(0, b - z), none
+    if b == -np.inf or c == np.inf:
+        z = np.clip(z - (c if b == -np.inf else b), -_LARGEST, _LARGEST)
+        below, above = -np.logaddexp(0, z), -np.logaddexp(0, -z)
+        none = np.full(z.size, -np.inf)
+        return (none, below, above) if b == -np.inf else (below, above, none)
     width = max(c - b, _NARROW)
-    z = (z - 0.5 * (b + c)) * max(1.0, _WIDTH / width)
-    half = 0.5 * max(width, _WIDTH)
+    with np.errstate(over="ignore"):  # which the limits make good
+        z = (z - 0.5 * (b + c)) * max(1.0, _WIDTH / width)
+    z, half = np.clip(z, -_LARGEST, _LARGEST), 0.5 * max(width, _WIDTH)
     # 1 - P(before) - P(after) without a difference of numbers that are nearly 1
     here = np.log1p(-np.exp(-2 * half)) - np.logaddexp(0, z - half)
     here -= np.logaddexp(0, -z - half)
@@ -492,7 +502,7 @@ def _model(
     return OpbeModel(
         support=support,
         coef=frozen(all_coef),
-        thresholds=frozen(both),
+        cuts=frozen(both),
         C=C,
         classes=frozen(problem.classes),
         kernel=kernel,
@@ -520,8 +530,11 @@ class _Job:
             self.monitor, self.kernel, problem.X, self.cache_mb, self.n_threads,
             least_rows(2), products,
         )  # fmt: skip
-        threes = _threes(np.count_nonzero(problem.present))
-        paths = [self._path(three, problem, costs, gram) for three in threes]
+        threes = _threes(int(problem.present.sum()))
+        paths, watch = [], self.monitor
+        for three in threes:
+            paths.append(self._path(three, problem, costs, gram, watch))
+            watch = watch.after(sum(int(s.n_iter.sum()) for _, s in paths[-1]))
         models, used = [], []
         for i, C in enumerate(costs):
             made = self._made(threes, [path[i] for path in paths], problem, C)
@@ -530,7 +543,12 @@ class _Job:
         return models, used
 
     def _path(
-        self, three: _Three, problem: Problem, costs: Sequence[float], gram: Gram
+        self,
+        three: _Three,
+        problem: Problem,
+        costs: Sequence[float],
+        gram: Gram,
+        watch: Monitor,
     ) -> list[tuple[Program, Solution]]:
         """Programs of some of the problems for every C, and their solutions."""
         unit = three.program(problem.rank_among_present, problem.weight)
@@ -551,8 +569,9 @@ class _Job:
             with self.monitor.numbered("point", i, len(costs)):
                 s = solve(
                     gram, program, g, tol=self.monitor.tol, max_iter=self.max_iter,
-                    n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
+                    n_threads=self.n_threads, monitor=watch, pivoting=pivoting,
                 )  # fmt: skip
+            watch = watch.after(int(s.n_iter.sum()))
             found.append((program, s))
         return found
 
@@ -563,7 +582,7 @@ class _Job:
         problem: Problem,
         C: float,
     ) -> tuple[OpbeModel, np.ndarray]:
-        q = np.count_nonzero(problem.present)
+        q = int(problem.present.sum())
         beta = np.zeros((q, problem.n_samples))
         thresholds = np.zeros((q, 2))
         parts: list[Any] = [None] * q
@@ -610,7 +629,7 @@ class _BasisJob(BasisOptions):
 
     def fit(self, problem: Problem, costs: Sequence[float]) -> list[OpbeModel]:
         """A model a C; they have their support rows in common."""
-        q = np.count_nonzero(problem.present)
+        q = int(problem.present.sum())
         threes = _threes(q)
         ranks = np.concatenate([three.ranks for three in threes])
         points = [self._losses(threes, q, C) for C in costs]

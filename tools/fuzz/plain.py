@@ -29,6 +29,7 @@ INSTANCES = {
     "NnpomModel": ["fit('nnpom', n_hidden=3)"],
     "NpsvorModel": ["fit('npsvor', solver='admm', probability=True)"],
     "OfmhsModel": ["fit('ofmhs')"],
+    "OpbeModel": ["fit('opbe')"],
     "PomModel": ["likely()", "likely(nominal=(0,))"],
     "PomPath": ["fit('pom_path', n_lambdas=3)"],
     "SvmModel": [

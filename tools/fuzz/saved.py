@@ -80,6 +80,7 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     ),
     "cssvc": lambda: (_fitted("cssvc", gram(), kernel="precomputed"), gram()),
     "svmop": lambda: (_fitted("svmop", _sparse(), probability=True), _sparse()),
+    "opbe": lambda: (_fitted("opbe", gram(), kernel="precomputed"), gram()),
     "kdlor": lambda: (_fitted("kdlor", rows(), probability=True), rows()),
     "tlssvor": lambda: (_fitted("tlssvor", rows(), probability=True), rows()),
     "gpor": lambda: (_fitted("gpor", rows(), kernel="ard", max_iter=5), rows()),
