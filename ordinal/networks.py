@@ -90,7 +90,7 @@ def fit_nnor(
     loss: CodeLoss = "cross_entropy",
     l2: float = 3e-3,
     n_starts: int = 1,
-    tol: float = 1e-4,
+    tol: float = 1e-3,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
@@ -128,8 +128,9 @@ def fit_nnor(
     n_starts : int, default 1
         Random hidden layers to begin from; the one with the least (P) in the end is
         the model.
-    tol : float > 0, default 1e-4
-        Largest slope of (P) by a weight or a bias of a converged fit.
+    tol : float > 0, default 1e-3
+        Largest slope of (P) by a weight or a bias of a converged fit. A smaller one
+        takes longer and predicted no better (docs/decisions.md).
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
@@ -202,7 +203,7 @@ def fit_nnpom(
     link: Link = "logit",
     l2: float = 3e-3,
     n_starts: int = 1,
-    tol: float = 1e-4,
+    tol: float = 1e-3,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
