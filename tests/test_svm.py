@@ -2,6 +2,7 @@
 weights by distance, cuts, links, paths and bases."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -500,6 +501,27 @@ def test_a_linear_kernel_of_many_rows_is_solved_by_columns(kind):
         away = model.coef.reshape(3, -1)[:, k] - w.reshape(3, -1)[:, k]
         assert 0.5 * away @ away <= (np.sqrt(a.gap) + np.sqrt(b.gap)) ** 2
         assert -b.gap <= a.primal - b.primal <= a.gap
+
+
+@pytest.mark.parametrize("kind", ["pairs", "wide svr"])
+def test_workers_take_their_shares_of_a_fit_on_a_basis(kind):
+    X, y = sample(300, 3)
+    fit, options = KINDS[kind]
+    options = {**options, "basis": 20, "probability": True}
+    alone = fit(X, y, **options)
+    with ThreadPoolExecutor(2) as pool:
+        shared = fit(X, y, executor=pool, **options)
+    assert_array_equal(shared.coef, alone.coef)
+    assert_array_equal(shared.predict_proba(X), alone.predict_proba(X))
+
+
+def test_a_basis_is_found_large_enough():
+    X, y = sample(600, 3)
+    model = fit_svmop(X, y, basis="auto", gamma=0.3)
+    whole = fit_svmop(X, y, gamma=0.3)
+    assert 50 <= len(model.support) < 600  # some of the 100 tried span no more
+    same = model.predict(X) == whole.predict(X)
+    assert same.mean() > 0.95
 
 
 def test_the_primal_value_is_that_of_the_model_on_a_basis():
