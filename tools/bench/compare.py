@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-SCRIPTS = ("npsvor", "svor", "selection", "gpor", "xofm", "tlssvor", "linear")
+SCRIPTS = ("npsvor", "svor", "selection", "gpor", "xofm", "tlssvor", "linear", "svm")
 # the 0.975 quantile of Student's t with 1, 2, ... degrees of freedom
 T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
