@@ -65,17 +65,19 @@ static float FN(smo_gain)(const float *restrict L, const float *restrict Ki,
   return best;
 }
 
-/* First k with x[k] == value, or -1. */
+/* First k with x[k] == value, or -1. Where in a stretch is a minimum, not a search: its
+ * steps could not be foreseen. */
 static ptrdiff_t FN(find)(const float *restrict x, float value, ptrdiff_t m) {
   enum { STRIDE = 4 * SIMD_LANES };
   for (ptrdiff_t k = 0; k < m; k += STRIDE) {
-    const ptrdiff_t stop = k + STRIDE < m ? k + STRIDE : m;
-    int32_t hits = 0;
-#pragma omp simd reduction(+ : hits)
-    for (ptrdiff_t l = k; l < stop; l++) hits += x[l] == value;
-    if (hits)
-      for (ptrdiff_t l = k; l < stop; l++)
-        if (x[l] == value) return l;
+    const int32_t width = (int32_t)(m - k < STRIDE ? m - k : STRIDE);
+    int32_t first = STRIDE;
+#pragma omp simd reduction(min : first)
+    for (int32_t l = 0; l < width; l++) {
+      const int32_t at = x[k + l] == value ? l : STRIDE;
+      first = at < first ? at : first;
+    }
+    if (first < STRIDE) return k + first;
   }
   return -1;
 }
