@@ -18,6 +18,7 @@ from strategies import sample
 import ordinal
 import ordinal.sklearn
 from ordinal import conformal
+from ordinal._model.registry import method_of
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
@@ -264,7 +265,8 @@ def test_every_model_has_sets(method, tmp_path):
     (X, y), (X_new, y_new) = split_rows()
     sets = check_sets(method.cut_short(X, y), X_new, y_new, tmp_path)
     has_scores = bool({"threshold", "nearest", "largest"} & set(method.rules))
-    assert sets.nonconformity == ("distance" if has_scores else "rps")
+    by_score = has_scores and not method_of(method.fit).probabilities
+    assert sets.nonconformity == ("distance" if by_score else "rps")
 
 
 @which(takes="probability")
