@@ -219,7 +219,7 @@ def _finite(model: Any, key: str, values: np.ndarray) -> bool:
         if isinstance(inner, ordinal.NnorModel):
             below = np.cumsum(inner.observed)[:-1]
             known |= (below == 0) | (below == inner.observed.sum())
-        else:
+        elif isinstance(inner, ordinal.NpsvorModel):
             known |= (values == np.inf) & np.isinf(inner.intercept)
     return bool(known.all())
 
