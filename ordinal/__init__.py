@@ -44,7 +44,16 @@ from .gpor import GporModel, fit_gpor
 from .kdlor import KdlorModel, fit_kdlor
 from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
 from .logistic import LinearThresholdModel, fit_lat, fit_lit
-from .networks import ElmorModel, NnorModel, NnpomModel, fit_elmor, fit_nnor, fit_nnpom
+from .networks import (
+    CnnorModel,
+    ElmorModel,
+    NnorModel,
+    NnpomModel,
+    fit_cnnor,
+    fit_elmor,
+    fit_nnor,
+    fit_nnpom,
+)
 from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
 from .ofmhs import OfmhsModel, fit_ofmhs
 from .opbe import OpbeModel, fit_opbe
@@ -57,6 +66,7 @@ from .xofm import XofmModel, fit_xofm
 __version__: str = _build_info.VERSION
 
 __all__ = [
+    "CnnorModel",
     "CollinearColumnsWarning",
     "ConformalModel",
     "Convergence",
@@ -89,6 +99,7 @@ __all__ = [
     "cross_conformal",
     "data",
     "datasets",
+    "fit_cnnor",
     "fit_cssvc",
     "fit_elmor",
     "fit_gpor",

@@ -55,6 +55,7 @@ from ._linear.likelihood import Link
 from ._model.entry import Callback, Common, Entry, enter
 from ._model.folds import few_folds
 from ._model.registry import PENALTIES, register
+from ._networks.convolution import Sizes, fit_relations
 from ._networks.extreme import elmor_model, fit_codes
 from ._networks.layers import random_layer
 from ._networks.losses import Cumulative, Loss, OrderedCodes
@@ -66,12 +67,15 @@ from ._networks.models import (
     nnor_model,
     nnpom_model,
 )
+from ._networks.relations import CnnorModel, cnnor_model
 from ._networks.training import Trained, Training
 
 __all__ = [
+    "CnnorModel",
     "ElmorModel",
     "NnorModel",
     "NnpomModel",
+    "fit_cnnor",
     "fit_elmor",
     "fit_nnor",
     "fit_nnpom",
@@ -407,6 +411,153 @@ def fit_elmor(
     return elmor_model(problem, fitted)
 
 
+def fit_cnnor(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    width: int = 3,
+    n_filters: int = 8,
+    n_hidden: int = 16,
+    n_places: int = 4,
+    l2: float = 1e-3,
+    n_triplets: int = 20_000,
+    n_compared: int = 200,
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> CnnorModel:
+    """Fit CNNOR: a convolutional network that compares a row with others of known rank.
+
+    A tower of three layers, whose weights all rows share, gives a row its place e(x),
+    q numbers: tanh of F filters on w neighbouring features, in the order in which X has
+    them, with zeros beyond; tanh of h units; and a linear layer. A triplet at a
+    threshold has a row l of the rank below it, a row h of the rank above it, and any
+    row x, and asks on whose side that is:
+
+        u = |e(x) - e(l)|^2 - |e(x) - e(h)|^2,  P(x is above) = 1 / (1 + exp(-u))    (T)
+
+        min  mean of the cross entropy of the triplets + l2/2 |weights|^2            (P)
+
+    A row is predicted by the mean of P over pairs of training rows at each threshold,
+    the votes for y > k. A logistic function of their log odds, fitted to the training
+    rows at each threshold, makes good what a draw of pairs adds; ranks and
+    probabilities then follow as for `fit_nnor`.
+
+    What is known of the paper, from its abstract and from summaries: ranks become
+    binary problems, one a rank, networks of one origin learn from triplets of rows of
+    different ranks whether they are in order, which multiplies the rows of a small set,
+    and a test row forms triplets with rows of known rank, whose votes a decoder counts.
+    It is for pictures. What is chosen here: the tower for tables, one for all
+    thresholds, the relation (T), which the distances in it make antisymmetric in l and
+    h, neighbouring ranks for l and h, the penalty, and L-BFGS.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, which are standardised within the model; their order is that
+        of the convolution. `predict` finds the columns of a data frame by their names.
+        Rows of a sparse matrix become dense some at a time.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    width : int, default 3
+        Features under a filter, w.
+    n_filters, n_hidden, n_places : int, default 8, 16 and 4
+        F, h and q. One place orders rows on a line; more let ranks bend.
+    l2 : float >= 0, default 1e-3
+        Of (P), for all weights but the biases.
+    n_triplets : int, default 20 000
+        At most, about; ten for each row and threshold where that is less. Every rank is
+        asked of every threshold in proportion to its rows. The time is in proportion
+        to them and to n.
+    n_compared : int, default 200
+        Pairs of training rows at each threshold, with which rows are compared to
+        predict them.
+    tol : float > 0, default 1e-3
+        Largest slope of (P) by a weight or a bias of a converged fit.
+    sample_weight : (n,) array-like >= 0, optional
+        Of the loss of a row that is asked, and the chance of one to be drawn for a
+        side. Weight 2 means the row written twice, but not to the same triplets: these
+        are drawn. The sum must lie between 1e-50 and 1e50, and positive weights differ
+        by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    rng : int or numpy.random.Generator, default 0
+        Draws the weights at the start, the triplets, and the pairs to compare with.
+    n_threads : int, optional
+        Of the loops over rows. Default: the processors this process may use, or
+        ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
+        the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
+    max_iter : int, default 1000
+        Steps of L-BFGS.
+    max_time : float > 0, optional
+        Seconds, looked at before every evaluation of (P).
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    CnnorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The search ended short of the tolerance; the message says why and what helps.
+
+    References
+    ----------
+    Y. Liu, A. W.-K. Kong, C. K. Goh, "Deep ordinal regression based on data
+    relationship for small datasets", IJCAI 2017, 2372-2378.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_cnnor(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    """
+    sizes = Sizes(
+        check_count("width", width), check_count("n_filters", n_filters),
+        check_count("n_hidden", n_hidden), check_count("n_places", n_places),
+        check_count("n_triplets", n_triplets), check_count("n_compared", n_compared),
+    )  # fmt: skip
+    l2 = check_factor_or_zero("l2", l2)
+    max_iter = check_count("max_iter", max_iter)
+    entry = enter(
+        "fit_cnnor", X, y, tol=tol, sample_weight=sample_weight,
+        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
+        max_time=max_time, callback=callback, verbose=verbose,
+    )  # fmt: skip
+    with entry.monitor as monitor:
+        found = fit_relations(
+            Training.of(entry.problem), sizes, l2, max_iter=max_iter,
+            n_threads=entry.n_threads, rng=entry.rng, monitor=monitor,
+        )  # fmt: skip
+        monitor.conclude(found.convergence)
+    found.convergence.warn_unless_converged("fit_cnnor")
+    return cnnor_model(entry.problem, found, l2)
+
+
 class _Job:
     """What both fits are told, checked."""
 
@@ -447,4 +598,14 @@ register(
     scale_free=True,
     grid={"n_hidden": (50, 100, 200, 400)},
     in_blocks=True,
+)
+
+register(
+    fit_cnnor,
+    name="cnnor",
+    estimator="CNNOR",
+    accepts={"sparse"},
+    scale_free=True,
+    probabilities=True,
+    grid={"l2": PENALTIES},
 )

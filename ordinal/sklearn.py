@@ -25,8 +25,8 @@ What an estimator adds is what scikit-learn asks for:
   Where thresholds are out of order, the prediction is the largest of (D), in place of
   the number of thresholds that f reaches: it is then as if neighbours that are out of
   order were one, in their middle.
-* The rule is the model's own, but `mode` for GPOR, POM and NNOR, which always have
-  probabilities: the predicted rank is then the most probable one, as scikit-learn
+* The rule is the model's own, but `mode` for GPOR, POM, NNOR and CNNOR, which always
+  have probabilities: the predicted rank is then the most probable one, as scikit-learn
   expects. Their own, `median`, has the least expected absolute error.
 * Equal rows are merged, their weights added up, and rows are put into an order that
   depends on what they hold. So a weight is a row written that many times, and the

@@ -376,6 +376,18 @@ METHODS = [
     network("nnor", ordinal.fit_nnor, ordinal.NnorModel, "scan"),
     network("nnpom", ordinal.fit_nnpom, ordinal.NnpomModel, "mode"),
     Method(
+        "cnnor",
+        ordinal.fit_cnnor,
+        ordinal.CnnorModel,
+        takes=frozenset({"class_weight", "rng"}),
+        rules=("scan", "mode", "median", "cost"),
+        variant={"n_filters": 3, "n_hidden": 5, "n_compared": 20, "n_triplets": 1000},
+        precise=None,  # triplets are drawn
+        missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9},
+        threaded=((2500, {"max_iter": 5}),),  # three chunks of rows
+    ),
+    Method(
         "elmor",
         ordinal.fit_elmor,
         ordinal.ElmorModel,

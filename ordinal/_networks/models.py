@@ -103,8 +103,83 @@ class NetworkModel(Model):
         return finite_scores(out)
 
 
+class OrderedOutputs(Model):
+    """What the models have that give a P(y > k) for each threshold, of its own."""
+
+    __slots__ = ()
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """The log odds of y > k, (n, r - 1)."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the ranks, differences of the outputs.
+
+        Where the outputs P(y > k) of a row rise with k, they are brought in order
+        first: to the sequence that does not rise and is nearest, in the sum of squares
+        (isotonic regression).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Returns
+        -------
+        (n, r) array, whose rows sum to 1
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`.
+        """
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, z: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows with these log odds."""
+        above, below = log_odds(z)
+        rising = (np.diff(above, axis=1) > 0).any(axis=1)
+        if rising.any():
+            above[rising] = falling(above[rising])
+            below[rising] = 1 - above[rising]
+        P = rank_probabilities(below, above)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(
+        self, X: MatrixLike, *, rule: ScanRule = "scan", cost: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Labels by a rule.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        rule : {"scan", "mode", "median", "cost"}, default "scan"
+            "scan" is that of the paper of NNOR: the outputs P(y > k) are gone through
+            in order, and the first one below 1/2 tells the rank. The others use
+            `predict_proba`: its most probable rank, its median, or the rank of least
+            expected cost. Scan and median differ only where outputs are out of order.
+        cost : (r, r) array-like, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, for an unknown rule, or for a cost that is not
+            asked for or not one of r ranks.
+        """
+        return predicted(self, X, rule, "scan", cost)
+
+    def _labels(self, z: np.ndarray) -> np.ndarray:
+        """`predict` of rows with these log odds, by the scan."""
+        passed = np.logical_and.accumulate(z >= 0, axis=1)
+        return np.asarray(self.classes[passed.sum(axis=1)])
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NnorModel(NetworkModel):
+class NnorModel(OrderedOutputs, NetworkModel):
     """A hidden layer and a logistic output for each threshold: P(y > k) of its own.
 
     Attributes
@@ -156,71 +231,6 @@ class NnorModel(NetworkModel):
         """
         z = self._through(X, self.output_weights) - self.offsets
         return for_all_ranks(self.observed, z, np.inf, -np.inf)
-
-    def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the ranks, differences of the outputs.
-
-        Where the outputs P(y > k) of a row rise with k, they are brought in order
-        first: to the sequence that does not rise and is nearest, in the sum of squares
-        (isotonic regression).
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-
-        Returns
-        -------
-        (n, r) array, whose rows sum to 1
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `decision_function`.
-        """
-        return self._proba(self.decision_function(X))
-
-    def _proba(self, z: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows with these log odds."""
-        above, below = log_odds(z)
-        rising = (np.diff(above, axis=1) > 0).any(axis=1)
-        if rising.any():
-            above[rising] = falling(above[rising])
-            below[rising] = 1 - above[rising]
-        P = rank_probabilities(below, above)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
-
-    def predict(
-        self, X: MatrixLike, *, rule: ScanRule = "scan", cost: ArrayLike | None = None
-    ) -> np.ndarray:
-        """Labels by a rule.
-
-        Parameters
-        ----------
-        X : (n, n_features) array, CSR or data frame
-        rule : {"scan", "mode", "median", "cost"}, default "scan"
-            "scan" is the paper's: the outputs P(y > k) are gone through in order, and
-            the first one below 1/2 tells the rank. The others use `predict_proba`: its
-            most probable rank, its median, or the rank of least expected cost. Scan and
-            median differ only where outputs are out of order.
-        cost : (r, r) array-like, for rule="cost" only
-            cost[j, k] of predicting k for a row of rank j; default |j - k|.
-
-        Returns
-        -------
-        (n,) array of labels, of the type of `classes`
-
-        Raises
-        ------
-        ValueError, TypeError
-            As `decision_function`, for an unknown rule, or for a cost that is not
-            asked for or not one of r ranks.
-        """
-        return predicted(self, X, rule, "scan", cost)
-
-    def _labels(self, z: np.ndarray) -> np.ndarray:
-        """`predict` of rows with these log odds, by the scan."""
-        passed = np.logical_and.accumulate(z >= 0, axis=1)
-        return np.asarray(self.classes[passed.sum(axis=1)])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -9,9 +9,10 @@ are allowed for parameters that have a default.
 import random
 
 INSTANCES = {
+    "CnnorModel": ["fit('cnnor', n_filters=2, n_hidden=3, max_iter=30)"],
     "ElmorModel": [
         "fit('elmor', n_hidden=9, probability=True)",
-        "fit('elmor', n_hidden=9, ridge=0.1)",
+        "fit('elmor', n_hidden=9, ridge=0.1, probability=True)",
     ],
     "GporModel": [
         "fit('gpor', kernel='ard', max_iter=3)",
@@ -197,11 +198,15 @@ OPTIONS = {
     "learning_rate": ["0.1"],
     "max_iter": ["1", "30"],
     "monotone": ["[1, 0, -1]"],
+    "n_compared": ["5"],
     "n_epochs": ["1.0"],
     "n_factors": ["0", "2"],
+    "n_filters": ["1", "3"],
     "n_hidden": ["1", "30"],
     "n_intervals": ["1", "3", "[1, 2, 3]"],
+    "n_places": ["1", "3"],
     "n_restarts": ["0", "1"],
+    "n_triplets": ["1", "300"],
     "n_threads": ["1", "2", "3"],
     "noise": ["0.0", "1.0"],
     "nonconformity": ["'rps'", "None"],

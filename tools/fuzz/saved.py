@@ -94,6 +94,9 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "pom words": lambda: (_fitted("pom", table()[:, 2:], l2=0.1), table()[:, 2:]),
     "lit": lambda: (_fitted("lit", _sparse()), _sparse()),
     "lat": lambda: (_fitted("lat", rows(), probability=True), rows()),
+    "cnnor": lambda: (
+        _fitted("cnnor", rows(), n_filters=2, n_hidden=3, n_compared=5), rows()
+    ),
     "elmor": lambda: (
         _fitted("elmor", rows(), n_hidden=9, probability=True), rows()
     ),
@@ -212,11 +215,11 @@ def _times(size: float, X: Any) -> Any:
 
 def _finite(model: Any, key: str, values: np.ndarray) -> bool:
     """All finite, but for the distance to a rank without rows, which NPSVOR gives, and
-    the outputs of NNOR beyond the ranks with rows."""
+    the outputs of NNOR and CNNOR beyond the ranks with rows."""
     known = np.isfinite(values)
     if key == "decision_function{}[0]" and values.ndim == 2:
         inner = getattr(model, "model", None) or model
-        if isinstance(inner, ordinal.NnorModel):
+        if isinstance(inner, ordinal.NnorModel | ordinal.CnnorModel):
             below = np.cumsum(inner.observed)[:-1]
             known |= (below == 0) | (below == inner.observed.sum())
         elif isinstance(inner, ordinal.NpsvorModel):

@@ -1,0 +1,316 @@
+"""CNNOR: a convolutional network that is trained on triplets of rows.
+
+Every row goes through the same tower, a convolution over neighbouring features and two
+layers behind it:
+
+    c(x) = tanh of F filters on each window of w neighbouring features, zeros beyond
+    e(x) = V tanh(U'c(x) + a)
+
+A triplet (l, x, h) at a threshold has a row l of the rank below it, a row h of the rank
+above it, and any row x, of which it asks on whose side it is:
+
+    u = |e(x) - e(l)|^2 - |e(x) - e(h)|^2,     P(x is above) = 1 / (1 + exp(-u))     (T)
+
+The loss of a triplet is the cross entropy of that. Rows are brought through the tower
+once for each evaluation, however many triplets they are in, and the slopes by their
+places e come from all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise as neighbours
+
+import numpy as np
+
+from .._model.convergence import Convergence
+from .._model.links import CumulativeLink
+from .._model.monitor import Monitor
+from .._numerics.lbfgs import minimize
+from .._numerics.rows import strips
+from .._numerics.threads import in_order
+from .._numerics.tree import Parts, pairwise
+from .layers import Rows
+from .losses import log_odds
+from .training import Training
+
+_LEAST = 1e-300  # of a share of votes
+_FAR = 1e100  # deviations from the mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tower:
+    """Weights of the network: K (w + 1, F) of the filters, U (d F + 1, h) of the layer
+    behind them, both with the bias last, and V (h, q) of the places."""
+
+    K: np.ndarray
+    U: np.ndarray
+    V: np.ndarray
+
+    @classmethod
+    def drawn(
+        cls, d: int, width: int, filters: int, hidden: int, places: int,
+        rng: np.random.Generator,
+    ) -> Tower:  # fmt: skip
+        """At random, so that the arguments of every layer have the mean variance 1 at
+        most."""
+        K = rng.standard_normal((width + 1, filters))
+        K[:-1] /= np.sqrt(min(width, d))
+        U = rng.standard_normal((d * filters + 1, hidden))
+        U[:-1] /= np.sqrt(d * filters)
+        return cls(K, U, rng.standard_normal((hidden, places)) / np.sqrt(hidden))
+
+    def packed(self) -> np.ndarray:
+        return np.concatenate([self.K.ravel(), self.U.ravel(), self.V.ravel()])
+
+    def like(self, x: np.ndarray) -> Tower:
+        """One of these sizes, from the vector of all its weights."""
+        k, u = self.K.size, self.K.size + self.U.size
+        return Tower(
+            x[:k].reshape(self.K.shape),
+            x[k:u].reshape(self.U.shape),
+            x[u:].reshape(self.V.shape),
+        )
+
+    def decay(self) -> np.ndarray:
+        """The weights that are penalised, packed: all but the biases."""
+        K, U = self.K.copy(), self.U.copy()
+        K[-1] = U[-1] = 0.0
+        return Tower(K, U, self.V).packed()
+
+    def layers(self, Z: np.ndarray) -> tuple[np.ndarray, ...]:
+        """(windows, c, tanh(U'c + a), e) of standardised rows Z (n, d)."""
+        W = windows(Z, len(self.K) - 1)
+        C = np.tanh(W @ self.K).reshape(len(Z), -1)
+        H = C @ self.U[:-1]
+        H += self.U[-1]
+        np.tanh(H, out=H)
+        return W, C, H, H @ self.V
+
+    def places(self, Z: np.ndarray) -> np.ndarray:
+        """e of standardised rows, (n, q)."""
+        return self.layers(Z)[-1]
+
+    def slopes(self, layers: tuple[np.ndarray, ...], by_e: np.ndarray) -> np.ndarray:
+        """By all weights, packed, from the slopes by e (n, q) of some rows."""
+        W, C, H, _ = layers
+        by_V = H.T @ by_e
+        by_h = (by_e @ self.V.T) * (1 - H * H)
+        by_U = np.vstack([C.T @ by_h, by_h.sum(axis=0)])
+        by_c = (by_h @ self.U[:-1].T) * (1 - C * C)
+        by_K = W.T @ by_c.reshape(len(W), -1)
+        return Tower(by_K, by_U, by_V).packed()
+
+
+def windows(Z: np.ndarray, width: int) -> np.ndarray:
+    """The neighbours of every feature, and a one: (n d, width + 1)."""
+    n, d = Z.shape
+    before = (width - 1) // 2
+    padded = np.zeros((n, d + width - 1))
+    padded[:, before : before + d] = Z
+    out = np.ones((n, d, width + 1))
+    out[:, :, :-1] = np.lib.stride_tricks.sliding_window_view(padded, width, axis=1)
+    return out.reshape(n * d, width + 1)
+
+
+def standardized(rows: Rows, some: slice) -> np.ndarray:
+    """Features of rows, of any size, without the column of ones."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(rows[some][:, :-1], -_FAR, _FAR))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triplets:
+    """Which rows are in them: `low` and `high` at the sides, `asked` between; whether
+    these are above, and what each triplet weighs."""
+
+    low: np.ndarray
+    asked: np.ndarray
+    high: np.ndarray
+    above: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def drawn(
+        cls, rank: np.ndarray, share: np.ndarray, n: int, rng: np.random.Generator
+    ) -> Triplets:
+        """About n of them, ten for a row and threshold at most. Each rank is asked of
+        each threshold in proportion to its rows, once at least, and weighs there as
+        much as these; sides are drawn by weight, and are no row that is asked, unless
+        the rank has no other one."""
+        m = int(rank.max())
+        each = min(n / (rank.size * m), 10.0)  # for a row and threshold
+        of_rank = [np.flatnonzero(rank == k) for k in range(m + 1)]
+        parts = []
+        for k in range(m):
+            for c, rows in enumerate(of_rank):
+                size = max(1, round(each * rows.size))
+                turns = [rng.permutation(rows) for _ in range(-(-size // rows.size))]
+                asked = np.concatenate(turns)[:size]
+                low = side(of_rank[k], share, asked, rng)
+                high = side(of_rank[k + 1], share, asked, rng)
+                mass = share[asked] / share[asked].sum() * share[rows].sum() / m
+                parts.append((low, asked, high, np.full(size, c > k), mass))
+        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def side(
+    rows: np.ndarray, share: np.ndarray, asked: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Rows drawn by weight, one for each that is asked, and another one than that."""
+    ends = np.cumsum(share[rows])
+    at = np.searchsorted(ends, rng.random(asked.size) * ends[-1], side="right")
+    at = np.minimum(at, rows.size - 1)
+    same = rows[at] == asked
+    at[same] = (at[same] + 1) % rows.size
+    return np.asarray(rows[at])
+
+
+class Relations:
+    """(P) of `fit_cnnor`: the mean loss of triplets, and the penalty of the weights.
+
+    Parameters
+    ----------
+    rows : Rows
+    triplets : Triplets
+    start : Tower
+        That all others are of the size of.
+    l2 : float
+    n_threads : int
+        Which changes no bit: chunks of rows are added in one tree.
+    """
+
+    def __init__(
+        self, rows: Rows, triplets: Triplets, start: Tower, l2: float, n_threads: int
+    ):
+        self.rows, self.triplets, self.start, self.l2 = rows, triplets, start, l2
+        self.n_threads = min(n_threads, sum(1 for _ in rows.chunks()))
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        tower = self.start.like(x)
+
+        def forward(rows: slice) -> tuple[np.ndarray, ...]:
+            with np.errstate(all="ignore"):
+                return tower.layers(standardized(self.rows, rows))
+
+        parts = list(in_order(forward, self.rows.chunks(), self.n_threads))
+        E = np.concatenate([part[-1] for part in parts])
+        with np.errstate(all="ignore"):
+            value, by_e = self._terms(E)
+
+        def backward(numbered: tuple[int, slice]) -> Parts:
+            with np.errstate(all="ignore"):
+                return (tower.slopes(parts[numbered[0]], by_e[numbered[1]]),)
+
+        chunks = enumerate(self.rows.chunks())
+        (slopes,) = pairwise(in_order(backward, chunks, self.n_threads))
+        decay = tower.decay()
+        with np.errstate(all="ignore"):
+            value += 0.5 * self.l2 * float(decay @ decay)
+            return value, slopes + self.l2 * decay
+
+    def _terms(self, E: np.ndarray) -> tuple[float, np.ndarray]:
+        """The mean loss, and its slopes by the places of the rows."""
+        T = self.triplets
+        low, x, high = E[T.low], E[T.asked], E[T.high]
+        u = relation(low, x, high)
+        np.negative(u, out=u, where=T.above)  # > 0 where it is on the wrong side
+        wrong, _ = log_odds(u)
+        value = T.weight @ (np.maximum(u, 0) + np.log1p(np.exp(-np.abs(u))))
+        slope = 2 * T.weight * wrong
+        np.negative(slope, out=slope, where=T.above)
+        slope = slope[:, None]
+        parts = (T.low, slope * (low - x)), (T.asked, slope * (high - low)), (
+            T.high, slope * (x - high),
+        )  # fmt: skip
+        by_e = np.empty_like(E)
+        for a in range(E.shape[1]):
+            by_e[:, a] = sum(np.bincount(at, g[:, a], len(E)) for at, g in parts)
+        return float(value), by_e
+
+
+def relation(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """u of (T) for places in the last dimension."""
+    return np.asarray((np.square(x - low) - np.square(x - high)).sum(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the tower is, about how many triplets there are, and with how many
+    pairs rows are compared at each threshold."""
+
+    width: int
+    filters: int
+    hidden: int
+    places: int
+    triplets: int
+    compared: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Related:
+    """What a fit has found: the tower, and for each threshold places of rows below and
+    above it (m, s, q), and the logistic function of their votes."""
+
+    rows: Rows
+    tower: Tower
+    low: np.ndarray
+    high: np.ndarray
+    slopes: np.ndarray
+    offsets: np.ndarray
+    convergence: Convergence
+
+
+def fit_relations(
+    training: Training,
+    sizes: Sizes,
+    l2: float,
+    *,
+    max_iter: int,
+    n_threads: int,
+    rng: np.random.Generator,
+    monitor: Monitor,
+) -> Related:
+    """The tower of the least loss that L-BFGS finds, and pairs to compare with."""
+    rows, rank, share = training.rows, training.rank, training.share
+    start = Tower.drawn(
+        rows.X.shape[1], sizes.width, sizes.filters, sizes.hidden, sizes.places, rng
+    )
+    triplets = Triplets.drawn(rank, share, sizes.triplets, rng)
+    none = np.full(sizes.compared, -1)
+    of_rank = [np.flatnonzero(rank == k) for k in range(int(rank.max()) + 1)]
+    pairs = [
+        (side(low, share, none, rng), side(high, share, none, rng))
+        for low, high in neighbours(of_rank)
+    ]
+    objective = Relations(rows, triplets, start, l2, n_threads)
+    found = minimize(
+        objective, start.packed(), tol=monitor.tol, max_iter=max_iter, monitor=monitor
+    )
+    tower = start.like(found.x)
+    E = np.concatenate(
+        [tower.places(standardized(rows, part)) for part in rows.chunks()]
+    )
+    record = monitor.record(found.status, found.n_iter, found.violation, found.value)
+    low, high = (E[np.stack(at)] for at in zip(*pairs, strict=True))
+    z, weight = votes(E, low, high), share * share.size
+    links = [
+        CumulativeLink.fit(z[:, k], (rank > k).astype(int), weight, 2)
+        for k in range(len(low))
+    ]
+    slopes = np.array([link.slope for link in links])
+    offsets = np.array([link.offsets[0] for link in links])
+    return Related(rows, tower, low, high, slopes, offsets, record)
+
+
+def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The log odds of the mean P of (T) for places E (n, q) and the pairs of every
+    threshold, (n, m)."""
+    z = np.empty((len(E), len(low)))
+    for some in strips(len(E)):
+        for k in range(len(low)):
+            sides = log_odds(relation(low[k], E[some, None], high[k]))
+            above, below = (np.maximum(p.mean(axis=1), _LEAST) for p in sides)
+            z[some, k] = np.log(above) - np.log(below)
+    return z

@@ -1,0 +1,163 @@
+"""What `fit_cnnor` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from .._input.problem import Problem
+from .._input.sparse import frozen
+from .._input.types import MatrixLike
+from .._linear.predictors import for_all_ranks
+from .._model.convergence import Convergence
+from .._model.fields import (
+    DISTINCT,
+    FINITE,
+    LABELS,
+    NONNEGATIVE,
+    POSITIVE,
+    Array,
+    Length,
+    Size,
+)
+from .._model.model import read_for
+from .._model.support import finite_scores
+from .convolution import Related, Tower, standardized, votes
+from .layers import Rows
+from .models import OrderedOutputs
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CnnorModel(OrderedOutputs):
+    """A convolutional tower, and places of training rows to compare with.
+
+    Attributes
+    ----------
+    mean, scale : (n_features,) arrays
+        Mean and deviation of the training rows.
+    width : int
+        w.
+    filters : (w, F) array
+        On w neighbouring features.
+    filter_bias : (F,) array
+    hidden_weights : (n_features F, h) array
+        Of the outputs of the filters, those at a feature together.
+    hidden_bias : (h,) array
+    output_weights : (h, q) array
+        Of the place e(x) of a row.
+    low, high : (m, s, q) arrays
+        Places of training rows of the ranks below and above each threshold, in pairs.
+    slopes, offsets : (m,) arrays
+        Of the votes: log odds of y > k are slopes[k] z_k - offsets[k], z those of the
+        mean vote.
+    observed : (r,) bool array
+        Which ranks have training rows of positive weight; m is one less.
+    l2 : float
+    classes : (r,) array
+        Labels in rank order.
+    n_features : int
+    feature_names : tuple of str, or None
+    convergence : Convergence
+        Its `primal` is (P) of `fit_cnnor`; there is no dual.
+    """
+
+    mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
+    width: Annotated[int, Size("w")]
+    filters: Annotated[np.ndarray, Array("f8", "w f"), FINITE]
+    filter_bias: Annotated[np.ndarray, Array("f8", "f"), FINITE]
+    hidden_weights: Annotated[np.ndarray, Array("f8", "c h"), FINITE]
+    hidden_bias: Annotated[np.ndarray, Array("f8", "h"), FINITE]
+    output_weights: Annotated[np.ndarray, Array("f8", "h q"), FINITE]
+    low: Annotated[np.ndarray, Array("f8", "m s q"), FINITE]
+    high: Annotated[np.ndarray, Array("f8", "m s q"), FINITE]
+    slopes: Annotated[np.ndarray, Array("f8", "m"), FINITE, NONNEGATIVE]
+    offsets: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    observed: Annotated[np.ndarray, Array("b1", "r")]
+    l2: Annotated[float, FINITE, NONNEGATIVE]
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
+    n_features: Annotated[int, Size("d")]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    convergence: Convergence
+
+    def _check(self) -> None:
+        m = len(self.low)
+        if m < 1 or np.count_nonzero(self.observed) != m + 1:
+            raise ValueError("observed must name one rank more than there are pairs")
+        if len(self.hidden_weights) != self.n_features * self.filter_bias.size:
+            raise ValueError("hidden_weights must have a row a feature and filter")
+        if not (self.low.size and len(self.filters)):
+            raise ValueError("low and filters must not be empty")
+
+    def places(self, X: MatrixLike) -> np.ndarray:
+        """e(x) of rows, (n, q): near one another where ranks are.
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or a row is so far
+            out that it has no place.
+        """
+        rows = Rows(read_for(self, X), self.mean, self.scale)
+        tower = Tower(
+            np.vstack([self.filters, self.filter_bias]),
+            np.vstack([self.hidden_weights, self.hidden_bias]),
+            self.output_weights,
+        )
+        out = np.empty((rows.X.shape[0], self.output_weights.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+            for part in rows.chunks():
+                out[part] = tower.places(standardized(rows, part))
+        return finite_scores(out)
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """The log odds of y > k by the votes of the pairs at each threshold.
+
+        The mean of the probabilities (T) that the row is nearer to the higher row of a
+        pair than to the lower one, in a logistic function of its own. Nothing keeps
+        them in order. inf and -inf beyond the observed ranks, and the same on both
+        sides of a rank between that has no rows. (n, r - 1).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `places`.
+        """
+        E = self.places(X)
+        with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+            z = self.slopes * votes(E, self.low, self.high) - self.offsets
+        return for_all_ranks(self.observed, finite_scores(z), np.inf, -np.inf)
+
+
+def cnnor_model(problem: Problem, found: Related, l2: float) -> CnnorModel:
+    tower = found.tower
+    return CnnorModel(
+        mean=frozen(found.rows.mean),
+        scale=frozen(found.rows.scale),
+        width=len(tower.K) - 1,
+        filters=frozen(tower.K[:-1].copy()),
+        filter_bias=frozen(tower.K[-1].copy()),
+        hidden_weights=frozen(tower.U[:-1].copy()),
+        hidden_bias=frozen(tower.U[-1].copy()),
+        output_weights=frozen(tower.V.copy()),
+        low=frozen(found.low),
+        high=frozen(found.high),
+        slopes=frozen(found.slopes),
+        offsets=frozen(found.offsets),
+        observed=frozen(problem.present),
+        l2=l2,
+        classes=problem.classes,
+        n_features=problem.n_features,
+        feature_names=problem.feature_names,
+        convergence=found.convergence,
+    )

@@ -1,0 +1,184 @@
+"""The mathematics of `fit_cnnor`: its slopes, its triplets, its votes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from strategies import sample
+
+import ordinal
+from ordinal._input.problem import Problem
+from ordinal._networks.convolution import Relations, Tower, Triplets, windows
+from ordinal._networks.training import Training
+
+SMALL = {"n_filters": 2, "n_hidden": 4, "n_triplets": 500, "n_compared": 10}
+
+
+def problem(n=30, r=4, d=5, seed=0, weight=None):
+    X, y = sample(n, r, d, seed)
+    return Training.of(Problem.from_arrays(X, y, sample_weight=weight))
+
+
+def objective(training, width, n_threads=1, n=300):
+    rng = np.random.default_rng(0)
+    tower = Tower.drawn(training.rows.X.shape[1], width, 3, 4, 2, rng)
+    triplets = Triplets.drawn(training.rank, training.share, n, rng)
+    return tower, triplets, Relations(training.rows, triplets, tower, 0.1, n_threads)
+
+
+def places(X, tower, width):
+    """e of standardised rows by loops."""
+    out = []
+    for x in X:
+        padded = np.concatenate([np.zeros((width - 1) // 2), x, np.zeros(width)])
+        c = [np.tanh(padded[j : j + width] @ tower.K[:-1] + tower.K[-1])
+             for j in range(x.size)]  # fmt: skip
+        h = np.tanh(np.concatenate(c) @ tower.U[:-1] + tower.U[-1])
+        out.append(h @ tower.V)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 9])
+def test_the_objective_and_its_slopes(width):
+    training = problem(weight=1.0 + np.arange(30) % 3)
+    tower, T, fun = objective(training, width)
+    x = tower.packed()
+    value, slopes = fun(x)
+    Z = training.rows[slice(0, 30)][:, :-1]
+    E = places(Z, tower, width)
+    loss = 0.0
+    for i in range(T.low.size):
+        low, asked, high = E[T.low[i]], E[T.asked[i]], E[T.high[i]]
+        u = ((asked - low) ** 2).sum() - ((asked - high) ** 2).sum()
+        loss += T.weight[i] * np.log1p(np.exp(-u if T.above[i] else u))
+    squares = (tower.K[:-1] ** 2).sum() + (tower.U[:-1] ** 2).sum()
+    assert_allclose(value, loss + 0.05 * (squares + (tower.V**2).sum()), rtol=1e-12)
+    steps = 1e-5 * np.eye(x.size)
+    differences = [(fun(x + s)[0] - fun(x - s)[0]) / 2e-5 for s in steps]
+    assert_allclose(slopes, differences, atol=1e-8)
+
+
+def test_an_exchange_of_the_sides_changes_the_sign():
+    """So the loss of reversed ranks is that of the ranks, to the last bits."""
+    training = problem()
+    tower, T, fun = objective(training, 3)
+    mirrored = Triplets(T.high, T.asked, T.low, ~T.above, T.weight)
+    other = Relations(training.rows, mirrored, tower, 0.1, 1)
+    for a, b in zip(fun(tower.packed()), other(tower.packed()), strict=True):
+        assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+
+
+def test_triplets_are_of_the_ranks_that_they_should_be():
+    training = problem(100, 5, weight=1.0 + np.arange(100) % 4)
+    rank, share = training.rank, training.share
+    T = Triplets.drawn(rank, share, 100_000, np.random.default_rng(0))
+    assert_array_equal(rank[T.high], rank[T.low] + 1)
+    assert_array_equal(T.above, rank[T.asked] > rank[T.low])
+    assert not (T.asked == T.low).any()
+    assert not (T.asked == T.high).any()
+    assert T.low.size == 10 * 100 * 4  # ten for each row and threshold
+    # each row weighs its share at every threshold, and sides are drawn by weight
+    for k in range(4):
+        at = rank[T.low] == k
+        of_row = np.bincount(T.asked[at], T.weight[at], 100)
+        assert_allclose(of_row, share / 4, rtol=1e-12)
+    rows = np.flatnonzero(rank == 2)
+    drawn = np.bincount(T.low, minlength=100)[rows] / (rank[T.low] == 2).sum()
+    assert np.abs(drawn - share[rows] / share[rows].sum()).max() < 0.03
+
+
+def test_few_triplets_ask_every_rank_of_every_threshold():
+    training = problem(200, 5)
+    T = Triplets.drawn(training.rank, training.share, 1, np.random.default_rng(0))
+    pairs = np.column_stack([training.rank[T.asked], training.rank[T.low]])
+    assert_array_equal(np.unique(pairs, axis=0), np.argwhere(np.ones((5, 4))))
+    assert_allclose(T.weight.sum(), 1.0, rtol=1e-12)
+    least = Triplets.drawn(np.arange(3), np.ones(3) / 3, 9, np.random.default_rng(0))
+    assert set(least.low) == {0, 1}  # the only row of a rank is its own side
+
+
+def test_windows_are_the_neighbours_with_zeros_beyond():
+    Z = np.array([[1.0, 2.0, 3.0]])
+    expected = [[0, 1, 2, 1], [1, 2, 3, 1], [2, 3, 0, 1]]
+    assert_array_equal(windows(Z, 3), expected)
+    assert_array_equal(windows(Z, 1), [[1, 1], [2, 1], [3, 1]])
+
+
+def test_votes_are_the_mean_of_the_relations_to_pairs():
+    X, y = sample(60, 3)
+    model = ordinal.fit_cnnor(X, y, **SMALL)
+    E = model.places(X)
+    assert model.low.shape == model.high.shape == (2, 10, 4)
+    tower = Tower(
+        np.vstack([model.filters, model.filter_bias]),
+        np.vstack([model.hidden_weights, model.hidden_bias]),
+        model.output_weights,
+    )
+    assert_allclose(E, places((X - model.mean) / model.scale, tower, 3), atol=1e-12)
+    for k in range(2):
+        u = np.array([
+            ((E - low) ** 2).sum(axis=1) - ((E - high) ** 2).sum(axis=1)
+            for low, high in zip(model.low[k], model.high[k], strict=True)
+        ])  # fmt: skip
+        votes = [(1 / (1 + np.exp(-sign * u))).mean(axis=0) for sign in (1, -1)]
+        odds = model.decision_function(X)[:, k]
+        z = np.log(votes[0] / votes[1])
+        expected = model.slopes[k] * z - model.offsets[k]
+        assert_allclose(odds, expected, rtol=1e-8, atol=1e-8)
+        # the function is calibrated: its mean is the share of rows above, but for
+        # what Platt moves targets by
+        assert abs((1 / (1 + np.exp(-odds))).mean() - (y > k).mean()) < 0.02
+        # who votes are training rows
+        of_rank = [E[y == k], E[y == k + 1]]
+        for side, places_of in zip((model.low[k], model.high[k]), of_rank, strict=True):
+            apart = np.abs(side[:, None] - places_of).max(axis=2)
+            assert (apart.min(axis=1) < 1e-12).all()
+
+
+def test_a_converged_fit_has_no_slope():
+    X, y = sample(60, 3)
+    model = ordinal.fit_cnnor(X, y, tol=1e-4, **SMALL)
+    rng = np.random.default_rng(0)
+    training = Training.of(Problem.from_arrays(X, y))
+    start = Tower.drawn(3, 3, 2, 4, 4, rng)
+    triplets = Triplets.drawn(training.rank, training.share, 500, rng)
+    fun = Relations(training.rows, triplets, start, 1e-3, 1)
+    tower = Tower(
+        np.vstack([model.filters, model.filter_bias]),
+        np.vstack([model.hidden_weights, model.hidden_bias]),
+        model.output_weights,
+    )
+    value, slopes = fun(tower.packed())
+    assert model.convergence.converged
+    assert_allclose(np.abs(slopes).max(), model.convergence.violation, rtol=1e-6)
+    assert_allclose(value, model.convergence.primal, rtol=1e-9)
+    assert value < fun(start.packed())[0]
+
+
+def test_neighbouring_features_interact():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 4))
+    y = np.digitize(X[:, 1] * X[:, 2], [-0.1, 0.1])
+    model = ordinal.fit_cnnor(X[:300], y[:300], rng=1)
+    linear = ordinal.fit_lat(X[:300], y[:300])
+    misses = [np.abs(m.predict(X[300:]) - y[300:]).mean() for m in (model, linear)]
+    assert misses[0] < 0.5 * misses[1]
+
+
+def test_sparse_rows_are_dense_rows():
+    X, y = sample(60, 3)
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    a, b = (
+        ordinal.fit_cnnor(rows, y, max_iter=10, tol=10.0, **SMALL)
+        for rows in (X, sparse.csr_array(X))
+    )
+    assert_allclose(a.decision_function(X), b.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["width", "n_filters", "n_hidden", "n_places", "n_triplets", "n_compared"]
+)
+def test_counts_that_make_no_sense_are_refused(name):
+    X, y = sample(20, 3)
+    with pytest.raises(ValueError, match=f"^{name} must be a positive integer, got 0$"):
+        ordinal.fit_cnnor(X, y, **{name: 0})
