@@ -82,8 +82,8 @@ from ._model.support import decision, decisions, kept, support_rows
 from ._model.threshold_model import Scored, ScoreModel
 from ._numerics.cholesky import Cholesky
 from ._numerics.passes import Chunk, summed
+from ._numerics.pool import Pool
 from ._numerics.rows import strips, times
-from ._numerics.threads import Pool
 from ._numerics.tree import Parts
 
 __all__ = ["KdlorModel", "fit_kdlor"]

@@ -21,6 +21,7 @@ from ordinal._dual import driver
 from ordinal._dual.program import Points
 from ordinal._model import calibration
 from ordinal._model.monitor import Monitor, OutOfTime, turn
+from ordinal._numerics.pool import at_work
 
 
 def warned(fit, *args, match, **options):
@@ -349,9 +350,12 @@ def test_ctrl_c_ends_a_fit(method, n_threads):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     gc.collect()  # of the traceback: pools end with the frames that held them
-    deadline = time.monotonic() + 1.0
-    while threading.active_count() > threads and time.monotonic() < deadline:
+    deadline = time.monotonic() + 5.0
+    while (at_work or threading.active_count() > threads) and (
+        time.monotonic() < deadline
+    ):
         time.sleep(0.01)
+    assert not at_work
     assert threading.active_count() <= threads
     X, y = sample(50, 3)
     method.cut_short(X, y, n_threads=n_threads)  # nothing is left broken

@@ -2,39 +2,16 @@
 
 import os
 import re
-import threading
-import time
 
 import pytest
 
 import ordinal
-from ordinal._model.monitor import OutOfTime, ended_by, turn
 from ordinal._numerics import threads
-from ordinal._numerics.threads import Pool, resolve_n_threads
+from ordinal._numerics.threads import resolve_n_threads
 
 openmp = pytest.mark.skipif(
     not ordinal.show_config()["openmp"], reason="this build has one thread only"
 )
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_calls_in_other_threads_end_with_the_time_of_the_one_that_waits(n_threads):
-    """Each looks at the clock of the thread that made it, and not at another one."""
-    begun, looked = threading.Event(), []
-
-    def call(i):
-        begun.set()
-        for _ in range(1000):
-            turn()
-            looked.append(i)
-            time.sleep(1e-3)
-
-    with ended_by(begun.is_set), Pool(n_threads) as pool:
-        with pytest.raises(OutOfTime):
-            pool.run(call, [0, 1])
-    assert looked == []
-    with Pool(n_threads) as pool:
-        pool.run(lambda i: turn(), [0, 1])
 
 
 @openmp

@@ -336,7 +336,7 @@ class BasisFit:
         ]
         try:
             for sums_of, every in self._levels(warm):
-                for some in self._groups(problems) if every else [range(len(problems))]:
+                for some in self._groups(problems, every):
                     self._fit(sums_of, problems, some, every, found, tol, max_iter)
                     if self._monitor.ended:
                         return found
@@ -354,12 +354,14 @@ class BasisFit:
                 yield self._rows.sample(size), False
         yield self._rows.every(), True
 
-    def _groups(self, problems: Sequence[Losses]) -> Iterator[range]:
-        """Problems for which there is room for multipliers and scores in double."""
-        size = 1
-        if isinstance(self._rows, RowsHere):
+    def _groups(self, problems: Sequence[Losses], every: bool) -> Iterator[range]:
+        """Problems that are solved together: all of a sample, and of all rows those for
+        which there is room for multipliers and scores in double."""
+        size = len(problems)
+        if every:
             each = 8 * self._n * (2 + max(losses.T for losses in problems))
-            size = max(1, int(_TOGETHER / each))
+            here = isinstance(self._rows, RowsHere)
+            size = max(1, int(_TOGETHER / each)) if here else 1
         for some in strips(len(problems), size):
             yield range(some.start, some.stop)
 

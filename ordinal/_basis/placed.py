@@ -18,8 +18,8 @@ from .._input.blocks import CHUNK, Block
 from .._input.types import Index, Matrix
 from .._model.monitor import Monitor
 from .._numerics.crew import DaskCrew
+from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
-from .._numerics.threads import Pool
 from .features import Features
 from .levels import stratified
 from .losses import Losses

@@ -22,8 +22,8 @@ import numpy as np
 from .._input.blocks import CHUNK
 from .._model.monitor import turn
 from .._numerics.memory import Scratch, zeros
+from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
-from .._numerics.threads import Pool, in_order
 from .._numerics.tree import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear
 from .losses import Losses

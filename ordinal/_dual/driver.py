@@ -22,15 +22,13 @@ before it is below tol.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, ended_by
-from .._numerics.threads import Pool
+from .._numerics.pool import Begun, Pool
 from .._solvers._pair_smo import Phase, Smo, Workspace, advance, groups_of_block
 from . import many_groups
 from .gram import Gram
@@ -160,7 +158,7 @@ class _Fit:
         for task, active in zip(self.tasks, pivoting, strict=True):
             active.announce(task)
         self.space = Workspace(n, T, max(sizes), min(n_threads, P))
-        self.under_way: dict[int, Future[Any]] = {}
+        self.under_way: dict[int, Begun[bool]] = {}
         self.left = False  # is the fit, so that steps under way should end
         self.certain = True  # is f, from the kernel itself
         self.least = np.full(P, np.inf)  # violation judged
@@ -181,7 +179,7 @@ class _Fit:
             return begin, self.monitor.stop(0, float(begin.max()))
         self.approach()
         while True:
-            self.smo()
+            self.smo(pool)
             self.collect()
             # where rows of K come and go, the tasks meet first: which rows are
             # computed in one product, whose rounding depends on its shape, and in
@@ -195,7 +193,8 @@ class _Fit:
             )
             if stopped is not None:
                 self.left = True
-                wait(self.under_way.values())
+                for step in self.under_way.values():
+                    step.wait()
                 return self.judged_in_time(), stopped
             if not self.under_way and self.all_rest():
                 violation = self.judge()
@@ -233,18 +232,18 @@ class _Fit:
         """Whether SMO can go on with some task."""
         return any(task.phase <= Phase.READY for task in self.tasks)
 
-    def smo(self) -> None:
+    def smo(self, pool: Pool) -> None:
         """A turn of SMO, or of waiting for steps under way."""
         if self.at_work():
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
             n_threads = max(1, self.n_threads - len(self.under_way))
             advance(self.tasks, self.space, seconds, n_threads)
         elif self.under_way:
-            wait(self.under_way.values(), Monitor.SLICE, FIRST_COMPLETED)
+            pool.listen(Monitor.SLICE)
 
     def collect(self) -> None:
         """Forget the steps that ended, or raise what they raised."""
-        for k in [k for k, future in self.under_way.items() if future.done()]:
+        for k in [k for k, step in self.under_way.items() if step.done()]:
             self.under_way.pop(k).result()
 
     def fetch_rows(self) -> None:
@@ -275,9 +274,9 @@ class _Fit:
             if task.phase == Phase.NEWTON and k not in self.under_way:
                 if len(self.under_way) >= max(1, self.n_workers - going):
                     return
-                future = pool.submit(self.step, k)
-                if future is not None:
-                    self.under_way[k] = future
+                step = pool.submit(self.step, k)
+                if step is not None:
+                    self.under_way[k] = step
 
     def step(self, k: int) -> bool:
         """A Newton step of problem k, or pivots; whether it moved."""

@@ -14,8 +14,8 @@ from .. import kernels
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
 from .._model.monitor import Monitor, OutOfTime, turn
+from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
-from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 
 _MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted

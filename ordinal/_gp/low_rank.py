@@ -26,9 +26,9 @@ import numpy as np
 from .._input.blocks import CHUNK
 from .._input.types import Matrix
 from .._numerics.cholesky import lower_inverse
-from .._numerics.passes import Chunk
+from .._numerics.passes import Chunk, in_room
+from .._numerics.pool import in_order
 from .._numerics.rows import inner, strips, times
-from .._numerics.threads import in_order
 from .._numerics.tree import Parts, pairwise
 from .passes import ROWS, BasisValues, Tile
 
@@ -66,8 +66,7 @@ class LowRank:
         jitter = _JITTER * np.diagonal(values.K_mm).mean()
         L = np.linalg.cholesky(values.K_mm + jitter * np.eye(m))
         self._L_inverse = lower_inverse(L)
-        room = min(n, cache_mb * 1e6 / (8 * m))
-        self.kept = np.empty((n if room == n else int(room) // CHUNK * CHUNK, m))
+        self.kept = np.empty((in_room(n, cache_mb * 1e6 / (8 * m)), m))
         self.rest = np.empty(n)
         self._sum(self._measure, values.chunks())
         self.W = np.zeros(n)

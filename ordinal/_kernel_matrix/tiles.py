@@ -8,8 +8,8 @@ import numpy as np
 from .._input.sparse import CSR
 from .._input.types import Index, Kernel, Matrix
 from .._model.monitor import turn
+from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
-from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
 from .choice import LARGEST, NAMED, check_values

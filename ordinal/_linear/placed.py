@@ -12,8 +12,8 @@ from .._input.at_workers import LabelReader, RowsAtWorkers
 from .._input.blocks import CHUNK, Block
 from .._input.types import Matrix
 from .._numerics.crew import Asking, DaskCrew
+from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
-from .._numerics.threads import in_order
 from .._numerics.tree import Parts
 
 

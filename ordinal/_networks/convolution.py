@@ -28,7 +28,7 @@ from .._model.links import CumulativeLink
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import minimize
 from .._numerics.rows import strips
-from .._numerics.threads import in_order
+from .._numerics.pool import in_order
 from .._numerics.tree import Parts, pairwise
 from .layers import Rows
 from .losses import log_odds

@@ -10,8 +10,8 @@ from .._input.problem import Problem
 from .._model.convergence import Convergence, Status
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import Minimum, minimize
+from .._numerics.pool import in_order
 from .._numerics.rows import take
-from .._numerics.threads import in_order
 from .._numerics.tree import Parts, pairwise
 from .layers import ROWS, Rows, Spaces, hidden_units, random_layer
 from .losses import Loss

@@ -13,8 +13,8 @@ import numpy as np
 
 from .._model.monitor import turn
 from .._solvers import _triangular
+from .pool import Pool
 from .rows import strips, times
-from .threads import Pool
 
 BLOCK = 128
 _STRIP = 512  # rows of one product: a few hundredths of a second at 10 000 rows

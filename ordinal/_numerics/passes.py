@@ -19,8 +19,8 @@ from .._input.moments import Moments
 from .._input.sparse import CSR
 from .._input.survey import BlockProblem
 from .._input.types import Matrix
+from .pool import in_order
 from .rows import matvec, strips, take
-from .threads import in_order
 from .tree import Parts, pairwise
 
 Read: TypeAlias = Matrix | Rows  # in memory, or read again at every pass
@@ -30,6 +30,12 @@ Chunk: TypeAlias = tuple[slice, Matrix]
 def is_sparse(X: Read) -> bool:
     """Whether the rows are sparse, wherever they are."""
     return X.reader.is_sparse if isinstance(X, Rows) else isinstance(X, CSR)
+
+
+def in_room(n: int, room: float) -> int:
+    """For how many of n rows, the first of them, something is kept where there is room
+    for so many: all, or whole chunks."""
+    return n if room >= n else int(room) // CHUNK * CHUNK
 
 
 def chunks(X: Read, start: int = 0) -> Generator[Chunk, None, None]:

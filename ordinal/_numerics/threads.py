@@ -2,19 +2,11 @@
 
 import math
 import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
 
 from .._input.checks import check_count, shown
-from .._model.monitor import current, ended_by, turn
 from .._solvers import _build_info
-
-Argument = TypeVar("Argument")
-Result = TypeVar("Result")
 
 _forked = False
 _GROUPS = Path("/sys/fs/cgroup")
@@ -96,86 +88,6 @@ def _quota_of(group: Path) -> float:
         return int(quota) / int(period) if int(quota) > 0 else math.inf
     except (OSError, ValueError, ZeroDivisionError):
         return math.inf
-
-
-class Pool:
-    """Independent calls on n_threads threads; in this one where that is 1.
-
-    For calls that spend their time in numpy or a kernel, without the interpreter's
-    lock. Ctrl-C leaves at once, or if `brief` when the calls that have begun, which are
-    short, are over: what has not begun never will. `turn` raises in the calls what it
-    would raise in the thread that makes them.
-    """
-
-    def __init__(self, n_threads: int, brief: bool = False):
-        self._executor = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-        self._brief = brief
-
-    def __enter__(self) -> "Pool":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._executor is None:
-            return
-        try:
-            self._executor.shutdown(wait=self._brief, cancel_futures=True)
-        except KeyboardInterrupt:  # while it waited
-            self._executor.shutdown(wait=self._brief)
-            raise
-
-    def submit(
-        self, call: Callable[[Argument], Any], argument: Argument
-    ) -> Future[Any] | None:
-        """Begin call(argument) beside what goes on here; None if it is done already."""
-        if self._executor is None:
-            call(argument)
-            return None
-        over = current()
-
-        def watched() -> Any:
-            with ended_by(over):
-                return call(argument)
-
-        return self._executor.submit(watched)
-
-    def run(
-        self, call: Callable[[Argument], Any], arguments: Iterable[Argument]
-    ) -> None:
-        """call(argument) for each; returns when all have."""
-        futures = []
-        for argument in arguments:
-            turn()
-            futures.append(self.submit(call, argument))
-        for future in futures:
-            if future is not None:
-                future.result()
-                turn()
-
-
-def in_order(
-    call: Callable[[Argument], Result], arguments: Iterable[Argument], n_threads: int
-) -> Generator[Result, None, None]:
-    """call(argument) of each in order, some of them ahead on n_threads threads."""
-    found: dict[int, Result] = {}
-    waiting: deque[tuple[int, Future[Any] | None]] = deque()
-
-    def keep(numbered: tuple[int, Argument]) -> None:
-        found[numbered[0]] = call(numbered[1])
-
-    def first() -> Result:
-        number, future = waiting.popleft()
-        if future is not None:
-            future.result()
-        return found.pop(number)
-
-    with Pool(n_threads, brief=True) as pool:
-        for number, argument in enumerate(arguments):
-            turn()
-            waiting.append((number, pool.submit(keep, (number, argument))))
-            if len(waiting) > 2 * n_threads:
-                yield first()
-        while waiting:
-            yield first()
 
 
 def show_config() -> dict[str, object]:

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.survey import BlockProblem
-from .._numerics.passes import Chunk, by_chunk, chunks, each, summed
+from .._numerics.passes import Chunk, by_chunk, chunks, each, in_room, summed
 from .._numerics.rows import take
 from .._numerics.tree import Parts
 from .explanations import Marginals, sums_of
@@ -107,8 +106,7 @@ class ChunkRows:
         self._X, self._layout = problem.X, layout
         self.rank, self.weight = problem.rank, problem.weight / problem.weight.max()
         n, d = problem.X.shape
-        room = min(n, cache_mb * 1e6 / (12 * d + 8 * width))
-        k = n if room == n else int(room) // CHUNK * CHUNK
+        k = in_room(n, cache_mb * 1e6 / (12 * d + 8 * width))
         self.kept = Rows(
             np.empty((k, d), np.int32), np.empty((k, d)), self.rank[:k], self.weight[:k]
         )

@@ -23,8 +23,9 @@ from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Evaluator
 from .._model.monitor import turn
+from .._numerics.passes import in_room
+from .._numerics.pool import in_order
 from .._numerics.rows import strips, take
-from .._numerics.threads import in_order
 from .._numerics.tree import Parts
 
 Fill = Callable[[Any, np.ndarray, int], None]
@@ -49,10 +50,9 @@ class Columns:
     def __init__(self, X: Any, m: int, fill: Fill, room: float, n_threads: int):
         self._X, self._fill = X, fill
         self.n, self.m = len(X), m
-        kept = self.n if room >= self.n else int(room) // CHUNK * CHUNK
-        self._kept = np.empty((kept, m))
+        self._kept = np.empty((in_room(self.n, room), m))
         if m:
-            for rows in strips(kept, CHUNK):
+            for rows in strips(len(self._kept), CHUNK):
                 turn()
                 fill(take(X, rows), self._kept[rows], n_threads)
 

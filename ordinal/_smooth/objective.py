@@ -18,8 +18,8 @@ import numpy as np
 from .._input.blocks import CHUNK
 from .._input.problem import Problem
 from .._model.monitor import turn
+from .._numerics.pool import in_order
 from .._numerics.rows import strips
-from .._numerics.threads import in_order
 from .._numerics.tree import Parts, pairwise
 from .._solvers import _truncated_loss
 from .columns import Columns

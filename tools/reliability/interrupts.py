@@ -37,6 +37,8 @@ from pathlib import Path
 
 from long_calls import CALLS, COMMANDS
 
+from ordinal._numerics.pool import at_work
+
 TICK = 0.01  # seconds between two questions to the interpreter
 ALLOWED = 0.3  # seconds that a Ctrl-C may wait
 HELD = 0.1  # a hold of more seconds than this is worth a line of --where
@@ -79,9 +81,11 @@ class Watch:
 
 
 def ended(threads: int) -> float:
-    """Seconds until there are no more threads than this."""
+    """Seconds until there are no more threads than this, and none of a pool."""
     begun = time.monotonic()
-    while threading.active_count() > threads and time.monotonic() < begun + 60:
+    while (at_work or threading.active_count() > threads) and (
+        time.monotonic() < begun + 60
+    ):
         time.sleep(0.005)
     return time.monotonic() - begun
 

@@ -1,0 +1,219 @@
+"""Independent calls on several threads, which Ctrl-C may leave at any point.
+
+`concurrent.futures` and `threading` are written in Python, and the interpreter raises
+KeyboardInterrupt between any two instructions of the main thread:
+
+    where a weak reference calls a function, as the end of a `Thread` or an executor
+    does, the interpreter reports the interrupt and forgets it: the fit would go on;
+    behind a lock that was taken and before the `try` that gives it back, as in a
+    `Future`, an `Event` or `Thread.start`, whoever waits for the lock waits for ever.
+
+A pass over rows may have its own pool, and a fit thousands of passes, so both happen.
+What a pool shares with its threads is therefore a `SimpleQueue` or a list, whose
+methods are single instructions; threads have no objects; and a thread whose pool has
+been forgotten, rather than left, ends by itself.
+"""
+
+import atexit
+import os
+import time
+from _thread import start_new_thread
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
+from weakref import ref
+
+from .._model.monitor import current, ended_by, turn
+
+Argument = TypeVar("Argument")
+Result = TypeVar("Result")
+
+_LOOK = 0.04  # seconds between looks for what a queue should have told
+_IDLE = 0.2  # seconds after which a thread without work looks for its pool
+
+at_work = set[object]()  # one for each thread of a pool that has not ended
+
+
+def _wait_for_threads() -> None:
+    """Let no thread be in the middle of a call when the interpreter ends."""
+    while at_work:
+        time.sleep(_LOOK / 10)
+
+
+atexit.register(_wait_for_threads)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=at_work.clear)
+
+
+class _Shared:
+    """What a pool and its threads have in common."""
+
+    def __init__(self) -> None:
+        self.calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self.bell: SimpleQueue[None] = SimpleQueue()  # rung when a call or thread ends
+        self.left: list[None] = []  # empty until the pool is left
+        self.ended: list[None] = []  # one for each thread that has
+
+    def until(self, over: Callable[[], bool]) -> None:
+        """Wait until over(), which the bell tells when to ask."""
+        while not over():
+            self.listen(_LOOK)
+
+    def listen(self, seconds: float) -> None:
+        """Wait for the bell, at most so long."""
+        with suppress(Empty):
+            self.bell.get(timeout=seconds)
+
+
+class Begun(Generic[Result]):
+    """A call that was handed to a pool."""
+
+    def __init__(self, shared: _Shared):
+        self._shared = shared
+        self._found: list[Result] = []
+        self._raised: list[BaseException] = []
+
+    def make(
+        self,
+        over: Callable[[], bool],
+        call: Callable[[Argument], Result],
+        argument: Argument,
+    ) -> None:
+        """What the thread does; `turn` asks over()."""
+        bell = self._shared.bell
+        try:
+            with ended_by(over):
+                self._found.append(call(argument))
+        except BaseException as error:
+            self._raised.append(error)
+            del self  # whose error holds this frame
+        bell.put(None)
+
+    def done(self) -> bool:
+        """Whether it has returned or raised."""
+        return bool(self._found or self._raised)
+
+    def wait(self) -> None:
+        """Until it has."""
+        self._shared.until(self.done)
+
+    def result(self) -> Result:
+        """What it returned; raises what it raised. Waits for that."""
+        self.wait()
+        if self._raised:
+            try:
+                raise self._raised[0]
+            finally:
+                del self
+        return self._found[0]
+
+
+class Pool:
+    """Independent calls on n_threads threads; in this one where that is 1.
+
+    For calls that spend their time in numpy or a kernel, without the interpreter's
+    lock. Ctrl-C leaves at once, or if `brief` when the calls that have begun, which are
+    short, are over: what has not begun never will. `turn` raises in the calls what it
+    would raise in the thread that makes them.
+    """
+
+    def __init__(self, n_threads: int, brief: bool = False):
+        self._n_threads, self._brief = n_threads, brief
+        self._shared, self._begun = _Shared(), 0
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._shared.left.append(None)
+        self._shared.calls.put(None)
+        if self._brief:
+            try:
+                self._shared.until(self._over)
+            except KeyboardInterrupt:
+                self._shared.until(self._over)
+                raise
+
+    def _over(self) -> bool:
+        return len(self._shared.ended) >= self._begun
+
+    def submit(
+        self, call: Callable[[Argument], Result], argument: Argument
+    ) -> Begun[Result] | None:
+        """Begin call(argument) beside what goes on here; None if it is done already."""
+        if self._n_threads == 1:
+            call(argument)
+            return None
+        begun = Begun[Result](self._shared)
+        self._shared.calls.put(partial(begun.make, current(), call, argument))
+        if self._begun < self._n_threads:
+            start_new_thread(_work, (ref(self), self._shared))
+            self._begun += 1
+        return begun
+
+    def listen(self, seconds: float) -> None:
+        """Wait until one more call has ended, at most so long."""
+        self._shared.listen(seconds)
+
+    def run(
+        self, call: Callable[[Argument], Any], arguments: Iterable[Argument]
+    ) -> None:
+        """call(argument) for each; returns when all have."""
+        calls = []
+        for argument in arguments:
+            turn()
+            calls.append(self.submit(call, argument))
+        for begun in calls:
+            if begun is not None:
+                begun.result()
+                turn()
+
+
+def _work(pool: "ref[Pool]", shared: _Shared) -> None:
+    """Make calls until the pool is left, or forgotten."""
+    me = object()
+    at_work.add(me)
+    try:
+        _make_calls(pool, shared)
+    finally:
+        shared.ended.append(None)
+        shared.bell.put(None)
+        at_work.discard(me)
+
+
+def _make_calls(pool: "ref[Pool]", shared: _Shared) -> None:
+    while True:
+        try:
+            call = shared.calls.get(timeout=_IDLE)
+        except Empty:
+            if pool() is None:
+                return
+            continue
+        if call is None:
+            shared.calls.put(None)  # for the other threads
+            return
+        if not shared.left:
+            call()
+        del call  # lest its argument lives as long as this waits for the next
+
+
+def in_order(
+    call: Callable[[Argument], Result], arguments: Iterable[Argument], n_threads: int
+) -> Generator[Result, None, None]:
+    """call(argument) of each in order, some of them ahead on n_threads threads."""
+    waiting: deque[Begun[Result]] = deque()
+    with Pool(n_threads, brief=True) as pool:
+        for argument in arguments:
+            turn()
+            begun = pool.submit(call, argument) if n_threads > 1 else None
+            if begun is None:
+                yield call(argument)
+                continue
+            waiting.append(begun)
+            if len(waiting) > 2 * n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,142 @@
+"""Calls on several threads, and what becomes of them and of Ctrl-C."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from ordinal._model.monitor import OutOfTime, ended_by, turn
+from ordinal._numerics.pool import Pool, at_work, in_order
+
+
+def soon(true):
+    """Whether true() becomes true, within some seconds."""
+    deadline = time.monotonic() + 10
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return true()
+
+
+def idle():
+    return not at_work
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_calls_in_other_threads_end_with_the_time_of_the_one_that_waits(n_threads):
+    """Each looks at the clock of the thread that made it, and not at another one."""
+    begun, looked = threading.Event(), []
+
+    def call(i):
+        begun.set()
+        for _ in range(1000):
+            turn()
+            looked.append(i)
+            time.sleep(1e-3)
+
+    with ended_by(begun.is_set), Pool(n_threads) as pool:
+        with pytest.raises(OutOfTime):
+            pool.run(call, [0, 1])
+    assert looked == []
+    with Pool(n_threads) as pool:
+        pool.run(lambda i: turn(), [0, 1])
+
+
+def test_what_a_call_raises_is_raised_and_others_go_on():
+    with Pool(2) as pool:
+        bad, good = (pool.submit(lambda x: 1 / x, x) for x in (0, 2))
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                bad.result()
+        assert good.result() == 0.5
+        assert bad.done()
+        assert good.done()
+
+
+def test_a_brief_pool_ends_what_has_begun_and_nothing_else():
+    begun, gate, ended = threading.Semaphore(0), threading.Event(), []
+
+    def call(i):
+        begun.release()
+        gate.wait(10)
+        ended.append(i)
+
+    with Pool(2, brief=True) as pool:
+        for i in range(4):
+            pool.submit(call, i)
+        for _ in range(2):
+            begun.acquire()
+        threading.Timer(0.05, gate.set).start()
+    assert sorted(ended) == [0, 1]
+    assert soon(idle)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_results_come_in_order(n_threads):
+    def call(i):
+        time.sleep(0.002 * (i % 3))
+        return i
+
+    assert list(in_order(call, range(20), n_threads)) == list(range(20))
+    assert soon(idle)
+
+
+def test_threads_of_a_pool_that_nobody_left_end():
+    pool = Pool(2)
+    assert pool.submit(abs, -1).result() == 1
+    assert at_work
+    del pool
+    gc.collect()
+    assert soon(idle)
+
+
+PRESSED = """
+import random, signal, sys
+from ordinal._numerics.pool import Pool, at_work, in_order
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+rng = random.Random(0)
+for _ in range(300):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-4, 3e-3))
+        while True:  # passes as a fit makes them
+            with Pool(2, brief=True) as pool:
+                pool.run(abs, range(3))
+            assert list(in_order(abs, range(3), 2)) == [0, 1, 2]
+    except KeyboardInterrupt:
+        pass
+with Pool(2, brief=True) as pool:
+    pool.run(abs, range(3))
+print("every press was heard")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
+def test_no_press_is_lost_and_nobody_waits_for_ever():
+    done = subprocess.run(
+        [sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "every press was heard", done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_ends_although_threads_were_at_work():
+    script = (
+        "import os, time\n"
+        "from ordinal._numerics.pool import Pool\n"
+        "with Pool(2) as pool:\n"
+        "    pool.submit(time.sleep, 0.3)\n"
+        "    child = os.fork()\n"
+        "    if child:\n"
+        "        assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    options = {"timeout": 60, "capture_output": True, "text": True}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], check=False, **options
+    )
+    assert done.returncode == 0, done.stderr
