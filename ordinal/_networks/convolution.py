@@ -27,8 +27,8 @@ from .._model.convergence import Convergence
 from .._model.links import CumulativeLink
 from .._model.monitor import Monitor
 from .._numerics.lbfgs import minimize
-from .._numerics.rows import strips
 from .._numerics.pool import in_order
+from .._numerics.rows import strips
 from .._numerics.tree import Parts, pairwise
 from .layers import Rows
 from .losses import log_odds
