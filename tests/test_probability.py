@@ -28,6 +28,7 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
+from ordinal._dual import path
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
 from ordinal._model import calibration, entry
@@ -989,8 +990,9 @@ def assert_short_of(model, name, status, X, y):
 
 @every_fit
 def test_a_fold_cut_short_says_so(name, monkeypatch):
-    module = svor_job if name in SVOR else npsvor_job
-    solver = "solve_admm" if name in ("admm", "low_rank") else "solve"
+    admm = name in ("admm", "low_rank")
+    module = svor_job if name in SVOR else npsvor_job if admm else path
+    solver = "solve_admm" if admm else "solve"
     whole, reached = getattr(module, solver), counted_folds(name, monkeypatch)
 
     def limited(*arguments, **options):

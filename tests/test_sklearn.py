@@ -43,9 +43,14 @@ WORDS = ["low", "mid", "high"]
 every_method = pytest.mark.parametrize("method", METHODS, ids=NAMES)
 
 
+QUICK = {"gpor": {"max_iter": 20}, "cnnor": {"n_triplets": 2000, "n_compared": 50}}
+# methods whose links are of different kinds, or made in different ways
+LINKS = {"elmor", "lit", "npsvor", "svmop", "svorim", "xofm"}
+
+
 def made(method, **options):
     """An estimator of one thread, and quick."""
-    quick = {"max_iter": 20} if method.name == "gpor" else {}
+    quick = QUICK.get(method.name, {})
     return getattr(estimators, method.estimator)(n_threads=1, **{**quick, **options})
 
 
@@ -65,8 +70,8 @@ def fitted(method, X, y, **options):
 def checked():
     for method in METHODS:
         estimator = getattr(estimators, method.estimator)
-        yield estimator(n_threads=1)
-        if not method.probabilities and method.name != "tlssvor":  # which is slow
+        yield made(method) if method.name == "cnnor" else estimator(n_threads=1)
+        if method.name in LINKS:
             yield estimator(n_threads=1, probability=True, rule="mode")
 
 

@@ -262,7 +262,7 @@ class HierarchyPath:
         """(2), or 0, for the loss is never less."""
         (g, G), (main, theta) = slopes, self.effects(here.own, here.parts)
         tangent = here.rows.value - float(g @ main) - float(G @ theta)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             c = min(
                 (prices.own / np.abs(g)).min(initial=1.0),
                 (prices.pair / self._sizes(g, G)).min(initial=1.0),

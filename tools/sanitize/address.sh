@@ -56,7 +56,7 @@ done
 if [ $# -eq 0 ]; then
   # the tests of kernels, and of the methods that drive them
   set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
-    --hypothesis-profile=sanitized
+    --hypothesis-profile=sanitized -k "not cnnor and not elmor"  # these run no kernel
   for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace linalg lit_lat \
       many_groups methods newton npsvor ofmhs ordinal_probit pair_smo proximal pom_path pom_sparse probability \
       svm_programs svor tlssvor xofm; do
