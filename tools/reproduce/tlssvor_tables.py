@@ -1,0 +1,123 @@
+"""Tables 1 and 2 of the TLS-SVOR paper: five methods on seven of its eight sets.
+
+    OPENBLAS_NUM_THREADS=1 python tools/reproduce/tlssvor_tables.py --data FOLDER
+
+Section 3.2: targets in 10 equal-frequency bins, 20 random partitions, features
+standardised, the Gaussian kernel, and parameters from 5-fold cross-validation on the
+training rows by two uniform designs of 13 and 9 points: C in 1e-3..1e3, gamma in the
+range that the data give, and u of TLS-SVOR in 1.5..6. KDLOR, which has a ridge in place
+of C, takes 25 points of a grid of both. The paper quotes the others' errors from their
+own papers; here all have the same search. MZE is of the point with the least MZE in
+cross-validation, MAE of that with the least MAE. On
+Abalone TLS-SVOR has 500 basis rows, as in the paper. SVM-EBC has the absolute cost.
+
+The partitions are official ones, not the paper's own. Those of the last four sets have
+75 to 200 training rows where the paper has 3000 to 6000, so that no error of the paper
+stands beside ours. MachineCPU is not among the data.
+Abalone has 10 features, as the sex is spelt out in three, where the paper has 8. "off"
+is how far our mean lies above the paper's, in standard deviations that the paper gives.
+"""
+
+import argparse
+from functools import partial
+from itertools import product
+
+import numpy as np
+from svor import (
+    HEADING,
+    add_data,
+    add_protocol,
+    by_measure,
+    fits,
+    header,
+    raw_partition,
+    store_folder,
+    stored_splits,
+)
+
+import ordinal
+from ordinal.model_selection import Grid, UniformDesign
+
+SETS = (
+    "pyrimidines",
+    "boston_housing",
+    "abalone",
+    "bank32nh",
+    "cpu_act",
+    "california_housing",
+    "house_16H",
+)
+RIDGES = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
+METHODS = {
+    "tlssvor": (ordinal.fit_tlssvor, UniformDesign(others={"u": (1.5, 6.0)})),
+    "kdlor": (
+        ordinal.fit_kdlor,
+        Grid(u=RIDGES, gamma=[0.001, 0.01, 0.03, 0.1, 0.3]),
+    ),
+    "svorex": (ordinal.fit_svorex, UniformDesign()),
+    "svorim": (ordinal.fit_svorim, UniformDesign()),
+    "svm-ebc": (ordinal.fit_redsvm, UniformDesign()),
+}
+PAPER = {  # MZE and MAE of the first three sets, in thousandths; a mean, a deviation
+    "tlssvor": "671 88 954 234, 580 41 742 87, 439 10 529 12",
+    "kdlor": "739 50 1100 100, 560 20 700 35, 740 20 1400 50",
+    "svorex": "752 63 1331 193, 569 25 773 49, 736 11 1391 21",
+    "svorim": "719 66 1294 204, 561 26 747 49, 732 7 1361 13",
+    "svm-ebc": "nan nan 1304 40, nan nan 732 13, nan nan 1383 4",
+}
+
+
+def printed(name, method):
+    """What the paper says, (2, 2), in ranks; NaN where it says nothing."""
+    cells = PAPER[method].split(", ")
+    if SETS.index(name) >= len(cells):
+        return np.full((2, 2), np.nan)
+    return np.array(cells[SETS.index(name)].split(), float).reshape(2, 2) / 1000
+
+
+def row(args, name, method, store):
+    fit, search = METHODS[method]
+    if method == "tlssvor" and name == "abalone":
+        fit = partial(fit, basis=500)
+    stored = "orreview_equalfreq"
+    available = len(stored_splits(args.data, name, stored)["train_idx_10"])
+    errors, ended, seconds = [], [], 0.0
+    for split in range(min(args.splits, available)):
+        X, y, *holdout = raw_partition(args.data, name, 10, split, stored)
+        found = by_measure(
+            fit, X, y, search=search, outer=[holdout], seed=[args.seed, split],
+            n_threads=args.threads, store=store,
+        )  # fmt: skip
+        errors.append([result.scores[m][0] for m, result in found.items()])
+        of_split, took = fits(found)
+        ended += of_split
+        seconds += took
+    out = f"{name:18} {method:13} {len(errors):6}"
+    ours = np.mean(errors, axis=0), np.std(errors, axis=0)
+    for mean, sd, (theirs, spread) in zip(*ours, printed(name, method), strict=True):
+        off = (mean - theirs) / spread
+        out += f"  {mean:.3f}±{sd:.3f}  {theirs:.3f}±{spread:.3f} {off:+5.1f}"
+    unconverged = len(ended) - ended.count("converged")
+    return out + f"  {len(ended):6} {unconverged:11} {seconds:7.0f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_data(parser)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS)
+    )
+    add_protocol(parser, 20)
+    args = parser.parse_args()
+
+    print(header(ordinal), f"\n# {args.splits} partitions, seed {args.seed}\n{HEADING}")
+    with store_folder(args) as store:
+        for cell in product(args.sets, args.methods):
+            print(row(args, *cell, store), flush=True)
+
+
+if __name__ == "__main__":
+    main()
