@@ -116,16 +116,17 @@ print("every press was heard")
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-def test_no_press_is_lost_and_nobody_waits_for_ever():
+def test_no_press_is_lost_and_nobody_waits_for_ever(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=120
-    )
+        [sys.executable, "-c", PRESSED],
+        capture_output=True, text=True, timeout=120, cwd=tmp_path,
+    )  # fmt: skip
     assert done.stdout.strip() == "every press was heard", done.stderr
     assert done.stderr == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_child_ends_although_threads_were_at_work():
+def test_a_forked_child_ends_although_threads_were_at_work(tmp_path):
     script = (
         "import os, time\n"
         "from ordinal._numerics.pool import Pool\n"
@@ -135,8 +136,8 @@ def test_a_forked_child_ends_although_threads_were_at_work():
         "    if child:\n"
         "        assert os.waitpid(child, 0)[1] == 0\n"
     )
-    options = {"timeout": 60, "capture_output": True, "text": True}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], check=False, **options
-    )
+        [sys.executable, "-W", "ignore", "-c", script],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
