@@ -1,0 +1,190 @@
+"""What the rows are to (P) and (D) of KDLOR: all of them, or on a basis."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .._basis.features import Features
+from .._input.problem import Problem
+from .._input.types import Kernel
+from .._kernel_matrix.choice import check_values
+from .._kernel_matrix.tiles import Products, on_itself
+from .._model.support import kept, support_rows
+from .._numerics.cholesky import Cholesky
+from .._numerics.passes import Chunk, summed
+from .._numerics.rows import times
+from .._numerics.tree import Parts
+
+# The share of a row that has no weight: its coefficient is then as far below those of
+# the others, and no model keeps it
+_NO_SHARE = 1e-60
+
+
+class Judged(NamedTuple):
+    """A direction, and what raw data say of it."""
+
+    coef: np.ndarray  # of the support rows
+    means: np.ndarray  # (q,) mean scores of the ranks that are present
+    norm: float  # w'S w
+    lost: float  # |e|^2 / (4 u t) of (GAP), or more
+
+
+class Solved(Protocol):
+    """(D) of one u: its matrix, and the direction of a point."""
+
+    Q: np.ndarray
+
+    def direction(self, a: np.ndarray) -> Judged: ...
+
+
+class Scatter(Protocol):
+    """What the rows are to (P), whatever u is."""
+
+    shares: Shares
+    support: Any
+    t: float  # the trace that u is a part of
+    size: float  # the mean of k(x, x)
+
+    def with_ridge(self, ridge: float, last: bool) -> Solved: ...
+
+
+class Shares(NamedTuple):
+    """What the rows weigh."""
+
+    rank: np.ndarray  # (n,) among the q ranks that are present
+    p: np.ndarray  # (n,) of sum 1
+    of_rank: np.ndarray  # (q,) their sums
+    factor: np.ndarray  # (q,) class weights
+
+    @classmethod
+    def of(cls, problem: Problem) -> Shares:
+        p, rank = problem.weight / problem.weight.sum(), problem.rank_among_present
+        of_rank, rows = np.bincount(rank, p), weighty(problem)
+        factor = np.ones(of_rank.size)
+        factor[rank[rows]] = problem.weight[rows] / problem.sample_weight[rows]
+        return cls(rank, p, of_rank, factor)
+
+    def means(self) -> np.ndarray:
+        """(n, q): the mean of every rank as a sum of rows."""
+        out = np.zeros((self.p.size, self.of_rank.size))
+        out[np.arange(self.p.size), self.rank] = self.p / self.of_rank[self.rank]
+        return out
+
+
+def weighty(problem: Problem) -> np.ndarray:
+    """The rows that a fit to the whole kernel matrix keeps."""
+    return np.flatnonzero(problem.weight > 0)
+
+
+def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> Any:
+    """The support rows of a model."""
+    if features is None:
+        return support_rows(kernel, problem.X, weighty(problem))
+    return kept(features.support)
+
+
+class OfRows:
+    """The scatter of all rows by their kernel matrix. O(n^2) doubles."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        problem: Problem,
+        shares: Shares,
+        n_threads: int,
+        products: Products | None,
+    ):
+        self.shares, self.n_threads = shares, n_threads
+        self.support, self.rows = support_of(kernel, problem, None), weighty(problem)
+        self.kernel = on_itself(kernel, problem.X, n_threads, products)
+        self.K = np.empty(self.kernel.shape)
+        self.kernel.triangle(self.K, mirror=True)
+        self.diagonal = np.diagonal(self.K).copy()
+        p = shares.p
+        self.size = float(p @ self.diagonal)
+        self.t = self.size - float(p @ times(self.K, p[:, None])[:, 0])
+
+    def with_ridge(self, ridge: float, last: bool) -> SolvedRows:
+        A = self.K if last else self.K.copy()
+        A[np.diag_indices_from(A)] += ridge / np.maximum(self.shares.p, _NO_SHARE)
+        return SolvedRows(self, ridge, Cholesky(A, self.n_threads))
+
+
+class SolvedRows:
+    """(D) of one u, by (ROWS) and raw scores of the direction of every pair."""
+
+    def __init__(self, of: OfRows, ridge: float, factor: Cholesky):
+        self._of, self._ridge = of, ridge
+        self._own = of.shares.means()
+        F = factor.forward((self._own > 0).astype(float))
+        turned = np.linalg.solve(F.T @ F, np.diff(np.eye(F.shape[1])))
+        self._beta = factor.backward(F @ turned) / (2 * ridge)
+        self._f = of.kernel.product(self._beta)
+        self._means = self._own.T @ self._f
+        half = np.diff(self._means, axis=0)
+        self.Q = half + half.T
+
+    def direction(self, a: np.ndarray) -> Judged:
+        of, ridge, (rank, p, *_) = self._of, self._ridge, self._of.shares
+        beta, f, means = self._beta @ a, self._f @ a, self._means @ a
+        away = p * (f - means[rank])
+        norm = float(away @ f) + ridge * float(beta @ f)
+        e = 2 * (away + ridge * beta) - np.diff(self._own, axis=1) @ a
+        longest = float(np.abs(e) @ np.sqrt(of.diagonal))  # |e| is no more than that
+        return Judged(beta[of.rows], means, norm, longest**2 / (4 * ridge))
+
+
+class OnBasis:
+    """The scatter of the features of all rows on a basis. O(m^2) doubles."""
+
+    def __init__(
+        self, features: Features, problem: Problem, shares: Shares, n_threads: int
+    ):
+        rank, p, of_rank, _ = shares
+        self.features, self.support = features, kept(features.support)
+        q = of_rank.size
+
+        def of_chunk(chunk: Chunk) -> Parts:
+            rows, X = chunk
+            V = features.values(X)
+            check_values(V)
+            own = np.zeros((len(V), q))
+            own[np.arange(len(V)), rank[rows]] = p[rows]
+            sums = own.T @ V
+            V = np.sqrt(p[rows])[:, None] * V  # it may have been X itself
+            return sums, V.T @ V
+
+        sums, squares = summed(problem.X, of_chunk, n_threads)
+        mixing = features.mixing
+        self.means = times(sums, mixing) / of_rank[:, None]
+        squares = times(times(squares, mixing).T.copy(), mixing)
+        self.size = float(np.trace(squares))
+        centre = of_rank @ self.means
+        self.t = self.size - float(centre @ centre)
+        weighted = np.sqrt(of_rank)[:, None] * self.means
+        S = squares - weighted.T @ weighted
+        self.S = 0.5 * (S + S.T)
+        self.shares, self.n_threads = shares, n_threads
+
+    def with_ridge(self, ridge: float, last: bool) -> SolvedOnBasis:
+        A = self.S + ridge * np.eye(len(self.S))
+        return SolvedOnBasis(self, ridge, Cholesky(A, self.n_threads))
+
+
+class SolvedOnBasis:
+    """(D) of one u, by features on a basis."""
+
+    def __init__(self, of: OnBasis, ridge: float, factor: Cholesky):
+        self._of, self._ridge, self._factor = of, ridge, factor
+        self._F = factor.forward(np.diff(of.means, axis=0).T.copy())
+        self.Q = self._F.T @ self._F
+
+    def direction(self, a: np.ndarray) -> Judged:
+        of, ridge = self._of, self._ridge
+        w = 0.5 * self._factor.backward(self._F @ a[:, None])[:, 0]
+        Sw = of.S @ w + ridge * w
+        e = 2 * Sw - a @ np.diff(of.means, axis=0)
+        coef = of.features.coefficients(w)
+        return Judged(coef, of.means @ w, float(w @ Sw), float(e @ e) / (4 * ridge))
