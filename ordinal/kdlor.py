@@ -23,20 +23,21 @@ all weights are multiplied by one. A row of weight 2 is two rows.
 
 By the rows of the kernel matrix K, w = sum_i beta_i phi_i solves 2 S w = D a where
 
-    (K + u t diag(1 / p)) beta = E g,   2 u t E'beta = E'd,   D a = sum_i d_i phi_i, (ROWS)
+    (K + u t diag(1 / p)) beta = E g,    2 u t E'beta = E'd,    D a = sum_i d_i phi_i
 
-E having a 1 where row i is of rank k: in every rank, f_i + u t beta_i / p_i is one
-number g_k. This needs one Cholesky factorisation of order n, whose smallest eigenvalue
-is u t, and solutions for the columns of E alone; K is not centred. On a basis S is a
-matrix of order m itself, that of the features z(x) of `_basis/features.py` in place of
-phi. (D) is a problem of r - 1 unknowns, which an active set solves exactly.
+and E has a 1 where row i is of rank k: in every rank, f_i + u t beta_i / p_i   (ROWS)
+is one number g_k. This needs one Cholesky factorisation of order n, and solutions for
+the columns of E alone; K is not centred within ranks. On a basis S is a matrix of
+order m itself, that of the features z(x) of `_basis/features.py` in place of phi. (D)
+is a problem of r - 1 unknowns, which an active set solves exactly.
 
 The gap is one of raw data: scores and means are computed afresh from the kernel, which
 gives (P) at w. For any w and feasible a, with the residual e = 2 S w - D a,
 
     max (D) >= -1/4 a'Q a >= w'S w - w'D a - |e|^2 / (4 u t),                      (GAP)
 
-where |e|, of e = sum_i e_i phi_i, is at most sum_i |e_i| sqrt(k(x_i, x_i)).
+where |e|, of e = sum_i e_i phi_i, is at most sum_i |e_i| |phi_i - m| + |m| |sum_i e_i|
+for the mean m of all rows.
 
 B.-Y. Sun, J. Li, D. D. Wu, X.-M. Zhang, W.-B. Li, "Kernel discriminant learning for
 ordinal regression", IEEE Transactions on Knowledge and Data Engineering 22(6):906-910,
@@ -225,8 +226,8 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """A model for the u of every point, from one centred kernel matrix, and the
-    decision function of each for the rows of `X_test`, or None."""
+    """A model for the u of every point, from one kernel matrix, and the decision
+    function of each for the rows of `X_test`, or None."""
     every = {**(fit_kdlor.__kwdefaults__ or {}), **options}
     own = every.pop("u")
     ridges = [point.get("u", own) for point in points]

@@ -140,6 +140,15 @@ def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
     assert_array_equal(model.predict(new), other.predict(change(new)))
 
 
+def test_rows_far_from_the_origin_keep_their_digits():
+    near, far = (
+        fit_kdlor(X + c, Y, kernel="linear", u=1e-3, tol=1e-9) for c in (0, 1e3)
+    )
+    # rounding of K is 1e-16 of 1e6, beside an eigenvalue of about u
+    assert_allclose(far.rho, near.rho, rtol=1e-6)
+    assert far.convergence.converged
+
+
 def test_the_exact_basis_of_a_linear_kernel_changes_nothing():
     rows, y = sample(2100, 4, noise=1.0)
     on_columns = fit_kdlor(rows, y, kernel="linear")

@@ -11,15 +11,19 @@ from .._input.problem import Problem
 from .._input.types import Kernel
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Products, on_itself
+from .._model.monitor import turn
 from .._model.support import kept, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.passes import Chunk, summed
-from .._numerics.rows import times
+from .._numerics.rows import strips, times
 from .._numerics.tree import Parts
 
 # The share of a row that has no weight: its coefficient is then as far below those of
 # the others, and no model keeps it
 _NO_SHARE = 1e-60
+# Of t: a square of the mean of all rows that is larger would cost digits. As
+# coefficients sum to 0, that mean may be taken from every row.
+_FAR = 10.0
 
 
 class Judged(NamedTuple):
@@ -101,10 +105,18 @@ class OfRows:
         self.kernel = on_itself(kernel, problem.X, n_threads, products)
         self.K = np.empty(self.kernel.shape)
         self.kernel.triangle(self.K, mirror=True)
-        self.diagonal = np.diagonal(self.K).copy()
-        p = shares.p
-        self.size = float(p @ self.diagonal)
-        self.t = self.size - float(p @ times(self.K, p[:, None])[:, 0])
+        diagonal, p = np.diagonal(self.K).copy(), shares.p
+        h = times(self.K, p[:, None])[:, 0]
+        self.offset = float(p @ h)
+        self.size = float(p @ diagonal)
+        self.t = self.size - self.offset
+        h -= 0.5 * self.offset
+        # of every row from the mean of all; rounding may leave less than 0
+        self.apart = np.sqrt(np.maximum(diagonal - 2 * h, 0.0))
+        if self.offset > _FAR * self.t:
+            for rows in strips(len(h)):
+                turn()
+                self.K[rows] -= h[rows, None] + h
 
     def with_ridge(self, ridge: float, last: bool) -> SolvedRows:
         A = self.K if last else self.K.copy()
@@ -132,7 +144,7 @@ class SolvedRows:
         away = p * (f - means[rank])
         norm = float(away @ f) + ridge * float(beta @ f)
         e = 2 * (away + ridge * beta) - np.diff(self._own, axis=1) @ a
-        longest = float(np.abs(e) @ np.sqrt(of.diagonal))  # |e| is no more than that
+        longest = float(np.abs(e) @ of.apart) + abs(float(e.sum())) * of.offset**0.5
         return Judged(beta[of.rows], means, norm, longest**2 / (4 * ridge))
 
 
