@@ -140,12 +140,9 @@ def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
     assert_array_equal(model.predict(new), other.predict(change(new)))
 
 
-def test_rows_far_from_the_origin_keep_their_digits():
-    near, far = (
-        fit_kdlor(X + c, Y, kernel="linear", u=1e-3, tol=1e-9) for c in (0, 1e3)
-    )
-    # rounding of K is 1e-16 of 1e6, beside an eigenvalue of about u
-    assert_allclose(far.rho, near.rho, rtol=1e-6)
+def test_rows_far_from_the_origin_have_a_certificate():
+    near, far = (fit_kdlor(X + c, Y, kernel="linear", u=1e-4) for c in (0, 1e3))
+    assert_allclose(far.rho, near.rho, rtol=1e-5)
     assert far.convergence.converged
 
 

@@ -11,19 +11,15 @@ from .._input.problem import Problem
 from .._input.types import Kernel
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Products, on_itself
-from .._model.monitor import turn
 from .._model.support import kept, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.passes import Chunk, summed
-from .._numerics.rows import strips, times
+from .._numerics.rows import times
 from .._numerics.tree import Parts
 
 # The share of a row that has no weight: its coefficient is then as far below those of
 # the others, and no model keeps it
 _NO_SHARE = 1e-60
-# Of t: a square of the mean of all rows that is larger would cost digits. As
-# coefficients sum to 0, that mean may be taken from every row.
-_FAR = 10.0
 
 
 class Judged(NamedTuple):
@@ -110,13 +106,8 @@ class OfRows:
         self.offset = float(p @ h)
         self.size = float(p @ diagonal)
         self.t = self.size - self.offset
-        h -= 0.5 * self.offset
         # of every row from the mean of all; rounding may leave less than 0
-        self.apart = np.sqrt(np.maximum(diagonal - 2 * h, 0.0))
-        if self.offset > _FAR * self.t:
-            for rows in strips(len(h)):
-                turn()
-                self.K[rows] -= h[rows, None] + h
+        self.apart = np.sqrt(np.maximum(diagonal - 2 * h + self.offset, 0.0))
 
     def with_ridge(self, ridge: float, last: bool) -> SolvedRows:
         A = self.K if last else self.K.copy()
