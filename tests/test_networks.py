@@ -19,6 +19,7 @@ from ordinal._networks.layers import random_layer
 from ordinal._networks.losses import Cumulative, OrderedCodes, log_odds
 from ordinal._networks.models import falling
 from ordinal._networks.training import Network, Objective, Training
+from ordinal._solvers import _hidden_layer
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
 MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
@@ -64,6 +65,13 @@ def objective_of(name, X, y, h=4, l2=0.03):
         loss.start() + 0.1 * rng.standard_normal(loss.start().size),
     )
     return Objective(made.rows, loss, net, l2, 1), net.packed()
+
+
+def of_outputs(loss, S, t):
+    """(loss, slopes by S, slopes by t) of all rows."""
+    by_S = S.copy()
+    value, by_t = loss.terms(by_S, t, slice(0, S.shape[1]))
+    return value, by_S, by_t
 
 
 def differences(fun, x, step=1e-3):
@@ -180,16 +188,15 @@ def test_a_hidden_layer_without_weights_leaves_the_shares_of_the_ranks(name):
 @pytest.mark.parametrize("link", LINKS)
 def test_mirrored_ranks_have_mirrored_slopes(link):
     rng = np.random.default_rng(0)
-    rank = np.repeat(np.arange(4), 5)
-    share, S = np.full(20, 0.05), rng.standard_normal((20, 1))
+    rank = np.repeat(np.arange(4, dtype=np.int32), 5)
+    share, S = np.full(20, 0.05), rng.standard_normal((1, 20))
     t = np.array([0.3, -0.2, 0.7])
     back = np.array([-0.3, 0.7, -0.2])
     a = Cumulative(rank, share, link)
     b = Cumulative(3 - rank, share, MIRROR.get(link, link))
     assert_allclose(b.thresholds(back), -a.thresholds(t)[::-1], rtol=1e-14)
-    every = slice(0, 20)
-    value, by_S, by_t = a.terms(S, t, every, np.empty(120))
-    other, by_S_back, by_back = b.terms(-S, back, every, np.empty(120))
+    value, by_S, by_t = of_outputs(a, S, t)
+    other, by_S_back, by_back = of_outputs(b, -S, back)
     assert other == pytest.approx(value, rel=1e-14)
     assert_allclose(by_S_back, -by_S, atol=1e-16)
     assert_allclose(by_back, [-by_t[0], by_t[2], by_t[1]], atol=1e-15)
@@ -198,18 +205,13 @@ def test_mirrored_ranks_have_mirrored_slopes(link):
 @pytest.mark.parametrize("squared", [False, True])
 def test_mirrored_codes_have_mirrored_slopes(squared):
     rng = np.random.default_rng(0)
-    rank = np.repeat(np.arange(4), 5)
-    share, S, t = np.full(20, 0.05), rng.standard_normal((20, 3)), rng.normal(size=3)
-    every = slice(0, 20)
-    value, by_S, by_t = OrderedCodes(rank, share, squared).terms(
-        S, t, every, np.empty(600)
-    )
+    rank = np.repeat(np.arange(4, dtype=np.int32), 5)
+    share, S, t = np.full(20, 0.05), rng.standard_normal((3, 20)), rng.normal(size=3)
+    value, by_S, by_t = of_outputs(OrderedCodes(rank, share, squared), S, t)
     back = OrderedCodes(3 - rank, share, squared)
-    other, by_S_back, by_t_back = back.terms(
-        -S[:, ::-1], -t[::-1], every, np.empty(600)
-    )
+    other, by_S_back, by_t_back = of_outputs(back, -S[::-1], -t[::-1])
     assert other == pytest.approx(value, rel=1e-14)
-    assert_array_equal(by_S_back, -by_S[:, ::-1])
+    assert_array_equal(by_S_back, -by_S[::-1])
     assert_allclose(by_t_back, -by_t[::-1], rtol=1e-13)
 
 
@@ -274,17 +276,50 @@ def test_far_tails_keep_their_digits():
     up, down = log_odds(np.array([-800.0, -50.0, 0.0, 50.0, 800.0]))
     assert_allclose(up[:3], [0.0, np.exp(-50), 0.5], rtol=1e-14)
     assert_array_equal(down, up[::-1])
-    rank, share = np.array([0, 1, 2]), np.full(3, 1 / 3)
+    rank, share = np.arange(3, dtype=np.int32), np.full(3, 1 / 3)
     for squared, far in product([False, True], [-1e4, 1e4]):
-        value, by_S, by_t = OrderedCodes(rank, share, squared).terms(
-            np.full((3, 2), far), np.zeros(2), slice(0, 3), np.empty(60)
+        value, by_S, by_t = of_outputs(
+            OrderedCodes(rank, share, squared), np.full((2, 3), far), np.zeros(2)
         )
         assert np.isfinite([value, *by_S.ravel(), *by_t]).all()
-    value, by_S, _ = Cumulative(rank, share, "logit").terms(
-        np.full((3, 1), 1e4), np.zeros(2), slice(0, 3), np.empty(60)
+    value, by_S, _ = of_outputs(
+        Cumulative(rank, share, "logit"), np.full((1, 3), 1e4), np.zeros(2)
     )
     assert value == pytest.approx(2 / 3 * 1e4, rel=1e-3)
-    assert_allclose(by_S[:, 0], np.array([1, 1, 0]) / 3, atol=1e-12)
+    assert_allclose(by_S[0], np.array([1, 1, 0]) / 3, atol=1e-12)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_small_losses_keep_their_digits(squared):
+    rank, share = np.array([1, 0], dtype=np.int32), np.array([1.0, 1.0])
+    for m in (0.0, 1e-9, 0.3, 5.0, 40.0, 600.0):
+        value, by_S, _ = of_outputs(
+            OrderedCodes(rank, share, squared), np.array([[m, -m]]), np.zeros(1)
+        )
+        wrong = np.exp(-m) / (1 + np.exp(-m))
+        loss = 0.5 * wrong**2 if squared else np.log1p(np.exp(-m))
+        assert value == pytest.approx(2 * loss, rel=1e-14, abs=0)
+        slope = wrong**2 / (1 + np.exp(-m)) if squared else wrong
+        assert_allclose(by_S, [[-slope, slope]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_outputs_that_are_not_finite_have_no_loss(bad):
+    rank, share = np.arange(200, dtype=np.int32) % 2, np.full(200, 1 / 200)
+    for loss in (OrderedCodes(rank, share, False), Cumulative(rank, share, "logit")):
+        S = np.zeros((1, 200))
+        assert of_outputs(loss, S, np.zeros(1))[0] == pytest.approx(np.log(2))
+        S[0, 150] = bad
+        assert np.isnan(of_outputs(loss, S, np.zeros(1))[0])
+
+
+@pytest.mark.parametrize("n", [1, 7, 130, 300])
+def test_slopes_below_the_hidden_units(n):
+    rng = np.random.default_rng(0)
+    H, V, G = (rng.standard_normal(shape) for shape in ((5, n), (3, 5), (3, n)))
+    expected = (1 - H**2) * (V.T @ G)
+    _hidden_layer.bend(H, V, G)
+    assert_allclose(H, expected, atol=1e-13)
 
 
 # Starts, chunks, forms of X
@@ -344,7 +379,8 @@ def test_chunks_add_up():
     assert_allclose(slopes, gradient, atol=1e-14)
 
 
-def test_of_many_ranks_a_chunk_has_fewer_rows():
+def test_of_many_ranks_a_chunk_has_fewer_rows(monkeypatch):
+    monkeypatch.setattr(training, "_SPACE", 200_000)
     y = np.repeat(np.arange(500), 2)
     X = y[:, None] + np.random.default_rng(0).normal(size=(1000, 1))
     objective, x = objective_of("nnor", X, y)

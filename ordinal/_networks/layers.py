@@ -59,12 +59,10 @@ class Rows:
         return strips(self.X.shape[0], size)
 
 
-def hidden_units(
-    Z: np.ndarray, U: np.ndarray, out: np.ndarray | None = None
-) -> np.ndarray:
+def hidden_units(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
     """tanh(Z U), (n, h): what the hidden layer with the weights U (d + 1, h), the bias
     last, makes of the rows Z (n, d + 1), whose last column is 1."""
-    H = np.matmul(Z, U, out=out)
+    H = Z @ U
     return np.asarray(np.tanh(H, out=H))
 
 

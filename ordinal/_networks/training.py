@@ -13,7 +13,8 @@ from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import take
 from .._numerics.tree import Parts, pairwise
-from .layers import ROWS, Rows, Spaces, hidden_units, random_layer
+from .._solvers import _hidden_layer
+from .layers import ROWS, Rows, Spaces, random_layer
 from .losses import Loss
 
 _SPACE = 2_000_000  # doubles that a thread works in, of as many rows as have room
@@ -60,7 +61,7 @@ class Objective:
         U, V = np.full_like(start.U, l2), np.full_like(start.V, l2)
         U[-1] = 0.0
         self._price = Network(U, V, np.zeros_like(start.t)).packed()
-        width = 2 * start.U.shape[1] + loss.scratch
+        width = start.U.shape[1] + loss.n_outputs
         n = rows.X.shape[0]
         self.size = min(n, ROWS, max(_FEWEST, _SPACE // width))  # of a chunk
         self.n_threads = min(n_threads, -(-n // self.size))
@@ -83,18 +84,14 @@ class Objective:
 
     def _of_chunk(self, net: Network, rows: slice, space: np.ndarray) -> np.ndarray:
         """The loss of some rows, and behind it its gradient."""
-        Z = self.rows[rows]
-        shape = len(Z), net.U.shape[1]
-        each = shape[0] * shape[1]
-        H = hidden_units(Z, net.U, space[:each].reshape(shape))
-        value, by_output, by_t = self.loss.terms(
-            H @ net.V.T, net.t, rows, space[2 * each :]
-        )
-        by_V = by_output.T @ H
-        H *= H
-        np.subtract(1.0, H, out=H)  # the slope of tanh
-        H *= np.matmul(by_output, net.V, out=space[each : 2 * each].reshape(shape))
-        return np.concatenate([[value], (Z.T @ H).ravel(), by_V.ravel(), by_t])
+        Z, h, m = self.rows[rows], net.U.shape[1], self.loss.n_outputs
+        both = space[: (h + m) * len(Z)].reshape(h + m, len(Z))
+        H, S = both[:h], both[h:]
+        np.tanh(np.matmul(net.U.T, Z.T, out=H), out=H)
+        value, by_t = self.loss.terms(np.matmul(net.V, H, out=S), net.t, rows)
+        by_V = S @ H.T
+        _hidden_layer.bend(H, net.V, S)
+        return np.concatenate([[value], (Z.T @ H.T).ravel(), by_V.ravel(), by_t])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

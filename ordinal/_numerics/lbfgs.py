@@ -8,14 +8,15 @@ J. Nocedal, S. J. Wright, Numerical Optimization, Springer, 2006, Algorithms 7.4
 W. W. Hager, H. Zhang, SIAM J. Optim. 16:170-192, 2005, (4).
 """
 
-from collections import deque
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime
+from .._solvers import _two_loops
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # of a value, relative to it
@@ -24,7 +25,6 @@ _MEMORY = 10  # steps whose curvature is remembered
 _TRIALS = 40  # points on one line
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
-Pair = tuple[np.ndarray, np.ndarray, float]  # (s, y, 1 / s'y) of a step
 
 
 class NotFiniteError(ValueError):
@@ -38,14 +38,17 @@ class Point:
     x: np.ndarray
     value: float
     gradient: np.ndarray
-    at: float = 0.0
+    at: float = 0.0  # of the line of the last search
     slope: float = 0.0
+    steepest: float = field(init=False)  # |gradient|_inf
+
+    def __post_init__(self) -> None:
+        self.steepest = float(np.abs(self.gradient).max(initial=0.0))
 
     @property
     def finite(self) -> bool:
         """Whether the value is finite, and the slopes are and have finite squares."""
-        largest = np.abs(self.gradient).max(initial=0.0)
-        return bool(np.isfinite(self.value) and largest <= _STEEPEST)
+        return math.isfinite(self.value) and self.steepest <= _STEEPEST
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +65,44 @@ class Minimum:
     @property
     def violation(self) -> float:
         return float(np.abs(self.gradient).max(initial=0.0))
+
+
+class Curvature:
+    """What the last `_MEMORY` steps s and the changes y of the gradient by them tell of
+    the Hessian: the pairs that an inverse of it is made of."""
+
+    def __init__(self, p: int):
+        self._steps, self._changes = np.empty((2, _MEMORY, p))
+        self._rho, self._weights = np.ones((2, _MEMORY))
+        self._last = -1
+        self.count = 0
+
+    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Remember a pair, unless the gradient has not risen along the step."""
+        rise = float(step @ change)
+        if rise > 1e-14 * length_of(step) * length_of(change):
+            self._last = (self._last + 1) % _MEMORY
+            self._steps[self._last], self._changes[self._last] = step, change
+            self._rho[self._last] = 1.0 / rise
+            self.count = min(self.count + 1, _MEMORY)
+
+    def forget(self) -> None:
+        self.count = 0
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        """-H gradient, H the inverse Hessian that the pairs imply; of none, 1."""
+        if not self.count:
+            return -gradient
+        out = np.empty_like(gradient)
+        _two_loops.direction(
+            self._steps, self._changes, self._rho, self._last, self.count, gradient,
+            self._weights, out,
+        )  # fmt: skip
+        return out
+
+
+def length_of(x: np.ndarray) -> float:
+    return math.sqrt(x.dot(x))
 
 
 def minimize(
@@ -110,17 +151,20 @@ def minimize(
         here = Point(x, *in_time(x))
     except OutOfTime:
         return Minimum(x, np.inf, np.full_like(x, np.inf), 0, 1, Status.MAX_TIME)
-    pairs: deque[Pair] = deque(maxlen=_MEMORY)
+    pairs = Curvature(x.size)
     if not here.finite:
         raise NotFiniteError("the function is not finite at the given point")
-    while np.abs(here.gradient).max(initial=0.0) > tol:
-        worst = float(np.abs(here.gradient).max())
-        status = Status.MAX_ITER if n_iter >= max_iter else monitor.stop(n_iter, worst)
+    while here.steepest > tol:
+        status = Status.MAX_ITER
+        if n_iter < max_iter:
+            status = monitor.stop(n_iter, here.steepest)
         if status is not None:
             break
-        d = _direction(pairs, here.gradient)
-        length = float(np.linalg.norm(d))
-        first = 1.0 if pairs else 1.0 / length  # without curvature, a step of length 1
+        d = pairs.direction(here.gradient)
+        length = length_of(d)
+        first = (
+            1.0 if pairs.count else 1.0 / length
+        )  # without curvature, a step of length 1
         step = min(first, max_step / length)
         try:
             there = _search(in_time, here, d, step, max_step)
@@ -128,34 +172,16 @@ def minimize(
             status = Status.MAX_TIME
             break
         if there is None:
-            if not pairs:
+            if not pairs.count:
                 status = Status.STALLED
                 break
-            pairs.clear()  # steepest descent may still get somewhere
+            pairs.forget()  # steepest descent may still get somewhere
             continue
         n_iter += 1
-        s, y = there.x - here.x, there.gradient - here.gradient
-        if s @ y > 1e-14 * np.linalg.norm(s) * np.linalg.norm(y):
-            pairs.append((s, y, 1.0 / float(s @ y)))
+        pairs.add(there.x - here.x, there.gradient - here.gradient)
         here = there
     status = status or Status.CONVERGED
     return Minimum(here.x, here.value, here.gradient, n_iter, n_eval, status)
-
-
-def _direction(pairs: deque[Pair], gradient: np.ndarray) -> np.ndarray:
-    """-H gradient, H the inverse Hessian that the pairs (s, y, 1 / s'y) imply."""
-    d = -gradient
-    if not pairs:
-        return d
-    weights = []
-    for s, y, rho in reversed(pairs):
-        weights.append(rho * (s @ d))
-        d -= weights[-1] * y
-    _, y, rho = pairs[-1]
-    d /= rho * (y @ y)
-    for (s, y, rho), a in zip(pairs, reversed(weights), strict=True):
-        d += (a - rho * (y @ d)) * s
-    return d
 
 
 def _search(
@@ -167,11 +193,12 @@ def _search(
     a minimum lies between. None where they meet and nothing was found.
     """
     slope = float(start.gradient @ d)
-    farthest = max_step / float(np.linalg.norm(d))
+    farthest = max_step / length_of(d)
     if not slope < 0:
         return None
     first = step
-    low, high = Point(start.x, start.value, start.gradient, 0.0, slope), None
+    start.at, start.slope = 0.0, slope
+    low, high = start, None
     for _ in range(_TRIALS):
         x = start.x + step * d
         point = Point(x, *fun(x), step)

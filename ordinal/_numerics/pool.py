@@ -204,14 +204,17 @@ def in_order(
     call: Callable[[Argument], Result], arguments: Iterable[Argument], n_threads: int
 ) -> Generator[Result, None, None]:
     """call(argument) of each in order, some of them ahead on n_threads threads."""
+    if n_threads == 1:  # without the queues of a pool
+        for argument in arguments:
+            turn()
+            yield call(argument)
+        return
     waiting: deque[Begun[Result]] = deque()
     with Pool(n_threads, brief=True) as pool:
         for argument in arguments:
             turn()
-            begun = pool.submit(call, argument) if n_threads > 1 else None
-            if begun is None:
-                yield call(argument)
-                continue
+            begun = pool.submit(call, argument)
+            assert begun is not None  # it has threads
             waiting.append(begun)
             if len(waiting) > 2 * n_threads:
                 yield waiting.popleft().result()

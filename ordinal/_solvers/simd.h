@@ -98,6 +98,15 @@ typedef struct {
                         const double *W, ptrdiff_t width, ptrdiff_t n, ptrdiff_t d,
                         const double *c, int lower, double *out, ptrdiff_t ldo);
 
+  /* Networks, whose arrays have a column for each of n rows: the loss of an output s
+   * against the codes rank > k, in its place share times the slope, and the sum of these;
+   * H = (1 - H H) V'G for h units and m outputs. And <x, y>. */
+  double (*code_terms)(double *s, double t, const int32_t *rank, int32_t k,
+                       const double *share, int squared, ptrdiff_t n, double *by_s);
+  void (*bend)(double *H, const double *V, const double *G, ptrdiff_t h, ptrdiff_t m,
+               ptrdiff_t n);
+  double (*dot)(const double *x, const double *y, ptrdiff_t n);
+
   /* Piecewise linear losses: proximal steps of one group, slopes along a line,
    * and how the slope by a threshold rises along a grid of them. */
   void (*piecewise_point_f32)(const float *f, const int32_t *rank, const float *weight,

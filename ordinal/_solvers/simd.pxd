@@ -104,6 +104,15 @@ cdef extern from "simd.h" nogil:
             Py_ssize_t width, Py_ssize_t n, Py_ssize_t d, const double* c, int lower,
             double* out, Py_ssize_t ldo,
         ) noexcept nogil
+        double (*code_terms)(
+            double* s, double t, const int32_t* rank, int32_t k, const double* share,
+            int squared, Py_ssize_t n, double* by_s,
+        ) noexcept nogil
+        void (*bend)(
+            double* H, const double* V, const double* G, Py_ssize_t h, Py_ssize_t m,
+            Py_ssize_t n,
+        ) noexcept nogil
+        double (*dot)(const double* x, const double* y, Py_ssize_t n) noexcept nogil
         void (*piecewise_point_f32)(
             const float* f, const int32_t* rank, const float* weight, const float* g,
             const float* table, Py_ssize_t r, double b, double sigma, Py_ssize_t n,

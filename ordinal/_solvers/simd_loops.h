@@ -680,6 +680,64 @@ static void FN(weighted_gram)(const double *restrict V, ptrdiff_t stride, ptrdif
   }
 }
 
+/* With margin m = s - t, or t - s for rows of rank <= k, the loss is log(1 + e^-m), or
+ * half the square of 1 / (1 + e^m). */
+static double FN(code_terms)(double *restrict s, double t, const int32_t *restrict rank,
+                             int32_t k, const double *restrict share, int squared,
+                             ptrdiff_t n, double *by_s) {
+  double sum = 0, slopes = 0;
+#pragma omp simd reduction(+ : sum, slopes)
+  for (ptrdiff_t i = 0; i < n; i++) {
+    const double sign = rank[i] > k ? 1. : -1., m = sign * (s[i] - t);
+    double A, near, far, wrong, right, loss, slope;
+    FN(expm1_f64)(m > 0 ? -m : m, &A);
+    near = 1 / (1 + A);
+    far = A * near;
+    wrong = m > 0 ? far : near;
+    right = m > 0 ? near : far;
+    loss = (m > 0 ? 0. : -m) - FN(log_f64)(near, far);
+    loss = squared ? 0.5 * wrong * wrong : loss;
+    slope = squared ? wrong * (wrong * right) : wrong;
+    s[i] = -sign * share[i] * slope;
+    sum += share[i] * loss;
+    slopes += s[i];
+  }
+  *by_s = slopes;
+  return sum;
+}
+
+static void FN(bend)(double *restrict H, const double *restrict V,
+                     const double *restrict G, ptrdiff_t h, ptrdiff_t m, ptrdiff_t n) {
+  enum { BLOCK = 16 * GRAM_LANES };
+  for (ptrdiff_t a = 0; a < h; a++, H += n) {
+    for (ptrdiff_t begin = 0; begin < n; begin += BLOCK) {
+      const ptrdiff_t size = n - begin < BLOCK ? n - begin : BLOCK;
+      double sum[BLOCK] = {0};
+      double *restrict x = H + begin;
+      for (ptrdiff_t k = 0; k < m; k++) {
+        const double v = V[k * h + a];
+        const double *restrict g = G + k * n + begin;
+#pragma omp simd
+        for (ptrdiff_t i = 0; i < size; i++) sum[i] += v * g[i];
+      }
+#pragma omp simd
+      for (ptrdiff_t i = 0; i < size; i++) x[i] = (1 - x[i] * x[i]) * sum[i];
+    }
+  }
+}
+
+static double FN(dot)(const double *restrict x, const double *restrict y, ptrdiff_t n) {
+  enum { WIDE = 4 * GRAM_LANES };
+  double lanes[WIDE] = {0}, sum = 0;
+  ptrdiff_t i = 0;
+  for (; i + WIDE <= n; i += WIDE)
+#pragma omp simd
+    for (int l = 0; l < WIDE; l++) lanes[l] += x[i + l] * y[i + l];
+  for (ptrdiff_t l = 0; l < n - i; l++) lanes[l] += x[i + l] * y[i + l];
+  for (int l = 0; l < WIDE; l++) sum += lanes[l];
+  return sum;
+}
+
 /* Proximal steps of one group of a quadratic program, clip(g + sigma (b - f - p), lo, hi):
  * their sum, how many are inside their boxes, and the sum of their sizes. */
 static double FN(box_sums)(const double *f, const double *g, const double *lo,
@@ -734,7 +792,7 @@ static const simd_loops FN(loops) = {
   FN(rbf_row_f32), FN(rbf_row_f64), FN(admm_clip), FN(xofm_scores), FN(xofm_scatter),
   FN(xofm_spread), FN(xofm_gather), FN(xofm_descend),
   FN(logit_terms), FN(standardise), FN(row_products), FN(scatter_rows),
-  FN(weighted_gram),
+  FN(weighted_gram), FN(code_terms), FN(bend), FN(dot),
   FN(piecewise_point_f32), FN(piecewise_point_f64),
   FN(piecewise_slope_f32), FN(piecewise_slope_f64),
   FN(piecewise_jumps_f32), FN(piecewise_jumps_f64),

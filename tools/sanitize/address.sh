@@ -57,7 +57,7 @@ if [ $# -eq 0 ]; then
   # the tests of kernels, and of the methods that drive them: some run none of their own
   set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
     --hypothesis-profile=sanitized -k "not (cnnor or elmor or kdlor or probability)"
-  for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace linalg lit_lat \
+  for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace lbfgs linalg lit_lat \
       many_groups methods newton npsvor ofmhs ordinal_probit pair_smo proximal pom_path pom_sparse \
       svm_programs svor tlssvor xofm; do
     set -- "$@" "tests/test_$name.py"
