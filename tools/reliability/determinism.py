@@ -119,6 +119,15 @@ def xofm() -> dict[str, Fits]:
     }
 
 
+def networks() -> dict[str, Fits]:
+    return {
+        "nnor": Fits("nnor", 900, {"max_iter": 40}),
+        "nnpom": Fits("nnpom", 900, {"max_iter": 40}),
+        "elmor": Fits("elmor", 1500, {"n_hidden": 100}),
+        "cnnor": Fits("cnnor", 300, {"max_iter": 3}),
+    }
+
+
 CONFIGURATIONS = {
     **npsvor(),
     **of_duals("svorim", "C"),
@@ -135,6 +144,12 @@ CONFIGURATIONS = {
     **tlssvor(),
     **gpor(),
     **xofm(),
+    "opbe": Fits("opbe", 500, {"C": 10.0}),
+    "opbe, probability": Fits("opbe", 250, {"C": 10.0, "probability": True}),
+    "kdlor": Fits("kdlor", 700, {}),
+    "kdlor, basis": Fits("kdlor", 2500, {"basis": 60}),
+    **networks(),
+    "ofmhs": Fits("ofmhs", 1500, {"l1": 3e-3}),
 }
 
 

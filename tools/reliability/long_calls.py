@@ -97,6 +97,9 @@ CALLS |= {
     "fit_svc, C=100": fit("fit_svc", 8000, 10, C=100.0),
     "fit_svmop, C=100": fit("fit_svmop", 8000, 10, C=100.0),
     "fit_svr, C=100": fit("fit_svr", 8000, 10, C=100.0),
+    "fit_opbe, C=100": fit("fit_opbe", 8000, 10, C=100.0),
+    "fit_kdlor": fit("fit_kdlor", 8000, 10),
+    "fit_kdlor, basis=2000": fit("fit_kdlor", 20_000, 10, basis=2000),
     "fit_tlssvor, all rows": fit("fit_tlssvor", 5000, 10),
     "fit_tlssvor, K of 10 000 rows": fit("fit_tlssvor", 10_000, 200),
     "fit_tlssvor, basis=1000": fit("fit_tlssvor", 20_000, 10, basis=1000),
@@ -116,6 +119,11 @@ CALLS |= {
     "fit_gpor, user's kernel": fit("fit_gpor", 3000, 5, kernel=user_kernel),
     "fit_xofm, lbfgs": fit("fit_xofm", 20_000, 100, n_intervals=20, max_iter=300),
     "fit_xofm, 300 000 rows": fit("fit_xofm", 300_000, 30, max_iter=300),
+    "fit_nnor": fit("fit_nnor", 20_000, 100, n_hidden=100),
+    "fit_nnpom": fit("fit_nnpom", 20_000, 100, n_hidden=100),
+    "fit_elmor": fit("fit_elmor", 20_000, 100, n_hidden=2000),
+    "fit_cnnor": fit("fit_cnnor", 20_000, 100),
+    "fit_ofmhs": fit("fit_ofmhs", 20_000, 100, l1=1e-3),
     "fit_xofm, sgd": fit("fit_xofm", 20_000, 100, solver="sgd", n_epochs=1e-2),
 }  # fmt: skip
 
