@@ -297,7 +297,12 @@ class HierarchyPath:
                 stop = Status.STALLED
             if stop is not None:
                 break
-            there = self._step(here, prices, slopes, finer * (here.value - dual))
+            try:
+                with self.monitor.limited(self.monitor.GRACE):
+                    gap = finer * (here.value - dual)
+                    there = self._step(here, prices, slopes, gap)
+            except OutOfTime:
+                there = None
             n_iter += 1
             if there is None or here.value - there.value <= _ROUNDING * here.value:
                 finer *= _FINER
@@ -387,12 +392,8 @@ class HierarchyPath:
             worth = quadratic.descend(tol, sweeps)
             if self.monitor.late() or (i and not worth > tol):
                 break
-            try:
-                with self.monitor.limited(self.monitor.GRACE):
-                    # once at least: sweeps may be worth little far from the optimum
-                    quadratic.newton()
-            except OutOfTime:
-                break
+            # once at least: sweeps may be worth little far from the optimum
+            quadratic.newton()
         return own, parts
 
     def _sizes(self, g: np.ndarray, G: np.ndarray) -> np.ndarray:

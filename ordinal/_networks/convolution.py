@@ -25,7 +25,7 @@ import numpy as np
 
 from .._model.convergence import Convergence
 from .._model.links import CumulativeLink
-from .._model.monitor import Monitor
+from .._model.monitor import Monitor, turn
 from .._numerics.lbfgs import minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import strips
@@ -285,9 +285,11 @@ def fit_relations(
         for low, high in neighbours(of_rank)
     ]
     objective = Relations(rows, triplets, start, l2, n_threads)
-    found = minimize(
-        objective, start.packed(), tol=monitor.tol, max_iter=max_iter, monitor=monitor
-    )
+    with monitor.limited(monitor.GRACE):
+        found = minimize(
+            objective, start.packed(), tol=monitor.tol, max_iter=max_iter,
+            monitor=monitor,
+        )  # fmt: skip
     tower = start.like(found.x)
     E = np.concatenate(
         [tower.places(standardized(rows, part)) for part in rows.chunks()]
@@ -306,11 +308,17 @@ def fit_relations(
 
 def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The log odds of the mean P of (T) for places E (n, q) and the pairs of every
-    threshold, (n, m)."""
+    threshold, (n, m). u of (T) is linear in e(x), so that those of all pairs are one
+    product."""
+    between = high - low
+    slopes = 2 * between.reshape(-1, E.shape[1]).T
+    level = (between * (high + low)).sum(axis=2).ravel()
     z = np.empty((len(E), len(low)))
     for some in strips(len(E)):
-        for k in range(len(low)):
-            sides = log_odds(relation(low[k], E[some, None], high[k]))
-            above, below = (np.maximum(p.mean(axis=1), _LEAST) for p in sides)
-            z[some, k] = np.log(above) - np.log(below)
+        turn()
+        u = E[some] @ slopes
+        u -= level
+        sides = log_odds(u.reshape(-1, *low.shape[:2]))
+        above, below = (np.maximum(p.mean(axis=2), _LEAST) for p in sides)
+        z[some] = np.log(above) - np.log(below)
     return z

@@ -121,7 +121,7 @@ CALLS |= {
     "fit_xofm, 300 000 rows": fit("fit_xofm", 300_000, 30, max_iter=300),
     "fit_nnor": fit("fit_nnor", 20_000, 100, n_hidden=100),
     "fit_nnpom": fit("fit_nnpom", 20_000, 100, n_hidden=100),
-    "fit_elmor": fit("fit_elmor", 20_000, 100, n_hidden=2000),
+    "fit_elmor": fit("fit_elmor", 20_000, 100, n_hidden=500),
     "fit_cnnor": fit("fit_cnnor", 20_000, 100),
     "fit_ofmhs": fit("fit_ofmhs", 20_000, 100, l1=1e-3),
     "fit_xofm, sgd": fit("fit_xofm", 20_000, 100, solver="sgd", n_epochs=1e-2),
