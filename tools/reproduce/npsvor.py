@@ -19,13 +19,14 @@ errors of the paper stand beside ours, for its tables are not in the text at han
 can be held against it is that it ranks NPSVOR first of all by MAE, and second by MZE.
 
 Counted are the fits that differ, those of them that failed and those that ended short
-of their tolerance; the seconds are those of the searches, as in Table V. Then, for
-either measure: the average rank of a method over the sets by its mean error; how often
-it beats another, or is beaten, on the hold-outs of a set (Wilcoxon, 0.05, as in Table
-IV); Wilcoxon's test of NPSVOR against it on the mean errors of all sets, with the rank
-sums of the sets on which NPSVOR is worse and better; Friedman's test and Nemenyi's
-critical difference. The paper makes its average ranks otherwise: methods that do not
-differ significantly on a set share a place there.
+of their tolerance; the seconds are those of the searches, as in Table V. All means and
+seconds follow once more, a row a set. Then, for either measure: the average rank of a
+method over the sets by its mean error; how often it beats another, or is beaten, on the
+hold-outs of a set (Wilcoxon, 0.05, as in Table IV); Wilcoxon's test of NPSVOR against
+it on the mean errors of all sets, with the rank sums of the sets on which NPSVOR is
+worse and better; Friedman's test and Nemenyi's critical difference. The paper makes its
+average ranks otherwise: methods that do not differ significantly on a set share a place
+there.
 
 --png draws `critical_difference_mze.png` and `critical_difference.png` (MAE), Figure 5,
 and `search_seconds.png`, Figure 6: the seconds of the sets with more than 500 training
@@ -167,6 +168,13 @@ def by_size(args, methods, store):
     return tables
 
 
+def matrix(title, sets, methods, cell):
+    """Print what cell(set, method) says, a row a set."""
+    print(f"\n## {title}\n{'':14}" + "".join(f"{m:>8}" for m in methods))
+    for name in sets:
+        print(f"{name:14}" + "".join(f"{cell(name, m):>8}" for m in methods))
+
+
 def draw_seconds(seconds, sets, methods):
     """Figure 6: bars of the seconds of each set and method."""
     from matplotlib import pyplot as plt
@@ -227,10 +235,17 @@ def main():
             cell = name, method
             errors[cell], seconds[cell], line = scored(args, *cell, store)
             print(line, flush=True)
-        print("\nseconds of all searches")
-        for method in methods:
-            spent = sum(seconds[name, method] for name in args.sets)
-            print(f"{method:7} {spent:7.0f}")
+        for m, measure in enumerate(MEASURES):
+
+            def mean(*cell, m=m):
+                return f"{errors[cell][m].mean():.3f}"
+
+            matrix(measure.upper(), args.sets, methods, mean)
+
+        def spent(*cell):
+            return f"{seconds[cell]:.0f}"
+
+        matrix("Seconds of all searches", args.sets, methods, spent)
         if args.png is not None:
             import matplotlib
 
