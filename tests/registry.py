@@ -332,7 +332,7 @@ METHODS = [
         "opbe",
         ordinal.fit_opbe,
         ordinal.OpbeModel,
-        takes=frozenset({"basis", "cache_mb", "class_weight", "kernel", "rng"}),
+        takes=DUAL - {"cost", "probability"} | {"basis"},
         rules=("mode", "median", "cost"),
         precise={"tol": 1e-8},
         brief={"max_iter": 1, "C": 30.0},

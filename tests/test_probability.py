@@ -38,7 +38,6 @@ from ordinal._model.monitor import Monitor
 from ordinal._model.rules import cost_of_rule, decide
 from ordinal._npsvor import job as npsvor_job
 from ordinal._numerics.rows import content_hash
-from ordinal._svor import job as svor_job
 
 # Links: what they compute
 
@@ -991,7 +990,7 @@ def assert_short_of(model, name, status, X, y):
 @every_fit
 def test_a_fold_cut_short_says_so(name, monkeypatch):
     admm = name in ("admm", "low_rank")
-    module = svor_job if name in SVOR else npsvor_job if admm else path
+    module = npsvor_job if admm else path
     solver = "solve_admm" if admm else "solve"
     whole, reached = getattr(module, solver), counted_folds(name, monkeypatch)
 

@@ -4,7 +4,7 @@ samples of the rows to begin with."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -29,7 +29,7 @@ from .levels import sizes, stratified
 from .losses import Losses
 from .placed import RowsHere, RowsThere, SumsOf
 from .precise import finished, is_to_finish, look_ahead
-from .proximal import Solution, Start, solve
+from .proximal import Solution, Start, cold, solve
 from .stretches import RowsAtTasks
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
@@ -120,11 +120,6 @@ def chosen(
         choice, kernel, partial(take, problem.X), problem.rank, problem.weight,
         np.random.default_rng(seed), n_threads,
     )  # fmt: skip
-
-
-def roughly(monitor: Monitor) -> Monitor:
-    """The watch of a model that tells whether its basis rows are enough."""
-    return monitor.to_tol(max(_TRIAL_GAP, monitor.tol))
 
 
 def enough_rows(
@@ -223,12 +218,46 @@ class BasisOptions:
     features: Features
     executor: Executor | None = None
 
+    @classmethod
+    def on(
+        cls,
+        choice: BasisChoice,
+        problem: Problem,
+        trial: Callable[[Self, Problem], Any],
+        **options: Any,
+    ) -> Self:
+        """Those with the features of the basis that a choice means for a problem; its
+        size, if that is to be found, by the models that `trial` makes of a job and a
+        part of the problem."""
+        kernel, seed = options["kernel"], options["seed"]
+        if choice.way == "auto":
+            rough = options["monitor"].to_tol(max(_TRIAL_GAP, options["monitor"].tol))
+            here = {**options, "monitor": rough, "executor": None}
+
+            def fit(part: Problem, tried: BasisChoice) -> Any:
+                return trial(cls.on(tried, part, trial, **here), part)
+
+            choice = enough_rows(problem, kernel, fit, seed)
+        features = chosen(choice, kernel, problem, seed, options["n_threads"])
+        return cls(features=features, **options)
+
     def among(self, problem: Problem, rows: np.ndarray) -> Self:
         """The same for a problem of these rows."""
         features = features_among(
             self.features, self.kernel, problem.X, rows, self.n_threads
         )
         return replace(self, features=features, executor=None)
+
+    def path(
+        self, problem: Problem, rank: np.ndarray, points: Sequence[Sequence[Losses]]
+    ) -> list[list[Solution]]:
+        """The solutions of the problems of each point, the first begun at a score of 0;
+        `rank` is which entry of the losses is a row's."""
+        starts = [cold(self.features.m, of, np.zeros(of.T)) for of in points[0]]
+        with closing(self.fits(problem, rank)) as fits:
+            return fits.path(
+                points, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
+            )
 
     def fits(self, problem: Problem, rank: np.ndarray) -> BasisFit:
         """To the rows of a problem; `rank` is which entry of the losses is a row's."""

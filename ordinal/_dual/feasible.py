@@ -59,13 +59,29 @@ def project(
     return np.asarray(np.clip(g - part * room, lo, hi))
 
 
+def near(g: np.ndarray, program: Program) -> np.ndarray:
+    """A feasible point of (Q) near g: a start for SMO."""
+    lo, hi = program.lo, program.hi
+    g = snap_to_bounds(g, lo, hi)
+    if program.price is not None:
+        return g
+    total = np.zeros(g.shape[:2])
+    if program.coupled:
+        mu = np.maximum(-np.cumsum(g.sum(axis=2), axis=1), 0)
+        mu[:, -1] = 0
+        wanted = np.diff(-mu, axis=1, prepend=0.0)
+        if ((lo.sum(axis=2) < wanted) & (wanted < hi.sum(axis=2))).all():
+            total = wanted
+    return restore_sums(g, lo, hi, total)
+
+
 def ahead(g: np.ndarray, f: np.ndarray, old: Program, new: Program) -> np.ndarray:
     """Where to start the next point of a path from the solution g of the last, f = K g.
 
-    (Q) along the ray through the solution of a problem, of one group, is a parabola: to
-    its top, or for each variable as far as its box grew.
+    (Q) along the ray through the solution of a problem is a parabola: to its top, or
+    for each variable as far as its box grew.
     """
-    curve = np.einsum("pn,pn->p", g[:, 0], f)
+    curve = np.einsum("pn,pn->p", g.sum(axis=1), f)
     top = -new.phi(g) / np.where(curve > 0, curve, np.inf)
     before, after = old.hi - old.lo, new.hi - new.lo
     growth = np.where(before > 0, after / np.where(before > 0, before, 1), 1.0)

@@ -1,4 +1,4 @@
-"""Programs of one group along a path: each is solved from the solution of the last."""
+"""Programs along a path: each is solved from the solution of the last."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from .._model.convergence import Convergence, Status
 from .._model.monitor import Monitor
 from .driver import Solution, solve
-from .feasible import ahead, restore_sums
+from .feasible import ahead, near
 from .gram import Gram
 from .pivoting import Pivoting
 from .program import Program
@@ -23,32 +23,34 @@ def along(
     max_iter: int,
     n_threads: int,
     monitor: Monitor,
+    begin: np.ndarray | None = None,
     starts: Sequence[np.ndarray] | None = None,
 ) -> Iterator[Solution]:
     """The solution of every program, as `solve` finds it, begun ahead of that of the
-    one before, or at `starts`."""
-    g, s = np.zeros_like(programs[0].lo), None
+    one before, and the first at `begin`; or each of them at `starts`."""
+    g, s = np.zeros_like(programs[0].lo) if begin is None else begin, None
     pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
     for i, program in enumerate(programs):
         if starts is not None:
             g = starts[i]
         elif s is not None:
-            g = ahead(s.g, s.f, programs[i - 1], program)
-            g = restore_sums(g, program.lo, program.hi)
+            g = near(ahead(s.g, s.f, programs[i - 1], program), program)
         with monitor.numbered("point", i, len(programs)):
             s = solve(
                 gram, program, g, tol=tol, max_iter=max_iter, n_threads=n_threads,
                 monitor=monitor, pivoting=pivoting, from_start=starts is not None,
             )  # fmt: skip
+        monitor = monitor.after(int(s.n_iter.sum()))
         yield s
 
 
 def values(
     program: Program, g: np.ndarray, f: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(P) and (D) of every problem at g, feasible, f = K g, (P, n), and b, (P,)."""
-    squared = np.einsum("pn,pn->p", g[:, 0], f)
-    primal = 0.5 * squared + program.loss(f, b[:, None])
+    """(P) and (D) of every problem, without prices, at g, feasible, its f = K beta,
+    (P, n), and b, (P, T)."""
+    squared = np.einsum("pn,pn->p", g.sum(axis=1), f)
+    primal = 0.5 * squared + program.loss(f, b)
     return primal, np.asarray(-0.5 * squared - program.phi(g))
 
 

@@ -5,8 +5,8 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Annotated, Literal
 
@@ -167,6 +167,19 @@ class Convergence:
             sample=parts[0].sample,
             basis=parts[0].basis,
         )
+
+    @classmethod
+    def of_ranks(
+        cls, parts: Sequence["Convergence"], present: Iterable[bool]
+    ) -> "Convergence":
+        """The record of a fit that solved a problem for each rank `present`, which has
+        training rows. One without has converged, to nothing."""
+        nothing = replace(
+            parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0,
+            dual=0.0,
+        )  # fmt: skip
+        own = iter(parts)
+        return cls.of_parts([next(own) if some else nothing for some in present])
 
     @property
     def converged(self) -> bool:

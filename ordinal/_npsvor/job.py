@@ -142,14 +142,14 @@ class Job:
         rows, coef = factor.support, factor.coefficients(out.g)
         models = []
         for program, point, nearest in zip(programs, points, inside, strict=True):
-            ratio = out.ratio[point]
+            ratio, b = out.ratio[point], out.b[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
             models.append(
                 self._model(
-                    problem, program, out.g[point, None], G[point], out.b[point],
+                    problem, program, out.g[point, None], G[point], b,
                     rows, coef[:, point], status=status, n_iter=out.n_iter[point],
                     violation=ratio, reached=ratio <= 1,
-                    dual=values(program, nearest, G_inside[point], -out.b[point])[1],
+                    dual=values(program, nearest, G_inside[point], -b[:, None])[1],
                 )
             )  # fmt: skip
         return models, [rows] * len(models)
@@ -161,7 +161,7 @@ class Job:
         dual: np.ndarray | None = None,
     ) -> NpsvorModel:  # fmt: skip
         """A model of the given support rows; `dual` where g is not feasible."""
-        primal, at_g = values(program, g, f, -b)
+        primal, at_g = values(program, g, f, -b[:, None])
         parts = records(
             self.monitor, status, reached, n_iter, violation, primal,
             at_g if dual is None else dual,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from .._input.costs import check_cost
 from .._input.problem import Problem
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Kernel
-from .._model.convergence import Convergence, Status
+from .._model.convergence import Convergence
 from .._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._model.links import SoftmaxLink, require_link
 from .._model.rules import predicted
@@ -183,7 +183,7 @@ def of_present(
     cost: np.ndarray | None,
 ) -> NpsvorModel:
     """A model of the hyperplanes of the ranks that have training rows: (m, p), (p,) and
-    the squares of their |w_k|. A rank without rows has converged, to nothing."""
+    the squares of their |w_k|."""
     present = problem.present
 
     def by_class(values: np.ndarray, absent: float) -> np.ndarray:
@@ -192,12 +192,6 @@ def of_present(
         return frozen(out)
 
     norms = np.sqrt(np.maximum(squared, 0))
-    nothing = replace(
-        parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0, dual=0.0
-    )
-    every = [nothing] * problem.n_classes
-    for k, part in zip(np.flatnonzero(present), parts, strict=True):
-        every[k] = part
     return NpsvorModel(
         support=support,
         coef=by_class(coef, 0.0),
@@ -210,5 +204,5 @@ def of_present(
         feature_names=problem.feature_names,
         cost=cost,
         link=None,
-        convergence=Convergence.of_parts(every),
+        convergence=Convergence.of_ranks(parts, present),
     )

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._basis.fitting import (
-    BasisOptions,
-    chosen,
-    enough_rows,
-    record,
-    roughly,
-)
-from .._basis.proximal import Solution, cold
+from .._basis.fitting import BasisOptions, record
+from .._basis.proximal import Solution
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._kernel_matrix.tiles import Products
@@ -28,17 +21,11 @@ from .model import NpsvorModel, of_present
 def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
     """A job on the basis that a choice means for a problem; its size, if that is to be
     found, by models of the last point."""
-    kernel, seed = options["kernel"], options["seed"]
-    if choice.way == "auto":
-        here = {**options, "points": options["points"][-1:], "executor": None}
-        here["monitor"] = roughly(options["monitor"])
+    return BasisJob.on(choice, problem, _last, **options)
 
-        def fit(part: Problem, tried: BasisChoice) -> NpsvorModel:
-            return job_on(tried, part, **here).fit(part)[0][0]
 
-        choice = enough_rows(problem, kernel, fit, seed)
-    features = chosen(choice, kernel, problem, seed, options["n_threads"])
-    return BasisJob(features=features, **options)
+def _last(job: BasisJob, problem: Problem) -> NpsvorModel:
+    return replace(job, points=job.points[-1:]).fit(problem)[0][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +39,10 @@ class BasisJob(BasisOptions):
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[NpsvorModel], None]:
         """A model a point; they have their support rows in common."""
-        fits = self.fits(problem, problem.rank)
         present = np.flatnonzero(problem.present)
         cost = 1 - np.eye(problem.n_classes) if self.cost is None else self.cost
         losses = [losses_of(point, cost, present) for point in self.points]
-        starts = [cold(self.features.m, of, np.zeros(1)) for of in losses[0]]
-        with closing(fits):
-            found = fits.path(
-                losses, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
-            )
+        found = self.path(problem, problem.rank, losses)
         return [self._model(problem, of) for of in found], None
 
     def _model(self, problem: Problem, found: Sequence[Solution]) -> NpsvorModel:

@@ -69,7 +69,7 @@ class Job:
         for point, program, s in zip(self.points, programs, found, strict=True):
             b, some = s.b[:, 0], s.g.any(axis=(0, 1))
             rows, coef = order[some], s.g[:, 0, some].T
-            primal, dual = values(program, s.g, s.f, b)
+            primal, dual = values(program, s.g, s.f, s.b)
             parts = records(
                 watch, s.status, s.reached, s.n_iter, s.violation, primal, dual
             )

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._basis.fitting import (
-    BasisOptions,
-    chosen,
-    enough_rows,
-    record,
-    roughly,
-)
-from .._basis.proximal import Solution, cold
+from .._basis.fitting import BasisOptions, record
+from .._basis.proximal import Solution
 from .._input.basis import BasisChoice
 from .._input.blocks import in_chunks
 from .._input.problem import Problem
@@ -29,17 +22,12 @@ from .programs import Formulation, Point
 def job_on(choice: BasisChoice, problem: Problem, **options: Any) -> BasisJob:
     """A job on the basis that a choice means for a problem; its size, if that is to be
     found, by models of the last point."""
-    kernel, seed = options["kernel"], options["seed"]
-    if choice.way == "auto":
-        here = {**options, "points": options["points"][-1:], "executor": None}
-        here["monitor"] = roughly(options["monitor"])
+    options["cost"] = options["formulation"].cost
+    return BasisJob.on(choice, problem, _last, **options)
 
-        def fit(part: Problem, tried: BasisChoice) -> Model:
-            return job_on(tried, part, **here).fit(part)[0][0]
 
-        choice = enough_rows(problem, kernel, fit, seed)
-    features = chosen(choice, kernel, problem, seed, options["n_threads"])
-    return BasisJob(features=features, cost=options["formulation"].cost, **options)
+def _last(job: BasisJob, problem: Problem) -> Model:
+    return replace(job, points=job.points[-1:]).fit(problem)[0][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +41,8 @@ class BasisJob(BasisOptions):
         self, problem: Problem, products: Products | None = None
     ) -> tuple[list[Model], None]:
         """A model a point; they have their support rows in common."""
-        fits = self.fits(problem, problem.rank_among_present)
         losses = [self.formulation.losses(point, problem) for point in self.points]
-        starts = [cold(self.features.m, of, np.zeros(1)) for of in losses[0]]
-        with closing(fits):
-            found = fits.path(
-                losses, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
-            )
+        found = self.path(problem, problem.rank_among_present, losses)
         return [
             self._model(problem, point, of)
             for point, of in zip(self.points, found, strict=True)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._dual.driver import Solution, least_rows, solve
-from .._dual.feasible import snap_to_bounds
+from .._dual.driver import Solution, least_rows
 from .._dual.gram import gram_in_time
-from .._dual.pivoting import Pivoting
+from .._dual.path import along
 from .._dual.program import Program
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
@@ -55,31 +54,16 @@ class Job:
             self.monitor, self.kernel, problem.X, self.cache_mb, threads, least,
             products,
         )  # fmt: skip
-        pivoting = [Pivoting(gram, unit.curvature)]
-        found: list[Solution] = []
-        for i, C in enumerate(costs):
-            program = weighed(unit, C * problem.weight)
-            if found:
-                # (D) along the ray through the last solution is a parabola: to its top,
-                # or as far as the boxes grew
-                s = found[-1]
-                curve = float(s.g[0].sum(axis=0) @ s.f[0])
-                top = -float(program.phi(s.g)[0]) / curve if curve > 0 else 1.0
-                ratio = C / costs[i - 1]
-                length = min(max(top, min(1.0, ratio)), ratio)
-                g = snap_to_bounds(length * s.g, program.lo, program.hi)
-            elif start is not None:
-                g = start_from(start, problem, program, C)
-            else:
-                g = np.zeros_like(program.lo)
-            with self.monitor.numbered("point", i, len(costs)):
-                solution = solve(
-                    gram, program, g, tol=self.monitor.tol, max_iter=self.max_iter,
-                    n_threads=self.n_threads, monitor=self.monitor, pivoting=pivoting,
-                )  # fmt: skip
-            found.append(solution)
+        programs = [weighed(unit, C * problem.weight) for C in costs]
+        begin = None
+        if start is not None:
+            begin = start_from(start, problem, programs[0], costs[0])
+        found = along(
+            gram, programs, tol=self.monitor.tol, max_iter=self.max_iter,
+            n_threads=threads, monitor=self.monitor, begin=begin,
+        )  # fmt: skip
         unit = weighed(unit, problem.weight)
-        return self._models(problem, unit, costs, found)
+        return self._models(problem, unit, costs, list(found))
 
     def _models(
         self,

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.fitting import (
-    BasisOptions,
-    chosen,
-    enough_rows,
-    record,
-    roughly,
-)
+from .._basis.fitting import BasisOptions, record
 from .._basis.losses import Losses
 from .._basis.proximal import Solution, Start, cold
 from .._input.basis import BasisChoice
@@ -30,16 +24,11 @@ from .model import Method, SvorModel
 def job_on(choice: BasisChoice, problem: Problem, C: float, **options: Any) -> BasisJob:
     """A job on the basis that a choice means for a problem; its size, if that is to be
     found, by models of this C."""
-    kernel, seed = options["kernel"], options["seed"]
-    if choice.way == "auto":
-        here = {**options, "executor": None, "monitor": roughly(options["monitor"])}
 
-        def fit(part: Problem, tried: BasisChoice) -> SvorModel:
-            return job_on(tried, part, C, **here).fit(part, [C], None)[0][0]
+    def trial(job: BasisJob, part: Problem) -> SvorModel:
+        return job.fit(part, [C], None)[0][0]
 
-        choice = enough_rows(problem, kernel, fit, seed)
-    features = chosen(choice, kernel, problem, seed, options["n_threads"])
-    return BasisJob(features=features, **options)
+    return BasisJob.on(choice, problem, trial, **options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

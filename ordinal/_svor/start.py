@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dual.feasible import restore_sums, snap_to_bounds
+from .._dual.feasible import near
 from .._dual.program import Program
 from .._input.checks import listed
 from .._input.problem import Problem
@@ -60,23 +60,7 @@ def start_from(
                 g[0, :, i] = values
                 where[key].remove(i)
                 break
-    return _feasible(g, program)
-
-
-def _feasible(g: np.ndarray, program: Program) -> np.ndarray:
-    """A feasible point of (D) near g."""
-    lo, hi = program.lo, program.hi
-    g = snap_to_bounds(g, lo, hi)
-    if program.price is not None:
-        return g
-    total = np.zeros(g.shape[:2])
-    if program.coupled:
-        mu = np.maximum(-np.cumsum(g.sum(axis=2), axis=1), 0)
-        mu[:, -1] = 0
-        wanted = np.diff(-mu, axis=1, prepend=0.0)
-        if ((lo.sum(axis=2) < wanted) & (wanted < hi.sum(axis=2))).all():
-            total = wanted
-    return restore_sums(g, lo, hi, total)
+    return near(g, program)
 
 
 def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:

@@ -1,0 +1,214 @@
+"""What the fit of OPBE returns: projections, and how they are fused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+
+from .._input.problem import Problem
+from .._input.sparse import frozen
+from .._input.types import ArrayLike, Kernel
+from .._model.convergence import Convergence
+from .._model.fields import FINITE, NOT_NAN, POSITIVE, Array
+from .._model.rules import cost_of_rule, decide
+from .._model.support import KernelModel, decision, finite_scores
+
+Rule: TypeAlias = Literal["mode", "median", "cost"]
+_WIDTH = 4.0  # between the two thresholds, at least, where probabilities are taken
+_NARROW = 1e-6  # thresholds that are as good as one
+_LARGEST = 1e100  # distance from a threshold that counts
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OpbeModel(KernelModel):
+    """A projection a rank: f_k(x) = sum_i coef[i, k] k(support_i, x).
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The training rows that some projection uses. For a precomputed kernel the (m,)
+        numbers of those rows; for a fit with a basis its rows.
+    coef : (m, r) array
+    cuts : (r, 2) array
+        Thresholds b and c of each rank, in the unit of the margin. -inf and +inf where
+        no rank with training rows is before or after it; both +inf for a rank without
+        training rows, which is never predicted.
+    C : float
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    convergence : Convergence
+        Its `parts` are those of the ranks of `classes`.
+    """
+
+    coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
+    cuts: Annotated[np.ndarray, Array("f8", "r _"), NOT_NAN]
+    C: Annotated[float, FINITE, POSITIVE]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Projections f_k(x) of rows, which increase with the rank.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            Rows to judge; for a precomputed kernel k(rows, training rows).
+
+        Returns
+        -------
+        (n, r) array
+            In units of the margin; 0 for a rank without training rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns; the Pearson
+            kernel takes NaN.
+        """
+        return decision(self, X)
+
+    @property
+    def _present(self) -> np.ndarray:
+        """Ranks with training rows."""
+        return np.flatnonzero(np.isfinite(self.cuts).any(axis=1))
+
+    def _columns(self) -> np.ndarray:
+        """The coefficients of the ranks that had training rows. A matrix product may
+        round otherwise if it has more columns, and absent ranks are to change no bit.
+        """
+        return np.ascontiguousarray(self.coef[:, self._present])
+
+    def _decided(self, sums: np.ndarray) -> np.ndarray:
+        """The projections from sums over the support rows, a column a present rank."""
+        f = np.zeros((len(sums), self.classes.size))
+        f[:, self._present] = finite_scores(sums)
+        return f
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks, fused from the projections as (F) of
+        `ordinal.opbe` says. They are part of the method and not calibrated: the r
+        opinions are taken for independent, so that they are too sure.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+        """
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows with the projections f."""
+        present = self._present
+        q = present.size
+        log = np.zeros((len(f), q))
+        for k, rank in enumerate(present):
+            before, here, after = _log_classes(f[:, rank], *self.cuts[rank])
+            log[:, :k] += (before - np.log(max(k, 1)))[:, None]
+            log[:, k] += here
+            log[:, k + 1 :] += (after - np.log(max(q - 1 - k, 1)))[:, None]
+        log -= log.max(axis=1, keepdims=True)
+        P = np.zeros((len(f), self.classes.size))
+        P[:, present] = np.exp(log)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(
+        self, X: Any, *, rule: Rule = "mode", cost: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`.
+        rule : {"mode", "median", "cost"}, default "mode"
+            The most probable rank, as the paper has it; the median; or the rank of
+            least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError
+            For an unknown rule, or for a cost that is not asked for, or not as in
+            `fit_svorim`.
+        """
+        rules = "mode", "median", "cost"
+        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
+        return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
+
+    def _labels(self, f: np.ndarray) -> np.ndarray:
+        """`predict` of rows with the projections f."""
+        return np.asarray(self.classes[decide(self._proba(f), "mode")])
+
+    def _check_values(self) -> None:
+        if self.cuts.shape[1] != 2 or self._present.size < 2:
+            raise ValueError("cuts must be two a rank, finite for two ranks")
+        known = self.cuts[self._present]
+        ends = known[0, 0], -known[-1, 1]
+        inner = known.ravel()[1:-1]
+        absent = np.delete(self.cuts, self._present, axis=0)
+        if ends != (-np.inf, -np.inf) or not (absent == np.inf).all():
+            raise ValueError("cuts must be infinite where there are no ranks beyond")
+        if not (np.abs(inner) <= _LARGEST).all():
+            raise ValueError(f"cuts must be at most {_LARGEST:g}")
+
+
+def _log_classes(
+    z: np.ndarray, b: float, c: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Logs of P(before), P(here) and P(after) of (F), each (n,)."""
+    if b == -np.inf or c == np.inf:
+        z = np.clip(z - (c if b == -np.inf else b), -_LARGEST, _LARGEST)
+        below, above = -np.logaddexp(0, z), -np.logaddexp(0, -z)
+        none = np.full(z.size, -np.inf)
+        return (none, below, above) if b == -np.inf else (below, above, none)
+    width = max(c - b, _NARROW)
+    with np.errstate(over="ignore"):  # which the limits make good
+        z = (z - 0.5 * (b + c)) * max(1.0, _WIDTH / width)
+    z, half = np.clip(z, -_LARGEST, _LARGEST), 0.5 * max(width, _WIDTH)
+    # 1 - P(before) - P(after) without a difference of numbers that are nearly 1
+    here = np.log1p(-np.exp(-2 * half)) - np.logaddexp(0, z - half)
+    here -= np.logaddexp(0, -z - half)
+    return -np.logaddexp(0, z + half), here, -np.logaddexp(0, half - z)
+
+
+def model_of(
+    problem: Problem,
+    kernel: Kernel,
+    support: Any,
+    C: float,
+    coef: np.ndarray,
+    thresholds: np.ndarray,
+    parts: Sequence[Convergence],
+) -> OpbeModel:
+    """A model of the projections of the ranks that have training rows, (m, q), and
+    their thresholds, (q, 2)."""
+    present, r = problem.present, problem.n_classes
+    all_coef = np.zeros((len(coef), r))
+    all_coef[:, present] = coef
+    both = np.full((r, 2), np.inf)
+    both[present] = thresholds
+    return OpbeModel(
+        support=support,
+        coef=frozen(all_coef),
+        cuts=frozen(both),
+        C=C,
+        classes=frozen(problem.classes),
+        kernel=kernel,
+        n_features=problem.n_features,
+        feature_names=problem.feature_names,
+        convergence=Convergence.of_ranks(parts, present),
+    )
