@@ -260,9 +260,9 @@ def _fit(
     share = entry.folds(few=choice is not None)
     with entry.monitor as monitor, closing(problem):
         job = Job(kernel, C, max_iter, entry.n_threads, monitor)
-        features = (
-            None if choice is None else job.features(choice, problem, ridges, seed)
-        )
+        features = None
+        if choice is not None:
+            features = job.features_in_time(choice, problem, ridges, seed)
         models = job.fit(problem, ridges, features, products)
         used = None if features is not None else [weighty(problem)] * len(models)
         f = decisions(models, used, problem.X, X_test)

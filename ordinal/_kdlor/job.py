@@ -51,6 +51,16 @@ class Job:
             choice = enough_rows(problem, self.kernel, fit, seed)
         return chosen(choice, self.kernel, problem, seed, self.n_threads)
 
+    def features_in_time(
+        self, choice: BasisChoice, problem: Problem, ridges: Sequence[float], seed: int
+    ) -> Features:
+        """`features`, or those of a single row where time is up before."""
+        try:
+            with self.monitor.stage("basis"), self.monitor.limited(Monitor.GRACE):
+                return self.features(choice, problem, ridges, seed)
+        except OutOfTime:
+            return self.features(BasisChoice("random", 1), problem, ridges, seed)
+
     def fit(
         self,
         problem: Problem,

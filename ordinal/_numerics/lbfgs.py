@@ -162,10 +162,8 @@ def minimize(
             break
         d = pairs.direction(here.gradient)
         length = length_of(d)
-        first = (
-            1.0 if pairs.count else 1.0 / length
-        )  # without curvature, a step of length 1
-        step = min(first, max_step / length)
+        # without curvature, a step of length 1
+        step = min(1.0 if pairs.count else 1.0 / length, max_step / length)
         try:
             there = _search(in_time, here, d, step, max_step)
         except OutOfTime:
