@@ -11,6 +11,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
+from ordinal._kdlor import scatter as scatter_module
 from ordinal._model.registry import path_of
 
 X, Y = sample(60, 4, noise=1.0)
@@ -190,6 +191,62 @@ def test_a_path_is_the_fits_one_by_one():
         assert_array_equal(model.coef, alone.coef)
         assert_array_equal(model.thresholds, alone.thresholds)
         assert_allclose(f, alone.decision_function(new), rtol=1e-10)
+
+
+def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
+    ridges = np.geomspace(1e-5, 1.0, 8).tolist()
+    weight = np.arange(60) % 3 + 0.5 * (np.arange(60) % 2)  # of some rows 0
+    alone = [fit_kdlor(X, Y, u=u, gamma=0.3, sample_weight=weight) for u in ridges]
+    monkeypatch.delattr(scatter_module, "Cholesky")
+    models, _ = path_of(fit_kdlor).fit(
+        X, Y, [{"u": u} for u in ridges], gamma=0.3, sample_weight=weight
+    )
+    for one, model in zip(alone, models, strict=True):
+        assert_array_equal(model.support, one.support)
+        scale = np.abs(one.decision_function(X)).max()
+        f, g = model.decision_function(X), one.decision_function(X)
+        assert_allclose(f, g, atol=1e-13 / one.u * scale)
+        assert_allclose(model.dual, one.dual, atol=1e-13 / one.u)
+        assert model.convergence.rel_gap <= 1e-13 / one.u
+    with pytest.raises(ValueError, match=r"^u must be larger, or the kernel is not"):
+        path_of(fit_kdlor).fit(
+            kernels.Linear()(X, X) - 9 * np.eye(60), Y,
+            [{"u": u} for u in ridges], kernel="precomputed",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("n", "ridges", "expected"),
+    [
+        (60, 5, True),
+        (60, 4, False),
+        (700, 12, True),
+        (700, 11, False),
+        (701, 99, False),
+    ],
+)
+def test_eigenvectors_are_for_many_ridges_of_few_rows(n, ridges, expected):
+    assert scatter_module.pays(n, ridges) is expected
+
+
+@pytest.mark.parametrize("basis", [None, np.arange(0, 60, 2)])
+def test_the_certificate_holds_for_a_direction_that_is_not_the_best(monkeypatch, basis):
+    """w'S w - w'D a at another w than that of a is above the optimum, which the term of
+    the residual in (GAP) sets right."""
+    best = fit_kdlor(X, Y, kernel=KERNEL, basis=basis, u=0.1).convergence
+
+    class Inexact(scatter_module.Cholesky):
+        def backward(self, B):
+            out = super().backward(B)
+            out += 0.01 * np.abs(out).max() * rng.standard_normal(out.shape)
+            return out
+
+    monkeypatch.setattr(scatter_module, "Cholesky", Inexact)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        c = fit_kdlor(X, Y, kernel=KERNEL, basis=basis, u=0.1, tol=1e3).convergence
+        assert c.dual <= best.primal <= c.primal
+        assert c.gap > 1e-6 * abs(best.primal)
 
 
 def test_ranks_with_equal_means_have_no_direction():

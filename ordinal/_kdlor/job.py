@@ -75,7 +75,9 @@ class Job:
             with self.monitor.numbered("point", i, len(ridges)):
                 try:
                     if scatter is None:
-                        scatter = self._scatter(problem, shares, features, products)
+                        scatter = self._scatter(
+                            problem, shares, features, products, len(ridges)
+                        )
                     last = i + 1 == len(ridges)
                     model = self._solve(problem, scatter, u, last)
                 except OutOfTime:
@@ -90,10 +92,13 @@ class Job:
         shares: Shares,
         features: Features | None,
         products: Products | None,
+        n_ridges: int,
     ) -> Scatter:
         with self.monitor.stage("scatter"), self.monitor.limited():
             if features is None:
-                return OfRows(self.kernel, problem, shares, self.n_threads, products)
+                return OfRows(
+                    self.kernel, problem, shares, self.n_threads, products, n_ridges
+                )
             return OnBasis(features, problem, shares, self.n_threads)
 
     def _solve(

@@ -20,6 +20,7 @@ from .._numerics.tree import Parts
 # The share of a row that has no weight: its coefficient is then as far below those of
 # the others, and no model keeps it
 _NO_SHARE = 1e-60
+_SPECTRUM = 700  # rows whose eigenvectors take less than a tenth of a second
 
 
 class Judged(NamedTuple):
@@ -85,6 +86,12 @@ def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> A
     return kept(features.support)
 
 
+def pays(n: int, n_ridges: int) -> bool:
+    """Whether eigenvectors of n rows take less time than a factorisation for each
+    ridge (docs/decisions.md)."""
+    return n <= _SPECTRUM and n_ridges >= 5 + n // 100
+
+
 class OfRows:
     """The scatter of all rows by their kernel matrix. O(n^2) doubles."""
 
@@ -95,6 +102,7 @@ class OfRows:
         shares: Shares,
         n_threads: int,
         products: Products | None,
+        n_ridges: int,
     ):
         self.shares, self.n_threads = shares, n_threads
         self.support, self.rows = support_of(kernel, problem, None), weighty(problem)
@@ -108,23 +116,61 @@ class OfRows:
         self.t = self.size - self.offset
         # of every row from the mean of all; rounding may leave less than 0
         self.apart = np.sqrt(np.maximum(diagonal - 2 * h + self.offset, 0.0))
+        self.spectrum = Spectrum(self.K, p) if pays(p.size, n_ridges) else None
 
     def with_ridge(self, ridge: float, last: bool) -> SolvedRows:
+        if self.spectrum is not None:
+            return SolvedRows(self, ridge, self.spectrum.with_ridge(ridge))
         A = self.K if last else self.K.copy()
         A[np.diag_indices_from(A)] += ridge / np.maximum(self.shares.p, _NO_SHARE)
         return SolvedRows(self, ridge, Cholesky(A, self.n_threads))
+
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        """Those of the training rows, of columns of coefficients: of values of the
+        kernel, afresh where a factor took their place."""
+        if self.spectrum is None:
+            return self.kernel.product(coef)
+        return times(self.K, coef)
+
+
+class Spectrum:
+    """Eigenvectors of diag(s) K diag(s), s_i = sqrt(p_i), which serve every u."""
+
+    def __init__(self, K: np.ndarray, p: np.ndarray):
+        s = np.sqrt(p)
+        self._values, vectors = np.linalg.eigh(s[:, None] * K * s)
+        self._columns = s[:, None] * vectors
+
+    def with_ridge(self, ridge: float) -> Shifted:
+        values = self._values + ridge
+        if not values[0] > 0:
+            raise np.linalg.LinAlgError("matrix is not positive definite")
+        return Shifted(self._columns, np.sqrt(values)[:, None])
+
+
+class Shifted(NamedTuple):
+    """What a factor does: R = columns / roots has the inverse R R'."""
+
+    columns: np.ndarray
+    roots: np.ndarray
+
+    def forward(self, B: np.ndarray) -> np.ndarray:
+        return np.asarray(self.columns.T @ B / self.roots)
+
+    def backward(self, B: np.ndarray) -> np.ndarray:
+        return np.asarray(self.columns @ (B / self.roots))
 
 
 class SolvedRows:
     """(D) of one u, by (ROWS) and raw scores of the direction of every pair."""
 
-    def __init__(self, of: OfRows, ridge: float, factor: Cholesky):
+    def __init__(self, of: OfRows, ridge: float, factor: Cholesky | Shifted):
         self._of, self._ridge = of, ridge
         self._own = of.shares.means()
         F = factor.forward((self._own > 0).astype(float))
         turned = np.linalg.solve(F.T @ F, np.diff(np.eye(F.shape[1])))
         self._beta = factor.backward(F @ turned) / (2 * ridge)
-        self._f = of.kernel.product(self._beta)
+        self._f = of.scores(self._beta)
         self._means = self._own.T @ self._f
         half = np.diff(self._means, axis=0)
         self.Q = half + half.T
