@@ -14,15 +14,16 @@ from .._input.sparse import frozen
 from .._input.types import ArrayLike, Kernel
 from .._model.convergence import Convergence
 from .._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
-from .._model.links import SoftmaxLink, require_link
+from .._model.hyperplanes import Hyperplanes
+from .._model.links import SoftmaxLink
 from .._model.rules import predicted
-from .._model.support import KernelModel, decision, finite_scores
+from .._model.support import decision, finite_scores
 
 Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NpsvorModel(KernelModel):
+class NpsvorModel(Hyperplanes):
     """One hyperplane a rank: f_k(x) = sum_i coef[i, k] k(support_i, x) + intercept[k].
 
     Attributes
@@ -44,7 +45,9 @@ class NpsvorModel(KernelModel):
     cost : (r, r) array, or None
         The caller's, if there was one.
     link : SoftmaxLink or None
-        Probabilities from distances; None unless fitted with `probability`.
+        Probabilities from the distances |f_k(x)|: of two ranks with equal `offsets`,
+        the nearer is more probable. The offsets are what calibration on rows that the
+        hyperplanes were not fitted to adds. None unless fitted with `probability`.
     convergence : Convergence
         Its `parts` are those of the ranks of `classes`.
     """
@@ -97,37 +100,9 @@ class NpsvorModel(KernelModel):
         f[:, present] = finite_scores(known)
         return f
 
-    def link_input(self, X: Any, like: NpsvorModel) -> np.ndarray:
-        """What a link takes, for that of any model."""
-        return np.asarray(np.abs(self.decision_function(X)))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the ranks, a softmax link of the distances |f_k(x)|.
-
-        Two ranks with equal offsets in the `link` are more probable the nearer their
-        hyperplane; the offsets are what calibration on rows that the hyperplanes were
-        not fitted to adds to that.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or CSR
-            As for `decision_function`, which says what else is raised.
-
-        Returns
-        -------
-        (n, r) array
-            Rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If the model was fitted without `probability`.
-        """
-        return self._proba(self.decision_function(X))
-
-    def _proba(self, f: np.ndarray) -> np.ndarray:
-        """`predict_proba` of rows at the distances f."""
-        return np.asarray(require_link(self.link)(np.abs(f)))
+    def _linked(self, f: np.ndarray) -> np.ndarray:
+        """What the link takes: the distances without their signs."""
+        return np.asarray(np.abs(f))
 
     def predict(
         self, X: Any, *, rule: Rule = "nearest", cost: ArrayLike | None = None

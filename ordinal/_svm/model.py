@@ -11,9 +11,10 @@ from .._input.checks import as_real_array, check_entries
 from .._input.costs import check_cost
 from .._input.types import ArrayLike
 from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
-from .._model.links import PartitionLink, SoftmaxLink, require_link
+from .._model.hyperplanes import Hyperplanes
+from .._model.links import PartitionLink, SoftmaxLink
 from .._model.rules import predicted
-from .._model.support import KernelModel, decision, finite_scores
+from .._model.support import decision, finite_scores
 from .._model.threshold_model import ScoreModel
 from .programs import Decomposition, sides
 
@@ -21,7 +22,7 @@ Rule: TypeAlias = Literal["largest", "mode", "median", "cost"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SvmModel(KernelModel):
+class SvmModel(Hyperplanes):
     """Several hyperplanes, f_p(x) = sum_i coef[i, p] k(support_i, x) + intercept[p].
 
     Attributes
@@ -49,7 +50,12 @@ class SvmModel(KernelModel):
     cost : (r, r) array, or None
         The caller's, if there was one.
     link : SoftmaxLink or PartitionLink or None
-        Probabilities from decisions; None unless fitted with `probability`.
+        Probabilities from the values of the hyperplanes. "ordered": each hyperplane has
+        a logistic curve of its own for the probability of the ranks beyond it; where
+        such probabilities rise with the rank they are replaced by the nearest ones that
+        do not (isotonic regression), and a rank has the difference of two. The others:
+        a softmax of the values of the ranks; "one_vs_one": of the means of their values
+        against the others. None unless fitted with `probability`.
     convergence : Convergence
         Its `parts` are those of the hyperplanes.
     """
@@ -144,10 +150,6 @@ class SvmModel(KernelModel):
             values[:, ranks] = votes + s / (1 + np.abs(s)) / 3
         return values
 
-    def link_input(self, X: Any, like: SvmModel) -> np.ndarray:
-        """What a link takes, for that of any model."""
-        return self._linked(self.decision_function(X))
-
     def _linked(self, f: np.ndarray) -> np.ndarray:
         """What the link takes: values of hyperplanes, or what speaks against a rank."""
         if self.decomposition == "ordered":
@@ -159,37 +161,11 @@ class SvmModel(KernelModel):
         against[:, self.present] = -f
         return against
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the ranks from the values of the hyperplanes by a link.
-
-        "ordered": each hyperplane has a logistic curve of its own for the probability
-        of the ranks beyond it, and where such probabilities rise with the rank they are
-        replaced by the nearest ones that do not (isotonic regression). A rank has the
-        difference of two. Otherwise a softmax of the values of the ranks;
-        "one_vs_one": of the means of their values against the others.
-
-        Parameters
-        ----------
-        X : (n, n_features) array or CSR
-            As for `decision_function`, which says what else is raised.
-
-        Returns
-        -------
-        (n, r) array
-            Rows sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If the model was fitted without `probability`.
-        """
-        return self._proba(self.decision_function(X))
-
     def _proba(self, f: np.ndarray) -> np.ndarray:
         """`predict_proba` of rows with the values f."""
-        P = require_link(self.link)(self._linked(f))
+        P = Hyperplanes._proba(self, f)
         if self.decomposition != "ordered":
-            return np.asarray(P)
+            return P
         out = np.zeros((len(f), self.classes.size))
         out[:, self.present] = P
         return out
