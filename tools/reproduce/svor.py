@@ -151,21 +151,28 @@ def fits(found):
 def row(args, name, bins, method, store):
     """Run one cell of the table; its printed row."""
     stored = "npsvor_large_equalfreq" if name in LARGE else "orreview_equalfreq"
+    search = CoarseToFine(fine=not args.coarse)
+    paper = np.reshape(PAPER[name, bins, method], (2, 2))
+    return cell(args, (name, bins, stored), method, FIT[method], search, paper, store)
+
+
+def cell(args, partition, method, fit, search, paper, store):
+    """The printed row of a method on the partitions of a set: the mean errors and their
+    deviations beside those of the paper, (2, 2)."""
+    name, bins, stored = partition
     available = len(stored_splits(args.data, name, stored)[f"train_idx_{bins}"])
     errors, ended, seconds = [], [], 0.0
     for split in range(min(args.splits, available)):
         X, y, *holdout = raw_partition(args.data, name, bins, split, stored)
         found = by_measure(
-            FIT[method], X, y, search=CoarseToFine(fine=not args.coarse),
-            outer=[holdout], seed=[args.seed, split], n_threads=args.threads,
-            store=store,
+            fit, X, y, search=search, outer=[holdout], seed=[args.seed, split],
+            n_threads=args.threads, store=store,
         )  # fmt: skip
         errors.append([result.scores[m][0] for m, result in found.items()])
         of_split, took = fits(found)
         ended += of_split
         seconds += took
     out = f"{name:18} {method:13} {len(errors):6}"
-    paper = np.reshape(PAPER[name, bins, method], (2, 2))
     ours = np.mean(errors, axis=0), np.std(errors, axis=0)
     for mean, sd, (theirs, spread) in zip(*ours, paper, strict=True):
         off = (mean - theirs) / spread
@@ -193,20 +200,26 @@ def add_protocol(parser, splits):
     )
 
 
+def tables_parser(doc, sets, methods, splits):
+    """The options of a script that prints a table of methods on sets."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_data(parser)
+    for name, values in (("--sets", list(sets)), ("--methods", list(methods))):
+        parser.add_argument(name, nargs="+", choices=values, default=values)
+    add_protocol(parser, splits)
+    return parser
+
+
 def store_folder(args):
     """A context: --store, or a folder that is gone afterwards."""
     return nullcontext(args.store) if args.store else tempfile.TemporaryDirectory()
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
+    parser = tables_parser(__doc__, SETS, FIT, 20)
     parser.add_argument("--bins", nargs="+", type=int, choices=(5, 10), default=(5, 10))
-    parser.add_argument("--methods", nargs="+", choices=list(FIT), default=list(FIT))
-    add_protocol(parser, 20)
     stage = parser.add_mutually_exclusive_group()
     stage.add_argument("--coarse", action="store_true", help="without the fine grid")
     stage.add_argument("--fine", dest="coarse", action="store_false", help="(default)")
@@ -217,11 +230,11 @@ def main():
     with store_folder(args) as store:
         for bins in args.bins:
             cells = product(args.sets, [bins], args.methods)
-            cells = [cell for cell in cells if cell in PAPER]
+            cells = [of for of in cells if of in PAPER]
             if cells:
                 print(f"\n## Table {bins // 5}: {bins} bins\n{HEADING}")
-            for cell in cells:
-                print(row(args, *cell, store), flush=True)
+            for of in cells:
+                print(row(args, *of, store), flush=True)
 
 
 if __name__ == "__main__":

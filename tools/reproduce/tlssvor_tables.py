@@ -18,22 +18,11 @@ Abalone has 10 features, as the sex is spelt out in three, where the paper has 8
 is how far our mean lies above the paper's, in standard deviations that the paper gives.
 """
 
-import argparse
 from functools import partial
 from itertools import product
 
 import numpy as np
-from svor import (
-    HEADING,
-    add_data,
-    add_protocol,
-    by_measure,
-    fits,
-    header,
-    raw_partition,
-    store_folder,
-    stored_splits,
-)
+from svor import HEADING, cell, header, store_folder, tables_parser
 
 import ordinal
 from ordinal.model_selection import Grid, UniformDesign
@@ -79,44 +68,17 @@ def row(args, name, method, store):
     fit, search = METHODS[method]
     if method == "tlssvor" and name == "abalone":
         fit = partial(fit, basis=500)
-    stored = "orreview_equalfreq"
-    available = len(stored_splits(args.data, name, stored)["train_idx_10"])
-    errors, ended, seconds = [], [], 0.0
-    for split in range(min(args.splits, available)):
-        X, y, *holdout = raw_partition(args.data, name, 10, split, stored)
-        found = by_measure(
-            fit, X, y, search=search, outer=[holdout], seed=[args.seed, split],
-            n_threads=args.threads, store=store,
-        )  # fmt: skip
-        errors.append([result.scores[m][0] for m, result in found.items()])
-        of_split, took = fits(found)
-        ended += of_split
-        seconds += took
-    out = f"{name:18} {method:13} {len(errors):6}"
-    ours = np.mean(errors, axis=0), np.std(errors, axis=0)
-    for mean, sd, (theirs, spread) in zip(*ours, printed(name, method), strict=True):
-        off = (mean - theirs) / spread
-        out += f"  {mean:.3f}±{sd:.3f}  {theirs:.3f}±{spread:.3f} {off:+5.1f}"
-    unconverged = len(ended) - ended.count("converged")
-    return out + f"  {len(ended):6} {unconverged:11} {seconds:7.0f}"
+    partition = name, 10, "orreview_equalfreq"
+    paper = printed(name, method)
+    return cell(args, partition, method, fit, search, paper, store)
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument(
-        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS)
-    )
-    add_protocol(parser, 20)
-    args = parser.parse_args()
-
+    args = tables_parser(__doc__, SETS, METHODS, 20).parse_args()
     print(header(ordinal), f"\n# {args.splits} partitions, seed {args.seed}\n{HEADING}")
     with store_folder(args) as store:
-        for cell in product(args.sets, args.methods):
-            print(row(args, *cell, store), flush=True)
+        for of in product(args.sets, args.methods):
+            print(row(args, *of, store), flush=True)
 
 
 if __name__ == "__main__":

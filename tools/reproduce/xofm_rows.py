@@ -14,15 +14,14 @@ stops after 25 steps, so that none of its fits converges.
 gives; positive is better for accuracy and worse for MAE.
 """
 
-import argparse
 import time
 import warnings
 from functools import partial
 from itertools import product
 
 import numpy as np
-from svor import add_protocol, store_folder
-from xofm import add_data, data, header
+from svor import store_folder, tables_parser
+from xofm import data, header
 
 import ordinal
 from ordinal.model_selection import Grid, nested
@@ -126,17 +125,7 @@ def row(args, name, method, store):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_data(parser)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument(
-        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS)
-    )
-    add_protocol(parser, 30)
-    args = parser.parse_args()
-
+    args = tables_parser(__doc__, SETS, METHODS, 30).parse_args()
     print(header(ordinal))
     print(
         f"{'set':15} {'method':6}  {'accuracy':11}  {'paper':11}   off  {'MAE':11}  "
