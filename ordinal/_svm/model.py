@@ -12,7 +12,7 @@ from .._input.costs import check_cost
 from .._input.types import ArrayLike
 from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._model.hyperplanes import Hyperplanes
-from .._model.links import PartitionLink, SoftmaxLink
+from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.rules import predicted
 from .._model.support import decision, finite_scores
 from .._model.threshold_model import ScoreModel
@@ -163,7 +163,7 @@ class SvmModel(Hyperplanes):
 
     def _proba(self, f: np.ndarray) -> np.ndarray:
         """`predict_proba` of rows with the values f."""
-        P = Hyperplanes._proba(self, f)
+        P = np.asarray(require_link(self.link)(self._linked(f)))
         if self.decomposition != "ordered":
             return P
         out = np.zeros((len(f), self.classes.size))
