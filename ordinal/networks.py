@@ -305,8 +305,8 @@ def fit_elmor(
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, which are standardised within the model. `predict` finds the
         columns of a data frame by their names. Or a source of blocks (`ordinal.data`),
-        or a numpy.memmap, whose rows are read at every pass, some ten in all, and need
-        not fit in memory. Rows of a sparse matrix become dense some at a time.
+        or a numpy.memmap, whose rows are read at every pass, some seven in all, and
+        need not fit in memory. Rows of a sparse matrix become dense some at a time.
     y : (n,) array-like, or None where X is a source of blocks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
@@ -344,7 +344,7 @@ def fit_elmor(
         ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
         the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
     max_iter : int, default 100
-        Passes over the rows that look for the ridge; some ten are usual.
+        Passes over the rows that look for the ridge; some five are usual.
     max_time : float > 0, optional
         Seconds, looked at before every pass.
     callback : callable, optional

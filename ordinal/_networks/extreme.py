@@ -36,7 +36,8 @@ from .._numerics.tree import Parts
 from .layers import Rows, hidden_units
 from .models import ElmorModel, code_distances
 
-_KEPT = 8_000_000  # entries of the projected rows that are kept, 64 MB
+_KEPT = 8_000_000  # entries of the rows' units that are kept, 64 MB
+_BLOCK = 512  # rows whose products are made at once: with 200 units they stay in cache
 _LOWEST, _HIGHEST = -9, 3  # of the ridge by the mean of s, as powers of ten
 _DECADE = math.log(10.0)
 _FAR = 1e100  # deviations from the mean
@@ -124,7 +125,12 @@ class Regression:
         self.problem, self.layer, self.n_threads = problem, layer, n_threads
         self.rank, self.m = problem.rank_among_present, int(problem.present.sum()) - 1
         self.total = float(problem.weight.sum())
+        self._units: dict[int, np.ndarray] = {}
         self._projected: dict[int, np.ndarray] = {}
+        self._keeps = (
+            not isinstance(problem, BlockProblem)
+            and problem.n_samples * layer.U.shape[1] <= _KEPT
+        )
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
         self.S = S - np.outer(self.mean, self.mean)
         self.right = B - np.outer(self.mean, self.codes)
@@ -132,18 +138,20 @@ class Regression:
         self.s = np.maximum(s, 0.0)
         self.B = self.Q.T @ self.right
         self.unit = float(self.s.mean()) or 1.0
-        self._keeps = (
-            not isinstance(problem, BlockProblem)
-            and problem.n_samples * self.s.size <= _KEPT
-        )
 
     def _sums(self, chunk: Chunk) -> Parts:
         rows, part = chunk
         H = self.layer(part)
-        v = self._share(rows)
-        C = self._codes(rows)
-        V = H * v[:, None]
-        return v @ C, v @ H, V.T @ H, V.T @ C
+        if self._keeps:
+            self._units[rows.start] = H
+        v, C = self._share(rows), self._codes(rows)
+        root = np.sqrt(v)[:, None]
+        S, B = np.zeros((H.shape[1],) * 2), np.zeros((H.shape[1], self.m))
+        for some in strips(len(H), _BLOCK):
+            V = root[some] * H[some]
+            S += V.T @ V  # of one matrix, which takes half the time
+            B += V.T @ (root[some] * C[some])
+        return v @ C, v @ H, S, B
 
     def _share(self, rows: slice) -> np.ndarray:
         return np.asarray(self.problem.weight[rows] / self.total)
@@ -159,40 +167,50 @@ class Regression:
 
     def projected(self, X: Matrix) -> np.ndarray:
         """z of rows, (n, h)."""
-        return np.asarray((self.layer(X) - self.mean) @ self.Q)
+        return self._turned(self.layer(X))
+
+    def _turned(self, H: np.ndarray) -> np.ndarray:
+        """z of rows with the units H, which are overwritten."""
+        H -= self.mean
+        return np.asarray(H @ self.Q)
+
+    def _projected_chunk(self, chunk: Chunk) -> np.ndarray:
+        rows, part = chunk
+        Z = self._projected.get(rows.start)
+        if Z is None:
+            H = self._units.pop(rows.start, None)
+            Z = self._turned(self.layer(part) if H is None else H)
+            if self._keeps:
+                self._projected[rows.start] = Z
+        return Z
 
     def loo(self, ridges: list[float]) -> np.ndarray:
         """|c - o|^2 of the mean row, left out, for each ridge; one pass."""
-        G = [1 / (self.s + ridge) for ridge in ridges]
-        columns = np.hstack([g[:, None] * self.B for g in G])
+        G = 1 / (self.s + np.asarray(ridges)[:, None])
+        columns = (self.B.T[:, None] * G).reshape(-1, self.s.size)
 
         def of_chunk(chunk: Chunk) -> Parts:
-            rows, part = chunk
-            Z = self._projected.get(rows.start)
-            if Z is None:
-                Z = self.projected(part)
-                if self._keeps:
-                    self._projected[rows.start] = Z
-            C, v = self._codes(rows), self._share(rows)
-            R = (Z @ columns).reshape(len(Z), len(G), self.m)
-            np.subtract((C - self.codes)[:, None], R, out=R)
-            left = self._left(np.square(Z) @ np.column_stack(G), rows)
-            return (v @ ((R * R).sum(axis=2) / np.square(left)),)
+            Z, rows = self._projected_chunk(chunk), chunk[0]
+            C = (self._codes(rows) - self.codes).T[:, None]
+            d, v = self.observation(rows), self._share(rows)
+            errors = np.zeros(len(ridges))
+            for some in strips(len(Z), _BLOCK):  # along the last axis
+                R = (columns @ Z[some].T).reshape(self.m, len(ridges), -1)
+                np.subtract(C[..., some], R, out=R)
+                left = left_of(d[some], G @ np.square(Z[some]).T)
+                errors += (np.square(R, out=R).sum(axis=0) / np.square(left)) @ v[some]
+            return (errors,)
 
         (errors,) = summed(self.problem.X, of_chunk, self.n_threads)
         return np.asarray(errors)
-
-    def _left(self, leverage: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """By what residuals are divided where an observation is left out, (n, ...)."""
-        d = self.observation(rows)[:, None]
-        return np.asarray(np.maximum(1 - d * (1 + leverage), _LEAST))
 
     def left_out(self, X: Matrix, rows: np.ndarray, ridge: float) -> np.ndarray:
         """Outputs of training rows without an observation of theirs, (n, m)."""
         Z, g = self.projected(X), 1 / (self.s + ridge)
         C = self._codes(rows)
         R = C - self.codes - Z @ (g[:, None] * self.B)
-        return np.asarray(C - R / self._left(np.square(Z) @ g[:, None], rows))
+        d = self.observation(rows)[:, None]
+        return np.asarray(C - R / left_of(d, np.square(Z) @ g[:, None]))
 
     def solution(self, ridge: float, loo: float | None) -> Solution:
         A = self.B / (self.s + ridge)[:, None]  # the weights, along the columns of Q
@@ -202,6 +220,11 @@ class Regression:
         error += (A * A * (self.s[:, None] + ridge)).sum()
         intercept = self.codes - self.mean @ weights
         return Solution(weights, intercept, ridge, loo, float(error))
+
+
+def left_of(share: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+    """By what residuals are divided where an observation of this share is left out."""
+    return np.asarray(np.maximum(1 - share * (1 + leverage), _LEAST))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,15 +283,18 @@ def _searched(
 ) -> tuple[Solution, Convergence]:
     """The solution by the ridge of least leave-one-out error, to within a factor.
 
-    Powers of ten from the middle of the range, downhill to where both neighbours are
-    worse or the range ends; then steps of half the length. A local search: the error
-    can have other minima.
+    Powers of ten from the middle of the range, five at a time, downhill to where both
+    neighbours are worse or the range ends; then six points between these, a quarter of
+    the step apart. A local search: the error can have other minima.
     """
     found: dict[float, float] = {}
     best, step, n_iter = (_LOWEST + _HIGHEST) / 2, 1.0, 0
-    around = (_HIGHEST - _LOWEST) / 2
+    around, reach = (_HIGHEST - _LOWEST) / 2, 2
     while True:
-        near = [min(max(best + a, _LOWEST), _HIGHEST) for a in (-step, 0.0, step)]
+        near = [
+            min(max(best + a * step, _LOWEST), _HIGHEST)
+            for a in range(-reach, reach + 1)
+        ]
         new = [p for p in dict.fromkeys(near) if p not in found]
         if new:
             violation = _DECADE * around
@@ -284,8 +310,8 @@ def _searched(
             found |= dict(zip(new, errors.tolist(), strict=True))
             n_iter += 1
         least = min(near, key=lambda p: (found[p], -p))
-        if least == best:
-            around, step = step, step / 2
+        if near[0] < least < near[-1] or least in {_LOWEST, _HIGHEST}:
+            around, step, reach = step, step / 4, 4  # of which two are known
         best = least
     ridge = of.unit * 10.0**best
     solution = of.solution(ridge, found.get(best))
