@@ -68,7 +68,7 @@ from ._model.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from ._model.model import read_for
 from ._model.monitor import Monitor
 from ._model.registry import register
-from ._model.rules import cost_of_rule, decide
+from ._model.rules import by_probabilities
 from ._model.support import finite_scores, kept, support_rows
 from ._model.threshold_model import ThresholdModel
 from ._numerics.lbfgs import Minimum
@@ -316,9 +316,7 @@ class GporModel(ThresholdModel):
             for, or not as in `fit_svorim`.
         """
         rules = "median", "mode", "cost"
-        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
-        P = self.predict_proba(X, diagonal=diagonal)
-        return np.asarray(self.classes[decide(P, rule, table)])
+        return by_probabilities(self, X, rule, rules, cost, diagonal=diagonal)
 
 
 def fit_gpor(

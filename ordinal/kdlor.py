@@ -76,7 +76,7 @@ from ._kdlor.scatter import weighty
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
-from ._model.registry import GAMMAS, register
+from ._model.registry import GAMMAS, completed, register
 from ._model.support import decisions
 
 __all__ = ["KdlorModel", "fit_kdlor"]
@@ -228,10 +228,8 @@ def _fit_path(
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
     """A model for the u of every point, from one kernel matrix, and the decision
     function of each for the rows of `X_test`, or None."""
-    every = {**(fit_kdlor.__kwdefaults__ or {}), **options}
-    own = every.pop("u")
-    ridges = [point.get("u", own) for point in points]
-    return _fit(X, y, ridges, products, X_test, **every)
+    full, every = completed(fit_kdlor, ("u",), points, options)
+    return _fit(X, y, [point["u"] for point in full], products, X_test, **every)
 
 
 def _fit(

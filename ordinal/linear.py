@@ -80,7 +80,7 @@ from ._model.convergence import (
 )
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
-from ._model.registry import PENALTIES, register
+from ._model.registry import PENALTIES, completed, register
 
 __all__ = [
     "LikelihoodRatio", "PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test",
@@ -438,9 +438,7 @@ def _fit_path(
     **options: Any,
 ) -> tuple[list[PomModel], list[None]]:
     """A model for the l1 and l2 of every point, as `register` asks for it."""
-    every = {**(fit_pom.__kwdefaults__ or {}), **options}
-    own = {name: every.pop(name) for name in ("l1", "l2")}
-    asked = [{**own, **point} for point in points]
+    asked, every = completed(fit_pom, ("l1", "l2"), points, options)
     penalties = [(point["l1"], point["l2"]) for point in asked]
     models: list[PomModel] = []
     for _, group in groupby(penalties, any):  # without any penalty columns may go

@@ -61,7 +61,7 @@ from ._linear.pair_model import OfmhsModel
 from ._linear.pair_scores import both_ways
 from ._model.entry import Callback, Common, enter
 from ._model.monitor import Monitor
-from ._model.registry import register
+from ._model.registry import completed, register
 from ._numerics.memory import check_memory
 from ._numerics.rows import dense
 
@@ -250,9 +250,8 @@ def _fit_path(
     **options: Any,
 ) -> tuple[list[OfmhsModel], list[None]]:
     """A model for the l1 and ratio of every point, as `register` asks for it."""
-    every = {**(fit_ofmhs.__kwdefaults__ or {}), **options}
-    own = {name: every.pop(name) for name in ("l1", "ratio")}
-    models = _fit(X, y, [{**own, **point} for point in points], **every)
+    full, every = completed(fit_ofmhs, ("l1", "ratio"), points, options)
+    models = _fit(X, y, full, **every)
     return models, [None] * len(models)
 
 

@@ -57,7 +57,7 @@ from ._input.types import (
 )
 from ._kernel_matrix.tiles import Products
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
-from ._model.registry import COSTS, GAMMAS, register
+from ._model.registry import COSTS, GAMMAS, completed, register
 from ._model.support import decisions
 from ._opbe.job import MAX_ITER, Job
 from ._opbe.model import OpbeModel
@@ -199,10 +199,8 @@ def _fit_path(
 ) -> tuple[list[OpbeModel], Sequence[np.ndarray | None]]:
     """A model for the C of every point, each but the first started from the one before,
     and the projections of each for the rows of `X_test`, or None."""
-    every = {**(fit_opbe.__kwdefaults__ or {}), **options}
-    own = every.pop("C")
-    costs = [point.get("C", own) for point in points]
-    return _fit(X, y, costs, products, X_test, **every)
+    full, every = completed(fit_opbe, ("C",), points, options)
+    return _fit(X, y, [point["C"] for point in full], products, X_test, **every)
 
 
 def _fit(

@@ -88,7 +88,7 @@ from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.monitor import Monitor
-from ._model.registry import COSTS, GAMMAS, register
+from ._model.registry import COSTS, GAMMAS, completed, register
 from ._model.support import decisions
 from ._svm.job import MAX_ITER, Job, Model
 from ._svm.model import SvmModel, SvrModel
@@ -483,9 +483,7 @@ def _fit_path(
     K is computed once, from the `Products` of X if they are given. `options` are those
     of the `fit_*` function.
     """
-    every = {**(_FITS[method].__kwdefaults__ or {}), **options}
-    own = {name: every.pop(name) for name in _POINT if name in every}
-    full = [own | dict(point) for point in points]
+    full, every = completed(_FITS[method], _POINT, points, options)
     return _fit(method, X, y, full, products, X_test, **every)
 
 

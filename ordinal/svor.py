@@ -68,7 +68,7 @@ from ._input.types import (
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
-from ._model.registry import COSTS, GAMMAS, register
+from ._model.registry import COSTS, GAMMAS, completed, register
 from ._model.support import decisions
 from ._model.threshold_model import warn_of
 from ._svor.in_time import JobInTime
@@ -468,9 +468,8 @@ def _fit_path(
     K is computed once, from the `Products` of X if they are given. `options` are those
     of the `fit_*` function but C.
     """
-    every = {**(_FITS[method].__kwdefaults__ or {}), **options}
-    own = every.pop("C")
-    costs = [point.get("C", own) for point in points]
+    full, every = completed(_FITS[method], ("C",), points, options)
+    costs = [point["C"] for point in full]
     return _fit(method, X, y, costs, products, X_test, **every)
 
 

@@ -7,12 +7,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
+import ordinal
 from ordinal import kernels
 from ordinal._dual.driver import least_rows, solve
 from ordinal._dual.feasible import ahead, near
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Points
 from ordinal._model.monitor import Monitor
+from ordinal._model.registry import path_of
 from ordinal._svor.losses import program_of
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"
@@ -80,3 +82,32 @@ def test_a_feasible_point_stays_where_it_is(method):
     assert s.mu.any() == (method == "svorex")
     assert_allclose(near(s.g, program), s.g, atol=1e-12)
     assert_array_equal(near(s.g, program) == program.hi, s.g == program.hi)
+
+
+@pytest.mark.parametrize(
+    ("fit", "name", "values", "other"),
+    [
+        (ordinal.fit_svorim, "C", (0.5, 2.0), {"tol": 1e-4}),
+        (ordinal.fit_opbe, "C", (0.5, 2.0), {"tol": 1e-4}),
+        (ordinal.fit_svr, "epsilon", (0.1, 0.4), {"C": 3.0}),
+        (ordinal.fit_kdlor, "u", (1e-3, 1e-1), {"C": 3.0}),
+        (ordinal.fit_ofmhs, "ratio", (1.0, 2.0), {"l1": 0.05}),
+        (ordinal.fit_pom, "l2", (0.1, 0.3), {"l1": 0.05}),
+    ],
+)
+def test_a_point_has_the_argument_of_the_fit_where_it_names_none(
+    fit, name, values, other
+):
+    X, y = sample(60, 3, noise=1.0)
+    own, given = values
+    points = [{}, {name: given}]
+    models, _ = path_of(fit).fit(X, y, points, None, None, **{name: own}, **other)
+    full = [{name: own}, {name: given}]
+    for model, point in zip(models, full, strict=True):
+        alone = fit(X, y, **point, **other)
+        assert getattr(model, name) == getattr(alone, name) == point[name]
+        if (C := other.get("C")) is not None:
+            assert model.C == C
+        assert_allclose(
+            model.convergence.primal, alone.convergence.primal, rtol=1e-3, atol=1e-6
+        )

@@ -10,7 +10,7 @@ import numpy as np
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for
-from .._model.rules import cost_of_rule, decide
+from .._model.rules import by_probabilities
 from .design import read_offset
 from .inference import Inference
 from .likelihood import cumulative, exceeding
@@ -179,9 +179,7 @@ class PomModel(Inference):
             asked for or not one of r ranks.
         """
         rules = "median", "mode", "cost"
-        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
-        P = self.predict_proba(X, offset=offset)
-        return np.asarray(self.classes[decide(P, rule, table)])
+        return by_probabilities(self, X, rule, rules, cost, offset=offset)
 
     def _read(
         self, X: MatrixLike, offset: ArrayLike | None

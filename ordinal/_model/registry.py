@@ -31,7 +31,7 @@ and `_proba(values)`, which are its `predict` and `predict_proba` of X_test.
 A function that has not registered can be searched as well, point by point.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -157,6 +157,20 @@ def path_of(fit: Callable[..., Any]) -> Path | None:
     """How this function, which is no partial, fits a path; None if it does not."""
     method = method_of(fit)
     return None if method is None else method.path
+
+
+def completed(
+    fit: Callable[..., Any],
+    varying: Iterable[str],
+    points: Iterable[Mapping[str, Any]],
+    options: Mapping[str, Any],
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """For a path: the values of the `varying` arguments at every point, those of the
+    fit where a point has none, and its other arguments; those that are not among
+    `options` have their defaults."""
+    every = {**(fit.__kwdefaults__ or {}), **options}
+    own = {name: every.pop(name) for name in varying if name in every}
+    return [{**own, **point} for point in points], every
 
 
 def unwrapped(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Mapping[str, Any]]:

@@ -41,6 +41,19 @@ def cost_of_rule(
     return absolute_cost(r) if own is None else own
 
 
+def by_probabilities(
+    model: Any, X: Any, rule: str, rules: tuple[str, ...], cost: Any, **options: Any
+) -> np.ndarray:
+    """Labels by one of the `rules`, all of them on the model's probabilities, for which
+    `predict_proba` takes the options.
+
+    Raises ValueError as `cost_of_rule`.
+    """
+    table = cost_of_rule(rule, rules, cost, None, model.classes.size)
+    P = model.predict_proba(X, **options)
+    return np.asarray(model.classes[decide(P, rule, table)])
+
+
 def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarray:
     """Labels by the model's `plain` rule on its decision function, or by one on its
     probabilities.

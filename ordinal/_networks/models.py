@@ -30,7 +30,7 @@ from .._model.fields import (
 )
 from .._model.links import SoftmaxLink, require_link
 from .._model.model import Model, read_for
-from .._model.rules import cost_of_rule, decide, predicted
+from .._model.rules import by_probabilities, predicted
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds
 from .layers import Rows, hidden_units
@@ -327,8 +327,7 @@ class NnpomModel(Thresholds, NetworkModel):
             asked for or not one of r ranks.
         """
         rules = "mode", "median", "cost"
-        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
-        return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
+        return by_probabilities(self, X, rule, rules, cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from .._input.sparse import frozen
 from .._input.types import ArrayLike, Kernel
 from .._model.convergence import Convergence
 from .._model.fields import FINITE, NOT_NAN, POSITIVE, Array
-from .._model.rules import cost_of_rule, decide
+from .._model.rules import by_probabilities, decide
 from .._model.support import KernelModel, decision, finite_scores
 
 Rule: TypeAlias = Literal["mode", "median", "cost"]
@@ -146,8 +146,7 @@ class OpbeModel(KernelModel):
             `fit_svorim`.
         """
         rules = "mode", "median", "cost"
-        table = cost_of_rule(rule, rules, cost, None, self.classes.size)
-        return np.asarray(self.classes[decide(self.predict_proba(X), rule, table)])
+        return by_probabilities(self, X, rule, rules, cost)
 
     def _labels(self, f: np.ndarray) -> np.ndarray:
         """`predict` of rows with the projections f."""
