@@ -24,7 +24,7 @@ from _common import Table, best_time, california, parser, run, table
 import ordinal
 
 SETS = ("toy", "tae", "balance-scale", "LEV", "squash-stored", "contact-lenses")
-GAMMAS = (0.01, 0.1, 1.0, 10.0)
+GAMMAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 UNITS = (5, 20, 50)
 PENALTIES = (3e-4, 1e-3, 3e-3, 1e-2)  # of the mean loss, about the default
