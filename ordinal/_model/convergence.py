@@ -168,19 +168,6 @@ class Convergence:
             basis=parts[0].basis,
         )
 
-    @classmethod
-    def of_ranks(
-        cls, parts: Sequence["Convergence"], present: Iterable[bool]
-    ) -> "Convergence":
-        """The record of a fit that solved a problem for each rank `present`, which has
-        training rows. One without has converged, to nothing."""
-        nothing = replace(
-            parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0,
-            dual=0.0,
-        )  # fmt: skip
-        own = iter(parts)
-        return cls.of_parts([next(own) if some else nothing for some in present])
-
     @property
     def converged(self) -> bool:
         return self.status is Status.CONVERGED
@@ -213,6 +200,16 @@ class Convergence:
             more = f", or {easier}" if limited and self.dual is not None else ""
             remedy = f"{_REMEDY[self.status]}{more}"
             warn(f"{solver}: {self}; {remedy}", ConvergenceWarning)
+
+
+def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergence:
+    """The record of a fit that solved a problem for each rank `present`, which has
+    training rows. One without has converged, to nothing."""
+    nothing = replace(
+        parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0, dual=0.0
+    )
+    own = iter(parts)
+    return Convergence.of_parts([next(own) if some else nothing for some in present])
 
 
 def worse(whole: Convergence, fold: Convergence) -> Convergence:

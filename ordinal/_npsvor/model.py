@@ -12,7 +12,7 @@ from .._input.costs import check_cost
 from .._input.problem import Problem
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Kernel
-from .._model.convergence import Convergence
+from .._model.convergence import Convergence, of_ranks
 from .._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._model.hyperplanes import Hyperplanes
 from .._model.links import SoftmaxLink
@@ -179,5 +179,5 @@ def of_present(
         feature_names=problem.feature_names,
         cost=cost,
         link=None,
-        convergence=Convergence.of_ranks(parts, present),
+        convergence=of_ranks(parts, present),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from .._input.problem import Problem
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Kernel
-from .._model.convergence import Convergence
+from .._model.convergence import Convergence, of_ranks
 from .._model.fields import FINITE, NOT_NAN, POSITIVE, Array
 from .._model.rules import by_probabilities, decide
 from .._model.support import KernelModel, decision, finite_scores
@@ -209,5 +209,5 @@ def model_of(
         kernel=kernel,
         n_features=problem.n_features,
         feature_names=problem.feature_names,
-        convergence=Convergence.of_ranks(parts, present),
+        convergence=of_ranks(parts, present),
     )
