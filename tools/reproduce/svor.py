@@ -158,7 +158,7 @@ def row(args, name, bins, method, store):
 
 def cell(args, partition, method, fit, search, paper, store):
     """The printed row of a method on the partitions of a set: the mean errors and their
-    deviations beside those of the paper, (2, 2)."""
+    deviations beside those of the paper, (2, 2), NaN where it says nothing."""
     name, bins, stored = partition
     available = len(stored_splits(args.data, name, stored)[f"train_idx_{bins}"])
     errors, ended, seconds = [], [], 0.0
@@ -175,8 +175,11 @@ def cell(args, partition, method, fit, search, paper, store):
     out = f"{name:18} {method:13} {len(errors):6}"
     ours = np.mean(errors, axis=0), np.std(errors, axis=0)
     for mean, sd, (theirs, spread) in zip(*ours, paper, strict=True):
-        off = (mean - theirs) / spread
-        out += f"  {mean:.3f}±{sd:.3f}  {theirs:.3f}±{spread:.3f} {off:+5.1f}"
+        out += f"  {mean:.3f}±{sd:.3f}  "
+        if np.isnan(theirs):  # the paper says nothing
+            out += f"{'-':11} {'-':>5}"
+        else:
+            out += f"{theirs:.3f}±{spread:.3f} {(mean - theirs) / spread:+5.1f}"
     unconverged = len(ended) - ended.count("converged")
     return out + f"  {len(ended):6} {unconverged:11} {seconds:7.0f}"
 

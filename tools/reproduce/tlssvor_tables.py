@@ -8,14 +8,14 @@ training rows by two uniform designs of 13 and 9 points: C in 1e-3..1e3, gamma i
 range that the data give, and u of TLS-SVOR in 1.5..6. KDLOR, which has a ridge in place
 of C, takes 25 points of a grid of both. The paper quotes the others' errors from their
 own papers; here all have the same search. MZE is of the point with the least MZE in
-cross-validation, MAE of that with the least MAE. On
-Abalone TLS-SVOR has 500 basis rows, as in the paper. SVM-EBC has the absolute cost.
+cross-validation, MAE of that with the least MAE. On Abalone TLS-SVOR has 500 basis
+rows, as in the paper. SVM-EBC has the absolute cost.
 
 The partitions are official ones, not the paper's own. Those of the last four sets have
 75 to 200 training rows where the paper has 3000 to 6000, so that no error of the paper
-stands beside ours. MachineCPU is not among the data.
-Abalone has 10 features, as the sex is spelt out in three, where the paper has 8. "off"
-is how far our mean lies above the paper's, in standard deviations that the paper gives.
+stands beside ours. MachineCPU is not among the data. Abalone has 10 features, as the
+sex is spelt out in three, where the paper has 8. "off" is how far our mean lies above
+the paper's, in standard deviations that the paper gives.
 """
 
 from functools import partial
