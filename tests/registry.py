@@ -381,7 +381,13 @@ METHODS = [
         ordinal.CnnorModel,
         takes=frozenset({"class_weight", "rng"}),
         rules=("scan", "mode", "median", "cost"),
-        variant={"n_filters": 3, "n_hidden": 5, "n_compared": 20, "n_triplets": 1000},
+        variant={
+            "n_filters": 3,
+            "n_hidden": 5,
+            "n_compared": 20,
+            "n_triplets": 1000,
+            "max_iter": 5000,
+        },
         precise=None,  # triplets are drawn
         missing="never",
         endless={"tol": 1e-300, "max_iter": 10**9},

@@ -43,7 +43,7 @@ WORDS = ["low", "mid", "high"]
 every_method = pytest.mark.parametrize("method", METHODS, ids=NAMES)
 
 
-QUICK = {"gpor": {"max_iter": 20}, "cnnor": {"n_triplets": 2000, "n_compared": 50}}
+QUICK = {"gpor": {"max_iter": 20}, "cnnor": {"n_triplets": 500, "n_compared": 50}}
 # methods whose links are of different kinds, or made in different ways
 LINKS = {"elmor", "lit", "npsvor", "svmop", "svorim", "xofm"}
 

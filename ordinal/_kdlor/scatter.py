@@ -181,7 +181,8 @@ class SolvedRows:
         away = p * (f - means[rank])
         norm = float(away @ f) + ridge * float(beta @ f)
         e = 2 * (away + ridge * beta) - np.diff(self._own, axis=1) @ a
-        longest = float(np.abs(e) @ of.apart) + abs(float(e.sum())) * of.offset**0.5
+        far = max(of.offset, 0.0) ** 0.5  # the mean of all, from the origin
+        longest = float(np.abs(e) @ of.apart) + abs(float(e.sum())) * far
         return Judged(beta[of.rows], means, norm, longest**2 / (4 * ridge))
 
 
