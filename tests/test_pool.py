@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -141,3 +142,20 @@ def test_a_forked_child_ends_although_threads_were_at_work(tmp_path):
         capture_output=True, text=True, timeout=60, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_a_call_that_nobody_waits_for_ends_at_its_next_turn():
+    begin = threading.Event()
+
+    def busy(seconds):
+        begin.set()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            turn()
+
+    with suppress(ZeroDivisionError), Pool(2, brief=True) as pool:
+        begun = pool.submit(busy, 60)
+        assert begin.wait(60)
+        raise ZeroDivisionError
+    with pytest.raises(OutOfTime):
+        begun.result()

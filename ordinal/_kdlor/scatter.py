@@ -14,7 +14,7 @@ from .._kernel_matrix.tiles import Products, on_itself
 from .._model.support import kept, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.passes import Chunk, summed
-from .._numerics.rows import times
+from .._numerics.rows import inner, times
 from .._numerics.tree import Parts
 
 # The share of a row that has no weight: its coefficient is then as far below those of
@@ -204,7 +204,7 @@ class OnBasis:
             own[np.arange(len(V)), rank[rows]] = p[rows]
             sums = own.T @ V
             V = np.sqrt(p[rows])[:, None] * V  # it may have been X itself
-            return sums, V.T @ V
+            return sums, inner(V, V)
 
         sums, squares = summed(problem.X, of_chunk, n_threads)
         mixing = features.mixing

@@ -31,6 +31,7 @@ from .._input.problem import Problem
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.cholesky import Cholesky
+from .._numerics.rows import strips
 from .._solvers import _pair_descent
 from .design import Design
 from .matrices import DenseColumns
@@ -377,8 +378,7 @@ class HierarchyPath:
         thresholds are 0.
         """
         first, second = self.first[chosen], self.second[chosen]
-        D = np.hstack([self.Z[:, mains], self.Z[:, first] * self.Z[:, second]])
-        loss, rows = self._loss_of(D), here.rows
+        loss, rows = self._loss_of(self._columns(mains, first, second)), here.rows
         k = np.linalg.solve(factor(self._loss.free_hessian(rows)), loss.border(rows))
         H = loss.columns.gram(rows.curvature) - k.T @ k
         slope = loss.columns.across(rows.slope)
@@ -395,6 +395,18 @@ class HierarchyPath:
             # once at least: sweeps may be worth little far from the optimum
             quadratic.newton()
         return own, parts
+
+    def _columns(
+        self, mains: np.ndarray, first: np.ndarray, second: np.ndarray
+    ) -> np.ndarray:
+        """Some features, and products of two, (n, m)."""
+        D = np.empty((len(self.Z), mains.size + first.size))
+        for rows in strips(len(D)):
+            turn()
+            Z = self.Z[rows]
+            D[rows, : mains.size] = Z[:, mains]
+            D[rows, mains.size :] = Z[:, first] * Z[:, second]
+        return D
 
     def _sizes(self, g: np.ndarray, G: np.ndarray) -> np.ndarray:
         """Of the slopes by the parts of a pair, (P,)."""

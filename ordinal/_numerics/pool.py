@@ -116,8 +116,8 @@ class Pool:
 
     For calls that spend their time in numpy or a kernel, without the interpreter's
     lock. Ctrl-C leaves at once, or if `brief` when the calls that have begun, which are
-    short, are over: what has not begun never will. `turn` raises in the calls what it
-    would raise in the thread that makes them.
+    short or ask `turn`, are over: what has not begun never will. `turn` raises in the
+    calls what it would raise in the thread that makes them, and once that has left.
     """
 
     def __init__(self, n_threads: int, brief: bool = False):
@@ -148,7 +148,8 @@ class Pool:
             call(argument)
             return None
         begun = Begun[Result](self._shared)
-        self._shared.calls.put(partial(begun.make, current(), call, argument))
+        over = partial(_unwanted, self._shared, current())
+        self._shared.calls.put(partial(begun.make, over, call, argument))
         if self._begun < self._n_threads:
             start_new_thread(_work, (ref(self), self._shared))
             self._begun += 1
@@ -170,6 +171,11 @@ class Pool:
             if begun is not None:
                 begun.result()
                 turn()
+
+
+def _unwanted(shared: _Shared, over: Callable[[], bool]) -> bool:
+    """What `turn` asks in a call: whether nobody waits for it, or time is up."""
+    return bool(shared.left) or over()
 
 
 def _work(pool: "ref[Pool]", shared: _Shared) -> None:
