@@ -1,0 +1,67 @@
+"""The site's lists are complete: every public name, every page, nothing but ours."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import ordinal
+
+ROOT = Path(__file__).parent.parent
+API = sorted((ROOT / "docs/api").glob("*.rst"))
+PUBLIC = [
+    module.name
+    for module in pkgutil.iter_modules(ordinal.__path__, "ordinal.")
+    if not module.name.rpartition(".")[2].startswith("_")
+]
+
+
+def listed(page: Path) -> list[str]:
+    """Names of the tables of a page, each with its module."""
+    module, names = "", []
+    for line in page.read_text().splitlines():
+        if at := re.match(r"\.\. currentmodule:: ([\w.]+)$", line):
+            module = at[1]
+        elif module and (name := re.match(r"   (\w+)$", line)):
+            names.append(f"{module}.{name[1]}")
+    return names
+
+
+NAMES = [name for page in API for name in listed(page)]
+
+
+def item_of(name: str):
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def test_no_name_has_two_pages():
+    assert len(NAMES) > 100
+    assert len(NAMES) == len(set(NAMES))
+    # `ordinal.fit_svorim`, not `ordinal.svor.fit_svorim`, which is longer to write
+    assert not [
+        name
+        for name in NAMES
+        if name.count(".") == 2
+        and item_of(name) is getattr(ordinal, name.rpartition(".")[2], None)
+    ]
+
+
+@pytest.mark.parametrize("module", ["ordinal", *PUBLIC])
+def test_every_public_name_is_in_the_api(module):
+    pages = {id(item_of(name)) for name in NAMES}
+    text = "".join(page.read_text() for page in API)
+    for name in importlib.import_module(module).__all__:
+        if f"ordinal.{name}" in PUBLIC:
+            assert f".. automodule:: ordinal.{name}\n" in text
+        else:
+            assert id(getattr(importlib.import_module(module), name)) in pages, name
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_module_has_its_page(module):
+    page = ROOT / "docs/api" / f"{module.rpartition('.')[2]}.rst"
+    assert f".. automodule:: {module}\n" in page.read_text()
+    assert page.stem in (ROOT / "docs/api/index.rst").read_text().split()
