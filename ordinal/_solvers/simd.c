@@ -1,15 +1,13 @@
-#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-#endif
 #include "simd.h"
+#include "simd_cpu.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(_WIN32)
-#include <windows.h>
+#if defined(__GNUC__) || defined(__clang__) /* clang-cl defines the second alone */
+#define GNU_C 1
 #else
-#include <time.h>
+#include <intrin.h>
 #endif
 
 #define JOIN_(a, b) a##_##b
@@ -18,7 +16,7 @@
 #define STR_(x) #x
 #define STR(x) STR_(x)
 
-#if defined(__GNUC__)
+#ifdef GNU_C
 #define PREFETCH(address) __builtin_prefetch(address)
 #else
 #define PREFETCH(address) ((void)(address))
@@ -28,9 +26,14 @@
 #include "simd_loops.h"
 #undef LEVEL
 
+/* gcc believes that Windows aligns the stack to whole vectors, which it does not: wider
+ * ones need the assembler option that meson.build then gives together with this macro. */
+#if defined(_WIN32) && !defined(__clang__) && !defined(ORDINAL_UNALIGNED_MOVES)
+#undef SIMD_ASKS_CPU
+#endif
+
 /* Per-function targets need gcc's pragma (gcc alone has it for whole regions). */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define HAVE_X86_LEVELS 1
+#if defined(SIMD_ASKS_CPU) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #define LEVEL avx2
@@ -43,8 +46,7 @@
 #include "simd_loops.h"
 #undef LEVEL
 #pragma GCC pop_options
-#elif defined(__x86_64__) && defined(__clang__)
-#define HAVE_X86_LEVELS 1
+#elif defined(SIMD_ASKS_CPU)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #define LEVEL avx2
 #include "simd_loops.h"
@@ -59,7 +61,7 @@
 #endif
 
 static const simd_loops *const levels[] = { /* best first */
-#ifdef HAVE_X86_LEVELS
+#ifdef SIMD_ASKS_CPU
   &loops_avx512, &loops_avx2,
 #endif
   &loops_baseline,
@@ -67,14 +69,9 @@ static const simd_loops *const levels[] = { /* best first */
 enum { N_LEVELS = sizeof levels / sizeof levels[0] };
 
 static int runs_here(const simd_loops *level) {
-#ifdef HAVE_X86_LEVELS
-  __builtin_cpu_init();
-  if (level == &loops_avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("fma");
-  if (level == &loops_avx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#ifdef SIMD_ASKS_CPU
+  if (level == &loops_avx512) return simd_cpu_has_avx512(simd_this_cpu());
+  if (level == &loops_avx2) return simd_cpu_has_avx2(simd_this_cpu());
 #endif
   (void)level;
   return 1;
@@ -82,16 +79,16 @@ static int runs_here(const simd_loops *level) {
 
 static const simd_loops *active = NULL; /* read and written by `load` and `store` alone */
 
-#if defined(_MSC_VER)
+#ifdef GNU_C
+static const simd_loops *load(void) { return __atomic_load_n(&active, __ATOMIC_ACQUIRE); }
+static void store(const simd_loops *level) { __atomic_store_n(&active, level, __ATOMIC_RELEASE); }
+#else
 static const simd_loops *load(void) {
   return (const simd_loops *)_InterlockedCompareExchangePointer((void *volatile *)&active, NULL, NULL);
 }
 static void store(const simd_loops *level) {
   _InterlockedExchangePointer((void *volatile *)&active, (void *)level);
 }
-#else
-static const simd_loops *load(void) { return __atomic_load_n(&active, __ATOMIC_ACQUIRE); }
-static void store(const simd_loops *level) { __atomic_store_n(&active, level, __ATOMIC_RELEASE); }
 #endif
 
 const simd_loops *simd(void) {
@@ -112,27 +109,14 @@ const char *simd_level(int i) {
   return NULL;
 }
 
-double simd_seconds(void) {
-#if defined(_WIN32)
-  LARGE_INTEGER ticks, rate;
-  QueryPerformanceFrequency(&rate);
-  QueryPerformanceCounter(&ticks);
-  return (double)ticks.QuadPart / (double)rate.QuadPart;
-#else
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-#endif
-}
-
-#if defined(_MSC_VER)
-int simd_try_lock(int32_t *lock) {
-  return _InterlockedExchange((volatile long *)lock, 1) == 0;
-}
-void simd_unlock(int32_t *lock) { _InterlockedExchange((volatile long *)lock, 0); }
-#else
+#ifdef GNU_C
 int simd_try_lock(int32_t *lock) {
   return __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) == 0;
 }
 void simd_unlock(int32_t *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
+#else
+int simd_try_lock(int32_t *lock) {
+  return _InterlockedExchange((volatile long *)lock, 1) == 0;
+}
+void simd_unlock(int32_t *lock) { _InterlockedExchange((volatile long *)lock, 0); }
 #endif

@@ -149,7 +149,7 @@ static ptrdiff_t FN(smo_scan)(const double *restrict g, const double *restrict G
     const double l = g[i] > lo[i] ? left : -INFINITY;
     const int inside = (g[i] < hi[i]) & (g[i] > lo[i]) & ((g[i] != 0) | (pn[i] == pp[i]));
     free += inside;
-    want += !inside & ((r < mid) | (l > mid));
+    want += (!inside) & ((r < mid) | (l > mid));
     R[i] = (float)(r - mid);
     L[i] = (float)(l - mid);
     low = r < low ? r : low;
@@ -747,7 +747,7 @@ static double FN(box_sums)(const double *f, const double *g, const double *lo,
 #pragma omp simd reduction(+ : sum, inner, all)
   for (ptrdiff_t i = 0; i < n; i++) {
     double t = g[i] + sigma * (b - f[i] - p[i]);
-    inner += (lo[i] < t) & (t < hi[i]) ? 1.0 : 0.0;
+    inner += ((lo[i] < t) & (t < hi[i])) ? 1.0 : 0.0;
     t = t < lo[i] ? lo[i] : t;
     t = t > hi[i] ? hi[i] : t;
     sum += t;

@@ -12,7 +12,7 @@ static inline REAL PL(moved)(REAL lo, REAL hi, REAL pn, REAL pp, REAL sigma, REA
   const REAL above = a - sigma * pp, below = a - sigma * pn;
   REAL t = above > 0 ? above : 0;
   t = below < 0 ? below : t;
-  *inside = (lo < t) & (t < hi) & ((t != 0) | (pn == pp)) ? (REAL)1 : (REAL)0;
+  *inside = ((lo < t) & (t < hi) & ((t != 0) | (pn == pp))) ? (REAL)1 : (REAL)0;
   t = t < lo ? lo : t;
   return t > hi ? hi : t;
 }
