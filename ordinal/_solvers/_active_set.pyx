@@ -34,7 +34,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
-from .simd cimport simd, simd_loops
+from ._simd cimport simd, simd_loops
 
 import numpy as np
 

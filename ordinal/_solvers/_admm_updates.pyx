@@ -5,7 +5,7 @@ memory, side by side.
 """
 from cython.parallel cimport prange
 
-from .simd cimport simd, simd_loops
+from ._simd cimport simd, simd_loops
 
 
 def clip(

@@ -1,5 +1,5 @@
 """What this build can do, and the vector code it chose."""
-from .simd cimport simd, simd_level
+from ._simd cimport simd, simd_level
 
 cdef extern from *:
     """

@@ -24,7 +24,7 @@ from libc.math cimport (
 from libc.stdint cimport int32_t, int64_t
 
 from ._ordinal_probit cimport Interval, interval
-from .simd cimport GRAM_LANES, simd, simd_loops
+from ._simd cimport GRAM_LANES, simd, simd_loops
 
 cdef enum Link:
     LOGIT, PROBIT, CLOGLOG, LOGLOG, CAUCHIT

@@ -10,7 +10,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from .simd cimport XOFM_LANES, simd, simd_loops, simd_seconds, to_line
+from ._simd cimport XOFM_LANES, simd, simd_loops, simd_seconds, to_line
 
 import numpy as np
 

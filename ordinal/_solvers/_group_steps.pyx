@@ -14,7 +14,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, isinf
 from libc.stdint cimport uint8_t
 
-from .simd cimport simd, simd_loops
+from ._simd cimport simd, simd_loops
 
 cdef enum:
     CHUNK = 32             # groups

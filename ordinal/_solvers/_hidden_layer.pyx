@@ -9,7 +9,7 @@ from libc.math cimport INFINITY, NAN, exp, fabs
 from libc.stdint cimport int32_t
 
 from ._cumulative cimport terms_of
-from .simd cimport simd
+from ._simd cimport simd
 
 cdef enum:
     ROWS = 128               # of a block

@@ -4,7 +4,7 @@ Tiles are shared out to threads by the callers; nothing here needs the interpret
 """
 from libc.stdint cimport int32_t, int64_t
 
-from .simd cimport simd, simd_loops
+from ._simd cimport simd, simd_loops
 
 ctypedef fused real:
     float

@@ -1,7 +1,7 @@
 """What the pair SMO kernel works on: a problem, and the scratch of a thread."""
 from libc.stdint cimport int32_t, int64_t
 
-from .simd cimport simd_loops
+from ._simd cimport simd_loops
 
 
 cpdef enum Phase:

@@ -55,7 +55,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from ._smo_costs cimport block_cost, newton_cost, pivot_cost
-from .simd cimport (
+from ._simd cimport (
     SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock, to_line,
 )
 

@@ -19,7 +19,7 @@ is known by row and group lies in arrays (T, n). The loops are in simd_piecewise
 from cython cimport floating
 from libc.stdint cimport int32_t
 
-from .simd cimport simd, simd_loops
+from ._simd cimport simd, simd_loops
 
 
 cdef check(

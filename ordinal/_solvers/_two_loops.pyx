@@ -1,7 +1,7 @@
 """The direction of limited-memory BFGS, for ordinal/_numerics/lbfgs.py."""
 from libc.stdint cimport int32_t
 
-from .simd cimport simd, simd_loops
+from ._simd cimport simd, simd_loops
 
 
 def direction(

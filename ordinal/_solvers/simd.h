@@ -142,7 +142,7 @@ typedef struct {
 } simd_loops;
 
 /* The level in use, chosen at the first call: the one that ORDINAL_SIMD names, or
- * else the best. Each extension module holds a copy of this and comes to the same. */
+ * else the best. The module _simd holds the only copy; other kernels ask it. */
 const simd_loops *simd(void);
 
 /* Name of the i-th level that this build and processor can run, or NULL. */

@@ -1,3 +1,4 @@
+"""The vector loops, of which all kernels use one copy: see simd.h."""
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 cdef extern from "simd.h" nogil:
@@ -154,11 +155,12 @@ cdef extern from "simd.h" nogil:
             uint8_t* inside, double* total,
         ) noexcept nogil
 
-    const simd_loops* simd()
-    const char* simd_level(int i)
-    double simd_seconds()
-    int simd_try_lock(int32_t* lock)
-    void simd_unlock(int32_t* lock)
+
+cdef const simd_loops* simd() noexcept nogil
+cdef const char* simd_level(int i) noexcept nogil
+cdef double simd_seconds() noexcept nogil
+cdef int simd_try_lock(int32_t* lock) noexcept nogil
+cdef void simd_unlock(int32_t* lock) noexcept nogil
 
 
 cdef inline Py_ssize_t to_line(const void* start, Py_ssize_t itemsize) noexcept nogil:
