@@ -259,8 +259,10 @@ class GporModel(ThresholdModel):
         (n, r) array
             Rows sum to 1.
         """
-        P = np.exp(self._log_proba(X, diagonal))
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        log_P = self._log_proba(X, diagonal)
+        with np.errstate(under="ignore"):  # 0 is the probability of what is far away
+            P = np.exp(log_P)
+            return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def score_samples(
         self, X: MatrixLike, y: Labels, *, diagonal: ArrayLike | None = None

@@ -226,7 +226,8 @@ def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
 
 def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
     """What is computed, or ValueError if it overflows."""
-    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+    # the first two are seen by the check, and what is far away has the kernel 0
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         K = values()
     for rows in turns(len(K), _CHECK * K[:1].size):
         if not np.isfinite(K[rows]).all():

@@ -52,11 +52,12 @@ class Moments:
         low, high = X.min(axis=0), X.max(axis=0)
         largest = np.maximum(-low, high)
         exponent = np.where(largest > 0, np.frexp(largest)[1], _LEAST)
-        Z = np.ldexp(X, -exponent)
-        mean = w @ Z
-        D = Z - mean
-        shift = w @ D  # what rounding left of the first mean and of the weights' sum
-        variance = w @ (D * D) - shift * shift
+        with np.errstate(under="ignore"):  # of what is nothing beside the largest
+            Z = np.ldexp(X, -exponent)
+            mean = w @ Z
+            D = Z - mean
+            shift = w @ D  # what rounding left of the mean and of the weights' sum
+            variance = w @ (D * D) - shift * shift
         with np.errstate(over="ignore"):
             total = float(weight.sum())
         return cls(total, exponent, mean + shift, variance, low, high)
@@ -75,13 +76,14 @@ class Moments:
         share = other.weight / weight
         exponent = np.maximum(self.exponent, other.exponent)
         up, to = self.exponent - exponent, other.exponent - exponent
-        mean = np.ldexp(self.mean, up)
-        apart = np.ldexp(other.mean, to) - mean
-        variance = (
-            (1 - share) * np.ldexp(self.variance, 2 * up)
-            + share * np.ldexp(other.variance, 2 * to)
-            + share * (1 - share) * apart * apart
-        )
+        with np.errstate(under="ignore"):
+            mean = np.ldexp(self.mean, up)
+            apart = np.ldexp(other.mean, to) - mean
+            variance = (
+                (1 - share) * np.ldexp(self.variance, 2 * up)
+                + share * np.ldexp(other.variance, 2 * to)
+                + share * (1 - share) * apart * apart
+            )
         low = np.minimum(self.low, other.low)
         high = np.maximum(self.high, other.high)
         mean = mean + share * apart

@@ -138,9 +138,9 @@ class CSR:
 
     def sq_norms(self) -> np.ndarray:
         """|x_i|^2 of every row, (n,)."""
-        sums = np.bincount(
-            _row_of_entry(self.indptr), self.data**2, minlength=len(self)
-        )
+        with np.errstate(under="ignore"):
+            squares = self.data**2
+        sums = np.bincount(_row_of_entry(self.indptr), squares, minlength=len(self))
         return sums.astype(np.float64)  # without entries numpy counts in integers
 
     def of_columns(self, held: np.ndarray) -> CSR:

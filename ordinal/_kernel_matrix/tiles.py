@@ -139,7 +139,7 @@ class Evaluator:
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
                 K = self.tile(rows, columns, tile, buffer)
-                with np.errstate(over="ignore", invalid="ignore"):
+                with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                     out[rows] += K @ coef[columns]
 
         self._each_strip(strip)

@@ -198,7 +198,7 @@ class _Sums:
 
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:
     """F."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):  # it tends to 0 or 1
         if link == "logit":
             near = np.exp(-np.abs(t))
             return np.asarray(np.where(t > 0, 1, near) / (1 + near))

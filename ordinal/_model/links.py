@@ -271,13 +271,15 @@ def _newton(
 
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(z))
-    return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
+    with np.errstate(under="ignore"):  # 0 is what it tends to
+        small = np.exp(-np.abs(z))
+        return np.asarray(np.where(z >= 0, 1.0, small) / (1 + small))
 
 
 def _softmax(z: np.ndarray) -> np.ndarray:
-    e: np.ndarray = np.exp(z - z.max(axis=1, keepdims=True))
-    e /= e.sum(axis=1, keepdims=True)
+    with np.errstate(under="ignore"):
+        e: np.ndarray = np.exp(z - z.max(axis=1, keepdims=True))
+        e /= e.sum(axis=1, keepdims=True)
     return e
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
+import numpy as np
+
 from .._input.checks import check_positive, shown
 from .convergence import Convergence, Status
 from .progress import Line
@@ -67,7 +69,9 @@ def turn() -> None:
 
 class Monitor:
     """Clock, callback, time limit and line of one fit; drivers call `stop` between
-    slices. As a context it closes the line, whatever ends the fit.
+    slices. As a context it closes the line, whatever ends the fit, and lets numbers
+    become 0 that are too small for a double, also where a caller has `np.seterr` raise
+    that: it is no error in any fit.
 
     Ctrl-C needs nothing from here: kernels return at least every `SLICE` seconds, and
     the interpreter then raises KeyboardInterrupt.
@@ -97,13 +101,16 @@ class Monitor:
         self._around_part: list[Status] = []
         self._line, self._stages = line, list[str]()
         self._end: list[str] = []
+        self._small = np.errstate(under="ignore")
 
     def __enter__(self) -> Self:
         self._around = getattr(_watch, "tell", _nothing)  # a fit whose callback fits
         _watch.tell = _nothing if self._line is None else self._tell
+        self._small.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._small.__exit__(kind, *error)
         _watch.tell = self._around
         if self._line is not None:
             ended = ", ".join(self._end) if kind is None else kind.__name__

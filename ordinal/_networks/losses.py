@@ -35,8 +35,9 @@ class Loss(Protocol):
 
 def log_odds(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """1 / (1 + e^-z) and 1 / (1 + e^z), both with all their digits."""
-    near = np.exp(-np.abs(z))
-    far = near / (1 + near)
+    with np.errstate(under="ignore"):  # 0 is what it tends to
+        near = np.exp(-np.abs(z))
+        far = near / (1 + near)
     near = 1 / (1 + near)
     return np.where(z > 0, near, far), np.where(z > 0, far, near)
 

@@ -110,15 +110,16 @@ class OpbeModel(KernelModel):
         present = self._present
         q = present.size
         log = np.zeros((len(f), q))
-        for k, rank in enumerate(present):
-            before, here, after = _log_classes(f[:, rank], *self.cuts[rank])
-            log[:, :k] += (before - np.log(max(k, 1)))[:, None]
-            log[:, k] += here
-            log[:, k + 1 :] += (after - np.log(max(q - 1 - k, 1)))[:, None]
-        log -= log.max(axis=1, keepdims=True)
-        P = np.zeros((len(f), self.classes.size))
-        P[:, present] = np.exp(log)
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        with np.errstate(under="ignore"):  # 0 is the probability of what is far away
+            for k, rank in enumerate(present):
+                before, here, after = _log_classes(f[:, rank], *self.cuts[rank])
+                log[:, :k] += (before - np.log(max(k, 1)))[:, None]
+                log[:, k] += here
+                log[:, k + 1 :] += (after - np.log(max(q - 1 - k, 1)))[:, None]
+            log -= log.max(axis=1, keepdims=True)
+            P = np.zeros((len(f), self.classes.size))
+            P[:, present] = np.exp(log)
+            return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
         self, X: Any, *, rule: Rule = "mode", cost: ArrayLike | None = None

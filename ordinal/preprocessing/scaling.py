@@ -106,7 +106,7 @@ class Standardizer(Storable):
             so far from the mean that its score is not finite.
         """
         X = read_dense(X, self.mean.size, feature_names=self.feature_names)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             # Halves, as the difference of two huge numbers may overflow.
             Z = X * 0.5
             Z -= self.mean * 0.5
