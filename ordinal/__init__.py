@@ -39,6 +39,7 @@ from ._model.convergence import (
 )
 from ._model.model import Model, load
 from ._model.monitor import State
+from ._namesake import warn_of_namesake
 from ._numerics.threads import show_config
 from .gpor import GporModel, fit_gpor
 from .kdlor import KdlorModel, fit_kdlor
@@ -64,6 +65,7 @@ from .tlssvor import TlsSvorModel, fit_tlssvor
 from .xofm import XofmModel, fit_xofm
 
 __version__: str = _build_info.VERSION
+warn_of_namesake(__path__[0])
 
 __all__ = [
     "CnnorModel",
