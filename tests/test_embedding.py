@@ -131,8 +131,6 @@ def left_alone():
 
     from grades.grader import FITS, fits
 
-    fits()  # loads what is loaded at first use
-    before = state.state()
     for fit in FITS:
         fit(callback=watch)
     fits()
