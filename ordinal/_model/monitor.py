@@ -110,7 +110,7 @@ class Monitor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        self._small.__exit__(kind, *error)
+        self._small.__exit__(None, None, None)
         _watch.tell = self._around
         if self._line is not None:
             ended = ", ".join(self._end) if kind is None else kind.__name__
