@@ -2,9 +2,53 @@
 Thresholds and margins of SVORIM
 ================================
 
-hello
+SVORIM fits one score and cuts it by thresholds. Every row has a margin of 1 on both
+sides of every threshold, and those that do not keep it, which are ringed here, are all
+that the model remembers.
 """
+
+import matplotlib.pyplot as plt
+import numpy as np
 
 import ordinal
 
-X, y = ordinal.datasets.make_gaussians(rng=0)
+X, y = ordinal.datasets.make_gaussians(60, rng=0)
+model = ordinal.fit_svorim(X, y, C=10.0, kernel="rbf", gamma=0.02)
+print(f"{len(model.support)} of {len(X)} rows are support vectors")
+print(f"thresholds {model.thresholds.round(2)}, gap {model.convergence.gap:.1e}")
+
+# %%
+# Lines are the thresholds, dashes the margins at a distance of 1 on either side. In the
+# plane of the features they are curves, though the score has one direction only.
+
+grid_x, grid_y = np.meshgrid(np.linspace(2, 28, 200), np.linspace(2, 23, 200))
+score = model.decision_function(np.column_stack([grid_x.ravel(), grid_y.ravel()]))
+score = score.reshape(grid_x.shape)
+
+figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
+ends = [score.min() - 1, *model.thresholds, score.max() + 1]
+ax.contourf(grid_x, grid_y, score, levels=ends, cmap="viridis", alpha=0.25)
+ax.contour(grid_x, grid_y, score, levels=model.thresholds, colors="black")
+for side in (-1, 1):
+    ax.contour(
+        grid_x,
+        grid_y,
+        score,
+        levels=model.thresholds + side,
+        colors="black",
+        linestyles="dashed",
+        linewidths=0.7,
+    )
+for rank, marker in zip(model.classes, "osD", strict=True):
+    ax.scatter(*X[y == rank].T, marker=marker, s=18, label=f"rank {rank}")
+ax.scatter(*model.support.T, s=70, facecolor="none", edgecolor="black", linewidth=0.6)
+ax.set(xlabel="first feature", ylabel="second feature")
+ax.set_title("Two thresholds of one score, with their margins")
+legend = ax.legend(loc="lower center", ncols=3)
+
+# %%
+# Along the score itself the same rows are three histograms. Those between two
+# thresholds are predicted to have the rank of that stretch.
+
+ax = ordinal.plot.scores(model, X, y)
+title = ax.figure.suptitle("Scores of the rows, by their ranks")

@@ -70,7 +70,9 @@ const inspect = (width) => ({
   blind: [...document.images]
     .filter((image) => !image.complete || image.naturalWidth === 0)
     .map((image) => image.src),
-  unnamed: [...document.querySelectorAll("article img")].filter((i) => !i.alt).map((i) => i.src),
+  unnamed: [...document.querySelectorAll("article img")]
+    .filter((image) => !image.hasAttribute("alt"))
+    .map((image) => image.src),
   ids: [...document.querySelectorAll("[id]")].map((element) => element.id),
   links: [...document.querySelectorAll("a[href]")]
     .map((link) => link.href)
@@ -82,22 +84,23 @@ const inspect = (width) => ({
     .map((e) => `${e.tagName}.${e.className}`),
 });
 
-async function look(context, origin, page, width, faults) {
-  const tab = await context.newPage();
-  const fault = (what) => faults.push([page, width, what]);
-  tab.on("console", (message) => message.type() === "error" && fault(message.text()));
-  tab.on("pageerror", (error) => fault(String(error)));
+// faults of the page that a tab shows at the time go to `now.fault`
+function listen(tab, origin, now) {
+  tab.on("console", (message) => message.type() === "error" && now.fault(message.text()));
+  tab.on("pageerror", (error) => now.fault(String(error)));
   tab.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(origin) && !url.startsWith("data:")) fault(`asks ${url}`);
+    if (!url.startsWith(origin) && !url.startsWith("data:")) now.fault(`asks ${url}`);
   });
-  tab.on("response", (r) => r.status() >= 400 && fault(`${r.status()} ${r.url()}`));
+  tab.on("response", (r) => r.status() >= 400 && now.fault(`${r.status()} ${r.url()}`));
+}
+
+async function look(tab, origin, page, width, fault) {
   await tab.goto(`${origin}/${page}`, { waitUntil: "load" });
   await tab.evaluate(() => document.querySelectorAll("img").forEach((i) => (i.loading = "eager")));
   await tab.waitForFunction(() => [...document.images].every((image) => image.complete));
   const found = await tab.evaluate(inspect, width);
   if (found.overflow > 0) fault(`${found.overflow} px too wide: ${found.widest.join(", ")}`);
-  // the page of a search has its title from a script, the index is one of letters
   if (found.titles !== 1) fault(`${found.titles} titles`);
   found.blind.forEach((src) => fault(`no picture ${src}`));
   found.unnamed.forEach((src) => fault(`no words for ${src}`));
@@ -106,7 +109,6 @@ async function look(context, origin, page, width, faults) {
     mkdirSync(dirname(path), { recursive: true });
     await tab.screenshot({ path, fullPage: true });
   }
-  await tab.close();
   return found;
 }
 
@@ -157,7 +159,13 @@ try {
       isMobile: width < 600,
       colorScheme: options.dark ? "dark" : "light",
     });
-    for (const page of all) seen.set(page, await look(context, origin, page, width, faults));
+    const tab = await context.newPage();
+    const now = {};
+    listen(tab, origin, now);
+    for (const page of all) {
+      now.fault = (what) => faults.push([page, width, what]);
+      seen.set(page, await look(tab, origin, page, width, now.fault));
+    }
     if (!options.only) await search(context, origin, faults);
     await context.close();
   }
