@@ -96,10 +96,13 @@ def test_the_registry_knows_the_options_of_a_method(method):
         for n, options in method.threaded
     ],
 )
-def test_neither_threads_nor_another_run_change_a_byte(method, n, options, monkeypatch):
+def test_neither_threads_nor_another_run_change_a_byte(
+    method, n, options, monkeypatch, regions
+):
     X, y = sample(n, 5)
     models, numbers = [], []
-    for n_threads in (1, 2, 3, 8, 1):
+    for openmp, n_threads in [(1, 1), (1, 2), (1, 8), (0, 2), (0, 3), (0, 1)]:
+        regions(openmp=openmp)
         with_threads = {**options, "n_threads": n_threads}
         with_threads |= {"rng": 7} if method.can("rng") else {}
         models.append(method.cut_short(X, y, **with_threads))

@@ -9,19 +9,13 @@ import ordinal
 from ordinal._numerics import threads
 from ordinal._numerics.threads import resolve_n_threads
 
-openmp = pytest.mark.skipif(
-    not ordinal.show_config()["openmp"], reason="this build has one thread only"
-)
 
-
-@openmp
 @pytest.mark.parametrize("n_threads", [1, 2, 7])
 def test_the_argument_comes_first(n_threads, monkeypatch):
     monkeypatch.setenv("ORDINAL_NUM_THREADS", "3")
     assert resolve_n_threads(n_threads) == n_threads
 
 
-@openmp
 @pytest.mark.parametrize(("text", "n_threads"), [("1", 1), ("5", 5), (" 2 ", 2)])
 def test_the_environment_comes_second(text, n_threads, monkeypatch):
     monkeypatch.setenv("ORDINAL_NUM_THREADS", text)
@@ -29,7 +23,6 @@ def test_the_environment_comes_second(text, n_threads, monkeypatch):
     assert ordinal.show_config()["n_threads"] == n_threads
 
 
-@openmp
 @pytest.mark.parametrize(
     ("text", "n_threads"), [("3", 3), (" 2 ", 2), ("4,2", 4), ("1, 8", 1)]
 )
@@ -41,7 +34,6 @@ def test_the_environment_of_openmp_comes_third(text, n_threads, monkeypatch):
     assert resolve_n_threads(None) == 6
 
 
-@openmp
 @pytest.mark.parametrize("text", ["", "0", "-1", "many", ",3", "2.5"])
 def test_a_malformed_environment_of_openmp_says_nothing(text, monkeypatch):
     monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
@@ -91,7 +83,6 @@ def test_a_quota_of_version_1_bounds_the_cpus(groups):
     assert groups({period: "100000\n", "own": "12:memory:/a\n"}) == 64
 
 
-@openmp
 @pytest.mark.parametrize("value", [None, ""])
 def test_the_default_is_what_this_process_may_use(value, groups, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -127,16 +118,20 @@ def test_a_bad_argument_is_refused(bad):
         resolve_n_threads(bad)
 
 
-@openmp
 def test_there_is_a_limit(monkeypatch):
     assert resolve_n_threads(10**6) == 256
     monkeypatch.setenv("ORDINAL_NUM_THREADS", "100000")
     assert resolve_n_threads(None) == 256
 
 
-def test_a_forked_child_uses_one(monkeypatch):
+def test_a_forked_child_uses_one_unless_it_is_asked_for_more(monkeypatch):
     monkeypatch.setattr(threads, "_forked", True)
-    assert resolve_n_threads(8) == resolve_n_threads(None) == 1
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("ORDINAL_NUM_THREADS", raising=False)
+    assert resolve_n_threads(None) == 1
+    assert resolve_n_threads(8) == 8
+    monkeypatch.setenv("ORDINAL_NUM_THREADS", "3")
+    assert resolve_n_threads(None) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -144,15 +139,16 @@ def test_a_forked_child_uses_one(monkeypatch):
 def test_a_fork_is_noticed():
     child = os.fork()
     if child == 0:
-        os._exit(resolve_n_threads(8))
+        os._exit(threads._forked and ordinal.show_config()["threads"] == "pool")
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 1
     assert not threads._forked
 
 
-def test_without_openmp_there_is_one(monkeypatch):
-    monkeypatch.setattr(threads._build_info, "OPENMP", False)
+def test_a_system_without_threads_has_one(monkeypatch):
+    monkeypatch.setattr(threads, "THREADS", False)
     assert resolve_n_threads(8) == 1
+    assert ordinal.show_config()["threads"] == "none"
 
 
 def test_show_config():
@@ -160,6 +156,7 @@ def test_show_config():
     assert set(config) == {
         "version",
         "openmp",
+        "threads",
         "n_threads",
         "simd",
         "simd_levels",
@@ -170,4 +167,5 @@ def test_show_config():
     assert config["simd"] in config["simd_levels"]
     assert config["simd_levels"][-1] == "baseline"
     assert len(set(config["simd_levels"])) == len(config["simd_levels"])
+    assert config["threads"] == ("openmp" if config["openmp"] else "pool")
     assert type(config["openmp"]) is type(config["index_checks"]) is bool

@@ -2,11 +2,15 @@
 
 import math
 import os
+import sys
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from .._input.checks import check_count, shown
-from .._solvers import _build_info
+from .._solvers import _build_info, _parts
+from . import helpers
+
+THREADS = sys.platform not in ("emscripten", "wasi")
 
 _forked = False
 _GROUPS = Path("/sys/fs/cgroup")
@@ -26,14 +30,14 @@ def resolve_n_threads(n_threads: int | None) -> int:
     """Threads to use: the argument, else ORDINAL_NUM_THREADS, else the first number of
     OMP_NUM_THREADS, else the CPUs that this process may use (`cpus_allowed`).
 
-    Always 1 without OpenMP, and in a forked child, whose copy of the parent's
-    OpenMP threads does not exist: waiting for them would hang.
+    A forked child uses one unless it is asked for more: who forks has often as many
+    children as CPUs. It is always 1 where the system has no threads.
     """
     if n_threads is None:
-        n_threads = _threads_of_environment() or cpus_allowed()
+        n_threads = _threads_of_environment() or (1 if _forked else cpus_allowed())
     else:
         n_threads = check_count("n_threads", n_threads)
-    return 1 if _forked or not _build_info.OPENMP else min(n_threads, 256)
+    return min(n_threads, 256) if THREADS else 1
 
 
 def _threads_of_environment() -> int | None:
@@ -96,10 +100,12 @@ def show_config() -> dict[str, object]:
     Returns
     -------
     dict
-        `version`; `openmp`, whether fits can use several threads; `n_threads`, the
-        default; `simd`, the vector code in use, and `simd_levels`, all that this
-        build holds and this processor can run, best first; `index_checks`, True in a
-        debug build.
+        `version`; `openmp`, whether this build has it; `threads`, what runs the
+        kernels' parts on several threads here: "openmp", or "pool" where it is not
+        built in and in a forked child, or "none" where the system has no threads;
+        `n_threads`, the default; `simd`, the vector code in use, and `simd_levels`,
+        all that this build holds and this processor can run, best first;
+        `index_checks`, True in a debug build.
 
     Notes
     -----
@@ -118,7 +124,8 @@ def show_config() -> dict[str, object]:
 
     return {
         "version": _build_info.VERSION,
-        "openmp": _build_info.OPENMP,
+        "openmp": _parts.OPENMP,
+        "threads": helpers.way() if THREADS else "none",
         "n_threads": resolve_n_threads(None),
         "simd": _build_info.simd_name(),
         "simd_levels": _build_info.simd_levels(),

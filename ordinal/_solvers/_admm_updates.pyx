@@ -3,9 +3,28 @@
 Columns of the paper are rows here: one row a (point of a path, rank), each on its own
 memory, side by side.
 """
-from cython.parallel cimport prange
-
+from ._parts cimport run_parts
 from ._simd cimport simd, simd_loops
+
+
+cdef struct Rows:
+    const double* g
+    double* z
+    double* u
+    const double* shift
+    const double* width
+    const double* lo
+    const double* hi
+    double* sums
+    Py_ssize_t n
+    const simd_loops* ops
+
+
+cdef void clip_row(void* given, Py_ssize_t k, int worker) noexcept nogil:
+    cdef Rows* q = <Rows*>given
+    cdef Py_ssize_t at = k * q.n
+    q.ops.admm_clip(q.g + at, q.z + at, q.u + at, q.shift + at, q.width + at, q.lo + at,
+                    q.hi + at, q.n, q.sums + 5 * k)
 
 
 def clip(
@@ -24,12 +43,12 @@ def clip(
     soft is (17) at width 0 and (18) at shift 0. sums holds |g - z|^2, |z - z before|^2,
     |g|^2, |z|^2, |u|^2 a row.
     """
-    cdef Py_ssize_t k, p = g.shape[0], n = g.shape[1]
-    cdef const simd_loops* ops = simd()
+    cdef Py_ssize_t p = g.shape[0], n = g.shape[1]
+    cdef Rows q
     if not (z.shape[0] == u.shape[0] == sums.shape[0] == p and sums.shape[1] == 5
             and z.shape[1] == u.shape[1] == n):
         raise ValueError("clip: inconsistent array shapes")
-    for k in prange(p, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        ops.admm_clip(&g[k, 0], &z[k, 0], &u[k, 0], &shift[k, 0], &width[k, 0],
-                      &lo[k, 0], &hi[k, 0], n, &sums[k, 0])
+    q.g, q.z, q.u, q.shift = &g[0, 0], &z[0, 0], &u[0, 0], &shift[0, 0]
+    q.width, q.lo, q.hi, q.sums = &width[0, 0], &lo[0, 0], &hi[0, 0], &sums[0, 0]
+    q.n, q.ops = n, simd()
+    run_parts(clip_row, &q, p, n_threads)

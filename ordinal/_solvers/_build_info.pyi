@@ -1,5 +1,4 @@
 VERSION: str
-OPENMP: bool
 INDEX_CHECKS: bool
 
 def simd_name() -> str: ...

@@ -3,11 +3,6 @@ from ._simd cimport simd, simd_level
 
 cdef extern from *:
     """
-    #ifdef _OPENMP
-    #define ORDINAL_OPENMP 1
-    #else
-    #define ORDINAL_OPENMP 0
-    #endif
     #ifdef ORDINAL_DEBUG
     #define ORDINAL_CHECKS 1
     #else
@@ -15,13 +10,11 @@ cdef extern from *:
     #endif
     """
     const char* ORDINAL_VERSION
-    bint ORDINAL_OPENMP
     bint ORDINAL_CHECKS
 
 import os
 
 VERSION = ORDINAL_VERSION.decode()
-OPENMP = bool(ORDINAL_OPENMP)
 INDEX_CHECKS = bool(ORDINAL_CHECKS)
 
 

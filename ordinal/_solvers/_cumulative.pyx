@@ -16,7 +16,6 @@ numbers near each other are subtracted, so that neither a rank far out in a tail
 narrow one loses digits: `upper`, `lower` and h12 are of the size 1 / delta, 1 / delta
 and 1 / delta^2, but g, c1 and c2 are not.
 """
-from cython.parallel cimport prange
 from libc.math cimport (
     INFINITY, M_PI, atan2, exp, expm1, fmin, isinf, log, log1p, sqrt,
 )
@@ -24,6 +23,7 @@ from libc.math cimport (
 from libc.stdint cimport int32_t, int64_t
 
 from ._ordinal_probit cimport Interval, interval
+from ._parts cimport run_parts
 from ._simd cimport GRAM_LANES, simd, simd_loops
 
 cdef enum Link:
@@ -187,6 +187,22 @@ cdef void terms_of(
         out[5 * stride + i] = t.h12
 
 
+cdef struct Ends:            # of the ranks of n rows, and their terms
+    int link
+    const double* a
+    const double* b
+    const double* delta
+    double* out
+    Py_ssize_t n
+
+
+cdef void terms_of_block(void* given, Py_ssize_t i, int worker) noexcept nogil:
+    cdef Ends* q = <Ends*>given
+    cdef Py_ssize_t at = i * ROWS
+    terms_of(q.link, q.a + at, q.b + at, q.delta + at, min(ROWS, q.n - at), q.out + at,
+             q.n)
+
+
 def row_terms(
     int link,                            # its number in LINKS
     const double[::1] a not None,        # (n,) upper ends, inf for the highest rank
@@ -196,15 +212,16 @@ def row_terms(
     int n_threads,
 ):
     """Rows: log P, g, upper, c1, c2, h12."""
-    cdef Py_ssize_t i, n = a.shape[0], blocks = (n + ROWS - 1) // ROWS
+    cdef Py_ssize_t n = a.shape[0]
+    cdef Ends q
     if not (b.shape[0] == delta.shape[0] == out.shape[1] == n and out.shape[0] == 6):
         raise ValueError("row_terms: inconsistent array shapes")
     if not 0 <= link < len(LINKS):
         raise ValueError("row_terms: no such link")
-    for i in prange(blocks, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        terms_of(link, &a[i * ROWS], &b[i * ROWS], &delta[i * ROWS],
-                 min(ROWS, n - i * ROWS), &out[0, i * ROWS], n)
+    if n == 0:
+        return
+    q = Ends(link, &a[0], &b[0], &delta[0], &out[0, 0], n)
+    run_parts(terms_of_block, &q, (n + ROWS - 1) // ROWS, n_threads)
 
 
 cdef struct Problem:
@@ -477,6 +494,21 @@ cdef double sum_share(
     return total
 
 
+cdef struct Shares:
+    const Problem* p
+    Sums first
+    Py_ssize_t rows, room    # rows of a share, doubles of its scratch
+    double* scratch
+    double* value
+
+
+cdef void sum_some(void* given, Py_ssize_t i, int worker) noexcept nogil:
+    cdef Shares* s = <Shares*>given
+    s.value[i] = sum_share(
+        s.p, i * s.rows, min(s.p.n, (i + 1) * s.rows), s.scratch + i * s.room,
+        of_share(s.p, s.first, i))
+
+
 def share_of_rows(Py_ssize_t n, Py_ssize_t held):
     """Rows whose sums are taken one after the other, a whole number of blocks: shares
     can be taken side by side. Of the shape of the problem alone; `held` is how many
@@ -539,6 +571,7 @@ def sums(
     """
     cdef Problem p
     cdef Sums out
+    cdef Shares shares
     cdef Py_ssize_t i, T = theta.shape[0], m = nominal.shape[0], S = value.shape[0]
     cdef Py_ssize_t n = X.shape[0], d = location.shape[0], k = scale.shape[0]
     cdef Py_ssize_t M = 1 + m, D = d + k, stride = beta.shape[0]
@@ -585,7 +618,5 @@ def sums(
     out.by_core = &by_core[0, 0] if D else NULL
     out.border = &border[0, 0, 0, 0] if D else NULL
     out.core = &core[0, 0, 0] if D else NULL
-    for i in prange(S, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        value[i] = sum_share(&p, i * rows, min(n, (i + 1) * rows), &scratch[i, 0],
-                             of_share(&p, out, i))
+    shares = Shares(&p, out, rows, scratch.shape[1], &scratch[0, 0], &value[0])
+    run_parts(sum_some, &shares, S, n_threads)

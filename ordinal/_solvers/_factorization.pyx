@@ -6,10 +6,10 @@ Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, fa
 the next ones, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the
 node at or below its value and the share of the way to the next.
 """
-from cython.parallel cimport prange
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
+from ._parts cimport call_helpers, each_part, run_parts
 from ._simd cimport XOFM_LANES, simd, simd_loops, simd_seconds, to_line
 
 import numpy as np
@@ -19,7 +19,7 @@ LANES = XOFM_LANES
 cdef enum:
     CHUNK_ROWS = 1024        # of which a thread takes the scores
     CHUNK_PAIRS = 32         # of a mini-batch, in one chunk
-    THREADED_CHUNKS = 8      # below, starting threads takes longer than the work
+    THREADED_CHUNKS = 8      # below, waking threads takes longer than the work
     CLOCK_INTERVAL = 256     # mini-batches between looks at the clock
 
 
@@ -134,6 +134,32 @@ cdef bint fits(
             and table.shape[1] % XOFM_LANES == 0)
 
 
+cdef struct Scores:
+    const int32_t* node
+    const double* share
+    const double* table
+    double* S
+    double* U                      # (n,) scores, or slopes by them
+    double* G
+    Py_ssize_t n, d, m, N, rows    # rows of a chunk
+    const simd_loops* ops
+
+
+cdef void scores_of(void* given, Py_ssize_t c, int worker) noexcept nogil:
+    cdef Scores* q = <Scores*>given
+    cdef Py_ssize_t at = c * q.rows
+    q.ops.xofm_scores(q.node + at * q.d, q.share + at * q.d, min(q.rows, q.n - at), q.d,
+                      q.table, q.m, q.S + at * q.m, q.U + at)
+
+
+cdef void scatter_of(void* given, Py_ssize_t c, int worker) noexcept nogil:
+    cdef Scores* q = <Scores*>given
+    cdef Py_ssize_t at = c * q.rows
+    q.ops.xofm_scatter(q.node + at * q.d, q.share + at * q.d, min(q.rows, q.n - at),
+                       q.d, q.table, q.m, q.S + at * q.m, q.U + at,
+                       q.G + c * q.N * q.m)
+
+
 def scores(
     const int32_t[:, ::1] node not None,     # (n, d)
     const double[:, ::1] share not None,
@@ -143,17 +169,16 @@ def scores(
     int n_threads,
 ):
     """S and U of every row. O(n d m)."""
-    cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
-    cdef Py_ssize_t rows = CHUNK_ROWS, chunks = (n + rows - 1) // rows
-    cdef const simd_loops* ops = simd()
+    cdef Py_ssize_t n = node.shape[0], d = node.shape[1], m = table.shape[1]
+    cdef Scores q
     if not (fits(node, share, table) and U.shape[0] == S.shape[0] == n
             and S.shape[1] == m):
         raise ValueError("scores: inconsistent array shapes")
-    for c in prange(chunks, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1 and chunks > 1):
-        ops.xofm_scores(&node[c * rows, 0], &share[c * rows, 0],
-                        min(rows, n - c * rows), d, &table[0, 0], m, &S[c * rows, 0],
-                        &U[c * rows])
+    if n == 0:
+        return
+    q = Scores(&node[0, 0], &share[0, 0], &table[0, 0], &S[0, 0], &U[0], NULL, n, d, m,
+               table.shape[0], CHUNK_ROWS, simd())
+    run_parts(scores_of, &q, (n + CHUNK_ROWS - 1) // CHUNK_ROWS, n_threads)
 
 
 def scatter(
@@ -167,18 +192,18 @@ def scatter(
     int n_threads,
 ):
     """G[c] += the gradient of sum_i slope_i U_i over the c-th `rows` rows."""
-    cdef Py_ssize_t c, n = node.shape[0], d = node.shape[1], m = table.shape[1]
+    cdef Py_ssize_t n = node.shape[0], d = node.shape[1], m = table.shape[1]
     cdef Py_ssize_t chunks = (n + rows - 1) // rows
-    cdef const simd_loops* ops = simd()
+    cdef Scores q
     if not (fits(node, share, table) and slope.shape[0] == S.shape[0] == n
             and S.shape[1] == G.shape[2] == m and G.shape[1] == table.shape[0]
             and chunks <= G.shape[0]):
         raise ValueError("scatter: inconsistent array shapes")
-    for c in prange(chunks, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1 and chunks > 1):
-        ops.xofm_scatter(&node[c * rows, 0], &share[c * rows, 0],
-                         min(rows, n - c * rows), d, &table[0, 0], m, &S[c * rows, 0],
-                         &slope[c * rows], &G[c, 0, 0])
+    if n == 0:
+        return
+    q = Scores(&node[0, 0], &share[0, 0], &table[0, 0], <double*>&S[0, 0],
+               <double*>&slope[0], &G[0, 0, 0], n, d, m, table.shape[0], rows, simd())
+    run_parts(scatter_of, &q, chunks, n_threads)
 
 
 # The pairwise squared hinge
@@ -301,6 +326,7 @@ cdef struct Sgd:
     const int64_t* start           # (r + 1,) first row of a rank
     const int64_t* before          # (r + 1,) pairs whose higher row is of a lower rank
     int64_t size                   # all pairs
+    int64_t done, count            # of which a batch begins, and has
     int bits                       # of their numbers
     uint64_t key
     double tau
@@ -322,12 +348,11 @@ cdef void pair_of(const Sgd* p, int64_t number, int64_t* pair) noexcept nogil:
     pair[1] = number % p.start[k]
 
 
-cdef void add_chunk(
-    const Sgd* p, Py_ssize_t chunk, int64_t done, int64_t count,
-) noexcept nogil:
+cdef void add_chunk(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
     """G[chunk] = the gradient of CHUNK_PAIRS of the `count` pairs from `done` on."""
-    cdef int64_t first = done + chunk * CHUNK_PAIRS
-    cdef int64_t stop = min(first + CHUNK_PAIRS, done + count)
+    cdef const Sgd* p = <const Sgd*>given
+    cdef int64_t first = p.done + chunk * CHUNK_PAIRS
+    cdef int64_t stop = min(first + CHUNK_PAIRS, p.done + p.count)
     cdef Py_ssize_t d = p.at.d, m = p.m
     cdef int64_t number, epoch
     cdef int64_t pair[2]
@@ -409,17 +434,16 @@ def sgd(
     p.S = p.G + chunks * p.at.N * m
     cdef double* dW = p.S + chunks * 2 * m
     cdef double* shrink = dW + p.at.P * m
+    if chunks >= THREADED_CHUNKS:
+        call_helpers(n_threads)
     with nogil:
         p.ops.xofm_spread(p.at.first, p.at.kind, p.at.d, m, p.W, p.table)
         while done < stop:
             count = min(batch, stop - done)
             chunks = (count + CHUNK_PAIRS - 1) // CHUNK_PAIRS
-            if n_threads == 1 or chunks < THREADED_CHUNKS:
-                for c in range(chunks):  # a team of one thread costs as much as a pair
-                    add_chunk(&p, c, done, count)
-            else:
-                for c in prange(chunks, schedule="static", num_threads=n_threads):
-                    add_chunk(&p, c, done, count)
+            p.done, p.count = done, count
+            each_part(add_chunk, &p, chunks,
+                      1 if chunks < THREADED_CHUNKS else n_threads)
             for c in range(1, chunks):
                 for a in range(p.at.N * m):
                     p.G[a] += p.G[c * p.at.N * m + a]

@@ -1,5 +1,30 @@
 """The matrix B of ordinal/_gp/covariance.py, and the diagonal of its inverse."""
-from cython.parallel cimport prange
+from ._parts cimport run_parts
+
+cdef enum:
+    ROWS = 16                # that one thread takes
+
+
+cdef struct Scaled:
+    const double* Sigma
+    const double* root
+    double* B
+    Py_ssize_t n, start, stop
+
+
+cdef void scaled_rows(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Scaled* q = <Scaled*>given
+    cdef Py_ssize_t i, j, first = q.start + part * ROWS
+    cdef const double* row
+    cdef double* out
+    cdef double r
+    for i in range(first, min(first + ROWS, q.stop)):
+        row, out, r = q.Sigma + i * q.n, q.B + i * q.n, q.root[i]
+        for j in range(i + 1):
+            out[j] = r * row[j] * q.root[j]
+        out[i] = out[i] + 1
+        for j in range(i + 1, q.n):
+            out[j] = 0
 
 
 def scaled(
@@ -11,19 +36,16 @@ def scaled(
     int n_threads,
 ):
     """B = I + root Sigma root, its lower triangle, and zeros above; some rows of it."""
-    cdef Py_ssize_t i, j, n = root.shape[0]
-    cdef double r
+    cdef Py_ssize_t n = root.shape[0]
+    cdef Scaled q
     if not (Sigma.shape[0] == Sigma.shape[1] == B.shape[0] == B.shape[1] == n
             and 0 <= start <= stop <= n):
         raise ValueError("scaled: inconsistent array shapes")
-    for i in prange(start, stop, nogil=True, schedule="static",
-                    num_threads=n_threads, use_threads_if=n_threads > 1):
-        r = root[i]
-        for j in range(i + 1):
-            B[i, j] = r * Sigma[i, j] * root[j]
-        B[i, i] = B[i, i] + 1
-        for j in range(i + 1, n):
-            B[i, j] = 0
+    if start == stop:
+        return
+    q.Sigma, q.root, q.B = &Sigma[0, 0], &root[0], &B[0, 0]
+    q.n, q.start, q.stop = n, start, stop
+    run_parts(scaled_rows, &q, (stop - start + ROWS - 1) // ROWS, n_threads)
 
 
 def column_norms(

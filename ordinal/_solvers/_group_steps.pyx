@@ -10,10 +10,10 @@ zero. Where it is zero on an interval, b_j stays as it is if it is in it.
 O(n) for a group and each step of its search, of which there are some five. Groups are
 taken in chunks, whose sums by row do not depend on the threads.
 """
-from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, isinf
 from libc.stdint cimport uint8_t
 
+from ._parts cimport run_parts
 from ._simd cimport simd, simd_loops
 
 cdef enum:
@@ -33,7 +33,18 @@ cdef struct Program:
     const double* p
     const double* price
     double sigma
-    Py_ssize_t n
+    Py_ssize_t n, T
+
+
+cdef struct Steps:
+    Program q
+    double* b
+    double* lack
+    double* t
+    uint8_t* inside
+    double* totals
+    Py_ssize_t stride, chunk   # entries of t and inside between groups, and chunks
+    const simd_loops* ops
 
 
 cdef double next_knot(const Program* q, Py_ssize_t j, double b, bint up) noexcept nogil:
@@ -101,6 +112,13 @@ cdef void chunk_steps(
             t + (j - first) * stride, inside + (j - first) * stride, total)
 
 
+cdef void chunk_of_steps(void* given, Py_ssize_t c, int worker) noexcept nogil:
+    cdef Steps* s = <Steps*>given
+    chunk_steps(
+        s.ops, &s.q, c * CHUNK, min(s.q.T, (c + 1) * CHUNK), s.stride, s.b, s.lack,
+        s.t + c * s.chunk, s.inside + c * s.chunk, s.totals + c * s.q.n)
+
+
 def n_chunks(Py_ssize_t T):
     """Rows of `totals`."""
     return (T + CHUNK - 1) // CHUNK
@@ -122,11 +140,9 @@ def steps(
     int n_threads,
 ):
     """(1) for all rows and groups."""
-    cdef Py_ssize_t T = g.shape[0], n = g.shape[1], c, count = n_chunks(T)
+    cdef Py_ssize_t T = g.shape[0], n = g.shape[1], count = n_chunks(T)
     cdef bint kept = t.shape[0] == T and inside.shape[0] == T
-    cdef Py_ssize_t stride = n if kept else 0, row = CHUNK if kept else 1
-    cdef const simd_loops* ops = simd()
-    cdef Program q
+    cdef Steps s
     if not (T > 0 and n > 0 and f.shape[0] == n
             and lo.shape[0] == hi.shape[0] == p.shape[0] == T
             and lo.shape[1] == hi.shape[1] == p.shape[1] == n
@@ -135,9 +151,9 @@ def steps(
             and (kept or t.shape[0] == inside.shape[0] == count)
             and totals.shape[0] == count and sigma > 0):
         raise ValueError("steps: inconsistent array shapes")
-    q.f, q.g, q.lo, q.hi, q.p = &f[0], &g[0, 0], &lo[0, 0], &hi[0, 0], &p[0, 0]
-    q.price, q.sigma, q.n = &price[0], sigma, n
-    for c in prange(count, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        chunk_steps(ops, &q, c * CHUNK, min(T, (c + 1) * CHUNK), stride, &b[0],
-                    &lack[0], &t[c * row, 0], &inside[c * row, 0], &totals[c, 0])
+    s.q = Program(&f[0], &g[0, 0], &lo[0, 0], &hi[0, 0], &p[0, 0], &price[0], sigma, n,
+                  T)
+    s.b, s.lack, s.t, s.inside = &b[0], &lack[0], &t[0, 0], &inside[0, 0]
+    s.totals, s.ops = &totals[0, 0], simd()
+    s.stride, s.chunk = n if kept else 0, n * (CHUNK if kept else 1)
+    run_parts(chunk_of_steps, &s, count, n_threads)

@@ -18,13 +18,15 @@ nothing overflows, however far the interval lies from 0 or however narrow it is.
 
 A width of an interval comes beside its ends, which know it to their own rounding only.
 """
-from cython.parallel cimport prange
 from libc.math cimport (
     INFINITY, M_PI, cos, erfc, exp, fabs, fmax, fmin, log, log1p, sqrt,
 )
 from libc.stdint cimport int32_t
 
+from ._parts cimport run_parts
+
 cdef enum:
+    ROWS = 128                           # that one thread takes
     NODES = 48                           # exact for polynomials of degree 95
 
 cdef double node[NODES]                  # of Gauss and Legendre on [0, 1]
@@ -145,6 +147,46 @@ cdef int check(
     return 0
 
 
+cdef struct Rows:
+    Py_ssize_t n, r
+    const double* h
+    const double* v
+    const int32_t* rank
+    const double* b
+    const double* gap
+    double* out                          # rows of n
+
+
+cdef struct Sweep:                       # of EP
+    Rows rows
+    const double* A
+    const double* q
+    const double* a
+    double* p                            # of the sites, and p m
+    double* pm
+    double step
+
+
+cdef int run_rows(
+    void (*body)(void*, Py_ssize_t, int) noexcept nogil, void* given, Py_ssize_t n,
+    int n_threads,
+) except -1:
+    return run_parts(body, given, (n + ROWS - 1) // ROWS, n_threads)
+
+
+cdef void loss_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Rows* q = <Rows*>given
+    cdef Py_ssize_t i, n = q.n
+    cdef double s
+    cdef Interval t
+    for i in range(part * ROWS, min(n, (part + 1) * ROWS)):
+        s = sqrt(q.v[i])
+        t = of_row(q.h[i], s, q.rank[i], q.b, q.gap, q.r)
+        q.out[i] = t.log_mass
+        q.out[n + i] = t.mean / s
+        q.out[2 * n + i] = t.shortfall / q.v[i]
+
+
 def loss(
     const double[::1] h not None,        # (n,) latent values
     const double[::1] v not None,        # (n,) noise variances
@@ -155,17 +197,41 @@ def loss(
     int n_threads,
 ):
     """Rows: log P, d log P / dh, -d2 log P / dh2."""
-    cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
-    cdef double s
-    cdef Interval t
+    cdef Py_ssize_t n = h.shape[0]
+    cdef Rows q
     check(rank, b, gap, h, v, out, 3)
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        s = sqrt(v[i])
-        t = of_row(h[i], s, rank[i], &b[0], &gap[0], r)
-        out[0, i] = t.log_mass
-        out[1, i] = t.mean / s
-        out[2, i] = t.shortfall / v[i]
+    q = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
+    run_rows(loss_of, &q, n, n_threads)
+
+
+cdef void derivatives_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Rows* q = <Rows*>given
+    cdef Py_ssize_t i, n = q.n
+    cdef double* out
+    cdef double s, v, upper, lower, by_log_s
+    cdef Interval t
+    for i in range(part * ROWS, min(n, (part + 1) * ROWS)):
+        v, out = q.v[i], q.out + i
+        s = sqrt(v)
+        t = of_row(q.h[i], s, q.rank[i], q.b, q.gap, q.r)
+        out[0] = t.upper / s
+        out[n] = (t.mean * t.mean - t.shortfall) / (2 * v)
+        # g and w are homogeneous in (b - h, s), of degrees -1 and -2
+        upper = product(t.upper, t.above)
+        lower = product(t.lower, t.below)
+        out[2 * n] = upper / v
+        by_log_s = -(t.mean + product(upper, t.z1) + product(lower, t.z2)) / s
+        out[3 * n] = by_log_s / (2 * v)
+        upper = -product(t.upper, t.above * t.above - t.variance)
+        lower = product(t.lower, t.below * t.below - t.variance)
+        out[4 * n] = -t.third / (v * s)
+        out[5 * n] = upper / (v * s)
+        by_log_s = -2 * t.shortfall / v
+        if t.upper > 0:
+            by_log_s = by_log_s - upper * t.z1 / v
+        if t.lower > 0:
+            by_log_s = by_log_s - lower * t.z2 / v
+        out[6 * n] = by_log_s / (2 * v)
 
 
 def derivatives(
@@ -182,32 +248,43 @@ def derivatives(
     0, 1 log P by the upper threshold, by v;  2, 3 g by them;  4, 5, 6 w by h, by them.
     The lower threshold moves them by what is left of a shift of all, h included.
     """
-    cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
-    cdef double s, upper, lower, by_log_s
-    cdef Interval t
+    cdef Py_ssize_t n = h.shape[0]
+    cdef Rows q
     check(rank, b, gap, h, v, out, 7)
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        s = sqrt(v[i])
-        t = of_row(h[i], s, rank[i], &b[0], &gap[0], r)
-        out[0, i] = t.upper / s
-        out[1, i] = (t.mean * t.mean - t.shortfall) / (2 * v[i])
-        # g and w are homogeneous in (b - h, s), of degrees -1 and -2
-        upper = product(t.upper, t.above)
-        lower = product(t.lower, t.below)
-        out[2, i] = upper / v[i]
-        by_log_s = -(t.mean + product(upper, t.z1) + product(lower, t.z2)) / s
-        out[3, i] = by_log_s / (2 * v[i])
-        upper = -product(t.upper, t.above * t.above - t.variance)
-        lower = product(t.lower, t.below * t.below - t.variance)
-        out[4, i] = -t.third / (v[i] * s)
-        out[5, i] = upper / (v[i] * s)
-        by_log_s = -2 * t.shortfall / v[i]
-        if t.upper > 0:
-            by_log_s = by_log_s - upper * t.z1 / v[i]
-        if t.lower > 0:
-            by_log_s = by_log_s - lower * t.z2 / v[i]
-        out[6, i] = by_log_s / (2 * v[i])
+    q = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
+    run_rows(derivatives_of, &q, n, n_threads)
+
+
+cdef void sites_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Sweep* w = <Sweep*>given
+    cdef Rows* q = &w.rows
+    cdef Py_ssize_t i, n = q.n
+    cdef double* out
+    cdef double h, v, A, lam, mean, s2, s, p, e, rest, x
+    cdef Interval t
+    for i in range(part * ROWS, min(n, (part + 1) * ROWS)):
+        h, v, A, out = q.h[i], q.v[i], w.A[i], q.out + i
+        lam = A / w.q[i]
+        mean = h - lam * w.a[i]
+        s2 = v + lam
+        s = sqrt(s2)
+        t = of_row(mean, s, q.rank[i], q.b, q.gap, q.r)
+        p, e = w.p[i], w.pm[i]
+        x = (e * (2 * mean + lam * e) - p * mean * mean) / (1 + lam * p)
+        out[0] = t.log_mass + 0.5 * (log1p(lam * p) - x)
+        out[n] = t.mean / s
+        out[2 * n] = t.upper / s
+        out[3 * n] = (t.mean * t.mean - t.shortfall) / (2 * s2)
+        # of the tilted distribution: mean + lam t.mean / s, lam rest / s2
+        rest = v + lam * t.variance
+        if A == 0:                       # f is known to be 0: a row of zeros
+            out[4 * n] = 0
+        else:
+            out[4 * n] = fmax(fabs(mean + lam * t.mean / s - h) / sqrt(A),
+                              fabs(lam * rest / s2 / A - 1))
+        x = t.shortfall / rest
+        w.p[i] = p + w.step * (x - p)
+        w.pm[i] = e + w.step * (x * mean + t.mean * s / rest - e)
 
 
 def sites(
@@ -231,36 +308,27 @@ def sites(
     distance of the posterior's mean and variance from those of the cavity times P, in
     units of the posterior's.
     """
-    cdef Py_ssize_t i, n = h.shape[0], r = gap.shape[0]
-    cdef double lam, mean, s2, s, p, e, rest, x
-    cdef Interval t
+    cdef Py_ssize_t n = h.shape[0]
+    cdef Sweep w
     check(rank, b, gap, h, v, out, 5)
     if not (A.shape[0] == q.shape[0] == a.shape[0] == site.shape[1] == n
             and site.shape[0] == 2):
         raise ValueError("sites: inconsistent array shapes")
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        lam = A[i] / q[i]
-        mean = h[i] - lam * a[i]
-        s2 = v[i] + lam
-        s = sqrt(s2)
-        t = of_row(mean, s, rank[i], &b[0], &gap[0], r)
-        p, e = site[0, i], site[1, i]
-        x = (e * (2 * mean + lam * e) - p * mean * mean) / (1 + lam * p)
-        out[0, i] = t.log_mass + 0.5 * (log1p(lam * p) - x)
-        out[1, i] = t.mean / s
-        out[2, i] = t.upper / s
-        out[3, i] = (t.mean * t.mean - t.shortfall) / (2 * s2)
-        # of the tilted distribution: mean + lam t.mean / s, lam rest / s2
-        rest = v[i] + lam * t.variance
-        if A[i] == 0:                    # f is known to be 0: a row of zeros
-            out[4, i] = 0
-        else:
-            out[4, i] = fmax(fabs(mean + lam * t.mean / s - h[i]) / sqrt(A[i]),
-                             fabs(lam * rest / s2 / A[i] - 1))
-        x = t.shortfall / rest
-        site[0, i] = p + step * (x - p)
-        site[1, i] = e + step * (x * mean + t.mean * s / rest - e)
+    w.rows = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
+    w.A, w.q, w.a, w.step = &A[0], &q[0], &a[0], step
+    w.p, w.pm = &site[0, 0], &site[1, 0]
+    run_rows(sites_of, &w, n, n_threads)
+
+
+cdef void log_probability_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Rows* q = <Rows*>given
+    cdef Py_ssize_t i
+    cdef int32_t k
+    cdef double s
+    for i in range(part * ROWS, min(q.n, (part + 1) * ROWS)):
+        s = sqrt(q.v[i])
+        for k in range(<int32_t>q.r):
+            q.out[i * q.r + k] = of_row(q.h[i], s, k, q.b, q.gap, q.r).log_mass
 
 
 def log_probability(
@@ -272,15 +340,11 @@ def log_probability(
     int n_threads,
 ):
     """The logarithms of (18): out[i, k] = log P of rank k at (mean_i, v_i)."""
-    cdef Py_ssize_t i, n = mean.shape[0], r = gap.shape[0]
-    cdef int32_t k
-    cdef double s
-    cdef Interval t
+    cdef Py_ssize_t n = mean.shape[0], r = gap.shape[0]
+    cdef Rows q
     if not (v.shape[0] == out.shape[0] == n and out.shape[1] == r == b.shape[0] + 1):
         raise ValueError("log_probability: inconsistent array shapes")
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        s = sqrt(v[i])
-        for k in range(<int32_t>r):
-            t = of_row(mean[i], s, k, &b[0], &gap[0], r)
-            out[i, k] = t.log_mass
+    if n == 0:
+        return
+    q = Rows(n, r, &mean[0], &v[0], NULL, &b[0], &gap[0], &out[0, 0])
+    run_rows(log_probability_of, &q, n, n_threads)

@@ -1,4 +1,5 @@
 """What the pair SMO kernel works on: a problem, and the scratch of a thread."""
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from ._simd cimport simd_loops
@@ -104,6 +105,21 @@ cdef struct Work:
     Block block
 
 
+cdef struct Shared:            # what threads do parts of for one problem
+    Problem* p
+    Scan* s
+    Block* b
+    Py_ssize_t count           # violators a side of a group, or rows to add
+    Py_ssize_t first, stop     # of a stretch
+
+
+cdef struct Turns:
+    Problem** problems
+    Py_ssize_t n_problems
+    Work* work                 # of each thread
+    double end
+
+
 cdef struct Pair:              # entry u grows and v shrinks; positions in the block
     Py_ssize_t u, v
     Py_ssize_t of_u, of_v      # their groups
@@ -126,6 +142,20 @@ cdef inline double slope_down(Problem* p, Py_ssize_t e, double g) noexcept nogil
     return p.pp[e] if g > 0 else p.pn[e]
 
 
+cdef inline bint rows_held(Problem* p) noexcept nogil:
+    cdef Py_ssize_t a
+    for a in range(p.size):
+        if p.slot[row_of(p, p.block[a])] < 0:
+            return False
+    return True
+
+
+cdef inline void set_mid(Problem* p, Py_ssize_t j) noexcept nogil:
+    """The middle of the violating interval of group j, to which floats are relative."""
+    cdef double mid = 0.5 * (p.group[j].low + p.group[j].up)
+    p.group[j].mid = mid if -INFINITY < mid < INFINITY else 0
+
+
 cdef inline Py_ssize_t tied_start(Problem* p, Py_ssize_t j) noexcept nogil:
     """First group that positive mu tie to j."""
     while p.coupled and p.mu[j] > 0:
@@ -139,6 +169,31 @@ cdef inline Py_ssize_t tied_stop(Problem* p, Py_ssize_t j) noexcept nogil:
     while p.coupled and p.mu[j] > 0:
         j += 1
     return j
+
+
+cdef inline void place(
+    Problem* p, Block* b, Py_ssize_t a, double d, double mid,
+) noexcept nogil:
+    """Set R and L of position a from `gradient`."""
+    cdef Py_ssize_t e = b.entry[a]
+    cdef double up = d, down = d
+    if p.kinked:
+        up, down = d + slope_up(p, e, b.g[a]), d + slope_down(p, e, b.g[a])
+    b.R[a] = <float>(up - mid) if b.g[a] < b.hi[a] else INFINITY
+    b.L[a] = <float>(down - mid) if b.g[a] > b.lo[a] else -INFINITY
+
+
+cdef inline double gradient(
+    Problem* p, Block* b, Py_ssize_t a, double mid,
+) noexcept nogil:
+    """The derivative by position a, read back from whichever of R and L is finite. The
+    slope of phi is in it unless there are kinks, which change that slope."""
+    cdef Py_ssize_t e = b.entry[a]
+    cdef bint grows = b.g[a] < b.hi[a]
+    cdef double d = mid + (b.R[a] if grows else b.L[a])
+    if p.kinked:
+        d -= slope_up(p, e, b.g[a]) if grows else slope_down(p, e, b.g[a])
+    return d
 
 
 cdef inline double growth_end(Problem* p, Block* b, Py_ssize_t a) noexcept nogil:

@@ -49,11 +49,11 @@ groups, and at strips of f. What is computed for a problem does not depend on wh
 computes it or when: any number of threads gives the same bytes.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
-from cython.parallel cimport prange, threadid
 from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
+from ._parts cimport call_helpers, each_part, run_parts
 from ._smo_costs cimport block_cost, newton_cost, pivot_cost
 from ._simd cimport (
     SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock, to_line,
@@ -64,6 +64,7 @@ import numpy as np
 
 cdef double QUANTUM = 4e-3        # seconds that one thread stays with one problem
 cdef Py_ssize_t STRIP = 1024      # entries of f that one thread updates
+cdef Py_ssize_t SHARED_SCAN = 8192  # entries of all groups that more threads scan
 cdef Py_ssize_t COPY_STRIP = 2 * SIMD_LANES  # rows of a block that one thread copies
 # Variables of a block where few are free, and for one group no more than a quarter
 cdef Py_ssize_t SMALL_BLOCK = 512
@@ -139,12 +140,6 @@ cdef bint progresses(Problem* p) noexcept nogil:
 
 # 1. The working set
 
-cdef inline void set_mid(Problem* p, Py_ssize_t j) noexcept nogil:
-    """The middle of the violating interval of group j, to which floats are relative."""
-    cdef double mid = 0.5 * (p.group[j].low + p.group[j].up)
-    p.group[j].mid = mid if -INFINITY < mid < INFINITY else 0
-
-
 cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
     """R, L, their extremes and the counts of group j."""
     cdef Group* group = p.group + j
@@ -165,6 +160,15 @@ cdef void scan_group(Problem* p, Scan* s, Py_ssize_t j) noexcept nogil:
     if p.priced:
         b = p.g[p.T * p.n + j] * p.curvature[j]
         group.R_min, group.L_max = fmin(group.R_min, b), fmax(group.L_max, b)
+
+
+cdef inline bint scan_is_shared(Problem* p) noexcept nogil:
+    """A few microseconds are not worth another thread."""
+    return p.T * p.moving >= SHARED_SCAN
+
+
+cdef void scan_group_of(void* given, Py_ssize_t j, int worker) noexcept nogil:
+    scan_group((<Shared*>given).p, (<Shared*>given).s, j)
 
 
 cdef void set_violation(Problem* p) noexcept nogil:
@@ -209,6 +213,11 @@ cdef void find_group_violators(
             p, s.shrink + e, s.L + e, -1, <float>(group.up - group.mid), half)
 
 
+cdef void find_violators_of(void* given, Py_ssize_t j, int worker) noexcept nogil:
+    cdef Shared* at = <Shared*>given
+    find_group_violators(at.p, at.s, j, at.count)
+
+
 cdef inline Py_ssize_t admit(
     Problem* p, Scan* s, const int32_t* candidates, Py_ssize_t count, Py_ssize_t first,
     Py_ssize_t m, Py_ssize_t q,
@@ -246,7 +255,8 @@ cdef void fill_block(
     Problem* p, Scan* s, Py_ssize_t free, int n_threads,
 ) noexcept nogil:
     """p.block: half of it new violators, the rest kept from before, free ones first."""
-    cdef Py_ssize_t j, half, kept, active = 0, m = 0
+    cdef Shared at
+    cdef Py_ssize_t j, kept, active = 0, m = 0
     # a block wider than the variables that move is read for little
     cdef Py_ssize_t q = min(
         p.q, max(p.small, 2 * free // SIMD_LANES * SIMD_LANES))
@@ -254,13 +264,9 @@ cdef void fill_block(
     for j in range(p.T):
         active += (
             p.group[j].chosen and p.group[j].low - p.group[j].up > p.at.tol)
-    half = max(1, (q if p.size == 0 else q // 2) // (2 * active))
-    if p.T == 1:
-        find_group_violators(p, s, 0, half)
-    else:
-        for j in prange(p.T, schedule="static", num_threads=n_threads,
-                        use_threads_if=n_threads > 1):
-            find_group_violators(p, s, j, half)
+    at.p, at.s = p, s
+    at.count = max(1, (q if p.size == 0 else q // 2) // (2 * active))
+    each_part(find_violators_of, &at, p.T, n_threads if scan_is_shared(p) else 1)
     kept = keep_free_first(p, s.keep)
     for j in range(p.T):
         m = admit(p, s, s.grow + j * p.n, p.group[j].n_R, j * p.n, m, q)
@@ -276,12 +282,9 @@ cdef void select_working_set(Problem* p, Scan* s, int n_threads) noexcept nogil:
     tol, or NEWTON, or STUCK. O(T n)."""
     cdef Py_ssize_t j, free = 0, waiting = 0
     cdef double unsettled = UNSETTLED if p.T == 1 else UNSETTLED_GROUPS
-    if p.T == 1:             # without the microsecond that a region of threads takes
-        scan_group(p, s, 0)
-    else:
-        for j in prange(p.T, schedule="static", num_threads=n_threads,
-                        use_threads_if=n_threads > 1):
-            scan_group(p, s, j)
+    cdef Shared at
+    at.p, at.s = p, s
+    each_part(scan_group_of, &at, p.T, n_threads if scan_is_shared(p) else 1)
     set_violation(p)
     for j in range(p.T):
         free += p.group[j].free
@@ -326,43 +329,29 @@ cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
         b.rows[a] = p.K + <Py_ssize_t>p.slot[b.column[a]] * n
 
 
-cdef inline void place(
-    Problem* p, Block* b, Py_ssize_t a, double d, double mid,
-) noexcept nogil:
-    """Set R and L of position a from `gradient`."""
-    cdef Py_ssize_t e = b.entry[a]
-    cdef double up = d, down = d
-    if p.kinked:
-        up, down = d + slope_up(p, e, b.g[a]), d + slope_down(p, e, b.g[a])
-    b.R[a] = <float>(up - mid) if b.g[a] < b.hi[a] else INFINITY
-    b.L[a] = <float>(down - mid) if b.g[a] > b.lo[a] else -INFINITY
+cdef void gather_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
+    cdef Block* b = (<Shared*>given).b
+    (<Shared*>given).p.ops.gather_rows(b.rows, b.column, b.size, a * COPY_STRIP,
+                                       min(b.size, (a + 1) * COPY_STRIP), b.K)
 
 
-cdef inline double gradient(
-    Problem* p, Block* b, Py_ssize_t a, double mid,
-) noexcept nogil:
-    """The derivative by position a, read back from whichever of R and L is finite. The
-    slope of phi is in it unless there are kinks, which change that slope."""
-    cdef Py_ssize_t e = b.entry[a]
-    cdef bint grows = b.g[a] < b.hi[a]
-    cdef double d = mid + (b.R[a] if grows else b.L[a])
-    if p.kinked:
-        d -= slope_up(p, e, b.g[a]) if grows else slope_down(p, e, b.g[a])
-    return d
+cdef void mirror_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
+    cdef Block* b = (<Shared*>given).b
+    (<Shared*>given).p.ops.mirror_rows(b.K, b.size, a * COPY_STRIP,
+                                       min(b.size, (a + 1) * COPY_STRIP))
 
 
 cdef void copy_rows(Problem* p, Block* b, int n_threads) noexcept nogil:
-    """The block of K. Strips of its rows go round, for those of a triangle differ."""
-    cdef Py_ssize_t a, m = b.size, strips = (m + COPY_STRIP - 1) // COPY_STRIP
+    """The block of K."""
+    cdef Shared at
+    cdef Py_ssize_t m = b.size, strips = (m + COPY_STRIP - 1) // COPY_STRIP
     if n_threads == 1 or strips < 4:
         p.ops.gather_rows(b.rows, b.column, m, 0, m, b.K)
         p.ops.mirror_rows(b.K, m, 0, m)
         return
-    for a in prange(strips, schedule="static", chunksize=1, num_threads=n_threads):
-        p.ops.gather_rows(b.rows, b.column, m, a * COPY_STRIP,
-                          min(m, (a + 1) * COPY_STRIP), b.K)
-    for a in prange(strips, schedule="static", chunksize=1, num_threads=n_threads):
-        p.ops.mirror_rows(b.K, m, a * COPY_STRIP, min(m, (a + 1) * COPY_STRIP))
+    at.p, at.b = p, b
+    each_part(gather_strip, &at, strips, n_threads)
+    each_part(mirror_strip, &at, strips, n_threads)
 
 
 cdef void copy_block(Problem* p, Block* b, int n_threads) noexcept nogil:
@@ -522,10 +511,18 @@ cdef void solve_block(Problem* p, Block* b) noexcept nogil:
 
 # 4. The gradient
 
+cdef void add_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
+    cdef Shared* at = <Shared*>given
+    cdef Py_ssize_t first = at.first + a * STRIP
+    at.p.ops.add_rows(at.p.f, at.b.rows, at.b.delta, at.count, first,
+                      min(at.stop, first + STRIP))
+
+
 cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
     """The block's g becomes that of the problem, and f += K (change of beta); whether
     any entry has moved."""
-    cdef Py_ssize_t a, e, k, first, stop, count = 0
+    cdef Shared at
+    cdef Py_ssize_t a, e, k, count = 0
     cdef bint moved = False
     for a in range(b.size):
         e = b.entry[a]
@@ -536,26 +533,17 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
                 count += 1
             p.g[e] = b.g[a]
     for k in range(p.n_stretches):
-        first, stop = p.stretch[2 * k], p.stretch[2 * k + 1]
-        if n_threads == 1 or stop - first <= STRIP:
-            p.ops.add_rows(p.f, b.rows, b.delta, count, first, stop)
-            continue
-        for a in prange((stop - first + STRIP - 1) // STRIP, schedule="static",
-                        num_threads=n_threads):
-            p.ops.add_rows(p.f, b.rows, b.delta, count, first + a * STRIP,
-                           min(stop, first + (a + 1) * STRIP))
+        at.p, at.b, at.count = p, b, count
+        at.first, at.stop = p.stretch[2 * k], p.stretch[2 * k + 1]
+        if n_threads == 1:
+            p.ops.add_rows(p.f, b.rows, b.delta, count, at.first, at.stop)
+        else:
+            each_part(add_strip, &at, (at.stop - at.first + STRIP - 1) // STRIP,
+                      n_threads)
     return moved
 
 
 # Scheduling
-
-cdef bint rows_held(Problem* p) noexcept nogil:
-    cdef Py_ssize_t a
-    for a in range(p.size):
-        if p.slot[row_of(p, p.block[a])] < 0:
-            return False
-    return True
-
 
 cdef void run_blocks(Problem* p, Work* w, double until, int n_threads) noexcept nogil:
     """Blocks of one problem until it ends, needs the interpreter, or time is up."""
@@ -585,6 +573,12 @@ cdef void run_turn(Problem* p, Work* w, double end) noexcept nogil:
     simd_unlock(&p.lock)
 
 
+cdef void take_turn(void* given, Py_ssize_t turn, int worker) noexcept nogil:
+    cdef Turns* at = <Turns*>given
+    run_turn(at.problems[turn % at.n_problems], at.work + worker,
+             INFINITY if turn < at.n_problems else at.end)
+
+
 def advance(
     list tasks not None, Workspace space not None, double seconds, int n_threads,
 ):
@@ -594,7 +588,8 @@ def advance(
     Threads take turns of QUANTUM seconds at the tasks, so that a few long ones do not
     leave a thread without work; one task alone has all threads at its blocks.
     """
-    cdef Py_ssize_t turn, n_turns, n_tasks = 0
+    cdef Turns at
+    cdef Py_ssize_t n_tasks = 0
     cdef double end = simd_seconds() + seconds
     cdef Smo task
     cdef Problem** problems = <Problem**>PyMem_Malloc(len(tasks) * sizeof(Problem*))
@@ -604,17 +599,18 @@ def advance(
         if task.p.at.phase <= READY:
             problems[n_tasks] = &task.p
             n_tasks += 1
-    if n_tasks == 1:
-        with nogil:
-            run_blocks(problems[0], space.work, end, n_threads)
-    elif n_tasks > 1:
-        n_threads = min(n_threads, space.n_threads)
-        n_turns = <Py_ssize_t>(seconds / QUANTUM + 2) * n_threads * n_tasks
-        for turn in prange(n_turns, nogil=True, schedule="dynamic", chunksize=1,
-                           num_threads=n_threads, use_threads_if=n_threads > 1):
-            run_turn(problems[turn % n_tasks], &space.work[threadid()],
-                     INFINITY if turn < n_tasks else end)
-    PyMem_Free(problems)
+    try:
+        if n_tasks == 1:
+            call_helpers(n_threads)
+            with nogil:
+                run_blocks(problems[0], space.work, end, n_threads)
+        elif n_tasks > 1:
+            n_threads = min(n_threads, space.n_threads)
+            at = Turns(problems, n_tasks, space.work, end)
+            run_parts(take_turn, &at, <Py_ssize_t>(seconds / QUANTUM + 2) * n_threads
+                      * n_tasks, n_threads)
+    finally:
+        PyMem_Free(problems)
 
 
 cdef class Smo:

@@ -4,19 +4,54 @@ A column-compressed matrix is the same arrays read as the rows of its transpose.
 number is summed in the order of the entries, so that no byte depends on the number of
 threads.
 """
-from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
+from ._parts cimport run_parts
 
-cdef inline double row_times(
-    const int64_t* start, const int32_t* index, const double* value, Py_ssize_t i,
-    const double* x,
-) noexcept nogil:
+cdef enum:
+    ROWS = 256               # of a product that one thread takes
+    COLUMNS = 8              # of sums
+
+
+cdef struct Sparse:          # compressed rows, or columns
+    const int64_t* start
+    const int32_t* index
+    const double* value
+
+
+cdef struct Product:
+    Sparse A
+    const double* x
+    double* out
+    Py_ssize_t n
+
+
+cdef struct Pairs:
+    Sparse A
+    Sparse across
+    const double* weight
+    double* out
+    Py_ssize_t d
+
+
+cdef struct Groups:
+    Sparse A
+    const int32_t* group
+    const double* weight
+    double* out
+    Py_ssize_t d, width
+
+
+cdef void times_rows(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    cdef Product* q = <Product*>given
+    cdef Py_ssize_t i
     cdef int64_t e
-    cdef double s = 0
-    for e in range(start[i], start[i + 1]):
-        s += value[e] * x[index[e]]
-    return s
+    cdef double s
+    for i in range(part * ROWS, min(q.n, (part + 1) * ROWS)):
+        s = 0
+        for e in range(q.A.start[i], q.A.start[i + 1]):
+            s += q.A.value[e] * q.x[q.A.index[e]]
+        q.out[i] = s
 
 
 def times(
@@ -28,34 +63,33 @@ def times(
     int n_threads,
 ):
     """A x for sparse rows. O(entries)."""
-    cdef Py_ssize_t i, n = out.shape[0]
+    cdef Py_ssize_t n = out.shape[0]
+    cdef Product q
     if not (start.shape[0] == n + 1 and index.shape[0] == value.shape[0] == start[n]):
         raise ValueError("times: inconsistent array shapes")
     if index.shape[0] == 0 or x.shape[0] == 0:
         out[:] = 0
         return
-    for i in prange(n, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        out[i] = row_times(&start[0], &index[0], &value[0], i, &x[0])
+    q.A = Sparse(&start[0], &index[0], &value[0])
+    q.x, q.out, q.n = &x[0], &out[0], n
+    run_parts(times_rows, &q, (n + ROWS - 1) // ROWS, n_threads)
 
 
-cdef void pairs_of(
-    const int64_t* start, const int32_t* index, const double* value,
-    const int64_t* across, const int32_t* column, const double* held,
-    const double* weight, Py_ssize_t j, double* out,
-) noexcept nogil:
+cdef void pairs_of(void* given, Py_ssize_t j, int worker) noexcept nogil:
     """Row j of the lower triangle: for every row that holds column j, what lies up to
     that column there."""
+    cdef Pairs* q = <Pairs*>given
+    cdef double* out = q.out + j * q.d
     cdef int64_t e, f
     cdef int32_t i
     cdef double t
-    for e in range(start[j], start[j + 1]):
-        i = index[e]
-        t = weight[i] * value[e]
-        for f in range(across[i], across[i + 1]):
-            if column[f] > j:
+    for e in range(q.A.start[j], q.A.start[j + 1]):
+        i = q.A.index[e]
+        t = q.weight[i] * q.A.value[e]
+        for f in range(q.across.start[i], q.across.start[i + 1]):
+            if q.across.index[f] > j:
                 break
-            out[column[f]] += t * held[f]
+            out[q.across.index[f]] += t * q.across.value[f]
 
 
 def weighted_gram(
@@ -70,19 +104,31 @@ def weighted_gram(
     int n_threads,
 ):
     """out += A' diag(weight) A. O(sum over rows of the square of their entries)."""
-    cdef Py_ssize_t j, d = out.shape[0], n = weight.shape[0]
+    cdef Py_ssize_t d = out.shape[0], n = weight.shape[0]
+    cdef Pairs q
     if not (d == out.shape[1] == start.shape[0] - 1 and across.shape[0] == n + 1
             and index.shape[0] == value.shape[0] == column.shape[0] == held.shape[0]
             == start[d] == across[n]):
         raise ValueError("weighted_gram: inconsistent array shapes")
     if index.shape[0] == 0:
         return
-    for j in prange(d, nogil=True, schedule="dynamic", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        pairs_of(
-            &start[0], &index[0], &value[0], &across[0], &column[0], &held[0],
-            &weight[0], j, &out[j, 0],
-        )
+    q.A = Sparse(&start[0], &index[0], &value[0])
+    q.across = Sparse(&across[0], &column[0], &held[0])
+    q.weight, q.out, q.d = &weight[0], &out[0, 0], d
+    run_parts(pairs_of, &q, d, n_threads)
+
+
+cdef void sums_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
+    """Some rows of the sums by group."""
+    cdef Groups* q = <Groups*>given
+    cdef Py_ssize_t j
+    cdef int64_t e
+    cdef int32_t g
+    for j in range(part * COLUMNS, min(q.d, (part + 1) * COLUMNS)):
+        for e in range(q.A.start[j], q.A.start[j + 1]):
+            g = q.group[q.A.index[e]]
+            if g >= 0:
+                q.out[j * q.width + g] += q.weight[q.A.index[e]] * q.A.value[e]
 
 
 def sum_by_group(
@@ -95,18 +141,17 @@ def sum_by_group(
     int n_threads,
 ):
     """out[j, group_i] += weight_i A_ij over the rows i. O(entries)."""
-    cdef Py_ssize_t j, d = out.shape[0]
-    cdef int64_t e
-    cdef int32_t g
+    cdef Py_ssize_t d = out.shape[0]
+    cdef Groups q
     if not (start.shape[0] == d + 1 and group.shape[0] == weight.shape[0]
             and index.shape[0] == value.shape[0] == start[d]):
         raise ValueError("sum_by_group: inconsistent array shapes")
-    for j in prange(d, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        for e in range(start[j], start[j + 1]):
-            g = group[index[e]]
-            if g >= 0:
-                out[j, g] = out[j, g] + weight[index[e]] * value[e]
+    if index.shape[0] == 0:
+        return
+    q.A = Sparse(&start[0], &index[0], &value[0])
+    q.group, q.weight, q.out = &group[0], &weight[0], &out[0, 0]
+    q.d, q.width = d, out.shape[1]
+    run_parts(sums_of, &q, (d + COLUMNS - 1) // COLUMNS, n_threads)
 
 
 def transpose(

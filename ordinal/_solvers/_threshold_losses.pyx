@@ -5,10 +5,10 @@
 with s_ij = +1 if rank_i > j and -1 elsewhere, over rows i and thresholds j: T_i are all
 of them (LAT), or the one or two beside the rank of the row (LIT).
 """
-from cython.parallel cimport prange
 from libc.math cimport exp, fabs, fmax, log1p
 from libc.stdint cimport int32_t
 
+from ._parts cimport run_parts
 from ._threshold_rows cimport CHUNK, Rows, chunks_of, rows_of, side, stop_of
 
 
@@ -44,10 +44,21 @@ cdef inline Term term(const Rows* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     return out
 
 
-cdef double by_row_of(
-    const Rows* q, bint beside, Py_ssize_t chunk, double* slope, double* curvature,
-) noexcept nogil:
+cdef struct Sums:
+    Rows q
+    bint beside
+    double* slope
+    double* curvature
+    double* by_chunk
+
+
+cdef void by_row_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
     """L of a chunk, and its derivatives by the scores."""
+    cdef Sums* to = <Sums*>given
+    cdef const Rows* q = &to.q
+    cdef bint beside = to.beside
+    cdef double* slope = to.slope
+    cdef double* curvature = to.curvature
     cdef Py_ssize_t i, j
     cdef double value = 0, weight
     cdef Term t
@@ -60,13 +71,15 @@ cdef double by_row_of(
             value += weight * t.loss
             slope[i] += weight * t.slope
             curvature[i] += weight * t.curvature
-    return value
+    to.by_chunk[chunk] = value
 
 
-cdef void by_threshold_of(
-    const Rows* q, bint beside, Py_ssize_t chunk, double* sums,
-) noexcept nogil:
+cdef void by_threshold_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
     """The derivatives of a chunk by the thresholds, two a threshold."""
+    cdef Sums* to = <Sums*>given
+    cdef const Rows* q = &to.q
+    cdef bint beside = to.beside
+    cdef double* sums = to.by_chunk + chunk * 2 * q.T
     cdef Py_ssize_t i, j
     cdef double weight
     cdef Term t
@@ -99,12 +112,12 @@ def by_row(
 ):
     """L and its derivatives by the scores. O(terms)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
-    cdef Py_ssize_t k, count = by_chunk.shape[0]
+    cdef Py_ssize_t count = by_chunk.shape[0]
+    cdef Sums to
     if not (slope.shape[0] == curvature.shape[0] == q.n and count == chunks_of(q.n)):
         raise ValueError("by_row: inconsistent array shapes")
-    for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        by_chunk[k] = by_row_of(&q, beside, k, &slope[0], &curvature[0])
+    to = Sums(q, beside, &slope[0], &curvature[0], &by_chunk[0])
+    run_parts(by_row_of, &to, count, n_threads)
 
 
 def by_threshold(
@@ -119,13 +132,13 @@ def by_threshold(
 ):
     """The derivatives of L by the thresholds. O(terms)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
-    cdef Py_ssize_t k, count = by_chunk.shape[0]
+    cdef Py_ssize_t count = by_chunk.shape[0]
+    cdef Sums to
     if not (count == chunks_of(q.n) and by_chunk.shape[1] == q.T
             and by_chunk.shape[2] == 2):
         raise ValueError("by_threshold: inconsistent array shapes")
-    for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        by_threshold_of(&q, beside, k, &by_chunk[k, 0, 0])
+    to = Sums(q, beside, NULL, NULL, &by_chunk[0, 0, 0])
+    run_parts(by_threshold_of, &to, count, n_threads)
 
 
 def across(

@@ -8,9 +8,9 @@
 over rows i and thresholds j. Where p is constant, below -eta and above u + eta, an
 entry costs a comparison.
 """
-from cython.parallel cimport prange
 from libc.stdint cimport int32_t
 
+from ._parts cimport run_parts
 from ._threshold_rows cimport CHUNK, Rows, chunks_of, rows_of, side, stop_of
 
 
@@ -44,11 +44,21 @@ cdef inline Smooth cut(double s, double u, double eta) noexcept nogil:
     return out
 
 
-cdef void slopes_of(
-    const Rows* q, double u, double eta, Py_ssize_t chunk, double* by_row, double* sums,
-) noexcept nogil:
-    """L and its slopes by the thresholds into sums (1 + T,), by the scores into by_row.
-    """
+cdef struct Sums:
+    Rows q
+    double u, eta
+    double* D
+    double* by_row
+    double* by_chunk
+
+
+cdef void slopes_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
+    """L and its slopes by the thresholds into by_chunk, by the scores into by_row."""
+    cdef Sums* to = <Sums*>given
+    cdef const Rows* q = &to.q
+    cdef double u = to.u, eta = to.eta
+    cdef double* by_row = to.by_row
+    cdef double* sums = to.by_chunk + chunk * (1 + q.T)
     cdef Py_ssize_t i, j
     cdef double s, sign, weight, slope
     cdef Smooth at
@@ -69,11 +79,14 @@ cdef void slopes_of(
             sums[1 + j] += slope
 
 
-cdef void curvatures_of(
-    const Rows* q, double u, double eta, Py_ssize_t chunk, double* D, double* by_row,
-    double* sums,
-) noexcept nogil:
+cdef void curvatures_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
     """The curvatures by row and threshold, and what they add up to."""
+    cdef Sums* to = <Sums*>given
+    cdef const Rows* q = &to.q
+    cdef double u = to.u, eta = to.eta
+    cdef double* D = to.D
+    cdef double* by_row = to.by_row
+    cdef double* sums = to.by_chunk + chunk * q.T
     cdef Py_ssize_t i, j
     cdef double s
     cdef Smooth at
@@ -111,13 +124,13 @@ def slopes(
 ):
     """L and its gradient by scores and thresholds. O(n T)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
-    cdef Py_ssize_t k, count = by_chunk.shape[0]
+    cdef Py_ssize_t count = by_chunk.shape[0]
+    cdef Sums to
     if not (by_row.shape[0] == q.n and by_chunk.shape[1] == 1 + q.T
             and count == chunks_of(q.n)):
         raise ValueError("slopes: inconsistent array shapes")
-    for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        slopes_of(&q, u, eta, k, &by_row[0], &by_chunk[k, 0])
+    to = Sums(q, u, eta, NULL, &by_row[0], &by_chunk[0, 0])
+    run_parts(slopes_of, &to, count, n_threads)
 
 
 def curvatures(
@@ -135,13 +148,13 @@ def curvatures(
 ):
     """The curvature of every term: d2L/df_i^2, d2L/db_j^2, and -D across. O(n T)."""
     cdef Rows q = rows_of(f, b, rank, v, c)
-    cdef Py_ssize_t k, count = by_chunk.shape[0]
+    cdef Py_ssize_t count = by_chunk.shape[0]
+    cdef Sums to
     if not (D.shape[0] == by_row.shape[0] == q.n and D.shape[1] == q.T
             and by_chunk.shape[1] == q.T and count == chunks_of(q.n)):
         raise ValueError("curvatures: inconsistent array shapes")
-    for k in prange(count, nogil=True, schedule="static", num_threads=n_threads,
-                    use_threads_if=n_threads > 1):
-        curvatures_of(&q, u, eta, k, &D[0, 0], &by_row[0], &by_chunk[k, 0])
+    to = Sums(q, u, eta, &D[0, 0], &by_row[0], &by_chunk[0, 0])
+    run_parts(curvatures_of, &to, count, n_threads)
 
 
 def loss(

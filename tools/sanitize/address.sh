@@ -58,7 +58,7 @@ if [ $# -eq 0 ]; then
   set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
     --hypothesis-profile=sanitized -k "not (cnnor or elmor or kdlor or probability)"
   for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace lbfgs linalg lit_lat \
-      many_groups methods newton npsvor ofmhs ordinal_probit pair_smo proximal pom_path pom_sparse \
+      many_groups methods newton npsvor ofmhs ordinal_probit pair_smo parts proximal pom_path pom_sparse \
       svm_programs svor tlssvor xofm; do
     set -- "$@" "tests/test_$name.py"
   done

@@ -4,6 +4,7 @@
 #
 #   tools/sanitize/thread.sh
 #   tools/sanitize/thread.sh python-thread tools/fuzz --memory 0 --calls 1000
+#   OPENMP=disabled tools/sanitize/thread.sh     # a pool's threads instead of OpenMP's
 #
 # Prints the reports of the command and of all processes it started, and fails if there
 # is one. Needs clang with its sanitizer runtimes, LLVM's OpenMP with Archer, which tells
@@ -22,7 +23,7 @@ PATH=$venv/bin:$PATH
 if [ -z "${BUILT:-}" ]; then
   CC=clang pip install -q -Csetup-args=-Dbuildtype=debug -Csetup-args=-Doptimization=1 \
     -Csetup-args=-Db_sanitize=thread -Csetup-args=-Db_lundef=false \
-    -Csetup-args=-Dopenmp=enabled '.[test]'
+    -Csetup-args=-Dopenmp="${OPENMP:-enabled}" '.[test]'
 
   # The runtime cannot be loaded before a Python that is built without it. This one is
   # linked with it, and is otherwise the same interpreter.
@@ -53,8 +54,8 @@ rm "$scratch"/report*
 
 if [ $# -eq 0 ]; then
   # of all that `threads` names: every method, and the kernels by themselves
-  set -- python-thread -P -m pytest -q -p no:faulthandler -k "threads or byte or side" \
-    tests/test_{methods,ep,kernels,laplace,linalg,ordinal_probit,pair_smo}.py
+  set -- python-thread -P -m pytest -q -p no:faulthandler -k "threads or byte or side or parts" \
+    tests/test_{methods,ep,kernels,laplace,linalg,ordinal_probit,pair_smo,parts}.py
 fi
 status=0
 "${run[@]}" "$@" || status=$?
