@@ -21,6 +21,14 @@ MODULES = [
 ]
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+METHOD_PAGES = [
+    page for page in PAGES if page.parent.name == "methods" and page.stem != "index"
+]
+FIRST_HEADINGS = [
+    "The problem", "When to use it", "Arguments that matter", "Example", "A picture",
+]  # fmt: skip
+LAST_HEADINGS = ["Errors found in the paper", "Results and times", "References"]
+PICTURE_BYTES = 40_000
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -74,6 +82,39 @@ def test_links_in_pages_lead_somewhere(page):
         if anchor:
             titles = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
             assert anchor in map(anchor_of, titles), target
+
+
+@pytest.mark.parametrize("page", METHOD_PAGES, ids=page_name)
+def test_headings_of_a_method_page(page):
+    """The same ones in the same order; what is particular stands between them."""
+    text = BLOCK.sub("", page.read_text())
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert titles[:5] == FIRST_HEADINGS
+    assert titles[-3:] == LAST_HEADINGS
+    between = titles[5:-3]
+    assert not set(between) & {*FIRST_HEADINGS, *LAST_HEADINGS}
+    bodies = re.split(r"^## .*$", page.read_text(), flags=re.MULTILINE)[1:]
+    assert all(len(body.strip()) > 20 for body in bodies)
+
+
+@pytest.mark.parametrize("page", METHOD_PAGES, ids=page_name)
+def test_picture_of_a_method_page(page):
+    """Drawn by the block before it (tools/pictures.py), small, and described."""
+    section = page.read_text().split("## A picture\n")[1].split("\n## ")[0]
+    *_, last = BLOCK.finditer(section)
+    found = re.fullmatch(r"\s*!\[(.+)\]\((.+)\)\s*", section[last.end() :])
+    assert last[1] == "python"
+    assert found
+    assert (page.parent / found[2]).stat().st_size <= PICTURE_BYTES
+
+
+def test_every_method_has_a_page_and_a_row_to_start_from():
+    pages = " ".join(page.read_text() for page in METHOD_PAGES)
+    rows = (ROOT / "docs/start_here.md").read_text()
+    for name in ordinal.__all__:
+        if name.startswith("fit_"):
+            assert f"`{name}`" in pages, name
+            assert f"[`{name}`](methods/" in rows, name
 
 
 def test_files_in_the_architecture_exist():

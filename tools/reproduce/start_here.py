@@ -1,0 +1,280 @@
+"""The tables of docs/start_here.md: errors, seconds and memory of all methods.
+
+    OPENBLAS_NUM_THREADS=1 python tools/reproduce/start_here.py --data FOLDER \\
+        {--errors | --times} [--page docs/start_here.md]
+
+The sets are the ten of the NPSVOR paper's Tables II and III, with their official
+hold-outs, a quarter of whose rows are tested. Features are standardised.
+
+--errors: what `ordinal compare --tune` searches is searched for each hold-out anew,
+for the least MAE in 5-fold cross-validation of the training rows; MAE and MZE are those
+of the model that is chosen. The first ten hold-outs are taken, or `--holdouts`; five or
+three of methods whose searches take long. Methods that `npsvor.py` has run on all 30
+hold-outs, over 49 points, with a search for each measure of its own, are not run again:
+their rows are read from the tables of docs/results.md, and marked with a star. With
+--store what is finished is kept in that folder, and the same command goes on where it
+was killed.
+
+--times: processor seconds of a fit with the default arguments to the training rows of
+the first hold-out, by one thread, the least of three or more, and its memory: the peak
+of a process of its own less what it held before, when it had fitted a few rows. Linux.
+Takes three minutes.
+
+With --page the tables below the headings "MAE", "MZE", "Seconds" and "Memory" of that
+page are replaced by what was measured, and the figures in its summary follow from them:
+the mean over the sets of the ranks by MAE and MZE, seconds and megabytes on Car.
+"""
+
+import argparse
+import json
+import multiprocessing
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import ordinal
+from ordinal._command.methods import METHODS
+from ordinal.model_selection import Grid, select
+from ordinal.preprocessing import Standardizer
+
+sys.path.append(str(Path(__file__).parents[1] / "bench"))
+from _common import add_data, best_time, header, resident, standardized, table
+from npsvor import SETS
+from svor import stored_splits
+
+RESULTS = Path(__file__).parents[2] / "docs/results.md"
+REPORTED = {  # rows here, and columns in the tables of docs/results.md
+    "svc": "svc1v1", "svc-1va": "svc1va", "svr": "svr", "cssvc": "cssvc",
+    "svmop": "svmop", "svorex": "svorex", "svorim": "svorim", "redsvm": "redsvm",
+    "opbe": "opbe", "npsvor-admm": "npsvor",
+}  # fmt: skip
+FEWER = {  # hold-outs of methods whose searches take long
+    "gpor-laplace": 5, "gpor-ep": 5, "npsvor": 5, "nnor": 5, "nnpom": 5, "xofm": 5,
+    "tlssvor": 3, "ofmhs": 3, "cnnor": 3,
+}  # fmt: skip
+LASSO = "pom_path"
+L1 = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
+NAMES = [*METHODS, LASSO]
+ROWS = {"gpor": "gpor-ep"}  # of the summary: the default
+LARGEST = "car"
+SUMMARY = "Which method for what"
+HEADINGS = ("MAE", "MZE", "Seconds", "Memory")
+
+
+def method(name):
+    """The function, its fixed arguments, and what is searched for others."""
+    if name == LASSO:  # the searches of `select` over l1 alone are paths
+        return ordinal.fit_pom, {}, {"l1": L1}
+    known, fixed = METHODS[name]
+    return known.fit, fixed, known.grid
+
+
+def holdouts(data, name):
+    """X, y and the (training, test) rows of every hold-out."""
+    X, y = table(data, name)
+    stored = stored_splits(data, name, "orreview_30holdout")
+    return X, y, list(zip(stored["train_idx"], stored["test_idx"], strict=True))
+
+
+def errors(args, name, set_name):
+    """Means over the hold-outs of MAE and MZE, and how many these are."""
+    X, y, splits = holdouts(args.data, set_name)
+    fit, fixed, grid = method(name)
+    out = []
+    for k, (train, test) in enumerate(
+        splits[: min(FEWER.get(name, 30), args.holdouts)]
+    ):
+        kept = args.store and Path(args.store, f"{name} {set_name} {k}.json")
+        if kept and kept.exists():
+            out.append(json.loads(kept.read_text()))
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a search tries what does not converge
+            if grid:
+                model = select(
+                    fit, X[train], y[train], search=Grid(**grid), n_threads=1,
+                    rng=np.random.default_rng([args.seed, k]), **fixed,
+                )  # fmt: skip
+                predicted = model.predict(X[test])
+            else:
+                scale = Standardizer.fit(X[train])
+                model = fit(scale.transform(X[train]), y[train], n_threads=1, **fixed)
+                predicted = model.predict(scale.transform(X[test]))
+        classes = np.unique(y)
+        measures = ordinal.metrics.mae, ordinal.metrics.mze
+        out.append([float(m(y[test], predicted, labels=classes)) for m in measures])
+        if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(out[-1]))
+    return np.mean(out, axis=0)
+
+
+def reported():
+    """{(row, set): (MAE, MZE)} of the methods in docs/results.md."""
+    text = RESULTS.read_text()
+    found = {}
+    for m, measure in enumerate(("MAE", "MZE")):
+        block = text.split(f"## {measure}\n", 1)[1].split("\n\n", 1)[0].splitlines()
+        columns = block[0].split()
+        for line in block[1:]:
+            set_name, *values = line.split()
+            for row, column in REPORTED.items():
+                value = float(values[columns.index(column)])
+                found.setdefault((row, set_name), [0.0, 0.0])[m] = value
+    return found
+
+
+def measured(data, name, set_name):
+    """Seconds and megabytes of a fit with the default arguments."""
+    X, y, splits = holdouts(data, set_name)
+    train = splits[0][0]
+    X = X[:, np.ptp(X[train], axis=0) > 0]
+    X, y = np.ascontiguousarray(standardized(X, train)[train]), y[train]
+    fit, fixed, _ = method(name)
+    if name == LASSO:
+        fit = ordinal.fit_pom_path
+    few = np.concatenate([np.flatnonzero(y == rank)[:3] for rank in np.unique(y)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit(X[few], y[few], n_threads=1, **fixed)  # imports what a first fit does
+        before = resident("VmRSS")
+        first = best_time(1, fit, X, y, n_threads=1, **fixed)[0]
+        memory = resident("VmHWM") - before
+        repeat = 1 if first > 5 else 3
+        again = best_time(repeat, fit, X, y, n_threads=1, **fixed)[0]
+    return min(first, again), max(memory, 0.0)
+
+
+def in_a_fork(*of):
+    """`measured` in a process that begins as this one, in which nothing was fitted."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        return pool.apply(measured, of)
+
+
+def markdown(cells, spec, starred=()):
+    """{(row, set): value} as a table, a row a method, a column a set."""
+    rows = list(dict.fromkeys(row for row, _ in cells))
+    lines = [f"| method | {' | '.join(SETS)} |", "|---" + "|---:" * len(SETS) + "|"]
+    for row in rows:
+        name = f"{row} *" if row in starred else row
+        values = " | ".join(format(cells[row, s], spec) for s in SETS)
+        lines.append(f"| {name} | {values} |")
+    return "\n".join(lines) + "\n"
+
+
+def parsed(section):
+    """{(row, set): value} of the table in a section of the page."""
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    sets = [cell.strip() for cell in lines[0].split("|")[2:-1]]
+    cells = {}
+    for line in lines[2:]:
+        name, *values = (cell.strip(" *") for cell in line.split("|")[1:-1])
+        cells |= {(name, s): float(v) for s, v in zip(sets, values, strict=True)}
+    return cells
+
+
+def section_of(text, heading):
+    """Where the text below a heading begins and ends."""
+    start = re.search(rf"^## {heading}\n", text, re.M).end()
+    end = re.search(r"^## |\Z", text[start:], re.M).start() + start
+    return start, end
+
+
+def with_table(text, heading, table):
+    """The page with another table below a heading."""
+    start, end = section_of(text, heading)
+    old = re.search(r"^(\|.*\n)+", text[start:end], re.M)
+    return text[: start + old.start()] + table + text[start + old.end() :]
+
+
+def mean_ranks(cells):
+    """{row: mean over the sets of its place among all rows}."""
+    rows = list(dict.fromkeys(row for row, _ in cells))
+    test = ordinal.comparison.friedman([[cells[r, s] for r in rows] for s in SETS])
+    return dict(zip(rows, test.ranks, strict=True))
+
+
+def summary(text):
+    """The page, with the figures in its summary as its tables have them. The first two
+    cells of a row, which name a function and say what it is for, stay as they are."""
+    cells = {h: parsed(text[slice(*section_of(text, h))]) for h in HEADINGS}
+    ranks = [mean_ranks(cells[h]) for h in ("MAE", "MZE")]
+    start, end = section_of(text, SUMMARY)
+    lines = text[start:end].split("\n")
+    for i, line in enumerate(lines):
+        if found := re.match(r"\| \[`fit_(\w+)`\]", line):
+            name = found[1].replace("_", "-") if found[1] != LASSO else LASSO
+            row = ROWS.get(name, name)
+            kept = "|".join(line.split("|")[:3])
+            places = " | ".join(f"{r[row]:.1f}" for r in ranks)
+            means = " | ".join(
+                f"{np.mean([cells[h][row, s] for s in SETS]):.3f}"
+                for h in ("MAE", "MZE")
+            )
+            cost = f"{cells['Seconds'][row, LARGEST]:.3f} | "
+            cost += f"{cells['Memory'][row, LARGEST]:.0f}"
+            lines[i] = f"{kept}| {means} | {places} | {cost} |"
+    return text[:start] + "\n".join(lines) + text[end:]
+
+
+def all_errors(args):
+    """The tables of MAE and MZE by their headings."""
+    known = reported()
+    found = {}
+    for name in NAMES:
+        for s in SETS:
+            star = name in REPORTED
+            found[name, s] = known[name, s] if star else errors(args, name, s)
+        print(name, *(f"{found[name, s][0]:.3f}" for s in SETS), file=sys.stderr)
+    return {
+        h: markdown({cell: v[m] for cell, v in found.items()}, ".3f", REPORTED)
+        for m, h in enumerate(("MAE", "MZE"))
+    }
+
+
+def all_times(args):
+    """The tables of seconds and megabytes by their headings."""
+    found = {}
+    for name in NAMES:
+        for s in SETS:
+            found[name, s] = in_a_fork(args.data, name, s)
+        print(name, *(f"{found[name, s][0]:.3f}" for s in SETS), file=sys.stderr)
+    specs = zip(("Seconds", "Memory"), (".3f", ".1f"), strict=True)
+    return {
+        h: markdown({cell: v[m] for cell, v in found.items()}, spec)
+        for m, (h, spec) in enumerate(specs)
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_data(parser)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--errors", action="store_true", help="MAE and MZE, an hour")
+    what.add_argument("--times", action="store_true", help="seconds and memory")
+    parser.add_argument("--holdouts", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="of the folds")
+    parser.add_argument(
+        "--store", metavar="FOLDER", help="keep finished hold-outs there"
+    )
+    parser.add_argument("--page", type=Path, help="put the tables there")
+    args = parser.parse_args()
+
+    print(header(ordinal))
+    tables = all_errors(args) if args.errors else all_times(args)
+    for heading, rows in tables.items():
+        print(f"\n## {heading}\n\n{rows}")
+    if args.page is not None:
+        text = args.page.read_text()
+        for heading, rows in tables.items():
+            text = with_table(text, heading, rows)
+        args.page.write_text(summary(text))
+
+
+if __name__ == "__main__":
+    main()
