@@ -55,6 +55,15 @@ autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
 numpydoc_show_class_members = False  # the template of a class shows them
 numpydoc_class_members_toctree = False
+# What must hold of every docstring: it exists, its sections have names that are known
+# and stand in order, parameters are written as name : type. Not asked for are examples
+# and cross-references of every method, and parameters one by one where a line says that
+# all are those of another function.
+numpydoc_validation_checks = {
+    "GL03", "GL05", "GL06", "GL07", "GL08", "GL09", "GL10",
+    "PR05", "PR06", "PR09", "PR10", "RT05", "SS01", "SS04",
+}  # fmt: skip
+numpydoc_validation_exclude = {r"__version__$", r"^ordinal\.sklearn\."}
 
 # the gallery runs in the build, and an example that warns or fails ends it
 matplotlib.use("agg")

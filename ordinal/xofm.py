@@ -189,6 +189,7 @@ class XofmModel(Model):
 
     @property
     def n_features(self) -> int:
+        """Columns of the training rows."""
         return len(self.categories)
 
     @property

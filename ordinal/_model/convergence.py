@@ -170,14 +170,17 @@ class Convergence:
 
     @property
     def converged(self) -> bool:
+        """Whether the optimality measure is within the tolerance."""
         return self.status is Status.CONVERGED
 
     @property
     def gap(self) -> float:
+        """`primal` less `dual`, which bounds the distance from the optimum, or NaN."""
         return math.nan if self.dual is None else self.primal - self.dual
 
     @property
     def rel_gap(self) -> float:
+        """The gap relative to the larger of |`primal`|, |`dual`| and 1, or NaN."""
         if self.dual is None:
             return math.nan
         return self.gap / max(abs(self.primal), abs(self.dual), 1.0)

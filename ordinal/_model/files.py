@@ -68,8 +68,9 @@ class Storable:
 
         Parameters
         ----------
-        path : path of the file; one that exists is replaced, and a symbolic link is
-            followed. To a pipe, a terminal or a name such as /dev/stdout it is sent.
+        path : path
+            A file that exists is replaced, and a symbolic link is followed. To a pipe,
+            a terminal or a name such as /dev/stdout it is sent.
 
         Raises
         ------

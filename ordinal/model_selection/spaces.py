@@ -123,6 +123,7 @@ class CoarseToFine:
 
     @property
     def size(self) -> int:
+        """How many points are fitted in all."""
         coarse = math.prod(b - a + 1 for a, b in (self.C, self.kappa))
         return coarse + 80 * self.fine
 
@@ -225,6 +226,7 @@ class UniformDesign:
 
     @property
     def size(self) -> int:
+        """How many points are fitted in all."""
         return sum(self.n_points) - 1
 
     def stages(self, X: Any) -> Stages:

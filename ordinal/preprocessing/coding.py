@@ -125,17 +125,17 @@ class TablePreprocessor:
         -------
         TableCoding
 
-        Warns
-        -----
-        EmptyColumnsWarning
-            If no row with weight has a value in a column. It is 0 in all rows then.
-
         Raises
         ------
         ValueError, TypeError
             If X is sparse or empty; if a column, which is named, holds dates, words
             among numbers, infinite numbers, or a category that its `order` lacks; if
             `order` or `categorical` names no column, or a weight is bad.
+
+        Warns
+        -----
+        EmptyColumnsWarning
+            If no row with weight has a value in a column. It is 0 in all rows then.
         """
         frame = read_frame(X)
         names = frame.names or default_names(frame.shape[1])

@@ -7,6 +7,6 @@ cd "$(dirname "$0")/../.."
 out=${1:-docs/_build/html}
 rm -rf docs/api/generated # pages of names that are gone would stay
 sphinx-build --fail-on-warning --keep-going --nitpicky --quiet --jobs 2 \
-  -b html -d docs/_build/doctrees docs "$out"
+  --fresh-env --write-all -b html -d docs/_build/doctrees docs "$out"
 touch "$out/.nojekyll" # so that GitHub serves folders that begin with _
 echo "python -m http.server --directory $out   # and open http://localhost:8000"

@@ -1,8 +1,11 @@
 """Docstrings, which are plain text, as reStructuredText.
 
 `help()` shows a docstring as it is written, so that formulas stand in it unescaped:
-|w|, b_, 2 * x. Here they are escaped, and indented lines of a module's docstring, which
-are formulas set by hand, become literal blocks. It runs before numpydoc.
+|w|, b_, 2 * x. Here they are escaped, and what is set by hand above the first section,
+lines that are indented by four or more, becomes a literal block. It runs before
+numpydoc.
+
+What scikit-learn adds to our estimators is left to its own documentation.
 """
 
 import inspect
@@ -14,6 +17,7 @@ from sphinx.application import Sphinx
 _CODE = re.compile(r"(``.+?``|`[^`]+`)")
 # a word that ends in _ would be a link, a | the begin of a substitution
 _SPECIAL = re.compile(r"(?<!\\)(\||\*|(?<=\w)_(?!\w))")
+_LITERAL = 4  # columns by which lines set by hand are indented
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -23,7 +27,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _process(app, what, name, item, options, lines: list[str]) -> None:
-    lines[:] = module_text(lines) if what == "module" else escaped(lines)
+    lines[:] = as_markup(lines)
 
 
 def _skip(app, what, name, item, skip: bool, options) -> bool | None:
@@ -33,8 +37,16 @@ def _skip(app, what, name, item, skip: bool, options) -> bool | None:
     return True if foreign or (inspect.isclass(item) and what == "class") else None
 
 
-def escaped(lines: list[str]) -> list[str]:
-    """Lines with what is markup to docutils escaped, but for code and examples."""
+def as_markup(lines: list[str]) -> list[str]:
+    """The lines escaped, with literal blocks above the first section."""
+    head = next(
+        (i - 1 for i, line in enumerate(lines) if re.fullmatch("-{4,}", line)),
+        len(lines),
+    )
+    return _with_blocks(lines[:head]) + _escaped(lines[head:])
+
+
+def _escaped(lines: list[str]) -> list[str]:
     out, example = [], False
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
@@ -48,21 +60,29 @@ def _escape(line: str) -> str:
     return "".join(pieces)
 
 
-def module_text(lines: list[str]) -> list[str]:
-    """Paragraphs, and every indented stretch of lines as a literal block."""
+def _with_blocks(lines: list[str]) -> list[str]:
     out: list[str] = []
-    literal = False
+    base, literal = 0, False  # columns of the text about, which a list indents
     for line in lines:
+        indent = len(line) - len(line.lstrip())
         if not line.strip():
             out.append("")
             continue
-        indented = line.startswith("  ")
-        if indented and not literal:
-            if out and out[-1]:
+        after_text = bool(out) and bool(out[-1])
+        if literal or not after_text:  # else it belongs to the paragraph above
+            begins = not literal and indent >= base + _LITERAL
+            literal = indent >= base + _LITERAL
+            if begins:
+                out += [" " * base + ".. code-block:: text", ""]
+            elif not literal and after_text:
                 out.append("")
-            out += [".. code-block:: text", ""]
-        elif literal and not indented and out[-1]:
-            out.append("")
-        literal = indented
-        out.append(line if indented else _escape(line))
+        if literal:
+            out.append(line)
+        elif item := re.match(r" *([*-] |(?=\[\d+\] ))", line):
+            mark = item[0] or "* "  # [1] at the begin of a line is a reference
+            base = len(mark)
+            out.append(mark + _escape(line[item.end() :]))
+        else:
+            base = base if after_text else min(base, indent)
+            out.append(" " * base + _escape(line.lstrip()))
     return out
