@@ -125,6 +125,18 @@ def test_files_in_the_architecture_exist():
         assert (ROOT / file).exists() or (ROOT / "ordinal" / file).exists(), file
 
 
+def test_every_page_is_in_a_table_of_contents():
+    """Which the site must have, where a page in none would be found by nobody."""
+    docs, listed = ROOT / "docs", {ROOT / "docs/index.md"}
+    for page in docs.glob("**/*.md"):
+        for entries in re.findall(
+            r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
+        ):
+            names = [line for line in entries.split() if not line.startswith(":")]
+            listed |= {page.parent / f"{name}.md" for name in names}
+    assert set(docs.glob("**/*.md")) <= listed
+
+
 def anchor_of(title: str) -> str:
     """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
