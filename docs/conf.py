@@ -95,6 +95,7 @@ html_baseurl = os.environ.get("SITE_URL", "")  # nobody has given one yet
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_sidebars = {"index": [], "start_here": []}  # which have no section about them
 html_theme_options = {
     "logo": {
         "text": "ordinal",

@@ -12,6 +12,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxRole
+from sphinx.util.nodes import make_refnode
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*(\(\))?")
 
@@ -75,4 +76,16 @@ class NamesInMarkdown(SphinxPostTransform):
 
 
 def _as_code(app, env, link: addnodes.pending_xref, content: nodes.Node):
-    return content if link.get("perhaps") else None
+    """What a name that is none of `ordinal` itself becomes: code, but `Grid` and other
+    classes are known without their module."""
+    if not link.get("perhaps"):
+        return None
+    name = link["reftarget"]
+    known = env.domains["py"].objects if name[0].isupper() else {}
+    full = [key for key in known if key.endswith(f".{name}")]
+    if len(full) != 1:
+        return content
+    place = known[full[0]]
+    return make_refnode(
+        app.builder, link["refdoc"], place.docname, place.node_id, content, full[0]
+    )
