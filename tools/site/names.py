@@ -82,7 +82,11 @@ def _as_code(app, env, link: addnodes.pending_xref, content: nodes.Node):
         return None
     name = link["reftarget"]
     known = env.domains["py"].objects if name[0].isupper() else {}
-    full = [key for key in known if key.endswith(f".{name}")]
+    full = [
+        key
+        for key, place in known.items()
+        if key.endswith(f".{name}") and not place.aliased
+    ]
     if len(full) != 1:
         return content
     place = known[full[0]]
