@@ -117,6 +117,35 @@ def test_every_method_has_a_page_and_a_row_to_start_from():
             assert f"[`{name}`](methods/" in rows, name
 
 
+def test_the_summary_to_start_from_follows_from_its_tables():
+    """Mean errors, and what a fit of the largest set takes, by tools/reproduce."""
+    text = (ROOT / "docs/start_here.md").read_text()
+    tables = {}
+    for heading in ("MAE", "MZE", "Seconds", "Memory"):
+        section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+        head, _, *rows = (
+            [cell.strip(" *") for cell in line.strip("|").split("|")]
+            for line in section.splitlines()
+            if line.startswith("|")
+        )
+        assert len(head) == 11
+        tables[heading] = {
+            name: dict(zip(head[1:], map(float, row), strict=True))
+            for name, *row in rows
+        }
+    mae, mze, seconds, memory = tables.values()
+    assert mae.keys() == mze.keys() == seconds.keys() == memory.keys()
+    summary = re.findall(r"^\| \[`fit_(\w+)`\].*?\|.*?\|(.*)\|$", text, re.MULTILINE)
+    assert len(summary) == len([n for n in ordinal.__all__ if n[:4] == "fit_"]) - 1
+    for name, cells in summary:
+        row = {"gpor": "gpor-ep"}.get(name, name.replace("_", "-"))
+        shown = [float(cell) for cell in cells.split("|")]
+        for table, mean in zip((mae, mze), shown[:2], strict=True):
+            assert abs(sum(table[row].values()) / 10 - mean) < 0.00051
+        assert shown[4] == seconds[row]["car"]
+        assert abs(shown[5] - memory[row]["car"]) <= 0.5
+
+
 def test_files_in_the_architecture_exist():
     text = (ROOT / "docs/architecture.md").read_text()
     files = re.findall(r"`([\w/]+\.(?:py|pyx|h|c))`", text)
