@@ -1,0 +1,169 @@
+"""The gaps that only the publisher can close, and how they are closed.
+
+    python tools/release/gaps.py                    list open gaps; exit code 1 if any
+    python tools/release/gaps.py --fill             put what is known into the files
+    python tools/release/gaps.py --fill --sdist F   and the checksum of the archive F
+    python tools/release/gaps.py --version          the version alone
+
+`publisher.toml`, beside this file, is the one place for addresses and names. Files that
+need them have a line with "GAP name", a comment in the language of the file, and --fill
+puts what is known into the place of that line. README.md has links between files of the
+repository, which lead nowhere on the package index; --fill makes them links to the
+repository, at the tag of this version. A release is made from files that were filled,
+and committed where it is made; the repository keeps the lines.
+"""
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PUBLISHER = "tools/release/publisher.toml"
+FILES = "pyproject.toml", "CITATION.cff", "SECURITY.md", "recipe/recipe.yaml"
+_LINE = re.compile(r"^( *).*(?:#|<!--) GAP (\w+)(?: -->)?\n", re.MULTILINE)
+_LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+)\)")
+
+Known = dict[str, Any]
+
+
+def version_of(root: Path) -> str:
+    """That of meson.build, which is the one place for it."""
+    found = re.search(
+        r"^project\([^\n]*\bversion: '([^']+)'", _text(root, "meson.build")
+    )
+    if found is None:
+        raise SystemExit("meson.build has no version in its first line")
+    return found[1]
+
+
+def known_to(root: Path, sdist: Path | None) -> Known:
+    """What is known, by the name of the gap."""
+    known: Known = tomllib.loads(_text(root, PUBLISHER))
+    known["urls"] = known["repository"] and known["documentation"]
+    known["sha256"] = sdist and hashlib.sha256(sdist.read_bytes()).hexdigest()
+    known["version"] = version_of(root)
+    return known
+
+
+def open_gaps(root: Path, known: Known) -> dict[str, list[str]]:
+    """By the name of each open gap, the lines that wait for it."""
+    found: dict[str, list[str]] = {}
+    for file in FILES:
+        text = _text(root, file)
+        for match in _LINE.finditer(text):
+            if match[2] != "sha256" and not known[match[2]]:
+                line = text.count("\n", 0, match.start()) + 1
+                found.setdefault(match[2], []).append(f"{file}:{line}")
+    if not known["repository"] and _LINK.search(_text(root, "README.md")):
+        found.setdefault("repository", []).append("README.md: links between files")
+    return found
+
+
+def _people(known: Known, name: str) -> Sequence[str]:
+    each = [
+        "{ " + ", ".join(f"{k} = {json.dumps(v)}" for k, v in one.items()) + " }"
+        for one in known[name]
+    ]
+    return [f"{name} = [{', '.join(each)}]"]
+
+
+def _urls(known: Known) -> Sequence[str]:
+    base, pages = known["repository"], known["documentation"]
+    return [
+        "",
+        "[project.urls]",
+        f'Documentation = "{pages}"',
+        f'Source = "{base}"',
+        f'Issues = "{base}/issues"',
+        f'Changelog = "{base}/blob/main/CHANGELOG.md"',
+    ]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+# By file and name, what takes the place of the line
+_FILLED: dict[tuple[str, str], Callable[[Known], Sequence[str]]] = {
+    ("pyproject.toml", "authors"): lambda known: _people(known, "authors"),
+    ("pyproject.toml", "maintainers"): lambda known: _people(known, "maintainers"),
+    ("pyproject.toml", "urls"): _urls,
+    ("CITATION.cff", "authors"): lambda known: [
+        f"- name: {_quoted(one['name'])}" for one in known["authors"]
+    ],
+    ("CITATION.cff", "repository"): lambda known: [
+        f"repository-code: {_quoted(known['repository'])}"
+    ],
+    ("CITATION.cff", "documentation"): lambda known: [
+        f"url: {_quoted(known['documentation'])}"
+    ],
+    ("SECURITY.md", "security"): lambda known: [f"Write to {known['security']}."],
+    ("recipe/recipe.yaml", "sha256"): lambda known: [f"sha256: {known['sha256']}"],
+    ("recipe/recipe.yaml", "repository"): lambda known: [
+        f"repository: {_quoted(known['repository'])}"
+    ],
+    ("recipe/recipe.yaml", "documentation"): lambda known: [
+        f"homepage: {_quoted(known['documentation'])}",
+        f"documentation: {_quoted(known['documentation'])}",
+    ],
+    ("recipe/recipe.yaml", "conda_maintainers"): lambda known: [
+        f"- {_quoted(name)}" for name in known["conda_maintainers"]
+    ],
+}
+
+
+def filled(file: str, text: str, known: Known) -> str:
+    """The text of a file with what is known in the place of its lines."""
+
+    def line(match: re.Match[str]) -> str:
+        if not known[match[2]]:
+            return match[0]
+        lines = _FILLED[file, match[2]](known)
+        return "".join(f"{match[1]}{line}".rstrip() + "\n" for line in lines)
+
+    return _LINE.sub(line, text)
+
+
+def with_absolute_links(text: str, known: Known) -> str:
+    """Links between files made links to the repository, at the tag of the version."""
+    at = f"{known['repository']}/blob/v{known['version']}"
+    return _LINK.sub(rf"]({at}/\1)", text)
+
+
+def _text(root: Path, file: str) -> str:
+    return (root / file).read_text(encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Gaps only the publisher can close.")
+    parser.add_argument("--fill", action="store_true")
+    parser.add_argument("--sdist", type=Path)
+    parser.add_argument("--version", action="store_true")
+    parser.add_argument("--root", type=Path, default=ROOT)
+    options = parser.parse_args()
+    root = options.root
+    if options.version:
+        print(version_of(root))
+        return
+    known = known_to(root, options.sdist)
+    if options.fill:
+        for file in FILES:
+            text = filled(file, _text(root, file), known)
+            (root / file).write_text(text, encoding="utf-8")
+        if known["repository"]:
+            text = with_absolute_links(_text(root, "README.md"), known)
+            (root / "README.md").write_text(text, encoding="utf-8")
+    gaps = open_gaps(root, known)
+    for name, places in sorted(gaps.items()):
+        print(f"open: {name} of {PUBLISHER}, for {', '.join(places)}")
+    sys.exit(1 if gaps else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Whether the extension modules of wheels are as small as is promised.
+
+    python tools/release/size.py WHEEL...
+
+prints the size of what is compiled in each wheel, as it is installed, and that of the
+libraries that were brought along, which are not counted. The exit code is 1 if the
+former is above the limit, or if a wheel holds nothing compiled.
+"""
+
+import sys
+import zipfile
+from pathlib import Path
+
+LIMIT = 800_000  # bytes
+_COMPILED = ".so", ".pyd", ".dylib", ".dll"
+
+
+def sizes(wheel: Path) -> tuple[int, int]:
+    """Bytes of the compiled files within the package, and of those beside it."""
+    inside = beside = 0
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            if member.filename.endswith(_COMPILED) or ".so." in member.filename:
+                own = member.filename.startswith("ordinal/_solvers/")
+                inside += member.file_size * own
+                beside += member.file_size * (not own)
+    return inside, beside
+
+
+def main() -> None:
+    wheels = [Path(name) for name in sys.argv[1:]]
+    if not wheels:
+        raise SystemExit(__doc__)
+    fits = True
+    for wheel in wheels:
+        inside, beside = sizes(wheel)
+        fits &= 0 < inside <= LIMIT
+        print(
+            f"{wheel.name}: {wheel.stat().st_size} bytes; {inside} of extension "
+            f"modules, at most {LIMIT}; {beside} of libraries beside them"
+        )
+    sys.exit(0 if fits else 1)
+
+
+if __name__ == "__main__":
+    main()
