@@ -587,8 +587,6 @@ def confusion_matrix(
            [1, 0, 1]])
     """
     a, p, _, labels = _ranks(y_true, y_pred, labels, sample_weight)
-    if sample_weight is not None:
-        sample_weight = np.asarray(sample_weight, dtype=np.float64)
     return _count(a, p, sample_weight, labels.size)
 
 
@@ -781,7 +779,7 @@ def _table(*arguments: Any) -> np.ndarray:
 
 
 def _count(
-    a: np.ndarray, p: np.ndarray, weight: np.ndarray | None, r: int
+    a: np.ndarray, p: np.ndarray, weight: ArrayLike | None, r: int
 ) -> np.ndarray:
     return np.bincount(a * r + p, weight, minlength=r * r).reshape(r, r)
 

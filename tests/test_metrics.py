@@ -500,14 +500,16 @@ def test_bad_input(metric, true, pred, options, error, message):
         ([1, 2], [1, 0], {}, ValueError, r"shape \(2,\), expected \(2, 2\)"),
         ([1, 2], np.eye(2, 3), {}, ValueError, r"\(2, 2\) .* labels=\[1, 2\]"),
         ([1], [["1"]], {}, TypeError, "real numbers, got dtype <U1"),
-        ([1, 2], [[1, 0], [2, -1]], {}, ValueError, "got -1.0 in row 1"),
+        ([1, 2], [[1, 0], [2, -1]], {}, ValueError,
+         "^proba must be >= 0, got -1.0 in row 1, column 1$"),
         ([1, 2], [[1, 0], [1, np.nan]], {}, ValueError, "got nan in row 1"),
         ([1, 2], [[np.inf, 0], [1, 0]], {}, ValueError, "got inf in row 0"),
-        ([1, 2], [[1, 0], [0.6, 0.5]], {}, ValueError, "sum to 1, got 1.1 in row 1"),
+        ([1, 2], [[1, 0], [0.6, 0.5]], {}, ValueError,
+         "^rows of proba must sum to 1, got 1.1 in row 1$"),
         ([1], [[1e308, 1e308]], {"labels": [1, 2]}, ValueError, "got inf in row 0"),
         ([1], np.ma.masked_equal([[1]], 1), {}, TypeError, "proba is a masked array"),
     ],
-)
+)  # fmt: skip
 def test_bad_probabilities(metric, true, proba, options, error, message):
     with pytest.raises(error, match=message):
         metric(true, proba, **options)

@@ -155,6 +155,7 @@ def test_show_config():
     config = ordinal.show_config()
     assert set(config) == {
         "version",
+        "compiler",
         "openmp",
         "threads",
         "n_threads",
@@ -164,6 +165,7 @@ def test_show_config():
     }
     assert config["version"] == ordinal.__version__
     assert re.match(r"\d+\.\d+", config["version"])
+    assert re.match(r"(gcc|clang|msvc) \d|unknown$", config["compiler"])
     assert config["simd"] in config["simd_levels"]
     assert config["simd_levels"][-1] == "baseline"
     assert len(set(config["simd_levels"])) == len(config["simd_levels"])

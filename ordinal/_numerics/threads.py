@@ -100,12 +100,12 @@ def show_config() -> dict[str, object]:
     Returns
     -------
     dict
-        `version`; `openmp`, whether this build has it; `threads`, what runs the
-        kernels' parts on several threads here: "openmp", or "pool" where it is not
-        built in and in a forked child, or "none" where the system has no threads;
-        `n_threads`, the default; `simd`, the vector code in use, and `simd_levels`,
-        all that this build holds and this processor can run, best first;
-        `index_checks`, True in a debug build.
+        `version`; `compiler`, with its version; `openmp`, whether this build has it;
+        `threads`, what runs the kernels' parts on several threads here: "openmp", or
+        "pool" where it is not built in and in a forked child, or "none" where the
+        system has no threads; `n_threads`, the default; `simd`, the vector code in use,
+        and `simd_levels`, all that this build holds and this processor can run, best
+        first; `index_checks`, True in a debug build.
 
     Notes
     -----
@@ -124,6 +124,7 @@ def show_config() -> dict[str, object]:
 
     return {
         "version": _build_info.VERSION,
+        "compiler": _build_info.COMPILER,
         "openmp": _parts.OPENMP,
         "threads": helpers.way() if THREADS else "none",
         "n_threads": resolve_n_threads(None),

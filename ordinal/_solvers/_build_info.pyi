@@ -1,4 +1,5 @@
 VERSION: str
+COMPILER: str
 INDEX_CHECKS: bool
 
 def simd_name() -> str: ...

@@ -8,13 +8,26 @@ cdef extern from *:
     #else
     #define ORDINAL_CHECKS 0
     #endif
+    #define ORDINAL_TEXT_(x) #x
+    #define ORDINAL_TEXT(x) ORDINAL_TEXT_(x)
+    #if defined(__clang__)
+    #define ORDINAL_COMPILER "clang " __clang_version__
+    #elif defined(__GNUC__)
+    #define ORDINAL_COMPILER "gcc " __VERSION__
+    #elif defined(_MSC_VER)
+    #define ORDINAL_COMPILER "msvc " ORDINAL_TEXT(_MSC_VER)
+    #else
+    #define ORDINAL_COMPILER "unknown"
+    #endif
     """
     const char* ORDINAL_VERSION
+    const char* ORDINAL_COMPILER
     bint ORDINAL_CHECKS
 
 import os
 
 VERSION = ORDINAL_VERSION.decode()
+COMPILER = ORDINAL_COMPILER.decode().strip()
 INDEX_CHECKS = bool(ORDINAL_CHECKS)
 
 

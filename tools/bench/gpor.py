@@ -12,6 +12,9 @@ binary       r = 2, Laplace, with gradient, beside scikit-learn's
 fits         whole fits: 1000 rows of Abalone, 10 bins; ARD linear on 12 600 features.
 basis        the low-rank posterior up to 100 000 rows, with test errors beside those of
              the whole posterior where it can be had.
+
+`fits` and `basis` have no peer here: GPflow's models of ranks are variational or
+sampled, which are other approximations, and the authors' program is in no index.
 """
 
 import warnings

@@ -23,8 +23,8 @@ from _common import Table, best_time, parser, run
 import ordinal
 
 COLUMNS = (
-    "n:6d", "d:4d", "l1:6g", "fit:14", "ours:8.2f", "theirs:8.2f", "steps:5d",
-    "main:4d", "pairs:5d", "alone:5d", "gap:8.1e",
+    "n:6d", "d:4d", "l1:6g", "fit:14", "ours:8.2f", "theirs:8.2f", "theirs/ours:6.1f",
+    "steps:5d", "main:4d", "pairs:5d", "alone:5d", "gap:8.1e",
 )  # fmt: skip
 RATIO = 1.0
 
@@ -57,14 +57,17 @@ def effects(coef, d):
 
 
 def ours(args, rows, X, y, l1):
-    """A row of OFMHS."""
+    """A row of OFMHS; its seconds."""
     seconds, _, m = best_time(
         args.repeat, ordinal.fit_ofmhs, X, y, l1=l1, ratio=RATIO, n_threads=1
     )
     low, high = np.triu_indices(X.shape[1], 1)
     counts = effects(np.append(m.main, m.pairs[low, high]), X.shape[1])
     c = m.convergence
-    rows.row(*X.shape, l1, "fit_ofmhs", seconds, None, c.n_iter, *counts, c.violation)
+    rows.row(
+        *X.shape, l1, "fit_ofmhs", seconds, None, None, c.n_iter, *counts, c.violation
+    )
+    return seconds
 
 
 def ranks(args) -> None:
@@ -74,7 +77,7 @@ def ranks(args) -> None:
         X, y = problem(n, d, 5)
         Z = with_products(X)
         for l1 in (0.03, 0.01, 0.003):
-            ours(args, rows, X, y, l1)
+            own = ours(args, rows, X, y, l1)
             if args.quick or n > 2000:
                 continue
             seconds, _, m = best_time(
@@ -82,8 +85,8 @@ def ranks(args) -> None:
             )
             c = m.convergence
             rows.row(
-                n, d, l1, "lasso", None, seconds, c.n_iter, *effects(m.coef, d),
-                c.violation,
+                n, d, l1, "lasso", None, seconds, seconds / own, c.n_iter,
+                *effects(m.coef, d), c.violation,
             )  # fmt: skip
 
 
@@ -93,13 +96,14 @@ def binary(args) -> None:
         X, y = problem(n, d, 2)
         Z = with_products(X)
         for l1 in (0.03, 0.01, 0.003):
-            ours(args, rows, X, y, l1)
+            own = ours(args, rows, X, y, l1)
             if not args.quick:
                 seconds, _, m = best_time(1, lasso, Z, y, l1)
                 coef = m.coef_[0]
                 rows.row(
-                    n, d, l1, "scikit-learn", None, seconds, int(m.n_iter_[0]),
-                    *effects(coef, d), gap(Z, y, coef, m.intercept_[0], l1),
+                    n, d, l1, "scikit-learn", None, seconds, seconds / own,
+                    int(m.n_iter_[0]), *effects(coef, d),
+                    gap(Z, y, coef, m.intercept_[0], l1),
                 )  # fmt: skip
 
 

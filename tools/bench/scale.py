@@ -212,13 +212,17 @@ def print_row(table: Table, found: dict | None, *labels, with_steps: bool) -> No
 def peers(args) -> None:
     n = 100_000 if args.quick else 1_000_000
     table = Table(
-        args, f"{n} made rows by scikit-learn", "fit:24", "CPU s:7.2f", "clock:7.2f",
-        "MB:5.0f", "MAE:6.4f", "wrong:6.4f",
+        args, f"{n} made rows by scikit-learn, after ours", "fit:24", "to ours:7.2f",
+        "CPU s:7.2f", "clock:7.2f", "MB:5.0f", "MAE:6.4f", "wrong:6.4f",
     )  # fmt: skip
-    for name in PEERS[:2]:
-        found = measured(args, "nystroem", n, then=name)
-        print_row(table, found, name, with_steps=False)
-    print_row(table, measured(args, "boosting", n), PEERS[2], with_steps=False)
+    own = measured(args, "ours", n, C=1.0, cache_mb=1300)
+    print_row(table, own, "svorim, C 1", 1.0, with_steps=False)
+    jobs = [(name, "nystroem", {"then": name}) for name in PEERS[:2]]
+    for name, job, options in [*jobs, (PEERS[2], "boosting", {})]:
+        found = measured(args, job, n, **options)
+        known = own is not None and found is not None
+        ratio = found["seconds"] / own["seconds"] if known else None
+        print_row(table, found, name, ratio, with_steps=False)
 
 
 class Levels:

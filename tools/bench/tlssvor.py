@@ -3,7 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python tools/bench/tlssvor.py --data FOLDER [--only PART ...]
 
 Seconds are CPU seconds of one thread, of the quickest of --repeat runs; "step" is what
-one Newton step takes. MAE and MZE are of all other rows.
+one Newton step takes. MAE and MZE are of all other rows. There is no ratio to a
+peer, as we know of no public program that fits TLS-SVOR.
 """
 
 import math

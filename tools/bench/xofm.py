@@ -9,6 +9,10 @@ sgd       pair updates a second at d = 10, 4 factors.
 peer      the same model in PyTorch on explicit pairs, one thread, at sizes where the
           pairs still fit: seconds and values of loss and gradient.
 
+We know of no public program that fits XOFM, so that `fit`, `gradient` and `sgd` say
+what a size costs, and `peer` writes it down in PyTorch; `ebm.py` has another model that
+explains itself.
+
 The data are drawn: a smooth score of all features and a few pairs, cut in 5 ranks.
 """
 

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Which lines and branches the tests run, of Python, Cython and C:
+#
+#   tools/coverage/run.sh OUT [-k npsvor tests/test_npsvor.py ...]
+#
+# All tests by default. OUT/summary.txt has the figures by package, OUT/missing.txt the
+# lines and branches that did not run. Needs gcc, and twice the time of the tests. The
+# build is installed into an environment of its own; VENV names one to use and to keep.
+#
+# The kernels are compiled to count what runs by gcc's --coverage, so that lines within
+# `nogil` are counted, too, for little time; they are optimised as ever, without which the
+# tests would take hours. gcc counts before it vectorises; some conditions have become
+# minima and maxima by then.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+mkdir -p "$1"
+out=$(realpath "$1")
+shift
+venv=${VENV:-$out/venv}
+[ -d "$venv" ] || python3 -m venv "$venv"
+PATH=$venv/bin:$PATH
+
+CC=gcc pip install -q -Cbuild-dir="$out/build" -Csetup-args=-Db_coverage=true \
+  -Csetup-args=-Dc_args=-fprofile-update=atomic '.[test]' 'coverage>=7.10'
+find "$out" -name '*.gcda' -delete -o -name '.coverage*' -delete
+
+export COVERAGE_FILE=$out/.coverage COVERAGE_RCFILE=$PWD/tools/coverage/coverage.ini
+status=0
+# -P: python would find the source tree first, which is not compiled
+python -P -m coverage run "$venv/bin/pytest" -q -p no:cacheprovider \
+  -n "$(nproc)" --dist worksteal "$@" || status=$?
+coverage combine -q
+coverage json -q -o "$out/python.json"
+python tools/coverage/summary.py "$out"
+exit "$status"

@@ -1,0 +1,49 @@
+"""What is counted: the functions of the compiled modules that Python calls."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+from ordinal import _solvers
+
+# What builds share, choose and run kernels by
+_OTHERS = "_shared", "_build_info", "_parts", "_simd"
+# Methods that compute. Those of `_pair_smo.Smo` only set up what `advance` works on.
+METHODS = {"_active_set.ActiveSet": ("minimise",)}
+_KINDS = (
+    "cython_function_or_method",
+    "fused_cython_function",
+    "builtin_function_or_method",
+)
+
+
+def kernels() -> Iterator[tuple[str, Any]]:
+    """("module.name", function or class)."""
+    for found in pkgutil.iter_modules(_solvers.__path__):
+        if found.name in _OTHERS:
+            continue
+        module = importlib.import_module(f"{_solvers.__name__}.{found.name}")
+        for name, value in vars(module).items():
+            public = f"{found.name}.{name}"
+            if not name.startswith("_") and (
+                type(value).__name__ in _KINDS or public in METHODS
+            ):
+                yield public, value
+
+
+def names() -> list[str]:
+    """Of all that has a slot: functions, and methods of METHODS."""
+    return sorted(
+        name
+        for public, _ in kernels()
+        for name in (
+            [f"{public}.{m}" for m in METHODS[public]]
+            if public in METHODS
+            else [public]
+        )
+    )
+
+
+def slot_of(name: str) -> str:
+    return "kernel_" + name.replace(".", "__")
