@@ -492,7 +492,7 @@ def test_bad_input(metric, true, pred, options, error, message):
 @pytest.mark.parametrize(
     ("true", "proba", "options", "error", "message"),
     [
-        ([], [], {}, ValueError, "y_true must not be empty"),
+        ([], [], {}, ValueError, "^y_true must not be empty$"),
         (["a"], [[1]], {}, TypeError, r"labels=\['a'\] in rank order"),
         ([3], [[1, 0]], {"labels": [1, 2]}, ValueError, "y_true holds 3 in row 0"),
         ([1], [[1]], {"sample_weight": [-1]}, ValueError, "-1.0 in row 0"),
@@ -521,10 +521,23 @@ def test_probabilities_may_be_rounded():
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match=r"'linear', 'quadratic', got None"):
+    with pytest.raises(ValueError, match="^weights must be one of 'linear', 'quad"):
         kappa([1, 2], [1, 2], weights=None)
     with pytest.raises(ValueError, match="k must be a finite number >= 0, got -1"):
         accuracy_off([1, 2], [1, 2], -1)
+
+
+def test_messages_name_the_argument():
+    with pytest.raises(TypeError, match="^y_true must hold integers or strings"):
+        mze([1j], [1])
+    with pytest.raises(TypeError, match="^y_pred must hold integers or strings"):
+        mze([1], [1j])
+    unordered = pd.Series(["a", "b"], dtype="category")
+    with pytest.raises(TypeError, match="or pass labels="):
+        mze(unordered, ["a", "b"])
+    far = [0.0, 1.0, 1.7e308]
+    with pytest.raises(ValueError, match="7e.308, too far .* distances: pass labels= to"):
+        mae(far, far)
 
 
 def test_docstring_examples():
