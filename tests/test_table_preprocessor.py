@@ -11,7 +11,7 @@ from files import copies
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
+from scipy.sparse import bsr_array, csr_array
 
 import ordinal
 from ordinal._input.columns import read_frame
@@ -246,6 +246,7 @@ def test_a_coding_survives_files_and_pickles(tmp_path):
         ({"indicator": 1}, ValueError, "indicator must be True or False"),
         ({"standardize": "no"}, ValueError, "standardize must be True or False"),
         ({"categorical": "zip"}, ValueError, "categorical must be a sequence"),
+        ({"categorical": bsr_array([[1]])}, ValueError, "categorical must"),
         ({"order": ["a"]}, ValueError, "order must be a mapping"),
         ({"order": {"a": "low"}}, ValueError, r"order\['a'\] must be a sequence"),
         ({"order": {"a": [1, "b"]}}, TypeError, r"order\['a'\] must hold integers or"),

@@ -93,10 +93,11 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
 
 def can_be_listed(value: Any) -> bool:
     """Whether entries can be had of a caller's value one by one, as of a sequence. Not
-    of text, which is one entry, nor of a memoryview, which cannot always be iterated.
+    of text, which is one entry, nor of a memoryview or a sparse matrix, which cannot
+    always be iterated.
     """
     scalar = isinstance(value, np.ndarray) and value.ndim == 0
-    single = scalar or isinstance(value, str | memoryview)
+    single = scalar or isinstance(value, str | memoryview) or hasattr(value, "tocsr")
     return isinstance(value, Iterable) and not single
 
 

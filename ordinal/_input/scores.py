@@ -32,3 +32,11 @@ def scores_of(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
         raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")
     check_entries(name, a, np.isfinite(a), "be finite")
     return a
+
+
+def values_of(values: ArrayLike, name: str, columns: int) -> np.ndarray:
+    """What a `decision_function` gave: a real matrix of so many columns."""
+    a = as_real_array(values, name)
+    if a.ndim != 2 or a.shape[1] != columns:
+        raise ValueError(f"{name} has shape {a.shape}, expected (n, {columns})")
+    return a

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
+from .._input.checks import check_entries
 from .._input.problem import Problem, around_ranks
+from .._input.scores import values_of
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
 from .._linear.likelihood import Link, cumulative, exceeding
@@ -410,7 +412,14 @@ class ElmorModel(NetworkModel):
             A quarter of the squared distance to the nearest code, less that to the code
             of the rank: 0 at most, and two neighbouring ranks differ by the output
             between them. -inf for a rank without training rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `outputs` is not a real matrix with a column a threshold, or has NaN.
         """
+        outputs = values_of(outputs, "outputs", self.classes.size - 1)
+        check_entries("outputs", outputs, ~np.isnan(outputs), "not be NaN")
         return -self._distances(outputs)
 
     def _distances(self, outputs: np.ndarray) -> np.ndarray:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.checks import as_real_array, check_entries
+from .._input.checks import check_entries
 from .._input.costs import check_cost
+from .._input.scores import values_of
 from .._input.types import ArrayLike
 from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._model.hyperplanes import Hyperplanes
@@ -130,10 +131,7 @@ class SvmModel(Hyperplanes):
         ValueError, TypeError
             If f is not a finite real matrix with a column a hyperplane.
         """
-        f = as_real_array(f, "f")
-        if f.ndim != 2 or f.shape[1] != self.intercept.size:
-            expected = f"(n, {self.intercept.size})"
-            raise ValueError(f"f has shape {f.shape}, expected {expected}")
+        f = values_of(f, "f", self.intercept.size)
         check_entries("f", f, np.isfinite(f), "be finite")
         ranks = np.flatnonzero(self.present)
         q = ranks.size
