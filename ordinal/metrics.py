@@ -682,7 +682,7 @@ def _ranks(
     ranks, (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order.
     """
     if labels is None:
-        labels = declared_categories(y_true, "labels")
+        labels = declared_categories(y_true, "labels", "y_true")
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
     if y_true.size != y_pred.size:
         raise ValueError(
@@ -726,7 +726,7 @@ def _distances(
     """How far every prediction misses, (n,) float64, with the true ranks and the
     weights: in ranks if their order is told, else as numbers."""
     if labels is None:
-        labels = declared_categories(y_true, "labels")
+        labels = declared_categories(y_true, "labels", "y_true")
     a, p, weight, known = _ranks(y_true, y_pred, labels, sample_weight)
     if labels is not None:
         return np.abs(a - p).astype(np.float64), a, weight

@@ -9,17 +9,17 @@ from .checks import as_array, listed, shown
 from .sparse import frozen
 
 
-def declared_categories(y: Any, argument: str = "classes") -> Any:
+def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
     """Rank order that a pandas Categorical or a polars Enum carries, else None."""
     dtype: Any = getattr(y, "dtype", None)
     if not hasattr(dtype, "categories"):
         return None
     # A polars Categorical sorts by first appearance or by the alphabet: no order.
     if type(dtype).__name__ == "Enum" or getattr(dtype, "ordered", False):
-        return read_labels(dtype.categories, "the categories of y")
+        return read_labels(dtype.categories, f"the categories of {name}")
     raise TypeError(
-        "y is an unordered categorical: make it ordered (pandas) or an Enum (polars), "
-        f"or pass {argument}={listed(dtype.categories)} in rank order"
+        f"{name} is an unordered categorical: make it ordered (pandas) or an Enum "
+        f"(polars), or pass {argument}={listed(dtype.categories)} in rank order"
     )
 
 

@@ -2,10 +2,9 @@
 
     python tools/release/size.py WHEEL...
 
-prints the size of what is compiled in each wheel, as it is installed and as it is
-packed in the wheel, and that of the libraries that were brought along, which are not
-counted. The exit code is 1 if the first is above the limit, or if a wheel holds nothing
-compiled.
+prints the size of what is compiled in each wheel, as it is packed there and as it is
+installed, and that of the libraries that were brought along, which are not counted. The
+exit code is 1 if the first is above the limit, or if a wheel holds nothing compiled.
 """
 
 import sys
@@ -17,9 +16,9 @@ _COMPILED = ".so", ".pyd", ".dylib", ".dll"
 
 
 def sizes(wheel: Path) -> tuple[int, int, int]:
-    """Bytes of the compiled files within the package, the same packed, and of the
+    """Bytes of the compiled files within the package, packed and installed, and of the
     compiled files beside it."""
-    inside = packed = beside = 0
+    packed = inside = beside = 0
     with zipfile.ZipFile(wheel) as archive:
         for member in archive.infolist():
             if member.filename.endswith(_COMPILED) or ".so." in member.filename:
@@ -27,7 +26,7 @@ def sizes(wheel: Path) -> tuple[int, int, int]:
                 inside += member.file_size * own
                 packed += member.compress_size * own
                 beside += member.file_size * (not own)
-    return inside, packed, beside
+    return packed, inside, beside
 
 
 def main() -> None:
@@ -36,11 +35,11 @@ def main() -> None:
         raise SystemExit(__doc__)
     fits = True
     for wheel in wheels:
-        inside, packed, beside = sizes(wheel)
-        fits &= 0 < inside <= LIMIT
+        packed, inside, beside = sizes(wheel)
+        fits &= 0 < packed <= LIMIT
         print(
-            f"{wheel.name}: {wheel.stat().st_size} bytes; {inside} of extension "
-            f"modules, at most {LIMIT} ({packed} packed); "
+            f"{wheel.name}: {wheel.stat().st_size} bytes; {packed} of extension "
+            f"modules, at most {LIMIT} ({inside} installed); "
             f"{beside} of libraries beside them"
         )
     sys.exit(0 if fits else 1)
