@@ -33,7 +33,7 @@ rm -rf "$there" && mkdir -p "$there/site" "$there/wheels"
 platforms=(--platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64
   --platform manylinux2014_aarch64)
 python -m pip download -q -d "$there/wheels" "${platforms[@]}" --python-version "$version" \
-  --only-binary=:all: numpy scipy pytest hypothesis
+  --only-binary=:all: numpy scipy scikit-learn pytest hypothesis
 for wheel in "$there"/wheels/*.whl; do python -m zipfile -e "$wheel" "$there/site"; done
 
 scratch=$(mktemp -d)
