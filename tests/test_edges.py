@@ -93,7 +93,7 @@ def tidy(method, X, y, **options):
         options = {"probability": True, **options}
     try:
         # on a basis objectives are not known before all rows have been seen
-        limit = 30.0 if method.single else 1.0
+        limit = 30.0 if method.single else 5.0 if "basis" in method.variant else 1.0
         model = method.cut_short(X, y, max_time=limit, **options)
     except ValueError as error:
         if not (method.single and "on a basis, got" in str(error)):
