@@ -1,6 +1,7 @@
 """How a caller's values stand in messages."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,13 @@ import pytest
 import scipy.sparse
 
 import ordinal
+from ordinal._input import checks
 from ordinal._input.checks import check_positive, listed, shown
+from ordinal._input.costs import check_cost
+from ordinal._input.features import read_dense, read_features
+from ordinal._input.labels import classes_in_rank_order, read_labels
+from ordinal._input.problem import Problem
+from ordinal._input.scores import score_tables, scores_of, values_of
 from ordinal.comparison import win_draw_loss
 from ordinal.model_selection import (
     CoarseToFine,
@@ -59,6 +66,9 @@ def test_lists_are_cut_short():
     assert listed([]) == "[]"
     assert listed(range(11)) == "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...]"
     assert listed(["a" * 99, "b"]) == f"['{'a' * 76}..., 'b']"
+    assert listed(["x" * 78] * 4) == f"[{', '.join(3 * [repr('x' * 78)])}, ...]"
+    assert listed(["x" * 78] * 3 + ["y"], 3).endswith("', ...]")
+    assert checks.shortened(" a\n  b \n") == "a b"
     assert len(listed([str(k) * 99 for k in range(9)])) <= 260
 
 
@@ -243,3 +253,212 @@ def test_labels_that_sort_are_split_whatever_they_are():
     for labels in (days, texts, texts.tolist(), pd.Series(texts), [True, False] * 4):
         test = stratified_kfold(labels, 2)[0][1]
         assert test.tolist() == stratified_kfold([0, 1] * 4, 2)[0][1].tolist()
+
+
+ranged = partial(checks.check_range, check=check_positive)
+chosen = partial(checks.check_choice, allowed=("a", None))
+
+
+def entries(name, a):
+    checks.check_entries(name, a, np.isfinite(a), "be finite")
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "message"),
+    [
+        (check_positive, 0, "C must be a positive finite number, got 0"),
+        (checks.check_nonnegative, -1, "C must be a finite number >= 0, got -1"),
+        (checks.check_finite, np.inf, "C must be a finite number, got inf"),
+        (checks.check_factor, 1e51, "C must be between 1e-50 and 1e+50, got 1e+51"),
+        (checks.check_factor, 0, "C must be a positive finite number, got 0"),
+        (checks.check_factor_or_zero, -1, "C must be a finite number >= 0, got -1"),
+        (checks.check_factor_or_zero, 9e-51, "C must be between 1e-50 and 1e+50, "),
+        (checks.check_share, 1, "C must be a number between 0 and 1, got 1"),
+        (ranged, 5, "C must be two numbers, (low, high), got 5"),
+        (ranged, (1, 1), "C must be (low, high) with low < high, got (1, 1)"),
+        (ranged, (1, 0), "C[1] must be a positive finite number, got 0"),
+        (checks.check_count, 0, "C must be a positive integer, got 0"),
+        (partial(checks.check_count, least=2), 1, "C must be an integer >= 2, got 1"),
+        (checks.check_flag, 1, "C must be True or False, got 1"),
+        (chosen, "b", "C must be one of 'a', None, got 'b'"),
+        (checks.as_path, 5, "C must be a path, got 5"),
+        (entries, np.array([0, np.nan]), "C must be finite, got nan in row 1"),
+        (entries, np.array([[np.inf]]), "C must be finite, got inf in row 0, column 0"),
+    ],
+)
+def test_checks_say_the_whole_rule(check, value, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        check("C", value)
+    assert str(caught.value).startswith(message)
+    assert message.endswith(", ") or str(caught.value) == message
+
+
+@pytest.mark.parametrize("number", [checks.LEAST, 1, checks.MOST])
+def test_the_ends_of_a_range_belong_to_it(number):
+    assert checks.check_factor("C", number) == number
+    assert checks.check_factor_or_zero("C", number) == number
+    assert checks.check_factor_or_zero("C", 0) == 0
+    assert ranged("C", np.array([number, 2 * number])) == (number, 2 * number)
+    assert checks.check_count("n", 2**63 - 1) == 2**63 - 1
+
+
+STEPS = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+
+
+def costs(row, column, value):
+    cost = np.array(STEPS, float)
+    cost[row, column] = value
+    return check_cost(cost, 3)
+
+
+def of_array(values, **options):
+    return checks.as_real_array(values, "v", **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: checks.as_array(np.ma.ones(2), "v"),
+            "v is a masked array: fill or drop what it masks",
+        ),
+        (lambda: of_array(["a"]), "v must hold real numbers, got dtype <U1"),
+        (
+            lambda: of_array([1], shape=(2,), of=" as X"),
+            "v has shape (1,), expected (2,) as X",
+        ),
+        (lambda: of_array([1], shape=(2,)), "v has shape (1,), expected (2,)"),
+        (
+            lambda: checks.resolve_rng(-1),
+            "rng must be None, an integer >= 0 or a numpy Generator, got -1",
+        ),
+        (lambda: read_labels([[1]], "v"), "v must be 1-dimensional, got shape (1, 1)"),
+        (lambda: read_labels(["a", None], "v"), "v has no label in row 1"),
+        (
+            lambda: read_labels(["a", 1], "v"),
+            "v must hold integers or strings, got int 1 in row 1",
+        ),
+        (
+            lambda: read_labels([1j], "v"),
+            "v must hold integers or strings, got dtype complex128",
+        ),
+        (lambda: read_labels([0, np.nan, np.inf], "v"), "v holds nan in row 1"),
+        (
+            lambda: classes_in_rank_order(TWO, [1, 1, 0, 2]),
+            "classes must be distinct, got [1] more than once",
+        ),
+        (
+            lambda: classes_in_rank_order(np.array(["b", "a"]), None),
+            "y holds strings, whose order is not known: pass classes=['a', 'b'] in "
+            "rank order",
+        ),
+        (
+            lambda: classes_in_rank_order(np.array([1, 0.5, 1.5]), None),
+            "y holds 0.5 in row 1, not a whole number: bin it with "
+            "ordinal.preprocessing, or pass classes= in rank order",
+        ),
+        (
+            lambda: Problem.from_arrays(X, pd.Categorical(["b"])),
+            "y is an unordered categorical: make it ordered (pandas) or an Enum "
+            "(polars), or pass classes=['b'] in rank order",
+        ),
+        (
+            lambda: Problem.from_arrays([[1], [2]], [0, 3], classes=[0, 1]),
+            "y holds 3 in row 1, which is not among classes=[0, 1]",
+        ),
+        (
+            lambda: Problem.from_arrays([[1], [2]], [0]),
+            "y has shape (1,), expected (2,) as X",
+        ),
+        (
+            lambda: Problem.from_arrays([[1], [2]], [4, 4]),
+            "y needs at least 2 classes with positive weight, got [4]",
+        ),
+        (
+            lambda: score_tables(5),
+            "scores must be a sequence of tables, got 5",
+        ),
+        (lambda: score_tables([]), "scores must not be empty"),
+        (
+            lambda: score_tables([[1, 2]]),
+            "scores[0] must be 2-dimensional, got shape (2,)",
+        ),
+        (
+            lambda: score_tables([[[1, np.nan]]]),
+            "scores[0] must be finite, got nan in row 0, column 1",
+        ),
+        (
+            lambda: score_tables([np.eye(2), np.eye(3)]),
+            "scores[1] must have a row or more and a column for each of 2 methods, "
+            "got shape (3, 3)",
+        ),
+        (
+            lambda: score_tables([[[1]]]),
+            "scores[0] must have a row or more and a column for each of 2 methods, "
+            "got shape (1, 1)",
+        ),
+        (
+            lambda: score_tables([np.eye(2), np.ones((0, 2))]),
+            "scores[1] must have a row or more and a column for each of 2 methods, "
+            "got shape (0, 2)",
+        ),
+        (lambda: scores_of(["a"], "s", 1), "s must hold real numbers, got dtype <U1"),
+        (lambda: values_of(["a"], "f", 1), "f must hold real numbers, got dtype <U1"),
+        (lambda: values_of([1], "f", 1), "f has shape (1,), expected (n, 1)"),
+        (lambda: values_of([[1]], "f", 2), "f has shape (1, 1), expected (n, 2)"),
+        (
+            lambda: check_cost([[0]], 2),
+            "cost has shape (1, 1), expected (2, 2)",
+        ),
+        (
+            lambda: costs(1, 0, np.nan),
+            "every row of cost must be finite; row 1 breaks this",
+        ),
+        (
+            lambda: costs(2, 2, 1),
+            "every row of cost must be zero on the diagonal; row 2 breaks this",
+        ),
+        (
+            lambda: costs(0, 1, 0),
+            "every row of cost must be positive off the diagonal; row 0 breaks this",
+        ),
+        (
+            lambda: costs(0, 2, 1e16),
+            "cost must not differ by more than a factor of 1e+15, got 1 and 1e+16",
+        ),
+        (
+            lambda: costs(2, 0, 0.5),
+            "every row of cost must not fall with the distance from the diagonal; "
+            "row 2 breaks this",
+        ),
+        (
+            lambda: read_features(scipy.sparse.csr_matrix(X), categories=(None, None)),
+            "X is sparse, and zeros are values: pass an array",
+        ),
+        (
+            lambda: read_features([[1j]]),
+            "X must hold real numbers, got dtype complex128",
+        ),
+        (
+            lambda: read_features([[0, 1], [np.inf, np.nan]]),
+            "X must be finite; first bad row is 1, with inf in column 0",
+        ),
+        (
+            lambda: read_features([[0, -np.inf]], missing=True),
+            "X must be finite or NaN; first bad row is 0, with -inf in column 1",
+        ),
+        (
+            lambda: read_features(pd.DataFrame({"a": [1], "b": [np.nan]}), name="v"),
+            "v must be finite; first bad row is 0, with nan in column 'b'; "
+            "ordinal.preprocessing.TablePreprocessor fills in what is missing",
+        ),
+        (
+            lambda: read_dense(scipy.sparse.csr_matrix(X), name="v"),
+            "v is sparse, and the result would not be: make it dense",
+        ),
+    ],
+)
+def test_input_is_refused_by_a_whole_sentence(call, message):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert str(caught.value) == message

@@ -15,6 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from ordinal._input.checks import (
+    as_real_array,
+    can_be_listed,
     check_choice,
     check_count,
     check_flag,
@@ -22,9 +24,11 @@ from ordinal._input.checks import (
     check_positive,
     resolve_rng,
 )
-from ordinal._input.costs import check_cost
+from ordinal._input.costs import absolute_cost, check_cost
 from ordinal._input.features import read_features
-from ordinal._input.problem import Problem
+from ordinal._input.labels import classes_in_rank_order, is_missing, ranks_of
+from ordinal._input.problem import Problem, around_ranks
+from ordinal._input.scores import score_tables, values_of
 from ordinal._input.sparse import CSR, frozen
 
 
@@ -127,6 +131,22 @@ def test_the_callers_classes_stay_his_own():
     p = problem([0, 1], classes=classes)
     classes[0] = 7
     assert_array_equal(p.classes, [0, 1])
+
+
+def test_what_is_made_of_labels_is_read_only_and_plain():
+    y, given = np.array([2, 0, 2]), np.array([0, 2])
+    for classes in (classes_in_rank_order(y, None), classes_in_rank_order(y, given)):
+        rank = ranks_of(y, classes)
+        assert rank.tolist() == [1, 0, 1]
+        assert rank.dtype == np.int32
+        assert not rank.flags.writeable
+        assert not classes.flags.writeable
+    assert given.flags.writeable
+
+
+def test_missing_labels_have_no_truth_value():
+    assert all(is_missing(label) for label in (None, np.nan, np.float64("nan"), pd.NA))
+    assert not any(is_missing(label) for label in (0, 0.5, "", "nan", np.inf))
 
 
 def test_large_integers_are_not_confused_by_rounding():
@@ -275,6 +295,12 @@ def test_ranks_are_counted_among_the_classes_that_are_present():
     assert_array_equal(p.rank_among_present[p.weight > 0], [0, 1, 2, 2])
     assert p.rank_among_present.dtype == np.int32
     assert set(p.rank_among_present) == {0, 1, 2}  # those of the others are some rank
+
+
+def test_thresholds_of_absent_ranks_are_those_beside_them():
+    got = around_ranks(np.array([1.0, 2.0]), np.array([1, 3, 4]), 7)
+    assert got.tolist() == [-np.inf, 1, 1, 2, np.inf, np.inf]
+    assert around_ranks(np.array([5.0]), np.array([0, 1]), 2).tolist() == [5]
 
 
 labels_and_weights = st.lists(
@@ -578,6 +604,11 @@ def test_the_absolute_error_is_convex_and_the_zero_one_error_is_not():
     assert_array_equal(check_cost([[0, 1], [5, 0]], 2, convex=True), [[0, 1], [5, 0]])
 
 
+def test_the_absolute_error_is_the_distance_of_ranks():
+    assert absolute_cost(3).tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    assert check_cost([[0]], 1).tolist() == [[0]]
+
+
 @pytest.mark.parametrize(
     ("cost", "error", "message"),
     [
@@ -636,6 +667,34 @@ def test_other_values_are_not_counts(value):
     assert type(check_count("n_splits", np.int32(3))) is int
     with refused(ValueError, "max_iter must be a positive integer, got "):
         check_count("max_iter", value)
+
+
+def test_arrays_are_copied_to_rows_of_doubles():
+    columns = np.asfortranarray(np.ones((2, 3)))
+    rows = as_real_array(columns, "v")
+    assert rows.flags.c_contiguous
+    assert not np.shares_memory(rows, columns)
+    assert as_real_array([True, False], "v").tolist() == [1, 0]
+    assert as_real_array(np.array([1, 2], np.uint8), "v").dtype == np.float64
+    beyond = as_real_array([10**400, -(10**400), 1], "v")
+    assert beyond.tolist() == [np.inf, -np.inf, 1]
+    assert as_real_array([np.longdouble("1e4000")], "v").tolist() == [np.inf]
+    mixed = np.array([[1, np.True_], [0.5, 10**30]], dtype=object)
+    assert as_real_array(mixed, "v").tolist() == [[1, 1], [0.5, 1e30]]
+
+
+def test_what_has_entries_can_be_listed():
+    assert all(map(can_be_listed, ([], (1,), {}, np.ones(1), range(2), iter([]))))
+    single = ("ab", memoryview(b"a"), np.array(1), sparse.csr_array((1, 1)), 5, None)
+    assert not any(map(can_be_listed, single))
+
+
+def test_tables_of_scores_are_matrices_of_doubles():
+    first, second = score_tables([[[1, 2]], np.ones((3, 2), int)])
+    assert first.tolist() == [[1, 2]]
+    assert second.shape == (3, 2)
+    assert second.dtype == np.float64
+    assert values_of([[1, np.nan]], "f", 2).shape == (1, 2)
 
 
 @pytest.mark.parametrize("value", ["B", "", 1, ["a"], np.array(["a", "b"])])
