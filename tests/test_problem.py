@@ -26,7 +26,12 @@ from ordinal._input.checks import (
 )
 from ordinal._input.costs import absolute_cost, check_cost
 from ordinal._input.features import read_features
-from ordinal._input.labels import classes_in_rank_order, is_missing, ranks_of
+from ordinal._input.labels import (
+    classes_in_rank_order,
+    is_missing,
+    ranks_of,
+    read_labels,
+)
 from ordinal._input.problem import Problem, around_ranks
 from ordinal._input.scores import score_tables, values_of
 from ordinal._input.sparse import CSR, frozen
@@ -142,6 +147,10 @@ def test_what_is_made_of_labels_is_read_only_and_plain():
         assert not rank.flags.writeable
         assert not classes.flags.writeable
     assert given.flags.writeable
+
+
+def test_no_labels_of_text_are_still_text():
+    assert read_labels(np.array([], dtype=object), "y").dtype.kind == "U"
 
 
 def test_missing_labels_have_no_truth_value():
