@@ -26,6 +26,7 @@ from ordinal._input.checks import (
 )
 from ordinal._input.costs import absolute_cost, check_cost
 from ordinal._input.features import read_features
+from ordinal._input.frame import Frame
 from ordinal._input.labels import (
     classes_in_rank_order,
     is_missing,
@@ -439,6 +440,19 @@ def test_unusable_features_are_refused(X, error, message):
         read_features(X, n_features=2)
 
 
+def test_a_problem_counts_the_categories_it_is_told():
+    X, order = pd.DataFrame({"a": ["u", "v"]}), (np.array(["v", "u"]),)
+    assert Problem.from_arrays(X, [0, 1], categories=order).X.tolist() == [[1], [0]]
+
+
+def test_a_record_is_read_in_the_order_of_the_model():
+    record = Frame.of_numbers(np.array([[1.0, 2.0]]), ("a", "b"))
+    assert read_features(record, feature_names=("b", "a")).tolist() == [[2, 1]]
+    assert read_features(record, feature_names=("a", "b")) is record.values
+    with refused((TypeError, ValueError), ".*column 'a'"):  # it holds numbers
+        read_features(record, categories=(np.array(["u", "v"]), None))
+
+
 def test_missing_entries_pass_where_they_are_asked_for():
     X = np.array([[0.0, np.nan], [1.0, 2.0]])
     assert read_features(X, missing=True) is X
@@ -455,6 +469,13 @@ def test_missing_entries_pass_where_they_are_asked_for():
 def test_the_argument_is_called_by_its_name():
     with refused(ValueError, "basis must be 2-dimensional"):
         read_features([1.0], name="basis")
+    for empty in (sparse.csr_array((0, 2)), pd.DataFrame({"a": []})):
+        with refused(ValueError, "basis must be 2-dimensional"):
+            read_features(empty, name="basis")
+    with refused(ValueError, "basis has 1 features, the model was fitted on 2"):
+        read_features(pd.DataFrame({"a": [1]}), 2, name="basis")
+    with refused(ValueError, "basis must be finite"):
+        read_features(sparse.csr_array([[np.nan]]), name="basis")
     with refused(TypeError, "column 1 of basis must hold real numbers, got 'a' in row"):
         read_features([[0, "a"]], name="basis")
 
@@ -609,6 +630,13 @@ def test_the_absolute_error_is_convex_and_the_zero_one_error_is_not():
     assert_array_equal(check_cost(zero_one, 3), zero_one)
     with refused(ValueError, "every row of cost must be convex; row 0 breaks this"):
         check_cost(zero_one, 3, convex=True)
+    with refused(ValueError, "every row of cost must be convex; row 0 breaks this"):
+        check_cost(1e-20 * zero_one, 3, convex=True)
+    steps = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    steps[0, 2] -= 1e-9  # of 2, beside a row whose rounding is larger
+    steps[2] *= 1e10
+    with refused(ValueError, "every row of cost must be convex; row 0 breaks this"):
+        check_cost(steps, 3, convex=True)
     # two classes leave nothing to be convex
     assert_array_equal(check_cost([[0, 1], [5, 0]], 2, convex=True), [[0, 1], [5, 0]])
 
@@ -616,6 +644,8 @@ def test_the_absolute_error_is_convex_and_the_zero_one_error_is_not():
 def test_the_absolute_error_is_the_distance_of_ranks():
     assert absolute_cost(3).tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     assert check_cost([[0]], 1).tolist() == [[0]]
+    with refused(ValueError, "cost must not differ by more than a factor"):
+        check_cost([[0, 1], [1e16, 0]], 2)
 
 
 @pytest.mark.parametrize(
