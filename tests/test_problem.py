@@ -443,6 +443,7 @@ def test_unusable_features_are_refused(X, error, message):
 def test_a_problem_counts_the_categories_it_is_told():
     X, order = pd.DataFrame({"a": ["u", "v"]}), (np.array(["v", "u"]),)
     assert Problem.from_arrays(X, [0, 1], categories=order).X.tolist() == [[1], [0]]
+    assert read_features([["u"], ["v"]], categories=order).tolist() == [[1], [0]]
 
 
 def test_a_record_is_read_in_the_order_of_the_model():
@@ -474,6 +475,12 @@ def test_the_argument_is_called_by_its_name():
             read_features(empty, name="basis")
     with refused(ValueError, "basis has 1 features, the model was fitted on 2"):
         read_features(pd.DataFrame({"a": [1]}), 2, name="basis")
+    with refused(ValueError, "basis is not an array"):
+        read_features([[1], [1, 2]], name="basis")
+    with refused(ValueError, "basis has 1 features, the model was fitted on 2"):
+        read_features([["a"]], 2, name="basis")
+    with refused(TypeError, "column 'a' of basis must hold real numbers, got 'u'"):
+        read_features(pd.DataFrame({"a": ["u"]}), name="basis")
     with refused(ValueError, "basis must be finite"):
         read_features(sparse.csr_array([[np.nan]]), name="basis")
     with refused(TypeError, "column 1 of basis must hold real numbers, got 'a' in row"):
