@@ -171,7 +171,7 @@ def test_long_names_are_cut():
         assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize("value", [np.timedelta64(3, "s"), np.timedelta64("NaT")])
+@pytest.mark.parametrize("value", [np.timedelta64(3, "s"), np.timedelta64("NaT", "s")])
 def test_a_span_of_time_is_no_number(value):
     with pytest.raises(ValueError, match="C must be a positive finite number"):
         ordinal.fit_svorim(X, Y, C=value)
