@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from blas import rows_keep_their_bytes
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ordinal._basis.features import (
@@ -145,6 +146,7 @@ def test_no_feature_in_single_precision_is_tiny(kernel):
     assert (Z[exact > 1e-3] > 0).all()
 
 
+@rows_keep_their_bytes
 def test_blocks_have_the_bytes_of_the_whole():
     X, features = rows(5000), RowFeatures(RBF(0.2), rows(200, seed=1))
     whole = single(features, X)

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse
+from blas import rows_keep_their_bytes
 from sources import Cut
 from test_streamed import FITS, bytes_of
 
@@ -17,12 +18,6 @@ from ordinal._basis import tasks
 from ordinal._basis.stretches import bounds
 from ordinal._basis.tasks import OutOfTime
 from ordinal._input.blocks import CHUNK
-
-# Found, and not explained: docs/reliability.md, "Determinism"
-old_blas = pytest.mark.skipif(
-    np.lib.NumpyVersion(np.__version__) < "2.0.0",
-    reason="with the BLAS of numpy 1.26 tasks have other last bits",
-)
 
 N = 4 * CHUNK + 777
 OPTIONS = {"basis": 20, "gamma": 0.3, "tol": 1e-2, "rng": 5}
@@ -52,7 +47,7 @@ def same(model, other):
     assert model.convergence.n_iter == other.convergence.n_iter
 
 
-@old_blas
+@rows_keep_their_bytes
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("cache_mb", [1000.0, 1.5])
 def test_processes_have_the_bytes_of_one(workers, cache_mb, rows, tmp_path):
@@ -68,7 +63,7 @@ def test_processes_have_the_bytes_of_one(workers, cache_mb, rows, tmp_path):
     assert source.open == 0
 
 
-@old_blas
+@rows_keep_their_bytes
 @pytest.mark.parametrize("name", FITS)
 def test_threads_have_the_bytes_of_one(name, rows):
     X, y = rows
@@ -88,7 +83,7 @@ def test_sparse_rows_and_refinement_in_double(rows):
         same(ordinal.fit_svorim(X, y, executor=pool, **options), whole)
 
 
-@old_blas
+@rows_keep_their_bytes
 @pytest.mark.parametrize("lost", [1, 4, 9, 20])
 def test_a_task_that_is_lost_begins_anew(lost, rows, monkeypatch):
     X, y = rows

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from blas import rows_keep_their_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from test_proximal import fit, made, svor_losses
@@ -143,6 +144,7 @@ def test_bytes_do_not_depend_on_who_holds_or_loses_rows(method, lose, groups):
     assert every.dual <= whole.primal  # a bound of the same problem
 
 
+@rows_keep_their_bytes
 def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
     """Features of other rows are kept where there are other parts; those that are made
     anew, of the rows that move alone, have the same bytes."""
