@@ -444,6 +444,9 @@ def test_a_problem_counts_the_categories_it_is_told():
     X, order = pd.DataFrame({"a": ["u", "v"]}), (np.array(["v", "u"]),)
     assert Problem.from_arrays(X, [0, 1], categories=order).X.tolist() == [[1], [0]]
     assert read_features([["u"], ["v"]], categories=order).tolist() == [[1], [0]]
+    X, order = [[1, 3], [3, 1]], np.array([3, 1])
+    assert read_features(X, categories=(order, None)).tolist() == [[1, 3], [0, 1]]
+    assert read_features(X, categories=(order, order)).tolist() == [[1, 0], [0, 1]]
 
 
 def test_a_record_is_read_in_the_order_of_the_model():

@@ -23,7 +23,7 @@ from libc.math cimport (
 from libc.stdint cimport int32_t, int64_t
 
 from ._ordinal_probit cimport Interval, interval
-from ._parts cimport run_parts
+from ._parts cimport parts_of, run_parts, stop_of
 from ._simd cimport GRAM_LANES, simd, simd_loops
 
 cdef enum Link:
@@ -221,7 +221,7 @@ def row_terms(
     if n == 0:
         return
     q = Ends(link, &a[0], &b[0], &delta[0], &out[0, 0], n)
-    run_parts(terms_of_block, &q, (n + ROWS - 1) // ROWS, n_threads)
+    run_parts(terms_of_block, &q, parts_of(n, ROWS), n_threads)
 
 
 cdef struct Problem:
@@ -505,7 +505,7 @@ cdef struct Shares:
 cdef void sum_some(void* given, Py_ssize_t i, int worker) noexcept nogil:
     cdef Shares* s = <Shares*>given
     s.value[i] = sum_share(
-        s.p, i * s.rows, min(s.p.n, (i + 1) * s.rows), s.scratch + i * s.room,
+        s.p, i * s.rows, stop_of(s.p.n, s.rows, i), s.scratch + i * s.room,
         of_share(s.p, s.first, i))
 
 
@@ -514,8 +514,7 @@ def share_of_rows(Py_ssize_t n, Py_ssize_t held):
     can be taken side by side. Of the shape of the problem alone; `held` is how many
     doubles the sums of a share are."""
     cdef Py_ssize_t most = max(1, min(SHARES, MEMORY // max(1, held)))
-    cdef Py_ssize_t blocks = (n + ROWS - 1) // ROWS
-    return ROWS * ((blocks + most - 1) // most)
+    return ROWS * parts_of(parts_of(n, ROWS), most)
 
 
 def scratch_of_share(Py_ssize_t stride, Py_ssize_t m):

@@ -9,7 +9,7 @@ node at or below its value and the share of the way to the next.
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from ._parts cimport call_helpers, each_part, run_parts
+from ._parts cimport call_helpers, each_part, parts_of, run_parts
 from ._simd cimport XOFM_LANES, simd, simd_loops, simd_seconds, to_line
 
 import numpy as np
@@ -178,7 +178,7 @@ def scores(
         return
     q = Scores(&node[0, 0], &share[0, 0], &table[0, 0], &S[0, 0], &U[0], NULL, n, d, m,
                table.shape[0], CHUNK_ROWS, simd())
-    run_parts(scores_of, &q, (n + CHUNK_ROWS - 1) // CHUNK_ROWS, n_threads)
+    run_parts(scores_of, &q, parts_of(n, CHUNK_ROWS), n_threads)
 
 
 def scatter(
@@ -410,7 +410,7 @@ def sgd(
     """
     cdef Sgd p
     cdef Py_ssize_t r = start.shape[0] - 1
-    cdef Py_ssize_t chunks = (batch + CHUNK_PAIRS - 1) // CHUNK_PAIRS
+    cdef Py_ssize_t chunks = parts_of(batch, CHUNK_PAIRS)
     cdef Py_ssize_t m, c, a
     cdef int64_t count, batches = 0
     cdef double now, end = simd_seconds() + seconds
@@ -440,7 +440,7 @@ def sgd(
         p.ops.xofm_spread(p.at.first, p.at.kind, p.at.d, m, p.W, p.table)
         while done < stop:
             count = min(batch, stop - done)
-            chunks = (count + CHUNK_PAIRS - 1) // CHUNK_PAIRS
+            chunks = parts_of(count, CHUNK_PAIRS)
             p.done, p.count = done, count
             each_part(add_chunk, &p, chunks,
                       1 if chunks < THREADED_CHUNKS else n_threads)

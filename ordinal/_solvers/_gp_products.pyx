@@ -1,5 +1,5 @@
 """The matrix B of ordinal/_gp/covariance.py, and the diagonal of its inverse."""
-from ._parts cimport run_parts
+from ._parts cimport parts_of, run_parts
 
 cdef enum:
     ROWS = 16                # that one thread takes
@@ -45,7 +45,7 @@ def scaled(
         return
     q.Sigma, q.root, q.B = &Sigma[0, 0], &root[0], &B[0, 0]
     q.n, q.start, q.stop = n, start, stop
-    run_parts(scaled_rows, &q, (stop - start + ROWS - 1) // ROWS, n_threads)
+    run_parts(scaled_rows, &q, parts_of(stop - start, ROWS), n_threads)
 
 
 def column_norms(

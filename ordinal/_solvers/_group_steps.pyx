@@ -13,7 +13,7 @@ taken in chunks, whose sums by row do not depend on the threads.
 from libc.math cimport INFINITY, fabs, isinf
 from libc.stdint cimport uint8_t
 
-from ._parts cimport run_parts
+from ._parts cimport parts_of, run_parts, stop_of
 from ._simd cimport simd, simd_loops
 
 cdef enum:
@@ -115,13 +115,13 @@ cdef void chunk_steps(
 cdef void chunk_of_steps(void* given, Py_ssize_t c, int worker) noexcept nogil:
     cdef Steps* s = <Steps*>given
     chunk_steps(
-        s.ops, &s.q, c * CHUNK, min(s.q.T, (c + 1) * CHUNK), s.stride, s.b, s.lack,
+        s.ops, &s.q, c * CHUNK, stop_of(s.q.T, CHUNK, c), s.stride, s.b, s.lack,
         s.t + c * s.chunk, s.inside + c * s.chunk, s.totals + c * s.q.n)
 
 
 def n_chunks(Py_ssize_t T):
     """Rows of `totals`."""
-    return (T + CHUNK - 1) // CHUNK
+    return parts_of(T, CHUNK)
 
 
 def steps(

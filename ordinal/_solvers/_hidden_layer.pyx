@@ -9,6 +9,7 @@ from libc.math cimport INFINITY, NAN, exp, fabs
 from libc.stdint cimport int32_t
 
 from ._cumulative cimport terms_of
+from ._parts cimport parts_of
 from ._simd cimport simd
 
 cdef enum:
@@ -105,7 +106,7 @@ def cumulative(
             value = NAN
         for j in range(m):
             by_t[j] = 0
-        for j in range((n + ROWS - 1) // ROWS):
+        for j in range(parts_of(n, ROWS)):
             begin = j * ROWS
             size = min(ROWS, n - begin)
             for i in range(size):

@@ -23,7 +23,7 @@ from libc.math cimport (
 )
 from libc.stdint cimport int32_t
 
-from ._parts cimport run_parts
+from ._parts cimport parts_of, run_parts, stop_of
 
 cdef enum:
     ROWS = 128                           # that one thread takes
@@ -171,7 +171,7 @@ cdef int run_rows(
     void (*body)(void*, Py_ssize_t, int) noexcept nogil, void* given, Py_ssize_t n,
     int n_threads,
 ) except -1:
-    return run_parts(body, given, (n + ROWS - 1) // ROWS, n_threads)
+    return run_parts(body, given, parts_of(n, ROWS), n_threads)
 
 
 cdef void loss_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
@@ -179,7 +179,7 @@ cdef void loss_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
     cdef Py_ssize_t i, n = q.n
     cdef double s
     cdef Interval t
-    for i in range(part * ROWS, min(n, (part + 1) * ROWS)):
+    for i in range(part * ROWS, stop_of(n, ROWS, part)):
         s = sqrt(q.v[i])
         t = of_row(q.h[i], s, q.rank[i], q.b, q.gap, q.r)
         q.out[i] = t.log_mass
@@ -210,7 +210,7 @@ cdef void derivatives_of(void* given, Py_ssize_t part, int worker) noexcept nogi
     cdef double* out
     cdef double s, v, upper, lower, by_log_s
     cdef Interval t
-    for i in range(part * ROWS, min(n, (part + 1) * ROWS)):
+    for i in range(part * ROWS, stop_of(n, ROWS, part)):
         v, out = q.v[i], q.out + i
         s = sqrt(v)
         t = of_row(q.h[i], s, q.rank[i], q.b, q.gap, q.r)
@@ -262,7 +262,7 @@ cdef void sites_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
     cdef double* out
     cdef double h, v, A, lam, mean, s2, s, p, e, rest, x
     cdef Interval t
-    for i in range(part * ROWS, min(n, (part + 1) * ROWS)):
+    for i in range(part * ROWS, stop_of(n, ROWS, part)):
         h, v, A, out = q.h[i], q.v[i], w.A[i], q.out + i
         lam = A / w.q[i]
         mean = h - lam * w.a[i]
@@ -325,7 +325,7 @@ cdef void log_probability_of(void* given, Py_ssize_t part, int worker) noexcept 
     cdef Py_ssize_t i
     cdef int32_t k
     cdef double s
-    for i in range(part * ROWS, min(q.n, (part + 1) * ROWS)):
+    for i in range(part * ROWS, stop_of(q.n, ROWS, part)):
         s = sqrt(q.v[i])
         for k in range(<int32_t>q.r):
             q.out[i * q.r + k] = of_row(q.h[i], s, k, q.b, q.gap, q.r).log_mass

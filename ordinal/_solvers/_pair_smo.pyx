@@ -53,7 +53,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from ._parts cimport call_helpers, each_part, run_parts
+from ._parts cimport call_helpers, each_part, parts_of, run_parts, stop_of
 from ._smo_costs cimport block_cost, newton_cost, pivot_cost
 from ._simd cimport (
     SIMD_LANES, SMO_ETA_MIN, simd, simd_seconds, simd_try_lock, simd_unlock, to_line,
@@ -332,19 +332,19 @@ cdef void lay_out(Problem* p, Scan* s, Block* b) noexcept nogil:
 cdef void gather_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
     cdef Block* b = (<Shared*>given).b
     (<Shared*>given).p.ops.gather_rows(b.rows, b.column, b.size, a * COPY_STRIP,
-                                       min(b.size, (a + 1) * COPY_STRIP), b.K)
+                                       stop_of(b.size, COPY_STRIP, a), b.K)
 
 
 cdef void mirror_strip(void* given, Py_ssize_t a, int worker) noexcept nogil:
     cdef Block* b = (<Shared*>given).b
     (<Shared*>given).p.ops.mirror_rows(b.K, b.size, a * COPY_STRIP,
-                                       min(b.size, (a + 1) * COPY_STRIP))
+                                       stop_of(b.size, COPY_STRIP, a))
 
 
 cdef void copy_rows(Problem* p, Block* b, int n_threads) noexcept nogil:
     """The block of K."""
     cdef Shared at
-    cdef Py_ssize_t m = b.size, strips = (m + COPY_STRIP - 1) // COPY_STRIP
+    cdef Py_ssize_t m = b.size, strips = parts_of(m, COPY_STRIP)
     if n_threads == 1 or strips < 4:
         p.ops.gather_rows(b.rows, b.column, m, 0, m, b.K)
         p.ops.mirror_rows(b.K, m, 0, m)
@@ -538,7 +538,7 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
         if n_threads == 1:
             p.ops.add_rows(p.f, b.rows, b.delta, count, at.first, at.stop)
         else:
-            each_part(add_strip, &at, (at.stop - at.first + STRIP - 1) // STRIP,
+            each_part(add_strip, &at, parts_of(at.stop - at.first, STRIP),
                       n_threads)
     return moved
 

@@ -6,7 +6,7 @@ threads.
 """
 from libc.stdint cimport int32_t, int64_t
 
-from ._parts cimport run_parts
+from ._parts cimport parts_of, run_parts, stop_of
 
 cdef enum:
     ROWS = 256               # of a product that one thread takes
@@ -47,7 +47,7 @@ cdef void times_rows(void* given, Py_ssize_t part, int worker) noexcept nogil:
     cdef Py_ssize_t i
     cdef int64_t e
     cdef double s
-    for i in range(part * ROWS, min(q.n, (part + 1) * ROWS)):
+    for i in range(part * ROWS, stop_of(q.n, ROWS, part)):
         s = 0
         for e in range(q.A.start[i], q.A.start[i + 1]):
             s += q.A.value[e] * q.x[q.A.index[e]]
@@ -72,7 +72,7 @@ def times(
         return
     q.A = Sparse(&start[0], &index[0], &value[0])
     q.x, q.out, q.n = &x[0], &out[0], n
-    run_parts(times_rows, &q, (n + ROWS - 1) // ROWS, n_threads)
+    run_parts(times_rows, &q, parts_of(n, ROWS), n_threads)
 
 
 cdef void pairs_of(void* given, Py_ssize_t j, int worker) noexcept nogil:
@@ -124,7 +124,7 @@ cdef void sums_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
     cdef Py_ssize_t j
     cdef int64_t e
     cdef int32_t g
-    for j in range(part * COLUMNS, min(q.d, (part + 1) * COLUMNS)):
+    for j in range(part * COLUMNS, stop_of(q.d, COLUMNS, part)):
         for e in range(q.A.start[j], q.A.start[j + 1]):
             g = q.group[q.A.index[e]]
             if g >= 0:
@@ -151,7 +151,7 @@ def sum_by_group(
     q.A = Sparse(&start[0], &index[0], &value[0])
     q.group, q.weight, q.out = &group[0], &weight[0], &out[0, 0]
     q.d, q.width = d, out.shape[1]
-    run_parts(sums_of, &q, (d + COLUMNS - 1) // COLUMNS, n_threads)
+    run_parts(sums_of, &q, parts_of(d, COLUMNS), n_threads)
 
 
 def transpose(

@@ -8,8 +8,8 @@ of them (LAT), or the one or two beside the rank of the row (LIT).
 from libc.math cimport exp, fabs, fmax, log1p
 from libc.stdint cimport int32_t
 
-from ._parts cimport run_parts
-from ._threshold_rows cimport CHUNK, Rows, chunks_of, rows_of, side, stop_of
+from ._parts cimport parts_of, run_parts, stop_of
+from ._threshold_rows cimport CHUNK, Rows, rows_of, side
 
 
 cdef struct Term:            # of a row and a threshold
@@ -62,7 +62,7 @@ cdef void by_row_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
     cdef Py_ssize_t i, j
     cdef double value = 0, weight
     cdef Term t
-    for i in range(chunk * CHUNK, stop_of(q, chunk)):
+    for i in range(chunk * CHUNK, stop_of(q.n, CHUNK, chunk)):
         slope[i] = 0
         curvature[i] = 0
         for j in range(first(q, i, beside), behind(q, i, beside)):
@@ -85,7 +85,7 @@ cdef void by_threshold_of(void* given, Py_ssize_t chunk, int worker) noexcept no
     cdef Term t
     for j in range(2 * q.T):
         sums[j] = 0
-    for i in range(chunk * CHUNK, stop_of(q, chunk)):
+    for i in range(chunk * CHUNK, stop_of(q.n, CHUNK, chunk)):
         for j in range(first(q, i, beside), behind(q, i, beside)):
             t = term(q, i, j)
             weight = q.v[i] * q.c[j]
@@ -95,7 +95,7 @@ cdef void by_threshold_of(void* given, Py_ssize_t chunk, int worker) noexcept no
 
 def n_chunks(Py_ssize_t n):
     """Rows of the arrays `by_chunk`."""
-    return chunks_of(n)
+    return parts_of(n, CHUNK)
 
 
 def by_row(
@@ -114,7 +114,8 @@ def by_row(
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
-    if not (slope.shape[0] == curvature.shape[0] == q.n and count == chunks_of(q.n)):
+    if not (slope.shape[0] == curvature.shape[0] == q.n
+            and count == parts_of(q.n, CHUNK)):
         raise ValueError("by_row: inconsistent array shapes")
     to = Sums(q, beside, &slope[0], &curvature[0], &by_chunk[0])
     run_parts(by_row_of, &to, count, n_threads)
@@ -134,7 +135,7 @@ def by_threshold(
     cdef Rows q = rows_of(f, b, rank, v, c)
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
-    if not (count == chunks_of(q.n) and by_chunk.shape[1] == q.T
+    if not (count == parts_of(q.n, CHUNK) and by_chunk.shape[1] == q.T
             and by_chunk.shape[2] == 2):
         raise ValueError("by_threshold: inconsistent array shapes")
     to = Sums(q, beside, NULL, NULL, &by_chunk[0, 0, 0])

@@ -31,16 +31,6 @@ cdef inline Rows rows_of(
     return Rows(f.shape[0], b.shape[0], &f[0], &b[0], &rank[0], &v[0], &c[0])
 
 
-cdef inline Py_ssize_t chunks_of(Py_ssize_t n) noexcept nogil:
-    """How many chunks n rows are."""
-    return (n + CHUNK - 1) // CHUNK
-
-
-cdef inline Py_ssize_t stop_of(const Rows* q, Py_ssize_t chunk) noexcept nogil:
-    """The first row behind a chunk, which begins at chunk * CHUNK."""
-    return min(q.n, (chunk + 1) * CHUNK)
-
-
 cdef inline double side(const Rows* q, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """s_ij: where row i should lie from threshold j, above it or below."""
     return 1 if q.rank[i] > j else -1

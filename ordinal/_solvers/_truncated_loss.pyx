@@ -10,8 +10,8 @@ entry costs a comparison.
 """
 from libc.stdint cimport int32_t
 
-from ._parts cimport run_parts
-from ._threshold_rows cimport CHUNK, Rows, chunks_of, rows_of, side, stop_of
+from ._parts cimport parts_of, run_parts, stop_of
+from ._threshold_rows cimport CHUNK, Rows, rows_of, side
 
 
 cdef struct Smooth:
@@ -64,7 +64,7 @@ cdef void slopes_of(void* given, Py_ssize_t chunk, int worker) noexcept nogil:
     cdef Smooth at
     for j in range(q.T + 1):
         sums[j] = 0
-    for i in range(chunk * CHUNK, stop_of(q, chunk)):
+    for i in range(chunk * CHUNK, stop_of(q.n, CHUNK, chunk)):
         by_row[i] = 0
         for j in range(q.T):
             sign = side(q, i, j)
@@ -92,7 +92,7 @@ cdef void curvatures_of(void* given, Py_ssize_t chunk, int worker) noexcept nogi
     cdef Smooth at
     for j in range(q.T):
         sums[j] = 0
-    for i in range(chunk * CHUNK, stop_of(q, chunk)):
+    for i in range(chunk * CHUNK, stop_of(q.n, CHUNK, chunk)):
         by_row[i] = 0
         for j in range(q.T):
             s = 1 - side(q, i, j) * (q.f[i] - q.b[j])
@@ -107,7 +107,7 @@ cdef void curvatures_of(void* given, Py_ssize_t chunk, int worker) noexcept nogi
 
 def n_chunks(Py_ssize_t n):
     """Rows of the arrays `by_chunk`."""
-    return chunks_of(n)
+    return parts_of(n, CHUNK)
 
 
 def slopes(
@@ -127,7 +127,7 @@ def slopes(
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
     if not (by_row.shape[0] == q.n and by_chunk.shape[1] == 1 + q.T
-            and count == chunks_of(q.n)):
+            and count == parts_of(q.n, CHUNK)):
         raise ValueError("slopes: inconsistent array shapes")
     to = Sums(q, u, eta, NULL, &by_row[0], &by_chunk[0, 0])
     run_parts(slopes_of, &to, count, n_threads)
@@ -151,7 +151,7 @@ def curvatures(
     cdef Py_ssize_t count = by_chunk.shape[0]
     cdef Sums to
     if not (D.shape[0] == by_row.shape[0] == q.n and D.shape[1] == q.T
-            and by_chunk.shape[1] == q.T and count == chunks_of(q.n)):
+            and by_chunk.shape[1] == q.T and count == parts_of(q.n, CHUNK)):
         raise ValueError("curvatures: inconsistent array shapes")
     to = Sums(q, u, eta, &D[0, 0], &by_row[0], &by_chunk[0, 0])
     run_parts(curvatures_of, &to, count, n_threads)
