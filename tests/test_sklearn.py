@@ -28,6 +28,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 from strategies import sample
 
@@ -75,11 +76,22 @@ def checked():
             yield estimator(n_threads=1, probability=True, rule="mode")
 
 
+def broken(check, estimator):
+    """Whether numpy refuses what this scikit-learn does itself in a check."""
+    return (
+        check.func.__name__ == "check_positive_only_tag_during_fit"
+        and estimator.__sklearn_tags__().input_tags.categorical
+        and parse_version(sklearn.__version__) < parse_version("1.7.1")
+    )
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @parametrize_with_checks(list(checked()))
 def test_estimators_pass_every_check(estimator, check):
     """Without an exception for any method."""
+    if broken(check, estimator):
+        pytest.skip("before 1.7.1 this check subtracts a mean from integers in place")
     check(estimator)
 
 
