@@ -59,46 +59,138 @@ def link(**changes):
     return lambda m: {"link": replace(m.link, **changes)}
 
 
-@pytest.mark.parametrize(("name", "change", "message"), [
-    ("pom", lambda m: {"column_names": ("a",)}, "column_names must name the 3 col"),
-    ("pom", lambda m: {"location": m.location + 1}, "location must number columns, 0"),
-    ("pom", lambda m: {"location": 0 * m.location}, "location must number a column on"),
-    ("pom", lambda m: {"observed": m.classes == 0}, "alpha must have a parameter for each"),
-    ("pom", lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
-    ("words", lambda m: variables(m, 0, reference=1), "reference must number a level"),
-    ("words", lambda m: variables(m, 1, source="age + 1"), "a category is a column, no"),
-    ("words", lambda m: variables(m, 0, source=7), "'age' reads a column that is none"),
-    ("words", lambda m: variables(m, 0, source="old + 1"), "'age' reads a column that"),
-    ("words", coding(n_features=3), "feature_names must name the columns that are read"),
-    ("words", coding(terms=((2,),)), "terms must number variables"),
-    ("words", coding(terms=((0, 0),)), "a term is of distinct variables"),
-    ("words", coding(terms=((),)), "a term is of distinct variables"),
-    ("words", coding(offsets=(1,)), "an offset is of numbers"),
-    ("path", lambda m: {"models": (), "lambdas": NONE}, "a path needs a model"),
-    ("path", lambda m: {"lambdas": m.lambdas[::-1].copy()}, "lambdas must not rise"),
-    ("path", lambda m: {"models": (*m.models[:2], made("nominal"))}, "must have the same c"),
-    ("svorim", lambda m: {"kernel": LinearARD(np.ones(3)), "support": CSR.from_any(
-        csr_array(m.support), "X")}, "a LinearARD kernel takes no CSR support"),
-    ("svc", lambda m: {"present": m.classes == 0}, "two or more ranks must be present"),
-    ("svc", lambda m: {"present": m.classes > 0}, "the hyperplanes of 2 ranks"),
-    ("cssvc", lambda m: {"cost": -np.ones((3, 3))}, "cost must"),
-    ("opbe", lambda m: {"cuts": np.zeros((3, 3))}, "cuts must be two a rank"),
-    ("elmor", lambda m: {"observed": m.classes > 0}, "one rank more than there are out"),
-    ("cnnor", lambda m: {"observed": m.classes > 0}, "one rank more than there are pai"),
-    ("ofmhs", lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)}, "pairs must be symmet"),
-    ("xofm", lambda m: {"node_mass": m.node_mass[:-1],
-     "node_between": m.node_between[:-1]}, "node_mass must have an entry a node"),
-    ("conformal", lambda m: {"ranks": m.ranks + 3}, "of known ranks and folds"),
-    ("conformal", lambda m: {"fold_models": (replace(m.model, classes=m.classes + 1),)},
-     "the models of the folds must have the same classes"),
-    ("selection", lambda m: {"best": 2}, "best and one_se must be among the points"),
-    ("selection", lambda m: {"model": made("table")}, "a TableCoding does not predict"),
-    ("table", lambda m: {"fill": m.fill + 9}, "fill must number a category of a one-ho"),
-    ("table", lambda m: {"fill": np.array([0, np.nan]), "indicator": m.fill < 9},
-     "indicator is for columns with values"),
-    ("table", lambda m: {"standardizer": None if m.standardizer is None else
-     Standardizer(np.zeros(9), np.ones(9))}, "standardizer must be of the columns that"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("pom", lambda m: {"column_names": ("a",)}, "column_names must name the 3 col"),
+        (
+            "pom",
+            lambda m: {"location": m.location + 1},
+            "location must number columns, 0",
+        ),
+        (
+            "pom",
+            lambda m: {"location": 0 * m.location},
+            "location must number a column on",
+        ),
+        (
+            "pom",
+            lambda m: {"observed": m.classes == 0},
+            "alpha must have a parameter for each",
+        ),
+        ("pom", lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
+        (
+            "words",
+            lambda m: variables(m, 0, reference=1),
+            "reference must number a level",
+        ),
+        (
+            "words",
+            lambda m: variables(m, 1, source="age + 1"),
+            "a category is a column, no",
+        ),
+        (
+            "words",
+            lambda m: variables(m, 0, source=7),
+            "'age' reads a column that is none",
+        ),
+        (
+            "words",
+            lambda m: variables(m, 0, source="old + 1"),
+            "'age' reads a column that",
+        ),
+        (
+            "words",
+            coding(n_features=3),
+            "feature_names must name the columns that are read",
+        ),
+        ("words", coding(terms=((2,),)), "terms must number variables"),
+        ("words", coding(terms=((0, 0),)), "a term is of distinct variables"),
+        ("words", coding(terms=((),)), "a term is of distinct variables"),
+        ("words", coding(offsets=(1,)), "an offset is of numbers"),
+        ("path", lambda m: {"models": (), "lambdas": NONE}, "a path needs a model"),
+        (
+            "path",
+            lambda m: {"lambdas": m.lambdas[::-1].copy()},
+            "lambdas must not rise",
+        ),
+        (
+            "path",
+            lambda m: {"models": (*m.models[:2], made("nominal"))},
+            "must have the same c",
+        ),
+        (
+            "svorim",
+            lambda m: {
+                "kernel": LinearARD(np.ones(3)),
+                "support": CSR.from_any(csr_array(m.support), "X"),
+            },
+            "a LinearARD kernel takes no CSR support",
+        ),
+        (
+            "svc",
+            lambda m: {"present": m.classes == 0},
+            "two or more ranks must be present",
+        ),
+        ("svc", lambda m: {"present": m.classes > 0}, "the hyperplanes of 2 ranks"),
+        ("cssvc", lambda m: {"cost": -np.ones((3, 3))}, "cost must"),
+        ("opbe", lambda m: {"cuts": np.zeros((3, 3))}, "cuts must be two a rank"),
+        (
+            "elmor",
+            lambda m: {"observed": m.classes > 0},
+            "one rank more than there are out",
+        ),
+        (
+            "cnnor",
+            lambda m: {"observed": m.classes > 0},
+            "one rank more than there are pai",
+        ),
+        (
+            "ofmhs",
+            lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)},
+            "pairs must be symmet",
+        ),
+        (
+            "xofm",
+            lambda m: {
+                "node_mass": m.node_mass[:-1],
+                "node_between": m.node_between[:-1],
+            },
+            "node_mass must have an entry a node",
+        ),
+        ("conformal", lambda m: {"ranks": m.ranks + 3}, "of known ranks and folds"),
+        (
+            "conformal",
+            lambda m: {"fold_models": (replace(m.model, classes=m.classes + 1),)},
+            "the models of the folds must have the same classes",
+        ),
+        (
+            "selection",
+            lambda m: {"best": 2},
+            "best and one_se must be among the points",
+        ),
+        (
+            "selection",
+            lambda m: {"model": made("table")},
+            "a TableCoding does not predict",
+        ),
+        (
+            "table",
+            lambda m: {"fill": m.fill + 9},
+            "fill must number a category of a one-ho",
+        ),
+        (
+            "table",
+            lambda m: {"fill": np.array([0, np.nan]), "indicator": m.fill < 9},
+            "indicator is for columns with values",
+        ),
+        (
+            "table",
+            lambda m: {"standardizer": Standardizer(np.zeros(9), np.ones(9))},
+            "standardizer must be of the columns that",
+        ),
+    ],
+)
 def test_they_are_refused(name, change, message, tmp_path):
     model = made(name)
     model.save(tmp_path / "good")

@@ -476,3 +476,44 @@ def test_missing_entries_are_taken_as_such(method):
     f = method.numbers(model, with_gaps(X, seed=1))
     assert np.isfinite(f).all()
     assert len(set(method.numbers(model, np.full((2, 3), np.nan)).tolist())) == 1
+
+
+# Bases
+
+
+WITH_BASIS = [
+    m for m in METHODS if m.can("basis", "kernel") and "basis" not in m.variant
+]
+# which draw rows that suit the kernel that is found, or find no number of them
+SEARCHING = ("gpor-ep", "gpor-laplace", "npsvor-admm")
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in WITH_BASIS if m.name not in SEARCHING], ids=str
+)
+def test_a_basis_is_found_large_enough(method):
+    """All rows are then fitted to, on as many as were found enough."""
+    X, y = sample(600, 3)
+    model = method.cut_short(X, y, kernel=kernels.RBF(0.3), basis="auto")
+    again = method.cut_short(X, y, kernel=kernels.RBF(0.3), basis=100)
+    assert len(model.support) >= 50  # of the 100 that were drawn; some span no more
+    assert_array_equal(model.support, again.support)
+    assert_array_equal(method.numbers(model, X), method.numbers(again, X))
+
+
+@pytest.mark.parametrize(
+    "method", [m for m in WITH_BASIS if m.can("probability")], ids=str
+)
+def test_a_basis_of_a_precomputed_matrix_is_that_of_its_rows(method):
+    X, y = sample(90, 3, noise=1.0)
+    K, rows = kernels.RBF(0.3)(X, X), np.arange(0, 90, 4)
+    of_rows = method.cut_short(X, y, kernel=kernels.RBF(0.3), basis=rows)
+    options = PRECOMPUTED | {"probability": True}
+    model = method.cut_short(K, y, basis=rows, **options)
+    assert_allclose(method.numbers(model, K), method.numbers(of_rows, X), atol=1e-4)
+    assert_allclose(model.predict_proba(K).sum(axis=1), 1)
+    if method.name != "tlssvor":  # which takes thresholds alone where it has no rows
+        with pytest.raises(
+            ValueError, match="basis must have rows in two folds of pro"
+        ):
+            method(K, y, basis=[0], **options)
