@@ -172,7 +172,7 @@ class SvorCase(NamedTuple):
             return self.cost
         distance = [[abs(j - k) for k in range(self.r)] for j in range(self.r)]
         absolute = self.method in ("svorim", "redsvm")
-        return np.array(distance, dtype=float).clip(max=None if absolute else 1)
+        return np.minimum(np.array(distance, dtype=float), self.r if absolute else 1)
 
     @property
     def terms(self):

@@ -2,6 +2,7 @@
 
 import doctest
 import gzip
+import pathlib
 
 import numpy as np
 import pandas
@@ -18,6 +19,7 @@ from ordinal._input import pieces, readers
 from ordinal._input.pieces import end_of_rows, table_pieces
 from ordinal._input.survey import BlockProblem
 from ordinal._input.table import read_table
+from ordinal._model import predicted
 from ordinal.preprocessing import PreprocessedModel
 
 ROWS = "size,age,stars,kind\n" + "".join(
@@ -172,6 +174,26 @@ def test_without_pyarrow_parquet_comes_as_one(tmp_path, monkeypatch):
     assert [len(t) for t in table_pieces(str(path))] == [9]
 
 
+def test_parquet_that_is_packed_or_empty(tmp_path):
+    path, packed = tmp_path / "t.parquet", str(tmp_path / "t.gz")
+    frame = pandas.DataFrame({"a": np.arange(9.0)})
+    frame.to_parquet(path)
+    pathlib.Path(packed).write_bytes(gzip.compress(path.read_bytes()))
+    (table,) = table_pieces(packed)
+    np.testing.assert_array_equal(table.numbers(["a"])[:, 0], frame["a"])
+    frame[:0].to_parquet(path)
+    for read in (read_table, lambda name: list(table_pieces(name))):
+        with pytest.raises(ValueError, match=r"t\.parquet is empty"):
+            read(str(path))
+
+
+def test_a_table_of_labels_alone_has_no_features(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("y\n1\n2\n")
+    with pytest.raises(ValueError, match=r"t\.csv has no columns but 'y'"):
+        next(data.blocks(path, target="y").blocks())
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
@@ -242,6 +264,13 @@ def test_a_bad_block_is_named_and_closed(model):
     with pytest.raises(ValueError, match=r"block 2, whose row 0 is row 20 .* row is 5"):
         list(blocks)
     assert source.open == 0
+
+
+def test_parquet_is_written_by_pyarrow(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(predicted, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"p\.parquet pyarrow must be installed"):
+        data.write_predictions(tmp_path / "p.parquet", model, [[1.0, 2.0]])
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("proba", [False, True])

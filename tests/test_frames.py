@@ -70,6 +70,17 @@ def test_a_polars_frame_is_read_alike():
     assert feature_names(frame) == ("a", "b")
 
 
+def test_categories_of_polars_are_in_no_order():
+    """They are what the process has met, in that order, which no model may tell."""
+    met = pl.Series(["c", "b"], dtype=pl.Categorical)
+    column = pl.Series(["b", "a", "b", "c", "a", "c"], dtype=pl.Categorical)
+    frame = pl.DataFrame({"kind": column})
+    (known,) = ordinal.fit_pom(frame, [0, 1, 2, 1, 0, 2]).coding.categories
+    assert known.tolist() == ["a", "b", "c"]
+    with pytest.raises(TypeError, match=r"unordered .* classes=\['b', 'c'\] in rank"):
+        ordinal.fit_pom([[1.0], [2.0]], met)
+
+
 def test_gaps_of_a_pyarrow_dictionary_are_gaps():
     pa = pytest.importorskip("pyarrow")
     words = pa.array(["x", "y", None, "x"]).dictionary_encode()

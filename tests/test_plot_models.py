@@ -1,5 +1,7 @@
 """Figures of models and of their predictions: what is drawn is what the model says."""
 
+from dataclasses import replace
+
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -548,6 +550,18 @@ def test_bands_of_a_cumulative_link_model_are_the_intervals_of_its_averages(colu
     assert ax.get_ylabel() == "probability, with 90% intervals"
 
 
+def test_scores_of_categories_have_bars_where_a_model_has_errors():
+    frame = pd.DataFrame({"size": X[:, 0], "colour": ["red", "blue", "red"] * 100})
+    few = frame[::5]
+    model = PreprocessedModel.fit(ordinal.fit_gpor, few, Y[::5], tol=1.0)
+    ax = plot.partial_dependence(model, few, "colour", of="score")
+    bars = [path.vertices for path in ax.collections[-1].get_paths()]
+    (points,) = (line for line in ax.lines if line.get_marker() == "o")
+    assert len(bars) == len(points.get_ydata()) == 2
+    for bar, y in zip(bars, points.get_ydata(), strict=True):
+        assert bar[0, 1] < y < bar[1, 1]
+
+
 def test_numbers_that_a_formula_makes_categories_have_bars():
     table = TABLE.assign(kind=np.arange(300) % 3 + 1, y=Y)
     model = ordinal.fit_pom("y ~ size + C(kind)", table)
@@ -622,6 +636,11 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     assert ax.get_xscale() == "log"
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first is at the top
     assert len(plot.relevance(model, top=2).get_yticks()) == 2
+    behind = PreprocessedModel(
+        Standardizer.fit(frame), replace(model, feature_names=None)
+    )
+    again = [t.get_text() for t in plot.relevance(behind).get_yticklabels()]
+    assert again == names
     found = select(
         ordinal.fit_gpor, frame, y, search=Grid(kernel=["ard"]), cv=2,
         inference="laplace", max_time=60,

@@ -146,6 +146,19 @@ def test_what_hold_outs_chose_is_counted():
     assert ax.get_title(loc="left") == "chosen in 5 hold-outs"
 
 
+def test_what_hold_outs_chose_of_one_number_lies_on_a_line():
+    result = nested(ordinal.fit_svorim, X, Y, search=Grid(C=C), outer=3, cv=2)
+    ax = plot.search(result)
+    counts = {text.get_position(): int(text.get_text()) for text in ax.texts}
+    chosen = [p["C"] for p in result.params]
+    assert counts == {(c, 0): chosen.count(c) for c in chosen}
+    assert not len(ax.get_yticks())
+    words = Grid(kernel=["rbf", "linear"])
+    result = nested(ordinal.fit_svorim, X, Y, search=words, outer=3, cv=2)
+    with pytest.raises(ValueError, match="must have searched one number, or give x"):
+        plot.search(result)
+
+
 def test_what_is_no_search_is_refused():
     found = searched(Grid(C=C, kernel=["rbf", "linear"]))
     with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from strategies import sample
@@ -27,6 +28,11 @@ from ordinal import (
 from ordinal._command.main import main
 
 X, Y = sample(30, r=3)
+
+
+class NoBlocks:
+    def blocks(self):
+        return iter(())
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +61,32 @@ def found():
 def test_pictures_of_another_model(draw, svorim):
     with pytest.raises(TypeError, match="model must be an XofmModel, got SvorModel"):
         draw(svorim)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: ordinal.fit_pom(X, Y, l1=1.0, robust=True),
+            "robust and cluster are o",
+        ),
+        (lambda: ordinal.fit_pom(X, Y, nominal="x1"), "nominal must be a sequence of"),
+        (lambda: ordinal.fit_pom(pd.DataFrame(index=range(30)), Y), "X has no columns"),
+        (
+            lambda: ordinal.conformal(ordinal.fit_pom(X, Y), NoBlocks(), None),
+            "NoBlocks.* gave no blocks",
+        ),
+    ],
+)
+def test_what_a_fit_cannot_do(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_search_is_of_a_fit():
+    grid = model_selection.Grid(C=[1.0])
+    with pytest.raises(TypeError, match=r"fit must be a function of \(X, y\), got 3"):
+        model_selection.select(3, X, Y, search=grid)
 
 
 def test_pictures_on_no_axes(found, xofm):
@@ -149,6 +181,7 @@ def test_a_lazy_frame(svorim):
 
 def test_columns_that_become_no_array():
     """polars has an exception of its own for integers of 128 bits."""
+    pytest.importorskip("polars", "2.0", reason="older releases panic")
     b = pl.Series([1, 2**100], dtype=pl.Int128)
     frame = pl.DataFrame({"a": [0.5, 1.5], "b": b})
     with pytest.raises(ValueError, match="column 'b' of X is not an array"):

@@ -24,7 +24,7 @@ from .checks import (
     to_double,
 )
 from .frame import Column, Frame, Kind, number_kind
-from .labels import is_missing, read_labels
+from .labels import categories_of, is_missing, is_ordered, read_labels
 from .sparse import frozen, is_sparse
 
 Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
@@ -144,7 +144,7 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     chosen = {column_number(c, names, "categorical") for c in categorical}
     categories: list[np.ndarray | None] = []
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
-        declared = _declared(column)
+        declared = categories_of(column)
         is_category = j in chosen or declared is not None or _holds_words(column)
         categories.append(_categories(column, declared, name) if is_category else None)
     return tuple(categories)
@@ -201,15 +201,14 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
     """Values, labels and kind of a column, as a `Frame` has them."""
     if isinstance(column, Column):
         return column.values, column.labels, column.kind
-    declared = _declared(column)
+    declared = categories_of(column)
     if declared is None and not _holds_words(column):
         values = numbers_of(column, f"column {shown(name)} of X")
         finite = ~np.isinf(values)
         check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")
         return values, None, number_kind(as_array(column, name).dtype)
     labels = _categories(column, declared, name)
-    dtype = getattr(column, "dtype", None)
-    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+    if is_ordered(getattr(column, "dtype", None)):
         labels = read_labels(declared, f"column {shown(name)}")
         return _codes(column, labels), frozen(labels.copy()), "ordered"
     return _codes(column, labels), labels, "category"
@@ -245,11 +244,6 @@ def check_shape(
         )
 
 
-def _declared(column: Any) -> Any:
-    """The categories of a column of a categorical type, None for others."""
-    return getattr(getattr(column, "dtype", None), "categories", None)
-
-
 def _holds_words(column: Any) -> bool:
     """Whether a column holds strings, and nothing else but what is missing."""
     if isinstance(column, Column):
@@ -278,13 +272,11 @@ def _distinct(column: Any) -> list[Any]:
 def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
     """The values of a column, those it declares first and in their order."""
     seen = dict.fromkeys(_distinct(column))
-    # the categories of polars' Categorical are a name, no list
-    if isinstance(declared, Iterable):
+    order = list(seen)
+    if declared is not None:
         order = [value for value in np.asarray(declared).tolist() if value in seen]
-    else:
-        order = list(seen)
     labels = read_labels(order, f"column {shown(name)}")
-    return frozen(labels if isinstance(declared, Iterable) else np.sort(labels))
+    return frozen(np.sort(labels) if declared is None else labels)
 
 
 def _codes(column: Any, labels: np.ndarray) -> np.ndarray:

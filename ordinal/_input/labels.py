@@ -11,16 +11,33 @@ from .sparse import frozen
 
 def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
     """Rank order that a pandas Categorical or a polars Enum carries, else None."""
-    dtype: Any = getattr(y, "dtype", None)
-    if not hasattr(dtype, "categories"):
+    dtype, known = getattr(y, "dtype", None), categories_of(y)
+    if _is_as_met(dtype):
+        known = np.unique([v for v in as_array(y, name).tolist() if not is_missing(v)])
+    if known is None:
         return None
-    # A polars Categorical sorts by first appearance or by the alphabet: no order.
-    if type(dtype).__name__ == "Enum" or getattr(dtype, "ordered", False):
-        return read_labels(dtype.categories, f"the categories of {name}")
+    if is_ordered(dtype):
+        return read_labels(known, f"the categories of {name}")
     raise TypeError(
         f"{name} is an unordered categorical: make it ordered (pandas) or an Enum "
-        f"(polars), or pass {argument}={listed(dtype.categories)} in rank order"
+        f"(polars), or pass {argument}={listed(known)} in rank order"
     )
+
+
+def categories_of(values: Any) -> Any:
+    """Those that the type of a vector declares, None of a type that does not. Those of
+    polars' Categorical are what this process has met so far, and not declared."""
+    dtype = getattr(values, "dtype", None)
+    return None if _is_as_met(dtype) else getattr(dtype, "categories", None)
+
+
+def is_ordered(dtype: Any) -> bool:
+    """Whether a type with categories has them in rank order."""
+    return type(dtype).__name__ == "Enum" or bool(getattr(dtype, "ordered", False))
+
+
+def _is_as_met(dtype: Any) -> bool:
+    return type(dtype).__name__ == "Categorical" and not hasattr(dtype, "ordered")
 
 
 def read_labels(values: Any, name: str) -> np.ndarray:

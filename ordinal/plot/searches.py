@@ -222,7 +222,8 @@ def learning_curve(
     if _set_scale(ax, "x", np.array(ax.get_xlim()).clip(curve.sizes[0], None)):
         ax.set_xticks(curve.sizes, [str(size) for size in curve.sizes])
     curves: list[Any] = ax.containers
-    named = [c for c in curves if not str(c.get_label()).startswith("_")]
+    # without a name matplotlib gives one that begins with "_", or, before 3.10, none
+    named = [c for c in curves if not str(c.get_label() or "_").startswith("_")]
     ends = sorted(
         (c.lines[0].get_ydata()[-1], c.get_label(), c.lines[0].get_color())
         for c in named
