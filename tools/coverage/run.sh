@@ -25,11 +25,18 @@ CC=gcc pip install -q -Cbuild-dir="$out/build" -Csetup-args=-Db_coverage=true \
   -Csetup-args=-Dc_args=-fprofile-update=atomic '.[test]' 'coverage>=7.10'
 find "$out" -name '*.gcda' -delete -o -name '.coverage*' -delete
 
+# A press of Ctrl-C that falls into coverage's own code leaves a lock of it held, and
+# -W error makes errors of its warnings: tests of these cannot end, or fail.
+not=(test_methods_control.py::test_ctrl_c_ends_a_fit
+  test_pool.py::test_no_press_is_lost_and_nobody_waits_for_ever
+  test_embedding.py::test_fits_in_a_forked_process_of_another_package
+  test_embedding.py::test_fits_in_a_spawned_process_of_another_package)
+
 export COVERAGE_FILE=$out/.coverage COVERAGE_RCFILE=$PWD/tools/coverage/coverage.ini
 status=0
 # -P: python would find the source tree first, which is not compiled
 python -P -m coverage run "$venv/bin/pytest" -q -p no:cacheprovider \
-  -n "$(nproc)" --dist worksteal "$@" || status=$?
+  -n "$(nproc)" --dist worksteal "${not[@]/#/--deselect=tests/}" "$@" || status=$?
 coverage combine -q
 coverage json -q -o "$out/python.json"
 python tools/coverage/summary.py "$out"

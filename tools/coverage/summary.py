@@ -67,12 +67,12 @@ def of_kernels(build: Path, source: Path) -> Iterator[tuple[str, Lines]]:
         # of one line of the source, in the order of the lines of C
         taken: dict[tuple[str, int], list[list[bool]]] = defaultdict(list)
         for line in merged_lines(lines):
-            if (at := origin.get(line["line_number"])) is None:
+            name, number, code = origin.get(line["line_number"], ("", 0, ""))
+            if not name or not (source / name).exists():  # Cython's own
                 continue
-            name, number, code = at
             runs, _ = every[f"ordinal/_solvers/{name}"]
             runs[number] = max(runs.get(number, 0), line["count"])
-            if CONDITION.search(code):
+            if CONDITION.search(code) and not code.startswith('"""'):
                 taken[name, number].append([b["count"] > 0 for b in line["branches"]])
         for (name, number), parts in taken.items():
             _, branches = every[f"ordinal/_solvers/{name}"]
@@ -138,7 +138,7 @@ def main(out: Path) -> None:
     for path, (runs, branches) in sorted(files.items()):
         every = [taken for line in branches.values() for taken in line]
         counts = sum(n > 0 for n in runs.values()), len(runs), sum(every), len(every)
-        for name in (room_of(path), "all"):
+        for name in (room_of(path), "all") if runs else ():
             sums[name] = [a + b for a, b in zip(sums[name], counts, strict=True)]
         idle = sorted(line for line, n in runs.items() if n == 0)
         half = sorted(
