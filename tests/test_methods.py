@@ -507,9 +507,10 @@ def test_a_basis_is_found_large_enough(method):
 def test_a_basis_of_a_precomputed_matrix_is_that_of_its_rows(method):
     X, y = sample(90, 3, noise=1.0)
     K, rows = kernels.RBF(0.3)(X, X), np.arange(0, 90, 4)
-    of_rows = method.cut_short(X, y, kernel=kernels.RBF(0.3), basis=rows)
+    tight = {"basis": rows, **(method.precise or {})}
+    of_rows = method.cut_short(X, y, kernel=kernels.RBF(0.3), **tight)
     options = PRECOMPUTED | {"probability": True}
-    model = method.cut_short(K, y, basis=rows, **options)
+    model = method.cut_short(K, y, **tight, **options)
     assert_allclose(method.numbers(model, K), method.numbers(of_rows, X), atol=1e-4)
     assert_allclose(model.predict_proba(K).sum(axis=1), 1)
     if method.name != "tlssvor":  # which takes thresholds alone where it has no rows

@@ -311,8 +311,11 @@ class DaskCrew:
             if k not in self._parts:
                 _await([self._begun[k]])
                 self._parts[k] = self._begun[k].result()
-            return self._parts[k].answer(question)
         except (OSError, RuntimeError):
+            return None
+        try:
+            return self._parts[k].answer(question)
+        except (OSError, RuntimeError, ValueError):  # the last one by older dask
             return None
 
     def _answer(self, k: int, future: Any) -> Any:
