@@ -12,7 +12,7 @@ from .sparse import frozen
 def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
     """Rank order that a pandas Categorical or a polars Enum carries, else None."""
     dtype, known = getattr(y, "dtype", None), categories_of(y)
-    if _is_as_met(dtype):
+    if _is_polars_categorical(dtype):
         known = np.unique([v for v in as_array(y, name).tolist() if not is_missing(v)])
     if known is None:
         return None
@@ -28,7 +28,7 @@ def categories_of(values: Any) -> Any:
     """Those that the type of a vector declares, None of a type that does not. Those of
     polars' Categorical are what this process has met so far, and not declared."""
     dtype = getattr(values, "dtype", None)
-    return None if _is_as_met(dtype) else getattr(dtype, "categories", None)
+    return None if _is_polars_categorical(dtype) else getattr(dtype, "categories", None)
 
 
 def is_ordered(dtype: Any) -> bool:
@@ -36,7 +36,7 @@ def is_ordered(dtype: Any) -> bool:
     return type(dtype).__name__ == "Enum" or bool(getattr(dtype, "ordered", False))
 
 
-def _is_as_met(dtype: Any) -> bool:
+def _is_polars_categorical(dtype: Any) -> bool:
     return type(dtype).__name__ == "Categorical" and not hasattr(dtype, "ordered")
 
 
