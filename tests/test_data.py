@@ -118,8 +118,10 @@ def test_errors_have_the_line_of_the_file(tmp_path, line, message, piece):
     lines = ["a,b,y"] + ["1,2,0", "3,4,1"] * 100
     lines[151] = line
     path.write_text("\n".join(lines))
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
         BlockProblem.from_blocks(data.blocks(path, target="y"))
+    if "strings" not in str(caught.value):
+        assert f"{path}, line 152" in str(caught.value)
 
 
 def test_parquet_errors_have_the_row(tmp_path, piece):
@@ -172,6 +174,26 @@ def test_without_pyarrow_parquet_comes_as_one(tmp_path, monkeypatch):
     has = readers.find_spec
     monkeypatch.setattr(readers, "find_spec", lambda n: n != "pyarrow" and has(n))
     assert [len(t) for t in table_pieces(str(path))] == [9]
+
+
+@pytest.mark.parametrize("piece", [40, 1 << 23], indirect=True)
+def test_blocks_of_another_layout(tmp_path, piece):
+    """And without an end of the last line."""
+    path = tmp_path / "t.csv"
+    path.write_text("a;y\n" + "\n".join(f"{k},5;{k % 3}" for k in range(50)))
+    blocks = list(data.blocks(path, target="y", separator=";", decimal=",").blocks())
+    assert (len(blocks) > 1) == (piece < 100)
+    rows = np.concatenate([np.asarray(X)[:, 0] for X, _ in blocks])
+    np.testing.assert_array_equal(rows, np.arange(50) + 0.5)
+    labels = np.concatenate([y for _, y in blocks])
+    np.testing.assert_array_equal(labels, np.arange(50) % 3)
+
+
+def test_an_archive_that_ends_early_is_named(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(ROWS.encode())[:-60])
+    with pytest.raises(ValueError, match=r"t\.csv\.gz is not a readable table"):
+        list(data.blocks(path, drop=["kind"]).blocks())
 
 
 def test_parquet_that_is_packed_or_empty(tmp_path):
