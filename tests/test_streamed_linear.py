@@ -13,6 +13,7 @@ from ordinal._command.main import main
 from ordinal._input.blocks import CHUNK, Arrays
 from ordinal._input.problem import Problem
 from ordinal._input.survey import BlockProblem
+from ordinal._linear import design
 from ordinal._linear.chunkwise import ChunkwiseLikelihood
 from ordinal._linear.design import Design
 from ordinal._linear.fitting import likelihood_of
@@ -366,3 +367,19 @@ def test_the_command_streams_files(rows, tmp_path, capsys):
     source = ordinal.data.blocks(path, target="y")
     same = PreprocessedModel.fit(ordinal.fit_pom, source, None, preprocess=Standardizer)
     assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)
+
+
+def test_products_of_rows_in_blocks_are_those_of_their_matrix():
+    rng = np.random.default_rng(0)
+    n = 2 * CHUNK + 7
+    X, y, v, w = rng.normal(size=(n, 3)), np.arange(n) % 3, np.ones(3), rng.random(n)
+    weight = 1.0 + np.arange(n) % 2
+    problem = BlockProblem.from_blocks(Cut([n // 3, n - 5], X, y, weight))
+    assert_allclose(design.product(problem.X, v), X @ v)
+    assert_allclose(design.across(problem.X, w), X.T @ w)
+    rows, columns = slice(CHUNK - 2, CHUNK + 5), np.array([2, 0])
+    assert_allclose(design.block(problem.X, rows, columns), X[rows][:, columns])
+    again = BlockProblem.from_blocks(problem)
+    assert_allclose(again.X[slice(0, n)], X)
+    assert_allclose(again.sample_weight, weight)
+    assert (again.rank == y).all()
