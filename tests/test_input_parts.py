@@ -202,6 +202,13 @@ def test_matrices_without_names_have_columns_by_number():
         read_frame([[1.0, "u"], [2.0, 7]])
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_categories_that_are_no_labels_have_the_name_of_their_column(ordered):
+    column = pd.Categorical([1j, 2j], [2j, 1j], ordered=ordered)
+    with pytest.raises(TypeError, match=r"^column 'b' must hold .* dtype complex128$"):
+        read_frame(pd.DataFrame({"b": column}))
+
+
 # Bases
 
 
