@@ -189,6 +189,38 @@ def test_blocks_of_another_layout(tmp_path, piece):
     np.testing.assert_array_equal(labels, np.arange(50) % 3)
 
 
+def test_features_alone_come_in_every_block(path, piece):
+    blocks = list(data.blocks(path, drop=["kind", "stars"]).blocks())
+    whole = read_table(path).numbers(["size", "age"])
+    np.testing.assert_array_equal(np.concatenate([X for (X,) in blocks]), whole)
+
+
+@pytest.mark.parametrize("piece", [30, 1 << 23], indirect=True)
+def test_labels_are_words_in_every_piece_if_they_are_in_the_first(tmp_path, piece):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "1,low\n2,high\n" * 5 + "3,7\n" * 20)
+    labels = [y for _, y in data.blocks(path, target="y").blocks()]
+    assert (len(labels) > 1) == (piece < 100)
+    assert np.concatenate(labels).tolist() == ["low", "high"] * 5 + ["7"] * 20
+
+
+def test_no_more_columns_of_parquet_are_read_than_are_asked_for(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]}).to_parquet(path)
+    asked, batches = [], pieces.parquet_batches
+
+    def watched(name, rows, columns):
+        for batch in batches(name, rows, columns):
+            asked.append(sorted(batch))
+            yield batch
+
+    monkeypatch.setattr(pieces, "parquet_batches", watched)
+    ((X, y),) = data.blocks(path, target="y", features=["b"]).blocks()
+    assert np.asarray(X).tolist() == [[3.0], [4.0]]
+    assert np.asarray(y).tolist() == [0, 1]
+    assert asked == [["b", "y"]]
+
+
 def test_an_archive_that_ends_early_is_named(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(ROWS.encode())[:-60])
