@@ -2,7 +2,6 @@ import subprocess
 import sys
 from itertools import pairwise
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from numpy.testing import assert_allclose
 from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
 from ordinal.plot import comparison, style
-
-matplotlib.use("Agg")
 
 NAMES = [f"method {letter}" for letter in "ABCDEFGHIJKL"]
 

@@ -1,6 +1,5 @@
 """The forest plot: what is drawn is what the model's intervals say."""
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ from pom_data import SETS
 import ordinal
 from ordinal import plot
 from ordinal.plot.style import PALETTE
-
-matplotlib.use("Agg")
 
 HOUSING = SETS["housing"]
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -19,8 +18,6 @@ from ordinal import datasets, metrics, plot, sklearn
 from ordinal.model_selection import Grid, select
 from ordinal.plot import dependence, predictions, style
 from ordinal.preprocessing import PreprocessedModel, Standardizer
-
-matplotlib.use("Agg")
 
 X, Y = datasets.make_gaussians(rng=0)
 WORDS = np.array(["low", "mid", "high"])

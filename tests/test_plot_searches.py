@@ -1,6 +1,5 @@
 """Figures of searches: every point where it was tried, in the colour of its score."""
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -16,8 +15,6 @@ from ordinal.model_selection import (
     select,
     stratified_holdout,
 )
-
-matplotlib.use("Agg")
 
 X, Y = ordinal.datasets.make_gaussians(rng=0)
 X, Y = X[::3], Y[::3]

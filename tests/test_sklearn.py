@@ -594,7 +594,6 @@ def test_importance_finds_the_features_that_matter():
 def test_partial_dependence_is_drawn():
     import matplotlib
 
-    matplotlib.use("Agg")
     X, y = table("pandas")
     X["size"] = X["size"].fillna(0.0)
     y = np.array([WORDS.index(word) for word in y])  # scikit-learn sorts words

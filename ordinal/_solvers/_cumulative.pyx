@@ -524,7 +524,7 @@ def scratch_of_share(Py_ssize_t stride, Py_ssize_t m):
 
 def padded(Py_ssize_t d):
     """Doubles of a row of d standardised features."""
-    return (d + 2 * GRAM_LANES - 1) // (2 * GRAM_LANES) * (2 * GRAM_LANES)
+    return 2 * GRAM_LANES * parts_of(d, 2 * GRAM_LANES)
 
 
 cdef int check_columns(const int64_t[::1] columns, Py_ssize_t count) except -1:

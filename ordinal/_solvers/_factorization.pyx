@@ -193,7 +193,7 @@ def scatter(
 ):
     """G[c] += the gradient of sum_i slope_i U_i over the c-th `rows` rows."""
     cdef Py_ssize_t n = node.shape[0], d = node.shape[1], m = table.shape[1]
-    cdef Py_ssize_t chunks = (n + rows - 1) // rows
+    cdef Py_ssize_t chunks = parts_of(n, rows)
     cdef Scores q
     if not (fits(node, share, table) and slope.shape[0] == S.shape[0] == n
             and S.shape[1] == G.shape[2] == m and G.shape[1] == table.shape[0]

@@ -167,13 +167,6 @@ cdef struct Sweep:                       # of EP
     double step
 
 
-cdef int run_rows(
-    void (*body)(void*, Py_ssize_t, int) noexcept nogil, void* given, Py_ssize_t n,
-    int n_threads,
-) except -1:
-    return run_parts(body, given, parts_of(n, ROWS), n_threads)
-
-
 cdef void loss_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
     cdef Rows* q = <Rows*>given
     cdef Py_ssize_t i, n = q.n
@@ -201,7 +194,7 @@ def loss(
     cdef Rows q
     check(rank, b, gap, h, v, out, 3)
     q = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
-    run_rows(loss_of, &q, n, n_threads)
+    run_parts(loss_of, &q, parts_of(n, ROWS), n_threads)
 
 
 cdef void derivatives_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
@@ -252,7 +245,7 @@ def derivatives(
     cdef Rows q
     check(rank, b, gap, h, v, out, 7)
     q = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
-    run_rows(derivatives_of, &q, n, n_threads)
+    run_parts(derivatives_of, &q, parts_of(n, ROWS), n_threads)
 
 
 cdef void sites_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
@@ -317,7 +310,7 @@ def sites(
     w.rows = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
     w.A, w.q, w.a, w.step = &A[0], &q[0], &a[0], step
     w.p, w.pm = &site[0, 0], &site[1, 0]
-    run_rows(sites_of, &w, n, n_threads)
+    run_parts(sites_of, &w, parts_of(n, ROWS), n_threads)
 
 
 cdef void log_probability_of(void* given, Py_ssize_t part, int worker) noexcept nogil:
@@ -347,4 +340,4 @@ def log_probability(
     if n == 0:
         return
     q = Rows(n, r, &mean[0], &v[0], NULL, &b[0], &gap[0], &out[0, 0])
-    run_rows(log_probability_of, &q, n, n_threads)
+    run_parts(log_probability_of, &q, parts_of(n, ROWS), n_threads)

@@ -532,8 +532,8 @@ cdef bint update_gradient(Problem* p, Block* b, int n_threads) noexcept nogil:
                 b.delta[count], b.rows[count] = b.g[a] - p.g[e], b.rows[a]
                 count += 1
             p.g[e] = b.g[a]
+    at.p, at.b, at.count = p, b, count
     for k in range(p.n_stretches):
-        at.p, at.b, at.count = p, b, count
         at.first, at.stop = p.stretch[2 * k], p.stretch[2 * k + 1]
         if n_threads == 1:
             p.ops.add_rows(p.f, b.rows, b.delta, count, at.first, at.stop)
@@ -737,7 +737,7 @@ cdef class Smo:
 
 cdef Py_ssize_t padded(Py_ssize_t size) noexcept:
     """The next multiple of the width of vectors."""
-    return (size + SIMD_LANES - 1) // SIMD_LANES * SIMD_LANES
+    return SIMD_LANES * parts_of(size, SIMD_LANES)
 
 
 def groups_of_block(Py_ssize_t T):
