@@ -416,10 +416,9 @@ def fit_gpor(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, whose probability is 0.
     n_threads : int, optional
-        Of the loops over rows; matrix products use the threads of numpy's BLAS.
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
-        bit of the result depends on it; last bits do depend on the number of threads
-        of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory in 10^6 bytes for features on a basis, which are n m doubles; those for
         which there is no room are made anew at every pass. No bit of the result

@@ -165,11 +165,9 @@ def fit_kdlor(
     rng : int or numpy.random.Generator, default 0
         Draws those fifths, and the rows of a basis. Unused without both.
     n_threads : int, optional
-        Of the kernel values, the factorisation and the passes over rows; matrix
-        products use the threads of numpy's BLAS. Default: the processors this process
-        may use, or ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits
-        do depend on the number of threads of numpy's BLAS, which is set apart
-        (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 10 000
         Steps of the active set for (D); it takes about as many as there are ranks.
     max_time : float > 0, optional

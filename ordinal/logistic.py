@@ -101,10 +101,9 @@ def fit_lit(
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
     n_threads : int, optional
-        Of the loops over rows; matrix products use the threads of numpy's BLAS.
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
-        bit of the result depends on it; last bits do depend on the number of threads
-        of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of Newton's method, or of L-BFGS.
     max_time : float > 0, optional

@@ -145,9 +145,9 @@ def fit_nnor(
     rng : int or numpy.random.Generator, default 0
         Draws the hidden layers at the start.
     n_threads : int, optional
-        Of the loops over rows. Default: the processors this process may use, or
-        ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
-        the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of L-BFGS from each start.
     max_time : float > 0, optional
@@ -340,9 +340,9 @@ def fit_elmor(
         paper's, uniform from -1 to 1, make units that hardly bend where d is small and
         do little else where it is large.
     n_threads : int, optional
-        Of the loops over rows. Default: the processors this process may use, or
-        ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
-        the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 100
         Passes over the rows that look for the ridge; some five are usual.
     max_time : float > 0, optional
@@ -494,9 +494,9 @@ def fit_cnnor(
     rng : int or numpy.random.Generator, default 0
         Draws the weights at the start, the triplets, and the pairs to compare with.
     n_threads : int, optional
-        Of the loops over rows. Default: the processors this process may use, or
-        ORDINAL_NUM_THREADS. No bit of the result depends on it; last bits do depend on
-        the number of threads of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 1000
         Steps of L-BFGS.
     max_time : float > 0, optional

@@ -192,9 +192,9 @@ def fit_npsvor(
         Draws those fifths, and samples of the rows for a fit on a basis. Unused
         without both.
     n_threads : int, optional
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
-        bit of the result depends on it; last bits do depend on the number of threads
-        of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.

@@ -213,10 +213,9 @@ def fit_tlssvor(
     rng : int or numpy.random.Generator, default 0
         Draws the basis, if it is to be chosen, and those fifths.
     n_threads : int, optional
-        Of the loops over rows; matrix products use the threads of numpy's BLAS.
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
-        bit of the result depends on it; last bits do depend on the number of threads
-        of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
         With `basis`, memory for kernel values, in 10^6 bytes: those of rows beyond it
         are made in every pass, of which a step takes two or more. Changes no bit.
@@ -398,7 +397,9 @@ class _Job:
         terms, m = Terms.of(problem, self.eta), stated.price.size
         rows = rows_of(problem, m, stated.fill, terms, self._mb, self.n_threads)
         total = float(problem.weight.sum())
-        psi = TruncatedObjective(rows, terms, total, self.C, stated.price)
+        psi = TruncatedObjective(
+            rows, terms, total, self.C, stated.price, self.n_threads
+        )
         return stated, psi, psi.at(np.zeros(psi.price.size), np.inf)
 
     def _stated(self, problem: Problem, choice: BasisChoice) -> _Stated:

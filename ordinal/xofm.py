@@ -601,9 +601,9 @@ def fit_xofm(
     rng : int or numpy.random.Generator, default 0
         Draws V, the folds of `probability`, the rows held out and the order of pairs.
     n_threads : int, optional
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No
-        bit of the result depends on it; last bits do depend on the number of threads
-        of numpy's BLAS, which is set apart (docs/reliability.md).
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     tol : float > 0, default 1e-3, for "sgd" 1e-2
         Largest slope of (P) by a u_a or v_af (by its root, where bounded) of a
         converged fit. A smaller one takes longer and predicted no better.

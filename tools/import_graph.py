@@ -16,7 +16,7 @@ import ast
 import tomllib
 from pathlib import Path
 
-_WATCHING = ("convergence", "fields", "monitor", "progress")  # of _model
+_WATCHING = ("blas", "convergence", "fields", "monitor", "progress")  # of _model
 
 
 def name_of(path: Path, root: Path) -> str:

@@ -57,7 +57,7 @@ class DenseFactor(_Exact):
         largest = float(A.diagonal().max())
         A[np.diag_indices(n)] += rho
         try:
-            self._M = Cholesky(A.T).inverse()
+            self._M = Cholesky(A.T, n_threads).inverse()
         except np.linalg.LinAlgError:
             raise ValueError(
                 f"kernel must be positive semi-definite: K + {rho:g} I is not, "

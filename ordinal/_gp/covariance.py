@@ -47,7 +47,7 @@ class Dense:
             _gp_products.scaled(
                 self.Sigma, self.root, rows.start, rows.stop, self._B, self._n_threads
             )
-        self._cholesky = Cholesky(self._B)
+        self._cholesky = Cholesky(self._B, self._n_threads)
         self.log_det = self._cholesky.log_det
 
     def solve(

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from .._input.checks import check_positive, shown
+from .blas import OneThread
 from .convergence import Convergence, Status
 from .progress import Line
 
@@ -102,14 +103,17 @@ class Monitor:
         self._line, self._stages = line, list[str]()
         self._end: list[str] = []
         self._small = np.errstate(under="ignore")
+        self._blas = OneThread()
 
     def __enter__(self) -> Self:
         self._around = getattr(_watch, "tell", _nothing)  # a fit whose callback fits
         _watch.tell = _nothing if self._line is None else self._tell
         self._small.__enter__()
+        self._blas.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._blas.__exit__(None, None, None)
         self._small.__exit__(None, None, None)
         _watch.tell = self._around
         if self._line is not None:

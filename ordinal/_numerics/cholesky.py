@@ -35,6 +35,12 @@ def lower_inverse(L: np.ndarray) -> np.ndarray:
     return out
 
 
+def _groups(blocks: list[slice]) -> list[list[slice]]:
+    """Blocks that are worked on by one call, about as wide as a strip."""
+    several = _STRIP // BLOCK
+    return [blocks[i : i + several] for i in range(0, len(blocks), several)]
+
+
 class Cholesky:
     """A = L L' for a symmetric positive definite A, which is overwritten.
 
@@ -54,7 +60,8 @@ class Cholesky:
         self.A = A
         n = A.shape[0]
         self.blocks = [slice(j, min(j + BLOCK, n)) for j in range(0, n, BLOCK)]
-        with Pool(n_threads if n > _STRIP else 1) as pool:
+        self._n_threads = n_threads if n > _STRIP else 1
+        with Pool(self._n_threads) as pool:
             for J in self.blocks:
                 turn()
                 if J.start:
@@ -101,13 +108,18 @@ class Cholesky:
     def invert_factor(self) -> np.ndarray:
         """X = L^-1 in the lower triangle of A; what is above stays. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
-        for i, I in enumerate(blocks):  # below the diagonal, row by row
-            turn()
-            for J in blocks[:i]:
-                span = slice(J.start, I.start)
-                # what is right of J in this row of L is still needed, left of it not
-                A[I, J] = -A[I, I] @ (A[I, span] @ A[span, J])
+        with Pool(self._n_threads) as pool:
+            for i, I in enumerate(blocks):  # below the diagonal, row by row
+                turn()
+                left = A[I, : I.start].copy()  # of L, where the strips write X
+                pool.run(partial(self._invert_rows, I, left), _groups(blocks[:i]))
         return A
+
+    def _invert_rows(self, I: slice, left: np.ndarray, some: list[slice]) -> None:
+        """The rows I of X in some blocks of columns, from those above them."""
+        A = self.A
+        for J in some:
+            A[I, J] = -A[I, I] @ (left[:, J.start :] @ A[J.start : I.start, J])
 
     def inverse(self) -> np.ndarray:
         """A^-1, in the memory of A; the factor is spent. O(2/3 n^3)."""
@@ -117,15 +129,20 @@ class Cholesky:
     def inverse_from_factor(self) -> np.ndarray:
         """A^-1 = X'X after `invert_factor`. O(n^3 / 3)."""
         A, blocks = self.A, self.blocks
-        for I in blocks:  # from the top: rows above I are no longer needed
-            turn()
-            left = np.ascontiguousarray(A[I.start :, I].T)
-            for columns in strips(I.stop, _STRIP):
-                part = left @ A[I.start :, columns]
-                A[I, columns] = part
-                A[columns, I] = part.T
-            A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # to the last bit
+        with Pool(self._n_threads) as pool:
+            for I in blocks:  # from the top: rows above I are no longer needed
+                turn()
+                left = np.ascontiguousarray(A[I.start :, I].T)
+                pool.run(partial(self._multiply, I, left), strips(I.stop, _STRIP))
+                A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # to the last bit
         return A
+
+    def _multiply(self, I: slice, left: np.ndarray, columns: slice) -> None:
+        """The rows I of A^-1 in these columns, which are columns I in these rows. No
+        strip writes what another one reads: that lies from row I.start on."""
+        part = left @ self.A[I.start :, columns]
+        self.A[I, columns] = part
+        self.A[columns, I] = part.T
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """A^-1 B for a matrix of columns, in B's memory."""

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.types import Index, Matrix
+from .._model.blas import OneThread
 from .._model.monitor import turn
 from .._solvers import _kernel_values, _sparse_products
 
@@ -72,7 +73,8 @@ def inner_products(
         if isinstance(B, CSR):
             return np.ascontiguousarray(inner_products(B, A).T)
         A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
-        return times(A, B.T, out)
+        with OneThread():  # predictions, too, share tiles among threads of ours
+            return times(A, B.T, out)
     B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
         raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")

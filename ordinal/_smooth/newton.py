@@ -107,7 +107,7 @@ class Descent:
                 shifted[rows] = H[rows]
             np.fill_diagonal(shifted, np.diagonal(H) + self._shift * self.psi.price)
             try:
-                return Cholesky(shifted)
+                return Cholesky(shifted, self.psi.n_threads)
             except np.linalg.LinAlgError:
                 self._shift = max(least, 4 * self._shift)
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from .._input.blocks import CHUNK
 from .._input.problem import Problem
 from .._model.monitor import turn
-from .._numerics.pool import in_order
+from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
 from .._numerics.tree import Parts, pairwise
 from .._solvers import _truncated_loss
@@ -184,17 +185,14 @@ class Rows:
             H[part] = 0.0
         H[np.arange(T), np.arange(T)] = by_part.sum(axis=0)
         root = np.sqrt(np.abs(by_row))
-        for sign in (1, -1):  # K'K of one matrix is half the work of a product of two
-            rows = np.flatnonzero(sign * by_row > 0)
-            for part in strips(rows.size):
-                turn()
-                scaled = root[rows[part], None] * K[rows[part]]
-                for columns in strips(m, _COLUMNS):  # each leaves Ctrl-C its turn
-                    turn()
-                    below = scaled[:, columns.start :].T @ scaled[:, columns]
-                    H[T + columns.start :, T + columns.start : T + columns.stop] += (
-                        sign * below
-                    )
+        with Pool(self._within if m > _COLUMNS else 1) as pool:
+            # K'K of one matrix is half the work of a product of two
+            for sign in (1, -1):
+                rows = np.flatnonzero(sign * by_row > 0)
+                for part in strips(rows.size):
+                    scaled = root[rows[part], None] * K[rows[part]]
+                    add = partial(_add_products, H[T:, T:], sign, scaled)
+                    pool.run(add, strips(m, _COLUMNS))  # each leaves Ctrl-C its turn
         rows = np.flatnonzero(D.any(axis=1))
         for part in strips(rows.size):
             H[T:, :T] -= K[rows[part]].T @ D[rows[part]]
@@ -220,6 +218,12 @@ class Rows:
     def _weights(self, rows: slice) -> np.ndarray:
         """Contiguous, as those that take no memory are not."""
         return np.ascontiguousarray(self._weight[rows])
+
+
+def _add_products(H: np.ndarray, sign: int, scaled: np.ndarray, columns: slice) -> None:
+    """Add these columns of sign * scaled' scaled to the lower triangle of H."""
+    below = scaled[:, columns.start :].T @ scaled[:, columns]
+    H[columns.start :, columns] += sign * below
 
 
 class Asked(Protocol):
@@ -265,6 +269,8 @@ class TruncatedObjective:
     C : float
     price : (m,) array
         Factors of the penalty of each w_h.
+    n_threads : int
+        Threads of the factorisations of its Hessian.
 
     Attributes
     ----------
@@ -275,9 +281,15 @@ class TruncatedObjective:
     """
 
     def __init__(
-        self, rows: Asked, terms: Terms, total: float, C: float, price: np.ndarray
+        self,
+        rows: Asked,
+        terms: Terms,
+        total: float,
+        C: float,
+        price: np.ndarray,
+        n_threads: int = 1,
     ):
-        self._rows, self.C, self.eta = rows, C, terms.eta
+        self._rows, self.C, self.eta, self.n_threads = rows, C, terms.eta, n_threads
         self.T = terms.times.size
         self.price = np.concatenate([terms.times, price])
         (column,) = rows.ask("column_weights")

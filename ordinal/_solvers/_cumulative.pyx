@@ -30,6 +30,7 @@ cdef enum Link:
     LOGIT, PROBIT, CLOGLOG, LOGLOG, CAUCHIT
 
 cdef Py_ssize_t ROWS = 128               # of a block: its features stay in cache
+cdef double ROW = 5e-8                   # seconds of a row in `row_terms`
 cdef Py_ssize_t GUARD = 2 * GRAM_LANES   # what vectors read beyond an end
 cdef Py_ssize_t SHARES = 64
 cdef Py_ssize_t MEMORY = 2 ** 21         # doubles of the sums of all shares
@@ -221,7 +222,7 @@ def row_terms(
     if n == 0:
         return
     q = Ends(link, &a[0], &b[0], &delta[0], &out[0, 0], n)
-    run_parts(terms_of_block, &q, parts_of(n, ROWS), n_threads)
+    run_parts(terms_of_block, &q, parts_of(n, ROWS), n_threads, ROW * n)
 
 
 cdef struct Problem:

@@ -29,6 +29,8 @@ cdef enum:
     ROWS = 128                           # that one thread takes
     NODES = 48                           # exact for polynomials of degree 95
 
+cdef double SITE = 1e-6                  # seconds of a row in `sites`
+
 cdef double node[NODES]                  # of Gauss and Legendre on [0, 1]
 cdef double share[NODES]
 
@@ -310,7 +312,7 @@ def sites(
     w.rows = Rows(n, gap.shape[0], &h[0], &v[0], &rank[0], &b[0], &gap[0], &out[0, 0])
     w.A, w.q, w.a, w.step = &A[0], &q[0], &a[0], step
     w.p, w.pm = &site[0, 0], &site[1, 0]
-    run_parts(sites_of, &w, parts_of(n, ROWS), n_threads)
+    run_parts(sites_of, &w, parts_of(n, ROWS), n_threads, SITE * n)
 
 
 cdef void log_probability_of(void* given, Py_ssize_t part, int worker) noexcept nogil:

@@ -63,6 +63,7 @@ import numpy as np
 
 
 cdef double QUANTUM = 4e-3        # seconds that one thread stays with one problem
+cdef Py_ssize_t MANY = 2000       # rows from which on problems use up their turns
 cdef Py_ssize_t STRIP = 1024      # entries of f that one thread updates
 cdef Py_ssize_t SHARED_SCAN = 8192  # entries of all groups that more threads scan
 cdef Py_ssize_t COPY_STRIP = 2 * SIMD_LANES  # rows of a block that one thread copies
@@ -608,7 +609,8 @@ def advance(
             n_threads = min(n_threads, space.n_threads)
             at = Turns(problems, n_tasks, space.work, end)
             run_parts(take_turn, &at, <Py_ssize_t>(seconds / QUANTUM + 2) * n_threads
-                      * n_tasks, n_threads)
+                      * n_tasks, n_threads,
+                      seconds if problems[0].n >= MANY else 0)
     finally:
         PyMem_Free(problems)
 

@@ -6,7 +6,9 @@ ctypedef void (*Body)(void* given, Py_ssize_t part, int worker) noexcept nogil
 cdef int call_helpers(int n_threads) except -1
 cdef void each_part(
     Body body, void* given, Py_ssize_t count, int n_threads) noexcept nogil
-cdef int run_parts(Body body, void* given, Py_ssize_t count, int n_threads) except -1
+cdef int run_parts(
+    Body body, void* given, Py_ssize_t count, int n_threads, double seconds=*,
+) except -1
 
 
 cdef inline Py_ssize_t parts_of(Py_ssize_t n, Py_ssize_t size) noexcept nogil:

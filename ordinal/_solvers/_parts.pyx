@@ -3,14 +3,18 @@
 A region has `count` parts that do not depend on each other, so that no byte tells who
 did which of them, or when. There are two ways to run one:
 
-    OpenMP     where the build has it
-    helpers    where it has not, and in a forked child, which has no copy of OpenMP's
-               threads and would wait for them for ever. Helpers are threads that
-               ordinal/_numerics/helpers.py starts, and that wait in `help`
+    helpers    threads that ordinal/_numerics/helpers.py starts, and that wait in `help`.
+               Every region that may be short is theirs
+    OpenMP     regions of LONG seconds and more, where the build has it; but not in a
+               forked child, which has no copy of OpenMP's threads and would wait for
+               them for ever
 
-Who calls does parts himself, and offers the region to the helpers that have nothing to
+The caller does parts itself, and offers the region to the helpers that have nothing to
 do; those who have not come when no part is left are let off. Nobody ever waits for a
 thread to start or to wake up, and a region without any helper is done all the same.
+OpenMP's threads all have to arrive at a barrier, where they spin for milliseconds
+instead. On a busy machine, where they do not run at the same time, a short region then
+takes up to 200 times as long (tools/bench/busy.py).
 
 Callers and helpers hold `guard` where they look at what they share or change it, but
 not while they do parts, and never while they ask for the interpreter. Without it they
@@ -70,6 +74,7 @@ cdef extern from "pythread.h" nogil:  # whose locks need no interpreter
 
 OPENMP = bool(ORDINAL_OPENMP)
 
+LONG = 0.02                    # seconds of a region beside which a barrier is nothing
 cdef double SPIN = 5e-5        # seconds to look for what comes before one sleeps
 cdef double REST = 0.01        # seconds between calls for helpers
 cdef long long QUIET = 1000000  # microseconds without work after which a helper leaves
@@ -98,6 +103,7 @@ cdef Helper* helpers = NULL    # all there are
 cdef double called = 0         # the time when they were last called
 cdef bint dismissed = False
 cdef bint team = ORDINAL_OPENMP
+cdef double least = LONG       # seconds of the regions that are OpenMP's
 cdef object start = None       # starts that many helpers
 
 
@@ -116,7 +122,7 @@ cdef int call_helpers(int n_threads) except -1:
     cdef int missing = n_threads - 1
     cdef double now
     cdef Helper* h
-    if team or missing <= 0 or start is None:
+    if missing <= 0 or start is None:
         return 0
     now = simd_seconds()
     hold(guard)
@@ -143,18 +149,21 @@ cdef void each_part(
     if n_threads <= 1 or count <= 1:
         for part in range(count):
             body(given, part, 0)
-    elif team:
-        for part in prange(count, schedule="dynamic", chunksize=1,
-                           num_threads=n_threads):
-            body(given, part, threadid())
     else:
         by_helpers(body, given, count, n_threads)
 
 
 cdef int run_parts(
-    Body body, void* given, Py_ssize_t count, int n_threads,
+    Body body, void* given, Py_ssize_t count, int n_threads, double seconds=0,
 ) except -1:
-    """`each_part` with helpers that are called, without the interpreter's lock."""
+    """`each_part` with helpers that are called, without the interpreter's lock; by
+    OpenMP's threads if one thread would need LONG `seconds` or more."""
+    cdef Py_ssize_t part
+    if team and count > 1 and n_threads > 1 and seconds >= least:
+        for part in prange(count, nogil=True, schedule="dynamic", chunksize=1,
+                           num_threads=n_threads):
+            body(given, part, threadid())
+        return 0
     if count > 1:
         call_helpers(n_threads)
     with nogil:
@@ -330,13 +339,14 @@ def watched(
     int32_t[::1] doer not None,          # OUT the number of who did it
     double seconds,                      # of each part
     int n_threads,
+    double expected=0,                   # seconds of the region, as for `run_parts`
 ):
     """A region that shows who does its parts."""
     cdef Watched q
     if done.shape[0] != doer.shape[0]:
         raise ValueError("watched: inconsistent array shapes")
     q.done, q.doer, q.seconds = &done[0], &doer[0], seconds
-    run_parts(watched_part, &q, doer.shape[0], n_threads)
+    run_parts(watched_part, &q, doer.shape[0], n_threads, expected)
 
 
 # What ordinal/_numerics/helpers.py calls
@@ -348,14 +358,15 @@ def started_by(function):
 
 
 def by_openmp():
-    """Whether OpenMP's threads run the parts."""
+    """Return whether OpenMP's threads run long regions."""
     return bool(team)
 
 
-def use_openmp(bint wanted):
-    """OpenMP's threads, where there are any, or helpers."""
-    global team
-    team = wanted and ORDINAL_OPENMP
+def use_openmp(bint wanted, double seconds=LONG):
+    """Let OpenMP's threads, where there are any, run the regions that take one thread
+    so many seconds; or else helpers."""
+    global team, least
+    team, least = wanted and ORDINAL_OPENMP, seconds
 
 
 def dismiss():

@@ -1,0 +1,102 @@
+"""One thread of numpy's BLAS while a fit runs.
+
+The threads of a BLAS wait for each other in loops that never give the processor away.
+A product of small matrices, of which a fit has thousands, then takes a hundred times as
+long as soon as another process wants a processor. Large products are shared by threads
+of ours, which wait without a processor (`_numerics/pool.py`), so that a fit needs no
+thread of the BLAS; and its last bits do not depend on how many of those there are.
+
+A BLAS whose number of threads cannot be set is left alone: Accelerate, whose threads
+wait as ours do, and any that exports none of the names below.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+import numpy as np
+
+# functions that get and set the number, in the order in which they are looked for
+_NAMES = [
+    *(
+        (f"{prefix}_get_num_threads{suffix}", f"{prefix}_set_num_threads{suffix}")
+        for prefix, suffix in product(
+            ("openblas", "scipy_openblas"), ("", "64_", "_64")
+        )
+    ),
+    ("MKL_Get_Max_Threads", "MKL_Set_Num_Threads"),
+    ("bli_thread_get_num_threads", "bli_thread_set_num_threads"),
+]
+
+
+class _Threads(NamedTuple):
+    get: Callable[[], int]
+    set: Callable[[int], Any]
+
+
+@cache
+def _threads() -> _Threads | None:
+    """Return the functions of numpy's BLAS for its number of threads, if it has any."""
+    try:
+        import ctypes
+    except ImportError:  # WebAssembly
+        return None
+    # a name is looked for in what a library was linked with, too, but not on Windows
+    linked = [np.linalg._umath_linalg.__file__]  # type: ignore[attr-defined]
+    bundled = (Path(np.__file__).parents[1] / "numpy.libs").glob("*openblas*")
+    for path in [*linked, *map(str, bundled)]:
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for get, set_ in _NAMES:
+            if hasattr(library, get) and hasattr(library, set_):
+                return _Threads(getattr(library, get), getattr(library, set_))
+    return None
+
+
+_lock = threading.Lock()
+_within = WeakSet["OneThread"]()  # weak: Ctrl-C may come before a context is left
+_before: list[int] = []  # the number to go back to, while it is one
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class OneThread:
+    """Context in which numpy's BLAS has one thread; contexts of threads may overlap.
+
+    The number is one for the process, so that other calls of numpy have one thread
+    meanwhile, too. When the last context is left it becomes what it was, unless
+    somebody else has changed it.
+    """
+
+    def __enter__(self) -> None:
+        threads = _threads()
+        if threads is not None:
+            with _lock:
+                if not _before:
+                    _before.append(threads.get())
+                    threads.set(1)
+                _within.add(self)
+
+    def __exit__(self, *error: object) -> None:
+        threads = _threads()
+        if threads is not None:
+            with _lock:
+                _within.discard(self)
+                if _before and not _within:
+                    before = _before.pop()
+                    if threads.get() == 1:
+                        threads.set(before)

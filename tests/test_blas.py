@@ -1,0 +1,98 @@
+"""numpy's BLAS has one thread while a fit runs, and afterwards as many as before."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import ordinal
+from ordinal._model import blas
+from ordinal._model.blas import OneThread
+
+X, Y = ordinal.datasets.make_gaussians(40, rng=0)
+
+
+@pytest.fixture
+def threads():
+    """The functions of the BLAS, which has three threads meanwhile."""
+    found = blas._threads()
+    if found is None:
+        pytest.skip("the number of threads of this BLAS cannot be set")
+    before = found.get()
+    found.set(3)
+    assert found.get() == 3
+    yield found
+    found.set(before)
+
+
+def test_a_fit_has_one_thread_of_the_blas(threads):
+    seen = []
+    ordinal.fit_svorim(X, Y, callback=lambda state: seen.append(threads.get()))
+    assert set(seen) == {1}
+    assert threads.get() == 3
+
+
+def test_an_error_gives_the_threads_back(threads):
+    def fails(state):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        ordinal.fit_svorim(X, Y, callback=fails)
+    assert threads.get() == 3
+
+
+def test_the_last_of_several_fits_gives_them_back(threads):
+    first, second = OneThread(), OneThread()
+    with first:
+        second.__enter__()
+    assert threads.get() == 1
+    second.__exit__()
+    assert threads.get() == 3
+
+
+def test_fits_in_many_threads_give_them_back(threads):
+    together = threading.Barrier(4)
+
+    def fit():
+        together.wait()
+        for _ in range(3):
+            ordinal.fit_svorim(X, Y, n_threads=1)
+
+    fits = [threading.Thread(target=fit) for _ in range(4)]
+    for thread in fits:
+        thread.start()
+    for thread in fits:
+        thread.join()
+    assert threads.get() == 3
+
+
+def test_a_number_that_was_set_meanwhile_stays(threads):
+    with OneThread():
+        threads.set(2)
+    assert threads.get() == 2
+
+
+def test_a_context_that_was_never_left_is_forgotten(threads):
+    """Ctrl-C may come between `__enter__` and the block."""
+    lost = OneThread()
+    lost.__enter__()
+    del lost
+    with OneThread():
+        pass
+    assert threads.get() == 3
+
+
+def test_last_bits_do_not_depend_on_the_threads_of_the_blas(threads):
+    X, y = ordinal.datasets.make_gaussians(150, rng=0)
+    fits = []
+    for number in (1, 3):
+        threads.set(number)
+        model = ordinal.fit_kdlor(X, y)
+        fits.append(model.coef.tobytes())
+    assert fits[0] == fits[1]
+
+
+def test_another_blas_is_left_alone(monkeypatch):
+    monkeypatch.setattr(blas, "_threads", lambda: None)
+    with OneThread():
+        assert np.isfinite(np.ones((50, 50)) @ np.ones(50)).all()
