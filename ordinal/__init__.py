@@ -17,52 +17,64 @@ except ImportError as error:
         raise SystemExit(2) from None
     raise ImportError(_advice) from error
 
-from . import (
-    comparison,
-    data,
-    datasets,
-    kernels,
-    metrics,
-    model_selection,
-    plot,
-    prediction_sets,
-    preprocessing,
-)
-from ._input.errors import OrdinalError
-from ._model.convergence import (
-    CollinearColumnsWarning,
-    Convergence,
-    ConvergenceWarning,
-    DisorderedThresholdsWarning,
-    EmptyColumnsWarning,
-    Status,
-)
-from ._model.model import Model, load
-from ._model.monitor import State
+from typing import TYPE_CHECKING
+
 from ._namesake import warn_of_namesake
-from ._numerics.threads import show_config
-from .gpor import GporModel, fit_gpor
-from .kdlor import KdlorModel, fit_kdlor
-from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
-from .logistic import LinearThresholdModel, fit_lat, fit_lit
-from .networks import (
-    CnnorModel,
-    ElmorModel,
-    NnorModel,
-    NnpomModel,
-    fit_cnnor,
-    fit_elmor,
-    fit_nnor,
-    fit_nnpom,
-)
-from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
-from .ofmhs import OfmhsModel, fit_ofmhs
-from .opbe import OpbeModel, fit_opbe
-from .prediction_sets import ConformalModel, conformal, cross_conformal
-from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
-from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
-from .tlssvor import TlsSvorModel, fit_tlssvor
-from .xofm import XofmModel, fit_xofm
+from ._public import find_public
+
+if TYPE_CHECKING:
+    from . import (
+        comparison,
+        data,
+        datasets,
+        kernels,
+        metrics,
+        model_selection,
+        plot,
+        prediction_sets,
+        preprocessing,
+    )
+    from ._input.errors import OrdinalError
+    from ._model.convergence import (
+        CollinearColumnsWarning,
+        Convergence,
+        ConvergenceWarning,
+        DisorderedThresholdsWarning,
+        EmptyColumnsWarning,
+        Status,
+    )
+    from ._model.model import Model, load
+    from ._model.monitor import State
+    from ._numerics.threads import show_config
+    from .gpor import GporModel, fit_gpor
+    from .kdlor import KdlorModel, fit_kdlor
+    from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
+    from .logistic import LinearThresholdModel, fit_lat, fit_lit
+    from .networks import (
+        CnnorModel,
+        ElmorModel,
+        NnorModel,
+        NnpomModel,
+        fit_cnnor,
+        fit_elmor,
+        fit_nnor,
+        fit_nnpom,
+    )
+    from .npsvor import NpsvorModel, fit_npsvor, fit_npsvor_path
+    from .ofmhs import OfmhsModel, fit_ofmhs
+    from .opbe import OpbeModel, fit_opbe
+    from .prediction_sets import ConformalModel, conformal, cross_conformal
+    from .svm import SvmModel, SvrModel, fit_cssvc, fit_svc, fit_svmop, fit_svr
+    from .svor import SvorModel, fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+    from .tlssvor import TlsSvorModel, fit_tlssvor
+    from .xofm import XofmModel, fit_xofm
+else:  # type checkers would take every name for one that this knows
+
+    def __getattr__(name):
+        """Import what a name stands for when it is first used (see `_public`)."""
+        globals()[name] = found = find_public(name)
+        return found
+
 
 __version__: str = _build_info.VERSION
 warn_of_namesake(__path__[0])

@@ -1,23 +1,34 @@
-"""The options of the command line."""
+"""The options of the command line.
+
+A subcommand is imported when it is used, so that `ordinal --help` and
+`ordinal --version` import neither numpy nor any method.
+"""
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import ordinal
-
-from .._input.table import SEPARATORS
-from .compare import compare
-from .data import BINNINGS
-from .fit import fit
-from .methods import FOLDS, METHODS
-from .predict import predict
-from .reports import REPORTS
 
 _OUT = "default: standard output"
 _DATA = "CSV or Parquet, plain or gzipped; - is standard input"
 
 
 class _Parser(argparse.ArgumentParser):
+    """A parser that may `declare` its arguments as late as when it parses."""
+
+    def __init__(
+        self, *, declare: Callable[["_Parser"], None] | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._declare = declare
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._declare is not None:
+            self._declare(self)
+            self._declare = None
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see `{self.prog} --help`)")
 
@@ -28,72 +39,79 @@ def parser() -> argparse.ArgumentParser:
     version = f"ordinal {ordinal.__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    layout = _layout_options()
-    table = _table_options()
-    _add_compare(commands, [layout, table])
-    _add_fit(commands, [layout, table])
-    _add_predict(commands, [layout])
+    commands.add_parser(
+        "compare",
+        help="test error of methods over repeated hold-outs",
+        description="Test error of methods over repeated stratified hold-outs. What "
+        "becomes of words and gaps, and the scale of numbers, is learned of the "
+        "training rows of each. Without DATA: on the embedded artificial sets.",
+        declare=_declare_compare,
+    )
+    commands.add_parser(
+        "fit", help="fit a method to a table and save the model", declare=_declare_fit
+    )
+    commands.add_parser(
+        "predict", help="predict with a saved model", declare=_declare_predict
+    )
     config = commands.add_parser("config", help="show what was built and is used")
     config.set_defaults(run=_config)
     return parser
 
 
-def _layout_options() -> argparse.ArgumentParser:
-    """How a table of text is written."""
-    layout = _Parser(add_help=False)
-    layout.add_argument(
+def _add_layout(command: argparse.ArgumentParser) -> None:
+    """Add the options on how a table of text is written."""
+    from .._input.table import SEPARATORS
+
+    command.add_argument(
         "--separator",
         type=_separator,
         metavar="CHAR",
         help="between cells, or `tab` (default: a comma, a semicolon with --decimal , "
         "and a tab in files called .tsv)",
     )
-    layout.add_argument(
+    command.add_argument(
         "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
     )
-    return layout
 
 
-def _table_options() -> argparse.ArgumentParser:
-    """The options on a table and its target, which several commands share."""
-    table = _Parser(add_help=False)
-    table.add_argument("--target", metavar="NAME", help="its column (default: last)")
-    table.add_argument(
+def _add_table(command: argparse.ArgumentParser) -> None:
+    """Add the options on a table and its target, which several commands share."""
+    from .data import BINNINGS
+
+    command.add_argument("--target", metavar="NAME", help="its column (default: last)")
+    command.add_argument(
         "--bins", type=int, metavar="K", help="cut a numeric target into K ranks"
     )
-    table.add_argument(
+    command.add_argument(
         "--binning", choices=BINNINGS, help="kind of bins (default: frequency)"
     )
-    table.add_argument(
+    command.add_argument(
         "--classes", metavar="LOW,...,HIGH", help="the target's labels in rank order"
     )
-    table.add_argument(
+    command.add_argument(
         "--drop", nargs="+", action="extend", default=[], metavar="NAME",
         help="columns to leave out",
     )  # fmt: skip
-    table.add_argument(
+    command.add_argument(
         "--categorical", nargs="+", action="extend", default=[], metavar="NAME",
         help="columns of categories, though they hold numbers; words always are",
     )  # fmt: skip
-    table.add_argument(
+    command.add_argument(
         "--order", nargs="+", action="extend", default=[],
         metavar="NAME=LOW,...,HIGH", help="the categories of a column in their order",
     )  # fmt: skip
-    table.add_argument(
+    command.add_argument(
         "--threads", type=int, metavar="N", help="default: all that may be used"
     )
-    return table
 
 
-def _add_compare(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "compare",
-        parents=parents,
-        help="test error of methods over repeated hold-outs",
-        description="Test error of methods over repeated stratified hold-outs. What "
-        "becomes of words and gaps, and the scale of numbers, is learned of the "
-        "training rows of each. Without DATA: on the embedded artificial sets.",
-    )
+def _declare_compare(command: argparse.ArgumentParser) -> None:
+    from .compare import compare
+    from .methods import METHODS
+    from .reports import REPORTS
+
+    _add_layout(command)
+    _add_table(command)
     command.add_argument("data", nargs="?", metavar="DATA", help=_DATA)
     command.add_argument(
         "--methods",
@@ -134,10 +152,12 @@ def _add_compare(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command.set_defaults(run=compare)
 
 
-def _add_fit(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "fit", parents=parents, help="fit a method to a table and save the model"
-    )
+def _declare_fit(command: argparse.ArgumentParser) -> None:
+    from .fit import fit
+    from .methods import METHODS
+
+    _add_layout(command)
+    _add_table(command)
     command.add_argument("data", metavar="DATA", help=_DATA)
     command.add_argument("--method", choices=METHODS, required=True)
     command.add_argument("--out", required=True, metavar="MODEL.npz")
@@ -152,10 +172,10 @@ def _add_fit(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command.set_defaults(run=fit)
 
 
-def _add_predict(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "predict", parents=parents, help="predict with a saved model"
-    )
+def _declare_predict(command: argparse.ArgumentParser) -> None:
+    from .predict import predict
+
+    _add_layout(command)
     command.add_argument("model", metavar="MODEL.npz")
     command.add_argument("data", metavar="NEW", help=_DATA)
     command.add_argument(
@@ -168,7 +188,9 @@ def _add_predict(commands: Any, parents: list[argparse.ArgumentParser]) -> None:
     command.set_defaults(run=predict)
 
 
-def _add_tune(command: Any, of: str) -> None:
+def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
+    from .methods import FOLDS
+
     command.add_argument(
         "--tune",
         action="store_true",

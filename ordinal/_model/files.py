@@ -20,6 +20,7 @@ import numpy as np
 from .._input.checks import as_path, shown
 from .._input.sparse import CSR, frozen
 from .._kernel_matrix.choice import NAMED
+from .._public import import_all
 from ..kernels import ARD, LinearARD
 from .archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
 from .convergence import Convergence, Status
@@ -220,4 +221,8 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
 
 
 def _known_class(name: str) -> type | None:
-    return _RECORDS.get(name) or NAMED.get(name) or _KINDS.get(name)
+    known = _RECORDS.get(name) or NAMED.get(name) or _KINDS.get(name)
+    if known is None:  # perhaps of a module that nobody has used yet
+        import_all()
+        known = _KINDS.get(name)
+    return known

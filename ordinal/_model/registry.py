@@ -6,7 +6,8 @@
     )
 
 The command, the estimators, searches and the conformance suite read what is declared
-here, so that a method which has registered is known to all of them.
+here, so that a method which has registered is known to all of them. `methods` imports
+the modules of all public names (see `_public`), so that every method has registered.
 
 A search fits a method at many points, which are mappings from argument to value. Where
 points differ in a few arguments only, such as C, a method may be able to fit them for
@@ -37,6 +38,7 @@ from functools import partial
 from typing import Any, Literal
 
 from .._kernel_matrix.choice import takes_missing
+from .._public import import_all
 
 Content = Literal["missing", "categories", "sparse"]
 Grid = Mapping[str, Sequence[Any]]
@@ -144,8 +146,12 @@ def register(
 
 
 def methods() -> tuple[Method, ...]:
-    """Every method, in the order of their names."""
-    return tuple(sorted(_METHODS.values(), key=lambda method: method.name))
+    """Import all modules, and return every method in the order of the names."""
+    import_all()
+    # Ctrl-C can cut an import short after a method has registered: it registers again
+    # when the import is repeated, and the later one is the real one.
+    known = {method.name: method for method in tuple(_METHODS.values())}
+    return tuple(known[name] for name in sorted(known))
 
 
 def method_of(fit: Callable[..., Any]) -> Method | None:

@@ -1,0 +1,85 @@
+"""The public names by the module that defines them, and their import on first use.
+
+`import ordinal` takes no longer than this table: a module is imported when one of its
+names is used, and all modules when somebody asks for every method. The package states
+the same names a second time for type checkers, and a test compares the two.
+"""
+
+from importlib import import_module
+from typing import Any
+
+# A public module without names here is reached by its own name.
+NAMES: dict[str, tuple[str, ...]] = {
+    "_input.errors": ("OrdinalError",),
+    "_model.convergence": (
+        "CollinearColumnsWarning",
+        "Convergence",
+        "ConvergenceWarning",
+        "DisorderedThresholdsWarning",
+        "EmptyColumnsWarning",
+        "Status",
+    ),
+    "_model.model": ("Model", "load"),
+    "_model.monitor": ("State",),
+    "_numerics.threads": ("show_config",),
+    "comparison": (),
+    "data": (),
+    "datasets": (),
+    "gpor": ("GporModel", "fit_gpor"),
+    "kdlor": ("KdlorModel", "fit_kdlor"),
+    "kernels": (),
+    "linear": ("PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test"),
+    "logistic": ("LinearThresholdModel", "fit_lat", "fit_lit"),
+    "metrics": (),
+    "model_selection": (),
+    "networks": (
+        "CnnorModel",
+        "ElmorModel",
+        "NnorModel",
+        "NnpomModel",
+        "fit_cnnor",
+        "fit_elmor",
+        "fit_nnor",
+        "fit_nnpom",
+    ),
+    "npsvor": ("NpsvorModel", "fit_npsvor", "fit_npsvor_path"),
+    "ofmhs": ("OfmhsModel", "fit_ofmhs"),
+    "opbe": ("OpbeModel", "fit_opbe"),
+    "plot": (),
+    "prediction_sets": ("ConformalModel", "conformal", "cross_conformal"),
+    "preprocessing": (),
+    "svm": ("SvmModel", "SvrModel", "fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"),
+    "svor": (
+        "SvorModel",
+        "fit_redsvm",
+        "fit_shashua_levin",
+        "fit_svorex",
+        "fit_svorim",
+    ),
+    "tlssvor": ("TlsSvorModel", "fit_tlssvor"),
+    "xofm": ("XofmModel", "fit_xofm"),
+}
+
+_HOMES = {name: module for module, names in NAMES.items() for name in names}
+_PACKAGE = __name__.rpartition(".")[0]
+
+
+def find_public(name: str) -> Any:
+    """Return a public module or the object of a public name, imported where it is not.
+
+    Raises
+    ------
+    AttributeError
+        There is no such name.
+    """
+    if name in _HOMES:
+        return getattr(import_module(f"{_PACKAGE}.{_HOMES[name]}"), name)
+    if name in NAMES:
+        return import_module(f"{_PACKAGE}.{name}")
+    raise AttributeError(f"module '{_PACKAGE}' has no attribute '{name}'")
+
+
+def import_all() -> None:
+    """Import every module of the table, so that what they register is known."""
+    for module in NAMES:
+        import_module(f"{_PACKAGE}.{module}")

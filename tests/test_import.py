@@ -1,0 +1,274 @@
+"""What `import ordinal` loads, and that nobody notices what it leaves for later."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import ordinal
+from ordinal._public import NAMES
+
+PACKAGE = Path(ordinal.__file__).parent
+FOREIGN = ["matplotlib", "sklearn", "pandas", "dask", "scipy", "polars", "pyarrow"]
+# Each asks for it by its name, or runs the command.
+SEPARATE = ("ordinal.sklearn", "ordinal.__main__", "ordinal._command")
+
+
+def fresh(code: str, *words: str) -> str:
+    """Run this in a process that has imported nothing; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-W", "error", "-c", code, *words],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def modules() -> set[str]:
+    """Return the names of all Python modules of the package."""
+    paths = [path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py")]
+    return {".".join(path.with_suffix("").parts) for path in paths}
+
+
+LOADED = """
+import sys
+
+def loaded(kind="ordinal"):
+    return {name for name in sys.modules if (name + ".").startswith(kind + ".")}
+"""
+
+
+def test_importing_the_package_loads_a_handful_of_modules():
+    out = fresh(
+        LOADED
+        + """
+import ordinal
+
+assert "fit_pom" in dir(ordinal) and not hasattr(ordinal, "fit_nothing")
+print(ordinal.__version__, len(loaded()), "numpy" in sys.modules)
+"""
+    )
+    version, count, numpy = out.split()
+    assert (version, numpy) == (ordinal.__version__, "False")
+    assert int(count) < 10
+
+
+def test_a_method_loads_no_other_one():
+    out = fresh(LOADED + "from ordinal import fit_pom\nprint(*loaded())")
+    methods = {f"ordinal.{module}" for module, names in NAMES.items() if names}
+    methods = {name for name in methods if "._" not in name}
+    assert methods & set(out.split()) == {"ordinal.linear"}
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"]])
+def test_the_command_says_what_it_is_without_numpy(words):
+    out = fresh(
+        LOADED
+        + """
+from ordinal._command.main import main
+
+try:
+    main(sys.argv[1:])
+finally:
+    assert "numpy" not in sys.modules and len(loaded()) < 15
+""",
+        *words,
+    )
+    assert out.startswith(("usage: ordinal [-h] [--version]", "ordinal "))
+
+
+def test_predictions_of_the_command_start_without_any_method():
+    out = fresh(
+        LOADED
+        + """
+import atexit
+
+from ordinal._command.main import main
+
+atexit.register(lambda: print(*loaded()))
+main(["predict", "--help"])
+"""
+    )
+    assert "MODEL.npz" in out
+    assert not {f"ordinal.{module}" for module in NAMES if module[0] != "_"} & set(
+        out.split()
+    )
+
+
+def imports_for_type_checkers() -> dict[str, set[str]]:
+    """Return the names of each module that `ordinal/__init__.py` imports for them."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    (block,) = (node.body for node in tree.body if isinstance(node, ast.If))
+    found: dict[str, set[str]] = {}
+    for node in block:
+        for alias in node.names:
+            if node.module is None:
+                found.setdefault(alias.name, set())
+            else:
+                found.setdefault(node.module, set()).add(alias.name)
+    return found
+
+
+def test_type_checkers_see_what_is_imported_when_it_is_used():
+    table = {module: set(names) for module, names in NAMES.items()}
+    assert imports_for_type_checkers() == table
+    public = {name for names in table.values() for name in names} | {"__version__"}
+    assert public <= set(ordinal.__all__)
+    assert set(ordinal.__all__) - public <= table.keys()
+
+
+def test_names_are_those_of_the_modules_that_the_table_says():
+    for module, names in NAMES.items():
+        home = import_module(f"ordinal.{module}")
+        assert all(getattr(ordinal, name) is getattr(home, name) for name in names)
+        assert module[0] == "_" or getattr(ordinal, module) is home
+
+
+def test_everything_is_found_in_a_fresh_process():
+    """By whoever asks for all methods: all modules that might register one."""
+    out = fresh(
+        LOADED
+        + """
+import ordinal
+from ordinal._model.registry import methods
+
+assert ordinal.linear.fit_pom is ordinal.fit_pom
+assert not loaded("ordinal.gpor")
+names = [method.name for method in methods()]
+assert len(names) == len(set(names)) > 20
+print(*loaded(), *(name for name in sys.argv[1:] if name in sys.modules))
+""",
+        *FOREIGN,
+    )
+    found = set(out.split())
+    reached = {name for name in modules() if not name.startswith(SEPARATE)}
+    reached = {name.removesuffix(".__init__") for name in reached}
+    assert reached <= found
+    assert not found & set(FOREIGN)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Folder with a model file and a pickle, each of a model within others."""
+    import pickle
+
+    folder = tmp_path_factory.mktemp("stored")
+    X, y = ordinal.datasets.make_gaussians(rng=0)
+    model = ordinal.preprocessing.PreprocessedModel.fit(
+        ordinal.fit_kdlor, X[::3], y[::3], preprocess=ordinal.preprocessing.Standardizer
+    )
+    model.save(folder / "model.npz")
+    (folder / "model.pickle").write_bytes(pickle.dumps(model))
+    (folder / "method.pickle").write_bytes(pickle.dumps(ordinal.fit_gpor))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "from ordinal import load; model = load('model.npz')",
+        "import pickle; model = pickle.load(open('model.pickle', 'rb'))",
+    ],
+)
+def test_models_are_read_in_a_fresh_process(read, stored):
+    out = fresh(
+        f"import os, sys; os.chdir(sys.argv[1]); {read}\n"
+        "print(type(model.model).__module__, model.predict([[10.0, 10.0]]))",
+        str(stored),
+    )
+    assert out == "ordinal._kdlor.model [1]\n"
+
+
+def test_threads_that_use_names_first_get_the_same_objects():
+    fresh(
+        """
+import random, sys, threading
+
+sys.setswitchinterval(1e-5)
+import ordinal
+
+found, ready = [], threading.Barrier(8)
+
+def use(seed):
+    names = list(ordinal.__all__)
+    random.Random(seed).shuffle(names)
+    ready.wait()
+    found.append({name: getattr(ordinal, name) for name in names})
+
+threads = [threading.Thread(target=use, args=(seed,)) for seed in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(found) == 8
+for name in ordinal.__all__:
+    assert len({id(objects[name]) for objects in found}) == 1, name
+"""
+    )
+
+
+def test_an_import_that_ctrl_c_cut_short_is_repeated():
+    """Before a module, and after a method has registered and the next one has not."""
+    fresh(
+        """
+import sys
+
+import ordinal
+from ordinal._model import registry
+
+class Interrupted:
+    def find_spec(self, name, path, target=None):
+        if name == "ordinal._svor.start":
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+def cut_short(*args, register=registry.register, **options):
+    register(*args, **options)
+    registry.register = register
+    raise KeyboardInterrupt
+
+def interrupted():
+    try:
+        ordinal.fit_svorim
+    except KeyboardInterrupt:
+        assert "ordinal.svor" not in sys.modules
+        return True
+
+sys.meta_path.insert(0, Interrupted())
+registry.register = cut_short
+assert interrupted() and interrupted() and not interrupted()
+fits = [method.fit for method in registry.methods()]
+assert len(fits) > 20
+assert all(getattr(ordinal, fit.__name__) is fit for fit in fits)
+"""
+    )
+
+
+def test_those_who_look_at_the_package_see_all_of_it():
+    out = fresh(
+        """
+import inspect, pydoc
+
+import ordinal
+
+page = pydoc.plain(pydoc.render_doc(ordinal))
+assert all(name in page for name in ordinal.__all__ if name != "__version__")
+assert "fit_gpor(X: " in page
+assert inspect.getmodule(ordinal.fit_gpor) is ordinal.gpor
+assert [name for name, _ in inspect.getmembers(ordinal)] == sorted(ordinal.__all__)
+names = {}
+exec("from ordinal import *", names)
+assert names.keys() - {"__builtins__"} == set(ordinal.__all__)
+"""
+    )
+    assert out == ""
+
+
+def test_what_does_not_exist_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'ordinal' has no attribute"):
+        _ = ordinal.fit_nothing
+    with pytest.raises(ImportError, match="cannot import name 'fit_nothing'"):
+        exec("from ordinal import fit_nothing")
