@@ -9,13 +9,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import every_method, which
+from registry import METHODS, every_method, which
 from scipy import sparse
 from strategies import sample
 
 import ordinal
 from ordinal import kernels
 from ordinal._model.registry import method_of
+from ordinal.preprocessing import Binning, Standardizer
 
 PRECOMPUTED = {"kernel": "precomputed"}
 NAMES = np.array(["low", "mid", "top"])
@@ -101,6 +102,75 @@ def test_the_callers_arrays_stay_his_own(method):
     assert_array_equal(method.numbers(model, before[0]), numbers)
     assert_array_equal(model.predict(before[0]), labels)
     assert_array_equal(model.classes, before[3])
+
+
+ARRAYS = {  # of the arguments that hold numbers: arrays that a fit may be given
+    "basis": [X40[::4], np.arange(0, 40, 4)],
+    "categorical": [np.array([], np.int64)],
+    "cluster": [np.arange(40) % 8],
+    "cost": [np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))],
+    "monotone": [np.array([1, 0, -1])],
+    "n_intervals": [np.array([3, 4, 5])],
+    "nominal": [],  # a sequence of columns, which an array is not
+    "offset": [np.linspace(0.0, 1.0, 40)],
+    "scale": [],
+}
+
+
+def array_arguments():
+    """Yield every method with each of its array arguments but those of the rows."""
+    for method in METHODS:
+        for name, parameter in inspect.signature(method.fit).parameters.items():
+            kind = str(parameter.annotation)
+            arrays = re.search("ArrayLike|AnyBasis|Sequence|Matrix|ndarray", kind)
+            rows = ("X", "y", "sample_weight", "classes")
+            if not arrays or name in rows or name in method.foreign:
+                continue
+            for k, array in enumerate(ARRAYS[name]):
+                if name != "basis" or k or method.variant.get("solver") != "admm":
+                    yield pytest.param(method, name, array, id=f"{method}-{name}-{k}")
+
+
+@pytest.mark.parametrize(("method", "name", "array"), list(array_arguments()))
+def test_an_array_argument_stays_the_callers(method, name, array):
+    given = array.copy()
+    view = given[:]  # could still be written to if `given` itself became read-only
+    model = method(X40, Y40, **{name: given})
+    assert_array_equal(given, array)
+    assert given.flags.writeable
+    numbers, labels = method.numbers(model, X40), model.predict(X40)
+    view[...] = 7
+    assert_array_equal(method.numbers(model, X40), numbers)
+    assert_array_equal(model.predict(X40), labels)
+
+
+def test_sparse_basis_rows_stay_the_callers():
+    given = sparse.csr_matrix(X40[::4])
+    model = ordinal.fit_tlssvor(sparse.csr_matrix(X40), Y40, basis=given)
+    scores = model.decision_function(X40)
+    given.data[:] = 7.0
+    assert_array_equal(model.decision_function(X40), scores)
+
+
+CONSTRUCTORS = {  # name: (made of an array, what it computes)
+    "ARD": (kernels.ARD, lambda k: k(X40, X40)),
+    "LinearARD": (kernels.LinearARD, lambda k: k(X40, X40)),
+    "mean": (lambda a: Standardizer(a, np.ones(3)), lambda s: s.transform(X40)),
+    "scale": (lambda a: Standardizer(np.ones(3), a), lambda s: s.transform(X40)),
+    "edges": (Binning, lambda b: b.transform(X40.ravel())),
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_an_array_of_a_constructor_stays_the_callers(name):
+    make, values = CONSTRUCTORS[name]
+    given = np.array([0.5, 1.0, 2.0])
+    view = given[:]
+    made = make(given)
+    assert given.flags.writeable
+    before = values(made)
+    view[...] = 7
+    assert_array_equal(values(made), before)
 
 
 def read_only(a):

@@ -10,7 +10,8 @@ import numpy as np
 
 from .checks import as_array, check_choice, check_count, check_real, check_share, shown
 from .features import read_features
-from .sparse import is_sparse
+from .sparse import CSR, is_sparse
+from .types import Matrix
 
 WAYS = "random", "kmeans++", "cholesky"  # to choose so many rows
 
@@ -53,7 +54,8 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
         rows = read_features(basis, name="basis")
         if rows.shape[1] != d:
             raise ValueError(f"basis has {rows.shape[1]} columns, X has {d}")
-        return BasisChoice("own", rows=rows)
+        # The model keeps these rows, so they must not share memory with the caller's.
+        return BasisChoice("own", rows=_copied(rows))
     if isinstance(basis, numbers.Real) and not isinstance(basis, numbers.Integral):
         if share_of is not None:
             return BasisChoice("random", max(1, round(_share(basis) * share_of)))
@@ -64,6 +66,10 @@ def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> Basi
     part = "a part of the trace" if share_of is None else "a share of the rows"
     rule = f"a count, {part}, 'auto', (way, count), row numbers or rows"
     return BasisChoice("numbers", rows=_row_numbers(basis, n, rule))
+
+
+def _copied(rows: Matrix) -> Matrix:
+    return rows.rows(slice(None)) if isinstance(rows, CSR) else rows.copy()
 
 
 def _has_two_dimensions(basis: Any) -> bool:
