@@ -414,7 +414,7 @@ class _Job:
             support = frozen(rows.astype(np.int64)) if basis is rows else kept(basis)
             price = np.ones(rows.size)
             if self.every_row:
-                price = 1 / problem.sample_weight[rows]
+                price = 1 / problem.weight[rows]
         return _Stated(kernel_values(kernel, basis), price, support, np.asarray)
 
     def _of_columns(self, problem: Problem) -> _Stated:

@@ -846,3 +846,13 @@ def test_refusals_name_the_argument_before_any_work(options, message):
     with pytest.raises(ValueError, match=message):
         fit_tlssvor(X2, [0, 1], **{"kernel": kernel, **options})
     assert calls == []
+
+
+def test_class_weights_are_sample_weights_for_a_linear_kernel_of_many_rows():
+    X, y = sample(2000, 3, noise=1.0)  # the unit vectors are the basis
+    weights = {0: 0.2, 1: 1.0, 2: 3.0}
+    options = {"kernel": "linear", "tol": 1e-8}
+    a = fit_tlssvor(X, y, class_weight=weights, **options)
+    b = fit_tlssvor(X, y, sample_weight=[weights[k] for k in y], **options)
+    assert_array_equal(a.coef, b.coef)
+    assert_array_equal(a.thresholds, b.thresholds)

@@ -41,8 +41,7 @@ def root_of_all_rows(
         read = SquaresReader(X.labels, features)
         (S,) = Asking(DaskCrew(X.client, X.blocks, 0, read)).ask("squares")
     else:
-        weight = np.where(problem.weight > 0, problem.sample_weight, 0.0)
-        (S,) = pairwise(squares(features, X, weight, n_threads))
+        (S,) = pairwise(squares(features, X, problem.weight, n_threads))
     return root_of(S)
 
 
@@ -69,8 +68,8 @@ class SquaresReader:
     features: Features
 
     def __call__(self, block: Block, room: int, n_threads: int) -> Squares:
-        X, _, weight, sample = self.labels(block)
-        return Squares(self.features, X, np.where(weight > 0, sample, 0.0), n_threads)
+        X, _, weight, _ = self.labels(block)
+        return Squares(self.features, X, weight, n_threads)
 
 
 class Squares:
