@@ -10,12 +10,16 @@ present ranks, the scatter within the ranks and a ridge,
     max_a  -1/4 a'Q a   s.t.  a >= 0,  sum_k a_k = C,   Q = D'S^-1 D                 (D)
 
 where D has the columns m_(k+1) - m_k, and w = S^-1 D a / 2. The score is f(x) = <w,
-phi(x)>, and a threshold lies in the middle between the mean scores mu_k and mu_(k+1) of
-two neighbouring ranks; as these are rho >= 0 or more apart, thresholds are in order. w,
-rho and the thresholds are in proportion to C, so that no prediction depends on it. With
-class weights c_k thresholds are where the largest of the c_k N(f; mu_k, w'S w) changes,
-N being the density of a normal distribution: between two neighbours alone, they move by
--w'S w log(c_(k+1) / c_k) / (mu_(k+1) - mu_k).
+phi(x)>. With the shares c_k of the ranks in the weights and their mean scores mu_k, the
+thresholds are where the largest of the c_k N(f; mu_k, w'S w) changes, N being the
+density of a normal distribution: between two neighbours alone, at
+
+    (mu_k + mu_(k+1)) / 2 - w'S w log(c_(k+1) / c_k) / (mu_(k+1) - mu_k).          (CUT)
+
+The paper has the first term alone, the middle, which is (CUT) where ranks have equal
+weight. Where they have not, the middle may be worse than a constant, since rare ranks
+are predicted too often (docs/decisions.md). w, rho and the thresholds are in proportion
+to C, so that no prediction depends on it.
 
 t is the trace of the scatter around the mean of all rows. Predictions thus change
 neither if the kernel is multiplied by a number nor if a number is added to it, nor if
@@ -152,10 +156,9 @@ def fit_kdlor(
         only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
         weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        How much the scatter of a rank counts, and errors in it: thresholds move away
-        from the mean of a rank that weighs more. Without them every rank counts alike
-        for the thresholds, however few its rows are. Products with the weights of the
-        rows are limited as these are.
+        Factors of the weights of the rows, whose products are limited alike. With
+        "balanced" every rank counts alike, however few its rows are, and the thresholds
+        lie in the middle between the mean scores of neighbouring ranks.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     probability : bool, default False

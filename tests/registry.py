@@ -62,8 +62,6 @@ class Method:
     parts: int = 3  # of the record of a fit to three ranks, if it has any
     missing: str = "pearson"  # NaN goes with that kernel only; or "always"
     whole_weights: bool = False  # a weight is 0, or 1 and more
-    # Options under which the weight of a class is that of its rows and nothing more
-    class_weighted: Mapping[str, Any] = field(default_factory=dict)
     reversible: bool = True  # reversed ranks give the mirrored model
     decision: str = "decision_function"  # the method of the model with numbers of a row
     needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
@@ -297,7 +295,6 @@ METHODS = [
         endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
         n_endless=400,
         threaded=((200, {"u": 1.5}),),
-        class_weighted={"basis": 20},  # one of all rows has as many as they weigh
     ),
     Method(
         "tlssvor-basis",

@@ -59,6 +59,22 @@ def solved(Z, y, weight, u, C):
     return w, a, rho, w @ S @ w - C * rho, means @ w
 
 
+def assert_cuts_where_densities_meet(model, f, y, weight):
+    """The rank of every score is the likeliest one, by normal densities around the mean
+    scores of the ranks, times the shares of the ranks in the weights."""
+    share = np.bincount(y, weight)
+    mu = np.bincount(y, weight * f) / share
+    variance = 0.5 * model.C * model.rho  # w'S w, at the optimum
+    at = np.linspace(mu[0] - 9 * np.ptp(mu), mu[-1] + 9 * np.ptp(mu), 997)
+    likely = np.log(share) - (at[:, None] - mu) ** 2 / (2 * variance)
+    best = likely.argmax(axis=1)
+    clear = np.partition(likely, -2, axis=1)
+    clear = clear[:, -1] - clear[:, -2] > 1e-6 * (1 + np.abs(clear[:, -1]))
+    rank = (at[:, None] >= model.thresholds).sum(axis=1)
+    assert_array_equal(rank[clear], best[clear])
+    assert (np.diff(model.thresholds) >= 0).all()
+
+
 @pytest.mark.parametrize("basis", [None, np.arange(60)])
 @given(
     seed=st.integers(0, 10**6),
@@ -81,7 +97,7 @@ def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
     # a basis leaves out rows that add less than 1e-7 of the trace of K
     near = 1e-6 if basis is None else 1e-5 + 1e-6 / u
     assert_allclose(f, Z @ w, atol=near * scale)
-    assert_allclose(model.thresholds, (mu[1:] + mu[:-1]) / 2, atol=near * scale)
+    assert_cuts_where_densities_meet(model, f, y, weight)
     c = model.convergence
     assert c.converged
     assert_allclose([model.rho, c.primal], [rho, value], rtol=near)
@@ -116,7 +132,8 @@ def test_two_ranks_are_fishers_discriminant():
     S, (low, high) = scatter(X, y, np.ones(60), 0.01)
     w = 0.5 * np.linalg.solve(S, high - low)
     assert_allclose(model.decision_function(X), X @ w, rtol=1e-9)
-    assert_allclose(model.thresholds, [w @ (low + high) / 2], rtol=1e-9)
+    moved = w @ S @ w * np.log(y.mean() / (1 - y.mean())) / (w @ (high - low))
+    assert_allclose(model.thresholds, [w @ (low + high) / 2 - moved], rtol=1e-9)
     assert_allclose(model.rho, w @ (high - low), rtol=1e-9)
 
 
@@ -165,20 +182,29 @@ def test_class_weights_move_thresholds_to_where_densities_meet(seed, weights):
     rows, y = sample(50, 4, noise=1.0, seed=seed)
     if len(np.unique(y)) < 4:
         return
-    weight = np.array(weights[:4])
     model = fit_kdlor(rows, y, u=0.1, class_weight=dict(enumerate(weights[:4])))
     f = model.decision_function(rows)
-    v = weight[y]
-    mu = np.array([np.average(f[y == k], weights=v[y == k]) for k in range(4)])
-    variance = 0.5 * model.C * model.rho  # w'S w, at the optimum
-    at = np.linspace(mu[0] - 9 * np.ptp(mu), mu[-1] + 9 * np.ptp(mu), 997)
-    likely = np.log(weight) - (at[:, None] - mu) ** 2 / (2 * variance)
-    best = likely.argmax(axis=1)
-    clear = np.partition(likely, -2, axis=1)
-    clear = clear[:, -1] - clear[:, -2] > 1e-6 * (1 + np.abs(clear[:, -1]))
-    rank = (at[:, None] >= model.thresholds).sum(axis=1)
-    assert_array_equal(rank[clear], best[clear])
-    assert (np.diff(model.thresholds) >= 0).all()
+    assert_cuts_where_densities_meet(model, f, y, np.array(weights[:4])[y])
+
+
+def test_balanced_thresholds_lie_in_the_middle():
+    y = np.where(np.arange(60) % 10 > 0, Y, 0)  # ranks of unequal size
+    assert len(set(np.bincount(y))) > 1
+    model = fit_kdlor(X, y, class_weight="balanced")
+    f = model.decision_function(X)
+    mu = np.array([f[y == k].mean() for k in range(y.max() + 1)])
+    assert_allclose(model.thresholds, (mu[1:] + mu[:-1]) / 2, rtol=1e-6)
+
+
+def test_ranks_that_overlap_are_not_predicted_more_often_than_they_occur():
+    rng = np.random.default_rng(0)
+    y = rng.choice(5, 300, p=[0.06, 0.12, 0.24, 0.38, 0.2])
+    rows = 0.3 * y[:, None] + rng.standard_normal((300, 4))
+    new = rng.choice(5, 2000, p=[0.06, 0.12, 0.24, 0.38, 0.2])
+    model = fit_kdlor(rows, y)
+    predicted = model.predict(0.3 * new[:, None] + rng.standard_normal((2000, 4)))
+    constant = min(np.abs(new - k).mean() for k in range(5))
+    assert np.abs(new - predicted).mean() < constant
 
 
 def test_a_path_is_the_fits_one_by_one():

@@ -133,7 +133,7 @@ class Job:
         if status is Status.CONVERGED and not violation <= self.monitor.tol:
             status = Status.STALLED
         made = self.monitor.record(status, n_iter, violation, primal, dual)
-        between = thresholds(found.means, found.norm, scatter.shares.factor)
+        between = thresholds(found.means, found.norm, scatter.shares.of_rank)
         return self._model(
             problem, scatter.support, u, found.coef, between, a, rho, made
         )

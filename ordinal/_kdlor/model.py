@@ -26,9 +26,10 @@ class KdlorModel(ScoreModel):
         a of (D): how much each pair of neighbouring ranks decides the direction. Of
         ranks without rows between the two of a pair, it is in the first of its places.
     thresholds : (r - 1,) array
-        In the middle between the mean scores of neighbouring ranks, but for class
-        weights. -inf and +inf where no training rows lie beyond, and equal on both
-        sides of a rank between that has none: it is never predicted.
+        Where the most likely rank changes: between the mean scores of two neighbouring
+        ranks, farther from that of the rank with more weight. -inf and +inf where no
+        training rows lie beyond, and equal on both sides of a rank that is never
+        predicted, such as one without rows.
     rho : float
         How far the mean scores of neighbouring ranks are apart, at least.
     C, u : float

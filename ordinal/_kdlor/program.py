@@ -73,12 +73,13 @@ def relative_gap(primal: float, dual: float, least: float) -> float:
     return (primal - dual) / max(abs(primal), abs(dual), least)
 
 
-def thresholds(means: np.ndarray, variance: float, factor: np.ndarray) -> np.ndarray:
-    """Where the most likely rank changes, (q - 1,), if the scores of rank k are normal
-    and rank k weighs factor[k]: rising, and equal where a rank is never the one."""
+def thresholds(means: np.ndarray, variance: float, share: np.ndarray) -> np.ndarray:
+    """Return where the most likely rank changes, (q - 1,), if the scores of rank k are
+    normal and share[k] of all rows are of rank k. Thresholds rise, and are equal where
+    a rank is never the most likely one."""
     means = np.maximum.accumulate(means)  # unless it ended early, they rise
     apart = means - means[:, None]
-    odds = np.subtract.outer(np.log(factor), np.log(factor))  # of row over column
+    odds = np.subtract.outer(np.log(share), np.log(share))  # of row over column
     shift = variance * odds / np.where(apart > 0, apart, np.inf)
     even = 0.5 * (means + means[:, None]) + shift  # row k and column l are as likely
     return np.array(

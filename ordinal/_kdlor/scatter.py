@@ -57,15 +57,11 @@ class Shares(NamedTuple):
     rank: np.ndarray  # (n,) among the q ranks that are present
     p: np.ndarray  # (n,) of sum 1
     of_rank: np.ndarray  # (q,) their sums
-    factor: np.ndarray  # (q,) class weights
 
     @classmethod
     def of(cls, problem: Problem) -> Shares:
         p, rank = problem.weight / problem.weight.sum(), problem.rank_among_present
-        of_rank, rows = np.bincount(rank, p), weighty(problem)
-        factor = np.ones(of_rank.size)
-        factor[rank[rows]] = problem.weight[rows] / problem.sample_weight[rows]
-        return cls(rank, p, of_rank, factor)
+        return cls(rank, p, np.bincount(rank, p))
 
     def means(self) -> np.ndarray:
         """(n, q): the mean of every rank as a sum of rows."""
@@ -176,7 +172,7 @@ class SolvedRows:
         self.Q = half + half.T
 
     def direction(self, a: np.ndarray) -> Judged:
-        of, ridge, (rank, p, *_) = self._of, self._ridge, self._of.shares
+        of, ridge, (rank, p, _) = self._of, self._ridge, self._of.shares
         beta, f, means = self._beta @ a, self._f @ a, self._means @ a
         away = p * (f - means[rank])
         norm = float(away @ f) + ridge * float(beta @ f)
@@ -192,7 +188,7 @@ class OnBasis:
     def __init__(
         self, features: Features, problem: Problem, shares: Shares, n_threads: int
     ):
-        rank, p, of_rank, _ = shares
+        rank, p, of_rank = shares
         self.features, self.support = features, kept(features.support)
         q = of_rank.size
 
