@@ -3,7 +3,8 @@
 A *source of blocks* is any object whose method `blocks()` begins anew at each call and
 gives some rows at a time: (X, y) or (X, y, weight), or X alone for predictions. X is
 what a fit takes, an array, a data frame or a sparse matrix, of the same columns each
-time. `blocks` makes one of a file.
+time. Every call must give the same rows in the same order; a fit raises ValueError if
+a later pass does not. `blocks` makes one of a file.
 """
 
 from __future__ import annotations

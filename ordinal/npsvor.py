@@ -36,7 +36,13 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
-from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.fitting import (
+    check_executor,
+    held_for,
+    on_basis,
+    read,
+    threads_beside,
+)
 from ._basis.in_time import InTime, takes_basis_in_time
 from ._input.basis import BasisChoice, read_basis
 from ._input.checks import (
@@ -376,9 +382,10 @@ def _fit(
         max_iter = check_count("max_iter", max_iter)
     checked = _points(points)
     entry = _enter(name, X, y, solver, basis, executor, common)
+    choice = read(basis, entry.kernel, entry.problem) if solver == "smo" else None
+    entry = held_for(choice, entry)
     problem, r = entry.problem, entry.problem.n_classes
     own = None if cost is None else check_cost(cost, r)
-    choice = read(basis, entry.kernel, problem) if solver == "smo" else None
     check_executor(executor, choice, problem)
     if basis is not None and solver == "admm":
         admm["basis"] = _read_basis(basis, problem.n_samples)

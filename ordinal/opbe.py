@@ -39,7 +39,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.fitting import (
+    check_executor,
+    held_for,
+    on_basis,
+    read,
+    threads_beside,
+)
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.types import (
     AnyBasis,
@@ -226,8 +232,9 @@ def _fit(
         "fit_opbe", X, y, in_blocks=on_basis(basis, common.get("kernel")),
         in_place=basis is not None, **common,
     )  # fmt: skip
+    choice = read(basis, entry.kernel, entry.problem)
+    entry = held_for(choice, entry)
     problem = entry.problem
-    choice = read(basis, entry.kernel, problem)
     check_executor(executor, choice, problem)
     used: list[np.ndarray] | None
     with entry.monitor as monitor, closing(problem):

@@ -57,7 +57,13 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 
-from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.fitting import (
+    check_executor,
+    held_for,
+    on_basis,
+    read,
+    threads_beside,
+)
 from ._basis.in_time import InTime, takes_basis_in_time
 from ._input.at_workers import RowsAtWorkers
 from ._input.basis import BasisChoice
@@ -517,8 +523,9 @@ def _fit(
     entry = enter_with_kernel(
         name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
     )
+    choice = read(basis, entry.kernel, entry.problem)
+    entry = held_for(choice, entry)
     problem = entry.problem
-    choice = read(basis, entry.kernel, problem)
     check_executor(executor, choice, problem)
     if thresholds == "fitted" and isinstance(problem.X, RowsAtWorkers):
         raise ValueError(

@@ -45,7 +45,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ._basis.fitting import check_executor, on_basis, read, threads_beside
+from ._basis.fitting import (
+    check_executor,
+    held_for,
+    on_basis,
+    read,
+    threads_beside,
+)
 from ._basis.in_time import takes_basis_in_time
 from ._input.basis import BasisChoice
 from ._input.checks import check_count, check_factor, check_positive
@@ -499,9 +505,10 @@ def _fit(
     entry = enter_with_kernel(
         f"fit_{method}", X, y, in_blocks=in_blocks, in_place=basis is not None, **common
     )
-    problem = entry.problem
     by_duals = getattr(start, "dual", None) is not None
-    choice = read(basis, entry.kernel, problem, by_duals)
+    choice = read(basis, entry.kernel, entry.problem, by_duals)
+    entry = held_for(choice, entry)
+    problem = entry.problem
     check_executor(executor, choice, problem)
     if start is not None:
         check_start(start, problem, entry.kernel, needs_dual=choice is None)

@@ -1,5 +1,7 @@
 """Sources of blocks that tests read."""
 
+import numpy as np
+
 
 class Cut:
     """Arrays in blocks; counts the passes, and those that have not ended."""
@@ -20,3 +22,23 @@ class Cut:
                 start = end
         finally:
             self.open -= 1
+
+
+class Differing:
+    """Arrays in three blocks whose later passes differ from the first one, by what a
+    function makes of the features and of the order of the rows."""
+
+    def __init__(self, later, *arrays):
+        self.later, self.arrays, self.passes = later, arrays, 0
+
+    def __repr__(self):
+        return "Differing()"
+
+    def blocks(self):
+        self.passes += 1
+        X, *others = self.arrays
+        rows = np.arange(X.shape[0])
+        if self.passes > 1:
+            X, rows = self.later(X.copy(), rows)
+        for part in np.array_split(rows, 3):
+            yield (X[part], *(a[part] for a in others))

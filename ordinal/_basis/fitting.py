@@ -19,6 +19,7 @@ from .._input.problem import Problem
 from .._input.survey import BlockProblem
 from .._input.types import Executor, Kernel, Matrix
 from .._model.convergence import Convergence, Status
+from .._model.entry import KernelEntry
 from .._model.folds import hold_out, parted
 from .._model.monitor import Monitor, OutOfTime
 from .._numerics.rows import strips, take
@@ -74,8 +75,7 @@ def read(
     """How a fit chooses its basis; None for one to the whole kernel matrix.
 
     With a linear kernel and few columns the unit vectors are a basis that leaves
-    nothing out. Fits of many rows take it, unless they begin at duals, and so do all of
-    rows that are read in blocks, whose kernel is linear if it has no basis.
+    nothing out. Fits of many rows take it, unless they begin at duals.
     """
     n, d = problem.n_samples, problem.n_features
     if basis is not None:
@@ -84,6 +84,21 @@ def read(
     return (
         BasisChoice("columns") if few and is_linear(kernel) and not by_duals else None
     )
+
+
+def held_for(choice: BasisChoice | None, entry: KernelEntry) -> KernelEntry:
+    """Return the entry of a fit with its rows in memory if it needs the whole kernel
+    matrix; ValueError for many rows that are read in blocks."""
+    problem = entry.problem
+    if choice is not None or not isinstance(problem, BlockProblem):
+        return entry
+    n, d = problem.n_samples, problem.n_features
+    if n >= _MANY:
+        raise ValueError(
+            f"X comes in blocks, {n} rows of {d} columns in all, which this fit would "
+            "need at once: pass how many rows a basis is to have, such as basis=300"
+        )
+    return replace(entry, problem=problem.part(np.arange(n)))
 
 
 def threads_beside(executor: Any, n_threads: int | None) -> int | None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .checks import shown
+from .checksums import SPAN, Checksums
 from .columns import check_shape, feature_names
 from .features import read_features
 from .moments import Moments
@@ -116,11 +117,17 @@ class Reader:
         Whether features may be NaN.
     transform : callable, optional
         What is done to features that have been read.
+    first_pass : Checksums, or None
+        Of the first pass that came to its end; all later ones are compared with it.
+    start : int
+        Number of the source's first row in that pass: of a part of its rows above 0.
     """
 
     def __init__(self, source: Any, missing: bool = False):
         self.source, self.missing = source, missing
         self.transform: Callable[[Any], np.ndarray] | None = None
+        self.first_pass: Checksums | None = None
+        self.start = 0
         self.n_features = 0
         self.feature_names: tuple[str, ...] | None = None
         self.is_sparse = False
@@ -132,25 +139,53 @@ class Reader:
         numbers of the labels of so many rows, these and the weights, if there are any.
 
         An error names the block and its first row; the source's own generator is
-        closed after it, at the end, and when this one is.
+        closed after it, at the end, and when this one is. ValueError for other features
+        than in the first pass.
         """
         start, weighted = 0, None
+        seen = Checksums(self.first_pass, self.start)
         with closing(raw_blocks(self.source)) as given:
             for number, block in enumerate(given):
                 with in_block(number, start):
-                    X = self.features(block.X)
+                    X = self._read(block.X)
+                    self._compare(seen, X)
                     if ranks is not None:
                         block = _labelled(block, ranks, X.shape[0])
                         if weighted not in (None, block.weight is not None):
                             raise ValueError("all blocks must have weights, or none")
                         weighted = block.weight is not None
+                    X = self._transformed(X)
                 yield block._replace(X=X)
                 start += X.shape[0]
         if start == 0:
-            raise ValueError(f"{shown(self.source)} gave no blocks")
+            raise ValueError(f"{self._name} gave no blocks")
+        self._compare(seen)
+        self.first_pass = self.first_pass or seen
 
-    def features(self, X: Any) -> Matrix:
-        """Of some rows; the first ones say what all must be."""
+    def _compare(self, seen: Checksums, X: Matrix | None = None) -> None:
+        """Raise ValueError if the next rows are others than in the first pass; without
+        any, all have been read."""
+        if X is None:
+            seen.end_span()
+        else:
+            seen.add(X)
+        if seen.unlike is not None:
+            raise _other_rows(
+                f"{self._name} gave other features in rows {seen.unlike[0]} to "
+                f"{seen.unlike[-1]} of all than in the first pass"
+            )
+        if self.missing and isinstance(X, np.ndarray):
+            column = seen.add_missing(X)
+            if column is not None:
+                names = self.feature_names or range(self.n_features)
+                raise _other_rows(
+                    f"{self._name} gave a missing value in column "
+                    f"{shown(names[column])}, which has none in the first pass"
+                )
+
+    def _read(self, X: Any) -> Matrix:
+        """The features of some rows, before anything is done to them; the first ones
+        say what all must be."""
         if self.n_features == 0:
             self.feature_names = feature_names(X)
         read = read_features(
@@ -163,9 +198,15 @@ class Reader:
             self.n_features, self.is_sparse = read.shape[1], isinstance(read, CSR)
         if isinstance(read, CSR) != self.is_sparse:
             raise TypeError("X must be sparse in all blocks, or in none")
-        if self.transform is not None:
-            return self.transform(read)
         return read
+
+    def _transformed(self, X: Matrix) -> Matrix:
+        return X if self.transform is None else self.transform(X)
+
+    @property
+    def _name(self) -> str:
+        """The source in a message."""
+        return "X" if isinstance(self.source, Arrays) else shown(self.source)
 
     @property
     def at_hand(self) -> bool:
@@ -176,14 +217,19 @@ class Reader:
         """The features of rows that can be had without a pass, else None."""
         if not self.at_hand:
             return None
-        return self.features(self.source.features(slice(start, stop)))
+        X = self._read(self.source.features(slice(start, stop)))
+        if (self.start + start) % SPAN == 0:
+            seen = Checksums(self.first_pass, self.start + start)
+            self._compare(seen, X)
+            self._compare(seen)
+        return self._transformed(X)
 
     def of_numbers(self, numbers: np.ndarray) -> Matrix | None:
         """The same of rows of these numbers."""
         source = self.source
         if not isinstance(source, Arrays) or isinstance(source.X, np.memmap):
             return None
-        return self.features(source.X[numbers])
+        return self._transformed(self._read(source.X[numbers]))
 
     def chunks(
         self,
@@ -446,6 +492,13 @@ class Rows(RowsInParts):
 def in_chunks(call: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
     """What a function gives for the rows of X: some at a time, where they are so."""
     return X.mapped(call) if isinstance(X, RowsInParts) else call(X)
+
+
+def _other_rows(what: str) -> ValueError:
+    return ValueError(
+        f"{what}: every pass must give the same rows in the same order; shuffle or "
+        "change them before the fit, or from a seed that each pass sets anew"
+    )
 
 
 def _other_count(source: Any, n: int, seen: int) -> ValueError:

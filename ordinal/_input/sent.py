@@ -60,6 +60,7 @@ class Sent:
         reader, source = copy(X.reader), X.reader.source
         reader.source = None
         if isinstance(source, Arrays):
+            reader.start += rows.start
             return cls(_of_array(source.X, rows), reader, size, 0, size)
         return cls(source, reader, len(X), rows.start, rows.stop)
 

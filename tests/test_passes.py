@@ -1,0 +1,129 @@
+"""Sources whose later passes differ from the first one are found out by every fit."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sources import Cut, Differing
+
+import ordinal
+from ordinal._input import checksums
+from ordinal._input.checksums import SPAN, Checksums
+from ordinal._input.sent import Sent
+from ordinal._input.survey import BlockProblem
+
+LINEAR = {"kernel": "linear"}
+ON_BASIS = {"basis": 10}
+FITS = {
+    "svorim": ON_BASIS, "svorex": ON_BASIS, "redsvm": ON_BASIS,
+    "shashua_levin": ON_BASIS, "npsvor": ON_BASIS, "opbe": ON_BASIS, "svc": ON_BASIS,
+    "svr": ON_BASIS, "cssvc": ON_BASIS, "svmop": ON_BASIS, "tlssvor": ON_BASIS,
+    "kdlor": LINEAR, "gpor": ON_BASIS, "pom": {}, "lit": {}, "lat": {}, "elmor": {},
+    "xofm": {"solver": "lbfgs"},
+}  # fmt: skip
+
+
+def table(n=120):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, np.digitize(X[:, 0] + 0.5 * rng.normal(size=n), [-0.5, 0.5])
+
+
+def other_values(X, rows):
+    return X + 1e-12, rows
+
+
+def another_order(X, rows):
+    return X, np.concatenate(np.array_split(rows, 3)[::-1])
+
+
+@pytest.mark.parametrize("later", [other_values, another_order])
+@pytest.mark.parametrize("name", FITS)
+def test_every_fit_refuses_passes_that_differ(name, later):
+    source = Differing(later, *table())
+    message = r"Differing\(\) gave other features in rows 0 to 119 of all than in the"
+    with pytest.raises(ValueError, match=message):
+        getattr(ordinal, f"fit_{name}")(source, None, n_threads=1, **FITS[name])
+    assert source.passes == 2
+
+
+def test_a_map_that_is_written_to_between_passes(tmp_path):
+    X, y = table(2 * SPAN)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    problem = BlockProblem.from_blocks(stored, y)
+    stored[SPAN:] += 1.0
+    rows = problem.X
+    np.testing.assert_array_equal(rows[:SPAN], X[:SPAN])
+    for read in (lambda: rows[SPAN:], lambda: list(rows.chunks())):
+        with pytest.raises(ValueError, match="X gave other features in rows 8192 to 1"):
+            read()
+    part = Sent.of(rows, slice(SPAN, 2 * SPAN)).opened()
+    with pytest.raises(ValueError, match="other features in rows 8192 to 16383"):
+        part[:]
+
+
+def test_a_value_that_is_missing_in_a_later_pass():
+    def a_gap(X, rows):
+        X[100, 1] = np.nan  # in no sample
+        return X, rows
+
+    X, y = table()
+    message = r"block 2, .* Differing\(\) gave a missing value in column 1, which has"
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_xofm(Differing(a_gap, X, y), None, solver="lbfgs", n_threads=1)
+    X[5, 1] = np.nan  # where others may be missing
+    source = Differing(lambda X, rows: (X, rows), X, y)
+    assert ordinal.fit_xofm(source, None, solver="lbfgs", n_threads=1).n_features == 3
+    assert source.passes > 1
+
+
+@pytest.mark.parametrize("made", [np.asarray, scipy.sparse.csr_array])
+def test_checksums_do_not_depend_on_blocks(made):
+    n = 2 * SPAN + 300
+    X = made(np.random.default_rng(1).normal(size=(n, 2)) * (np.arange(n)[:, None] % 3))
+    y = np.arange(n) % 2
+    found = []
+    for ends in ([], range(1, 400), range(50, n, 777), [SPAN, 2 * SPAN]):
+        reader = BlockProblem.from_blocks(Cut(ends, X, y)).X.reader
+        found.append(reader.first_pass.sums)
+    assert found == [found[0]] * 4
+    assert len(set(found[0])) == 3
+
+
+@pytest.mark.parametrize("start", [0, 63, 64, 65, 4000, SPAN - 127, SPAN - 64])
+def test_a_change_of_127_rows_is_noticed(start):
+    X = np.zeros((SPAN + 10, 2))
+    first = Checksums()
+    first.add(X)
+    first.end_span()
+    X[start : start + 127] = 1.0
+    later = Checksums(first)
+    for begin in range(0, len(X), 1000):
+        later.add(X[begin : begin + 1000])
+    later.end_span()
+    assert later.unlike is not None
+    assert checksums.SPAN % ordinal._input.blocks.CHUNK == 0  # as parts are sent
+
+
+@pytest.mark.parametrize("name", ["svorim", "npsvor", "svc", "opbe", "kdlor"])
+def test_few_rows_in_blocks_with_a_linear_kernel(name, tmp_path):
+    X, y = table()
+    options = {"kernel": "linear", "n_threads": 1}
+    if name != "opbe":
+        options["probability"] = True
+    fit = getattr(ordinal, f"fit_{name}")
+    whole = fit(X, y, **options)
+    stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    stored[:] = X
+    for model in (fit(Cut([40, 41], X, y), None, **options), fit(stored, y, **options)):
+        assert model.predict(X).tobytes() == whole.predict(X).tobytes()
+        if name != "opbe":
+            proba = whole.predict_proba(X)
+            np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-12)
+
+
+def test_many_columns_in_blocks_need_a_basis():
+    X = scipy.sparse.random(2100, 1500, 1e-3, "csr", rng=np.random.default_rng(0))
+    source = Cut([700], X, np.arange(2100) % 3)
+    with pytest.raises(ValueError, match=r"2100 rows of 1500 columns .* basis=300"):
+        ordinal.fit_svorim(source, None, kernel="linear")
