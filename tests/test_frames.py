@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import typing
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,15 @@ nan = np.nan
 
 
 # Reading
+
+
+def test_decimals_are_numbers():
+    column = [Decimal("0.5"), Decimal(2), Decimal("NaN")]
+    for table in (pd.DataFrame({"a": column}), pl.DataFrame({"a": column[:2]})):
+        a = read_features(table, missing=True)
+        assert_array_equal(a[:, 0], [0.5, 2, np.nan][: len(a)])
+    with pytest.raises(ValueError, match=r"with inf in column 'a'"):
+        read_features(pd.DataFrame({"a": [Decimal("1e400")]}))
 
 
 def nullable(values, dtype):

@@ -368,6 +368,28 @@ def test_columns_of_a_frame_are_set_whatever_they_hold(xofm, column):
     assert ax.get_xlabel() == column
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int8", "Int64", "bool"])
+@pytest.mark.parametrize("kind", ["formula", "preprocessor"])
+def test_a_column_of_integers_is_set_to_what_lies_between_them(kind, dtype):
+    """Once 0.9 became 0."""
+    count = (np.arange(300) % 2).astype(dtype.lower())
+    table = pd.DataFrame({"count": count, "colour": TABLE["colour"], "y": Y})
+    if kind == "formula":
+        model = ordinal.fit_pom("y ~ count + colour", table)
+    else:
+        rows = table[["count", "colour"]]
+        model = PreprocessedModel.fit(ordinal.fit_pom, rows, Y, l2=0.1)
+    table["count"] = table["count"].astype(dtype)
+    at = np.array([0.25, 0.9])
+    ax = plot.partial_dependence(model, table, "count", at=at)
+    P = [model.predict_proba(table.assign(count=v)).mean(axis=0) for v in at]
+    if dtype == "bool":
+        heights = np.array([bar.get_height() for bar in ax.patches]).reshape(-1, 2)
+        assert_allclose(heights.T, P, atol=1e-12)
+    else:
+        assert_allclose(boundaries(ax), np.cumsum(P, axis=1), atol=1e-12)
+
+
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
 def test_a_model_behind_a_preprocessor_is_given_raw_columns(fit):
     Z = TABLE.iloc[::4]

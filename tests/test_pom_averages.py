@@ -1,6 +1,7 @@
 """Mean probabilities of cumulative models: values, and errors by the delta method."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pom_data
@@ -97,6 +98,62 @@ def test_marginal_effects_are_of_the_probabilities_of_predictions():
         slopes = (ends[1] - ends[0]) / (2 * h)
         own = effects["name"] == name
         assert_allclose(effects["effect"][own], slopes, rtol=1e-5, atol=1e-8)
+
+
+COUNT = np.random.default_rng(2).integers(0, 5, 200)
+DTYPES = {
+    "int64": lambda x: x,
+    "int8": lambda x: x.astype(np.int8),
+    "uint8": lambda x: x.astype(np.uint8),
+    "float32": lambda x: x.astype(np.float32),
+    "Decimal": lambda x: [Decimal(int(v)) for v in x],
+    "Int64": lambda x: x,  # of pandas
+    "polars": lambda x: x,
+    "polars Decimal": lambda x: [Decimal(int(v)) for v in x],
+}
+
+
+def table_of(values, dtype):
+    """A table with a column of this dtype, a categorical one and the ranks."""
+    other = {"kind": np.array(["red", "blue"])[np.arange(200) % 2], "y": Y}
+    if dtype.startswith("polars"):
+        return pytest.importorskip("polars").DataFrame({"x": values, **other})
+    pandas = pytest.importorskip("pandas")
+    made = pandas.DataFrame({"x": values, **other})
+    return made.astype({"x": dtype}) if dtype in ("Int64", "boolean") else made
+
+
+@pytest.mark.parametrize("formula", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_marginal_effects_are_the_same_whatever_dtype_a_number_has(dtype, formula):
+    """A column of integers once had its values truncated after they had been moved,
+    which made effects of -6588."""
+
+    def fit(table):
+        if formula:
+            return ordinal.fit_pom("y ~ x * kind", table)
+        return ordinal.fit_pom(table[["x", "kind"]], Y)
+
+    plain, h = table_of(COUNT.astype(float), "float64"), 1e-5
+    model = fit(plain)
+    P = [model.predict_proba(plain.assign(x=plain["x"] + s)) for s in (-h, h)]
+    slopes = (P[1] - P[0]) / (2 * h)
+    table = table_of(DTYPES[dtype](COUNT), dtype)
+    other = fit(table)
+    for found in (other.marginal_effects(), other.marginal_effects(table)):
+        effect = found["effect"][found["name"] == "x"]
+        assert_allclose(effect, slopes.mean(axis=0), rtol=1e-6)
+        assert (np.abs(effect) <= np.abs(slopes).max(axis=0)).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "boolean", "polars"])
+def test_the_effect_of_a_truth_is_that_of_0_and_1(dtype):
+    effects = [
+        ordinal.fit_pom("y ~ x * kind", table_of(values, of)).marginal_effects()
+        for values, of in ((COUNT > 2, dtype), ((COUNT > 2) * 1.0, "float64"))
+    ]
+    assert_array_equal(effects[0]["name"], effects[1]["name"])
+    assert_allclose(effects[0]["effect"], effects[1]["effect"], rtol=1e-12)
 
 
 def test_far_rows_have_the_limits():

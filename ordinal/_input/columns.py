@@ -8,6 +8,7 @@ same way, its columns by number.
 import datetime
 import numbers
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ from .sparse import frozen, is_sparse
 
 Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
+_NUMBERS = (numbers.Real, np.bool_, Decimal)
 
 
 def is_frame(X: Any) -> bool:
@@ -307,7 +309,7 @@ def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
     if a.dtype.kind == "O":
         values = a.tolist()
         for row, value in enumerate(values):
-            if not (is_missing(value) or isinstance(value, numbers.Real | np.bool_)):
+            if not (is_missing(value) or isinstance(value, _NUMBERS)):
                 raise _no_number(name, value, row, of_table and _holds_words(column))
         a = np.array([np.nan if is_missing(v) else to_double(v) for v in values])
     if a.dtype.kind not in "biuf" or a.ndim != 1:

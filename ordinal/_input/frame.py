@@ -98,6 +98,20 @@ class Frame:
         """Some rows, by slice or indices."""
         return replace(self, values=self.values[index])
 
+    def with_column(
+        self, j: int, values: Any, labels: np.ndarray | None = None
+    ) -> Frame:
+        """Return a copy with other values in column j: numbers, or places among labels.
+
+        Numbers are kept as they are. The dtype that the column stood for is forgotten,
+        because a whole one would truncate what lies between two whole numbers.
+        """
+        changed, kinds, every = self.values.copy(), list(self.kinds), list(self.labels)
+        changed[:, j], every[j] = values, labels
+        if labels is None:
+            kinds[j] = "number"
+        return Frame(changed, self.names, tuple(every), tuple(kinds))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:

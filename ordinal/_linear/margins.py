@@ -20,7 +20,7 @@ package, for the differences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -209,14 +209,10 @@ class TableRows:
 
     def _with(self, frame: Frame, j: int, value: Any) -> Frame:
         """The rows with a number, or a level by its place, in a column."""
-        known, labels = self.coding.categories[j], list(frame.labels)
-        if known is not None and labels[j] is None:
-            value = known[int(value)]  # of a column of numbers that are categories
-        elif known is not None:
-            labels[j] = known
-        values = frame.values.copy()
-        values[:, j] = value
-        return replace(frame, values=values, labels=tuple(labels))
+        known = self.coding.categories[j]
+        if known is not None and frame.labels[j] is None:
+            value, known = known[int(value)], None  # of numbers that are categories
+        return frame.with_column(j, value, known)
 
 
 def _is_binary(X: np.ndarray | CSR, j: int) -> bool:

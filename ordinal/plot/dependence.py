@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -63,12 +62,9 @@ class Rows:
 
     def with_value(self, j: int, value: Any) -> Frame:
         """The rows with this value in column j."""
-        values, labels = self.frame.values.copy(), list(self.frame.labels)
-        if labels[j] is None:
-            values[:, j] = value
-        else:  # the one label that is left
-            values[:, j], labels[j] = 0, np.array([value])
-        return replace(self.frame, values=values, labels=tuple(labels))
+        if self.frame.labels[j] is None:
+            return self.frame.with_column(j, value)
+        return self.frame.with_column(j, 0, np.array([value]))  # the one label left
 
 
 class Dependence(NamedTuple):
