@@ -4,6 +4,7 @@ With a_i and p_i the ranks of row i's true and predicted label, w_i its weight,
 W = sum_i w_i, N_j the weight of the rows with a_i = j, and P (n, r) probabilities:
 
     mze = 1/W sum_i w_i [a_i != p_i]                 mean zero-one error
+    accuracy = 1/W sum_i w_i [a_i = p_i] = 1 - mze
     mae = 1/W sum_i w_i |a_i - p_i|                  mean absolute error
     amae, mmae = mean and maximum over j of the mae of the rows with a_i = j
     accuracy_off = 1/W sum_i w_i [|a_i - p_i| <= k]
@@ -27,23 +28,16 @@ Every metric takes (y_true, y_pred, *, labels, sample_weight), `rps` and `log_lo
 probabilities in the place of `y_pred`.
 """
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import (
-    as_real_array,
-    check_choice,
-    check_entries,
-    check_nonnegative,
-    listed,
-)
-from ._input.labels import declared_categories, ranks_of, read_labels
-from ._input.weights import sample_weights
+from ._input.checks import check_choice, check_nonnegative
+from ._input.predictions import read_distances, read_probabilities, read_ranks
 
 __all__ = [
+    "accuracy",
     "accuracy_off",
     "amae",
     "cem",
@@ -101,8 +95,43 @@ def mze(
     >>> mze([1, 2, 3, 3], [1, 2, 3, 1])
     0.25
     """
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
     return _mean(a != p, weight)
+
+
+def accuracy(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the accuracy: the weighted share of rows with the right label, 1 - `mze`.
+
+    A near miss counts as much as a far one; `mae` tells them apart.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mze`.
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    Examples
+    --------
+    >>> accuracy([1, 2, 3, 3], [1, 2, 3, 1])
+    0.75
+    """
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
+    return _mean(a == p, weight)
 
 
 def mae(
@@ -144,7 +173,7 @@ def mae(
     >>> mae(["low", "mid"], ["high", "mid"], labels=["low", "mid", "high"])
     1.0
     """
-    distance, _, weight = _distances(y_true, y_pred, labels, sample_weight)
+    distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight)
     return _mean(distance, weight)
 
 
@@ -186,7 +215,7 @@ def amae(
     >>> amae([1, 1, 1, 2], [1, 1, 1, 1])  # mae: 0.25
     0.5
     """
-    distance, a, weight = _distances(y_true, y_pred, labels, sample_weight)
+    distance, a, weight = read_distances(y_true, y_pred, labels, sample_weight)
     return float(_class_means(distance, a, weight).mean())
 
 
@@ -226,7 +255,7 @@ def mmae(
     >>> mmae([1, 1, 1, 2], [1, 1, 1, 1])
     1.0
     """
-    distance, a, weight = _distances(y_true, y_pred, labels, sample_weight)
+    distance, a, weight = read_distances(y_true, y_pred, labels, sample_weight)
     return float(_class_means(distance, a, weight).max())
 
 
@@ -244,7 +273,7 @@ def accuracy_off(
     ----------
     y_true, y_pred : (n,) array_like of numbers or strings
     k : int, default 1
-        0 gives the accuracy, 1 - `mze`.
+        0 gives the `accuracy`.
     labels, sample_weight : optional
         As for `mae`.
 
@@ -263,7 +292,7 @@ def accuracy_off(
     0.75
     """
     most = check_nonnegative("k", k)
-    distance, _, weight = _distances(y_true, y_pred, labels, sample_weight)
+    distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight)
     return _mean(distance <= most, weight)
 
 
@@ -306,7 +335,7 @@ def gmsec(
     >>> gmsec([1, 1, 1, 1, 2, 3], [1, 2, 2, 2, 1, 3])  # sqrt(1/4 * 1)
     0.5
     """
-    a, p, weight, _ = _ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
     right = _class_means(a == p, a, weight)
     return float(np.sqrt(right[0] * right[-1]))
 
@@ -350,7 +379,7 @@ def cem(
     >>> round(cem([1, 2, 2, 3], [1, 2, 3, 3]), 3)  # 2 as 3: log2(8/5) of 2 bits
     0.868
     """
-    a, p, weight, labels = _ranks(y_true, y_pred, labels, sample_weight)
+    a, p, weight, labels = read_ranks(y_true, y_pred, labels, sample_weight)
     share = np.bincount(a, weight, minlength=labels.size) / weight.sum()
     below = np.concatenate([[0.0], np.cumsum(share)])  # (r + 1,)
 
@@ -586,7 +615,7 @@ def confusion_matrix(
            [0, 1, 0],
            [1, 0, 1]])
     """
-    a, p, _, labels = _ranks(y_true, y_pred, labels, sample_weight)
+    a, p, _, labels = read_ranks(y_true, y_pred, labels, sample_weight)
     return _count(a, p, sample_weight, labels.size)
 
 
@@ -631,7 +660,7 @@ def rps(
     >>> rps([1, 3], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], labels=[1, 2, 3])
     0.125
     """
-    a, P, weight = _probabilities(y_true, proba, labels, sample_weight)
+    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
     event = a[:, None] <= np.arange(P.shape[1] - 1)
     return _mean(((np.cumsum(P[:, :-1], axis=1) - event) ** 2).sum(axis=1), weight)
 
@@ -667,96 +696,9 @@ def log_loss(
     >>> round(log_loss([1, 2], [[0.5, 0.5], [0.25, 0.75]]), 4)
     0.4904
     """
-    a, P, weight = _probabilities(y_true, proba, labels, sample_weight)
+    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
     with np.errstate(divide="ignore"):
         return _mean(-np.log(P[np.arange(a.size), a]), weight)
-
-
-def _ranks(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    labels: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What every metric needs of its arguments, checked: the true and the predicted
-    ranks, (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order.
-    """
-    if labels is None:
-        labels = declared_categories(y_true, "labels", "y_true")
-    y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
-    if y_true.size != y_pred.size:
-        raise ValueError(
-            f"y_true has {y_true.size} rows and y_pred {y_pred.size}; they must match"
-        )
-    if y_true.size == 0:
-        raise ValueError("y_true must not be empty")
-    text = y_true.dtype.kind == "U"
-    if text != (y_pred.dtype.kind == "U"):
-        raise TypeError("y_true and y_pred must both hold numbers or both strings")
-    if labels is None:
-        if text:
-            raise TypeError(
-                "y_true holds strings, whose order is not known: pass "
-                f"labels={listed(np.union1d(y_true, y_pred))} in rank order"
-            )
-        labels = np.union1d(y_true, y_pred)
-    else:
-        labels = read_labels(labels, "labels")
-        if text != (labels.dtype.kind == "U"):
-            raise TypeError("labels must be of the same kind as y_true")
-        if labels.size == 0 or np.unique(labels).size < labels.size:
-            raise ValueError(
-                f"labels must be distinct and not empty, got {listed(labels)}"
-            )
-    weight = sample_weights(sample_weight, y_true.size)
-    return (
-        ranks_of(y_true, labels, "y_true", "labels").astype(np.int64),
-        ranks_of(y_pred, labels, "y_pred", "labels").astype(np.int64),
-        weight / weight.max(),  # so that no sum of weights overflows
-        labels,
-    )
-
-
-def _distances(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    labels: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How far every prediction misses, (n,) float64, with the true ranks and the
-    weights: in ranks if their order is told, else as numbers."""
-    if labels is None:
-        labels = declared_categories(y_true, "labels", "y_true")
-    a, p, weight, known = _ranks(y_true, y_pred, labels, sample_weight)
-    if labels is not None:
-        return np.abs(a - p).astype(np.float64), a, weight
-    least, most = known[0].item(), known[-1].item()
-    if not math.isfinite(a.size * (float(most) - float(least))):
-        raise ValueError(
-            f"y_true and y_pred hold {least} and {most}, too far apart for a sum of "
-            "distances: pass labels= to count ranks"
-        )
-    # of integers differences are exact modulo 2^64
-    known = known.astype(np.float64 if known.dtype.kind == "f" else np.uint64)
-    distance = known[np.maximum(a, p)] - known[np.minimum(a, p)]
-    return distance.astype(np.float64), a, weight
-
-
-def _probabilities(
-    y_true: ArrayLike,
-    proba: ArrayLike,
-    labels: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Validated true ranks (n,), probabilities (n, r) and weights (n,)."""
-    a, _, weight, labels = _ranks(y_true, y_true, labels, sample_weight)
-    of = f" for the rows of y_true and labels={listed(labels)}"
-    P = as_real_array(proba, "proba", (a.size, labels.size), of)
-    check_entries("proba", P, P >= 0, "be >= 0")
-    with np.errstate(over="ignore"):  # which is no sum of 1 either
-        total = P.sum(axis=1)
-    check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")
-    return a, P, weight
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> float:
@@ -774,7 +716,7 @@ def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.nd
 
 def _table(*arguments: Any) -> np.ndarray:
     """C of the module's docstring in a unit that does not overflow."""
-    a, p, weight, labels = _ranks(*arguments)
+    a, p, weight, labels = read_ranks(*arguments)
     return _count(a, p, weight, labels.size)
 
 

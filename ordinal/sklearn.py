@@ -102,7 +102,8 @@ def scorer(metric: str = "mae") -> _Scorer:
     ----------
     metric : str, default "mae"
         A name in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci", "rps",
-        "log_loss", "accuracy_off", "gmsec", "cem", "kappa", "kendall" or "spearman".
+        "log_loss", "accuracy", "accuracy_off", "gmsec", "cem", "kappa", "kendall" or
+        "spearman".
         Ranks are those of the estimator's `classes_`; "rps" and "log_loss" take its
         `predict_proba`.
 

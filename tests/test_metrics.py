@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ordinal import metrics
 from ordinal.metrics import (
+    accuracy,
     accuracy_off,
     amae,
     cem,
@@ -34,6 +35,7 @@ METRICS = {
     "mae": mae,
     "amae": amae,
     "mmae": mmae,
+    "accuracy": accuracy,
     "accuracy_off": accuracy_off,
     "gmsec": gmsec,
     "cem": cem,
@@ -91,6 +93,7 @@ def test_definitions(case):
         return sum(wi for ai, pi, wi in rows if holds(ai, pi)) / sum(w)
 
     assert mze(labels[a], labels[p], **args) == same(share(lambda a, p: a != p))
+    assert accuracy(labels[a], labels[p], **args) == same(share(lambda a, p: a == p))
     for k in range(4):
         within = share(lambda a, p, k=k: abs(a - p) <= k)
         assert accuracy_off(labels[a], labels[p], k, **args) == same(within)

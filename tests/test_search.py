@@ -1358,7 +1358,7 @@ def test_signatures_are_seen_by_tools():
         ({"search": Grid(shape=[1])}, TypeError, "has no argument 'shape'"),
         ({"tolerance": 1}, TypeError, "has no argument 'tolerance'"),
         ({"C": 1.0}, ValueError, "C is searched, and given"),
-        ({"scoring": "accuracy"}, ValueError, "scoring must be one of"),
+        ({"scoring": "precision"}, ValueError, "scoring must be one of"),
         ({"scoring": 3}, TypeError, "name or a callable"),
         ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
         ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),

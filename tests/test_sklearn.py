@@ -500,7 +500,7 @@ def test_scorers_say_what_they_are():
     assert repr(scorer("rps")) == "scorer('rps')"
     assert repr(pickle.loads(pickle.dumps(scorer("mae")))) == "scorer('mae')"
     with pytest.raises(ValueError, match="scoring must be one of 'mze', 'mae'"):
-        scorer("accuracy")
+        scorer("precision")
 
 
 def test_weights_are_routed():

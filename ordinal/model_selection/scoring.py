@@ -13,7 +13,9 @@ from .._input.blocks import in_chunks
 from .._input.checks import check_choice, check_flag, listed, shown
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
-Gain = Literal["accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman"]
+Gain = Literal[
+    "accuracy", "accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman"
+]
 Metric = Callable[[np.ndarray, np.ndarray], float]
 Scoring = Loss | Gain | Metric
 

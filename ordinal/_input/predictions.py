@@ -1,0 +1,96 @@
+"""Labels, predictions, probabilities and weights as the metrics take them."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .checks import as_real_array, check_entries, listed
+from .labels import declared_categories, ranks_of, read_labels
+from .weights import sample_weights
+
+
+def read_ranks(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Read what every metric needs of its arguments: the true and the predicted ranks,
+    (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order."""
+    if labels is None:
+        labels = declared_categories(y_true, "labels", "y_true")
+    y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
+    if y_true.size != y_pred.size:
+        raise ValueError(
+            f"y_true has {y_true.size} rows and y_pred {y_pred.size}; they must match"
+        )
+    if y_true.size == 0:
+        raise ValueError("y_true must not be empty")
+    text = y_true.dtype.kind == "U"
+    if text != (y_pred.dtype.kind == "U"):
+        raise TypeError("y_true and y_pred must both hold numbers or both strings")
+    if labels is None:
+        if text:
+            raise TypeError(
+                "y_true holds strings, whose order is not known: pass "
+                f"labels={listed(np.union1d(y_true, y_pred))} in rank order"
+            )
+        labels = np.union1d(y_true, y_pred)
+    else:
+        labels = read_labels(labels, "labels")
+        if text != (labels.dtype.kind == "U"):
+            raise TypeError("labels must be of the same kind as y_true")
+        if labels.size == 0 or np.unique(labels).size < labels.size:
+            raise ValueError(
+                f"labels must be distinct and not empty, got {listed(labels)}"
+            )
+    weight = sample_weights(sample_weight, y_true.size)
+    return (
+        ranks_of(y_true, labels, "y_true", "labels").astype(np.int64),
+        ranks_of(y_pred, labels, "y_pred", "labels").astype(np.int64),
+        weight / weight.max(),  # so that no sum of weights overflows
+        labels,
+    )
+
+
+def read_distances(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Read how far every prediction misses, (n,) float64, with the true ranks and the
+    weights: in ranks if their order is told, else as numbers."""
+    if labels is None:
+        labels = declared_categories(y_true, "labels", "y_true")
+    a, p, weight, known = read_ranks(y_true, y_pred, labels, sample_weight)
+    if labels is not None:
+        return np.abs(a - p).astype(np.float64), a, weight
+    least, most = known[0].item(), known[-1].item()
+    if not math.isfinite(a.size * (float(most) - float(least))):
+        raise ValueError(
+            f"y_true and y_pred hold {least} and {most}, too far apart for a sum of "
+            "distances: pass labels= to count ranks"
+        )
+    # of integers differences are exact modulo 2^64
+    known = known.astype(np.float64 if known.dtype.kind == "f" else np.uint64)
+    distance = known[np.maximum(a, p)] - known[np.minimum(a, p)]
+    return distance.astype(np.float64), a, weight
+
+
+def read_probabilities(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Read true ranks (n,), probabilities (n, r) and weights (n,)."""
+    a, _, weight, labels = read_ranks(y_true, y_true, labels, sample_weight)
+    of = f" for the rows of y_true and labels={listed(labels)}"
+    P = as_real_array(proba, "proba", (a.size, labels.size), of)
+    check_entries("proba", P, P >= 0, "be >= 0")
+    with np.errstate(over="ignore"):  # which is no sum of 1 either
+        total = P.sum(axis=1)
+    check_entries("rows of proba", total, abs(total - 1) <= 1e-3, "sum to 1")
+    return a, P, weight
