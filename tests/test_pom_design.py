@@ -30,6 +30,7 @@ from ordinal._linear.collinear import dependencies
 from ordinal._linear.contrasts import Coding
 from ordinal._linear.design import Design
 from ordinal._linear.expressions import columns_of, evaluate
+from ordinal._linear.formula import parse_formula
 from ordinal._linear.separation import certificate, judged, moves
 from ordinal._model.monitor import Monitor
 
@@ -344,12 +345,18 @@ def test_arithmetic_of_what_is_missing_is_missing():
         "np.linalg.norm(x)", "log(x, 2)", "log(*x)", "log(x=1)",
         "log(x, base=2)", "x if x else 1",
         "x and 1", "1 < x < 2", "x ^ 2", "'a'", "True", "os.log(x)", "x := 1", "x;x",
-        "", "(" * 300, "-" * 499 + "x" * 9, "x\0",
+        "", "(" * 300, "-" * 499 + "x" * 9, "x\0", "-" * 480 + "x",
     ],
 )  # fmt: skip
 def test_nothing_else_is_arithmetic(text):
-    with pytest.raises(ValueError, match=r"cannot keep|no expression|longer than"):
+    refusals = r"cannot keep|no expression|longer than|nested too deeply"
+    with pytest.raises(ValueError, match=refusals):
         columns_of(text)
+
+
+def test_the_longest_sums_are_evaluated():
+    text = "+".join(["x1"] * 166)
+    assert evaluate(text, {"x1": np.ones(2)}).tolist() == [166.0, 166.0]
 
 
 @given(st.text(max_size=600))
@@ -492,7 +499,7 @@ def test_the_ways_to_write_a_formula():
         ("Sat ~", "has no term|no formula"),
         ("~ Infl", "must be of the form"),
         ("Infl", "must be of the form"),
-        ("Sat ~ Infl | Cont", "must be of the form"),
+        ("Sat ~ Infl | Cont", "must be of the form .* no random effects"),
         ("Sat ~ Infl +", "is no formula: "),
         ("Sat ~ price", "names 'price', which is not among the columns"),
         ("factor(Sat) ~ Infl", "left side .* got 'factor\\(Sat\\)'"),
@@ -506,11 +513,43 @@ def test_the_ways_to_write_a_formula():
         ("Sat ~ log(t - 1)", "'log\\(t - 1\\)' is -inf in row 0"),
         ("Sat ~ I(3) + t", "a term is of columns, got 'I\\(3\\)'"),
         ("Sat ~ t + offset(Freq, t)", "cannot keep"),
+        ("Sat ~ I(t +)", "is no formula: invalid syntax"),
+        ("Sat ~ {t +}", "is no formula: invalid syntax"),
+        ("Sat ~ offset(t +)", "is no formula: invalid syntax"),
+        (f"Sat ~ I({'-' * 480}t)", "nested too deeply"),
+        ("Sat ~ (t + Infl) ** 40", "more than 300000 products .* such as x:z"),
+        ("Sat ~ ((t + Infl) ^ 9) ** 12", "more than 300000 products"),
+        ("Sat ~ t ** 1000000000", "more than 300000 products"),
+        (f"Sat ~ t ** {'9' * 5000}", "more than 300000 products"),
+        ("Sat ~ t + (1|Infl)", "no random effects such as .*pass cluster= to fit_pom"),
+        ("Sat ~ t + (t || Infl)", "no random effects such as .*pass cluster= to fit_"),
     ],
 )
 def test_formulas_that_are_none(text, message):
     with pytest.raises(ValueError, match=message):
         fitted(text)
+
+
+def test_bars_in_names_are_no_random_effects():
+    with pytest.raises(ValueError, match="is no formula") as caught:
+        fitted("Sat ~ `a|b` +")
+    assert "random effects" not in str(caught.value)
+
+
+def test_products_of_terms_are_formed_up_to_a_limit():
+    pytest.importorskip("formulaic")
+    names = ["y", *(f"x{j}" for j in range(60))]
+    assert len(parse_formula("y ~ . ** 2", names).terms) == 60 + 60 * 59 // 2
+    with pytest.raises(ValueError, match="more than 300000 products"):
+        parse_formula("y ~ . ** 3", names)
+
+
+def test_a_file_may_hold_no_arithmetic_without_columns():
+    """Of which the number of rows could not be told."""
+    coding = ordinal.fit_pom(houses()[["Infl", "t"]], houses()["Sat"]).coding
+    forged = replace(coding.variables[1], source="1 + 1")
+    with pytest.raises(ValueError, match="reads a column that is none"):
+        replace(coding, variables=(coding.variables[0], forged))._check()
 
 
 def test_arithmetic_of_categories_is_refused():

@@ -309,7 +309,8 @@ class Coding(Storable):
         names = self.feature_names or default_names(self.n_features)
         for variable in self.variables:
             if isinstance(variable.source, str):
-                known = set(columns_of(variable.source)) <= set(names)
+                read = columns_of(variable.source)
+                known = bool(read) and set(read) <= set(names)
             else:
                 known = variable.source in range(self.n_features)
             if not known:

@@ -18,7 +18,8 @@ import numpy as np
 
 from .._input.checks import shown, to_double
 
-_LONGEST = 500  # characters of a text, as each may be one more level of recursion
+_LONGEST = 500  # characters of a text
+_DEEPEST = 200  # levels of its tree; each takes a frame of Python's stack
 _QUOTED = re.compile("`([^`]*)`")
 _PLACEHOLDER = "_quoted_column_"
 
@@ -62,9 +63,36 @@ def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
     if len(text) > _LONGEST:
         raise ValueError(f"{shown(text)} is longer than {_LONGEST} characters")
     try:
-        return ast.parse(plain.strip(), mode="eval").body, quoted
+        tree = ast.parse(plain.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:  # ValueError: of a zero byte
         raise ValueError(f"{shown(text)} is no expression: {error}") from error
+    except (RecursionError, MemoryError):  # the parser's own stack is full
+        raise _too_deep(text) from None
+    if _depth(tree) > _DEEPEST:
+        raise _too_deep(text)
+    return tree, quoted
+
+
+def without_quoted(text: str) -> str:
+    """Return a text without the names that it has in backquotes."""
+    return _QUOTED.sub("", text)
+
+
+def _depth(tree: ast.expr) -> int:
+    """Count the levels of a tree, without recursion."""
+    level: list[ast.AST] = [tree]
+    depth = 0
+    while level:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth
+
+
+def _too_deep(text: str) -> ValueError:
+    return ValueError(
+        f"{shown(text)} is nested too deeply: at most {_DEEPEST} levels; make a column "
+        "of it before the fit"
+    )
 
 
 def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
@@ -185,15 +213,13 @@ def _value(
         case ast.Constant():
             return np.float64(to_double(node.value))  # whose powers do not hang
         case ast.BinOp():
-            sides = (_value(side, quoted, columns) for side in (node.left, node.right))
-            return _OPERATORS[type(node.op)](*sides)
+            left = _value(node.left, quoted, columns)
+            return _OPERATORS[type(node.op)](left, _value(node.right, quoted, columns))
         case ast.UnaryOp():
             return _OPERATORS[type(node.op)](_value(node.operand, quoted, columns))
         case ast.Compare():
-            sides = (
-                _value(side, quoted, columns)
-                for side in (node.left, node.comparators[0])
-            )
-            return np.float64(1) * _OPERATORS[type(node.ops[0])](*sides)
+            left = _value(node.left, quoted, columns)
+            right = _value(node.comparators[0], quoted, columns)
+            return np.float64(1) * _OPERATORS[type(node.ops[0])](left, right)
         case _:
             return FUNCTIONS[str(called(node))](_value(node.args[0], quoted, columns))

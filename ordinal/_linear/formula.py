@@ -12,14 +12,19 @@ it as data.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .._input.checks import listed, shortened, shown
 from .contrasts import Factor
-from .expressions import called, column_name, columns_of, parsed
+from .expressions import called, column_name, columns_of, parsed, without_quoted
 
+_MOST_PRODUCTS = 300_000  # products of two terms that are formed: about a second
+_POWERS = ("**", "^")
+_PRODUCTS = ("*", "/", ":", "in", *_POWERS)
 _CATEGORY = ("C", "factor")
 _TREATMENT = ("Treatment", "treatment")  # `contr.treatment` is called so as well
 
@@ -59,27 +64,15 @@ def parse_formula(text: str, names: Sequence[str]) -> Parsed:
         Without formulaic.
     ValueError
         If the text is no formula with a column of labels on the left and terms on the
-        right; if it names a column that there is not, leaves out the intercept, or has
-        what a model cannot keep.
+        right; if it names a column that there is not, leaves out the intercept, has
+        what a model cannot keep, or multiplies too many terms.
     """
-    try:
-        from formulaic import Formula
-        from formulaic.errors import FormulaicError
-    except ImportError:
-        raise ImportError(
-            "formulas need the package formulaic: pip install "
-            "'ordinal-regression[formula]'"
-        ) from None
-    try:
-        # of `.`, which stands for all columns that the left side does not name
-        found = Formula(text, _context={"__formulaic_variables_available__": names})
-    except FormulaicError as error:
-        reason = str(error).splitlines()[0]  # below it the text, coloured
-        raise ValueError(f"{shown(text)} is no formula: {shortened(reason)}") from error
+    found = _read(text, names)
     left, right = getattr(found, "lhs", None), getattr(found, "rhs", None)
     if left is None or right is None or tuple in (type(left), type(right)):
         raise ValueError(
             f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
+            f"{_hint(text)}"
         )
     response = _response([str(f.expr) for term in left for f in term.factors], names)
     terms: list[tuple[Factor, ...]] = []
@@ -101,6 +94,98 @@ def parse_formula(text: str, names: Sequence[str]) -> Parsed:
     if not terms:
         raise ValueError(f"{shown(text)} has no term: what ranks depend on is a column")
     return Parsed(text, response, tuple(terms), tuple(offsets))
+
+
+def _read(text: str, names: Sequence[str]) -> Any:
+    """Parse the text by formulaic; ValueError for what it refuses."""
+    try:
+        from formulaic import Formula
+        from formulaic.errors import FormulaicError
+        from formulaic.parser import DefaultFormulaParser, DefaultOperatorResolver
+    except ImportError:
+        raise ImportError(
+            "formulas need the package formulaic: pip install "
+            "'ordinal-regression[formula]'"
+        ) from None
+    check = _WorkLimit(text).check
+
+    class Bounded(DefaultOperatorResolver):  # type: ignore[misc, unused-ignore]
+        @property
+        def operators(self) -> list[Any]:
+            found: list[Any] = super().operators
+            for operator in found:
+                if operator.symbol in _PRODUCTS:
+                    operator.to_terms = partial(
+                        check, operator.symbol in _POWERS, operator.to_terms
+                    )
+            return found
+
+    try:
+        return Formula(
+            text,
+            _parser=DefaultFormulaParser(operator_resolver=Bounded()),
+            # of `.`, which stands for all columns that the left side does not name
+            _context={"__formulaic_variables_available__": names},
+        )
+    except (FormulaicError, SyntaxError, RecursionError) as error:
+        # the second line is the text, coloured
+        reason = str(error).splitlines()[0].rstrip(".")
+        if isinstance(error, SyntaxError):
+            reason = error.msg
+        elif isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        raise ValueError(
+            f"{shown(text)} is no formula: {shortened(reason)}{_hint(text)}"
+        ) from error
+
+
+class _WorkLimit:
+    """Count of the products of terms that a formula asks for, with an upper limit.
+
+    formulaic forms all n^k products of a power k of n terms before it drops equal ones.
+    """
+
+    def __init__(self, text: str):
+        self._text, self._products = text, 0.0
+
+    def check(
+        self,
+        is_power: bool,
+        to_terms: Callable[..., Any],
+        *sets: Any,
+        context: Any = None,
+    ) -> Any:
+        """Return to_terms(*sets); ValueError if that is too much work."""
+        n, other = map(len, sets)
+        if is_power:
+            k = _exponent(sets[1])
+            # by logarithms, because n^k may be too large for a double
+            self._products += math.exp(min(k * math.log(n or 1), 50.0)) * k
+        else:
+            self._products += n * other
+        if self._products > _MOST_PRODUCTS:
+            raise ValueError(
+                f"{shown(self._text)} asks for more than {_MOST_PRODUCTS} products of "
+                "terms: write out those that are meant, such as x:z, and no power "
+                "above the number of terms"
+            )
+        return to_terms(*sets, context=context)
+
+
+def _exponent(terms: Any) -> float:
+    """Return the right side of a power, cut at 1e9; 1 for what formulaic refuses."""
+    text = str(next(iter(terms), ""))
+    return min(float(text), 1e9) if text.isdecimal() else 1.0
+
+
+def _hint(text: str) -> str:
+    """Say what to use instead of the random effects of other packages."""
+    if "|" not in without_quoted(text):
+        return ""
+    return (
+        "; there are no random effects such as (1 | g): leave them out, and pass "
+        "cluster= to fit_pom for errors that are robust to dependence within groups"
+    )
 
 
 def _response(left: list[str], names: Sequence[str]) -> str:
