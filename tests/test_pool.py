@@ -7,11 +7,17 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 
 import pytest
+from numpy.testing import assert_array_equal
+from strategies import sample
 
+import ordinal
+from ordinal import ConvergenceWarning
 from ordinal._model.monitor import OutOfTime, ended_by, turn
+from ordinal._numerics import pool as pool_module
 from ordinal._numerics.pool import Pool, at_work, in_order
 
 
@@ -93,6 +99,56 @@ def test_threads_of_a_pool_that_nobody_left_end():
     del pool
     gc.collect()
     assert soon(idle)
+
+
+@pytest.fixture(params=[0, 1], ids=["no thread", "one thread"])
+def few_threads(request, monkeypatch):
+    """A system that starts so many threads, and has no memory for more."""
+    start, started = pool_module.start_new_thread, []
+
+    def start_or_refuse(*args):
+        if len(started) == request.param:
+            raise RuntimeError("can't start new thread")
+        started.append(start(*args))
+
+    monkeypatch.setattr(pool_module, "start_new_thread", start_or_refuse)
+    yield started
+    assert len(started) == request.param
+
+
+def test_a_pool_goes_on_with_the_threads_that_there_are(few_threads):
+    made = []
+    with Pool(3) as pool:
+        pool.run(made.append, range(9))
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(lambda x: 1 / x, 0).result()
+        assert pool.submit(abs, -2).result() == 2
+    assert sorted(made) == list(range(9))
+    assert soon(idle)
+
+
+def test_results_come_in_order_from_the_threads_that_there_are(few_threads):
+    assert list(in_order(abs, range(9), 3)) == list(range(9))
+    assert soon(idle)
+
+
+def test_calls_in_this_thread_end_with_their_time(monkeypatch):
+    def refuse(*args):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(pool_module, "start_new_thread", refuse)
+    with ended_by(lambda: True), Pool(2) as pool, pytest.raises(OutOfTime):
+        pool.submit(lambda i: turn(), 0)
+
+
+@pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_elmor])
+def test_networks_need_no_further_threads(fit, few_threads):
+    X, y = sample(1500, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        options = {"n_hidden": 5, "max_iter": 3}
+        model, alone = (fit(X, y, **options, n_threads=n) for n in (3, 1))
+    assert_array_equal(model.decision_function(X), alone.decision_function(X))
 
 
 PRESSED = """

@@ -16,11 +16,9 @@ from .pool import Pool
 def _start(n: int) -> None:
     for _ in range(n):
         pool = Pool(2)
-        try:
-            with ended_by(never):  # or it would hold on to the fit that calls it
-                pool.submit(_help, pool)
-        except RuntimeError:  # the system has no more threads to give
-            return
+        with ended_by(never):  # or it would hold on to the fit that calls it
+            if pool.begin(_help, pool) is None:
+                return
 
 
 def _help(pool: Pool) -> None:

@@ -143,17 +143,41 @@ class Pool:
     def submit(
         self, call: Callable[[Argument], Result], argument: Argument
     ) -> Begun[Result] | None:
-        """Begin call(argument) beside what goes on here; None if it is done already."""
+        """Begin call(argument) beside what goes on here; None if it is done already.
+
+        Where the system starts no more threads, those that it has started make the
+        calls, and without any this one does.
+        """
         if self._n_threads == 1:
             call(argument)
             return None
-        begun = Begun[Result](self._shared)
-        over = partial(_unwanted, self._shared, current())
-        self._shared.calls.put(partial(begun.make, over, call, argument))
-        if self._begun < self._n_threads:
-            start_new_thread(_work, (ref(self), self._shared))
-            self._begun += 1
+        begun = self.begin(call, argument)
+        if begun is None:
+            begun = Begun[Result](self._shared)
+            begun.make(self._over_for_calls(), call, argument)
+            begun.result()  # raise at once what the call has raised
         return begun
+
+    def begin(
+        self, call: Callable[[Argument], Result], argument: Argument
+    ) -> Begun[Result] | None:
+        """Begin call(argument) on a thread; None if the system starts none."""
+        if self._begun < self._n_threads:
+            try:
+                start_new_thread(_work, (ref(self), self._shared))
+            except RuntimeError:  # for want of memory, or of a higher limit
+                if not self._begun:
+                    return None
+            else:
+                self._begun += 1
+        begun = Begun[Result](self._shared)
+        self._shared.calls.put(
+            partial(begun.make, self._over_for_calls(), call, argument)
+        )
+        return begun
+
+    def _over_for_calls(self) -> Callable[[], bool]:
+        return partial(_unwanted, self._shared, current())
 
     def listen(self, seconds: float) -> None:
         """Wait until one more call has ended, at most so long."""
