@@ -113,7 +113,7 @@ def few_threads(request, monkeypatch):
 
     monkeypatch.setattr(pool_module, "start_new_thread", start_or_refuse)
     yield started
-    assert len(started) == request.param
+    assert len(started) <= request.param  # a single chunk of rows needs none
 
 
 def test_a_pool_goes_on_with_the_threads_that_there_are(few_threads):

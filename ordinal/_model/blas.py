@@ -47,7 +47,7 @@ def _threads() -> _Threads | None:
     except ImportError:  # WebAssembly
         return None
     # a name is looked for in what a library was linked with, too, but not on Windows
-    linked = [np.linalg._umath_linalg.__file__]  # type: ignore[attr-defined]
+    linked = [np.linalg._umath_linalg.__file__]
     bundled = (Path(np.__file__).parents[1] / "numpy.libs").glob("*openblas*")
     for path in [*linked, *map(str, bundled)]:
         try:

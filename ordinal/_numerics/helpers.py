@@ -17,7 +17,7 @@ def _start(n: int) -> None:
     for _ in range(n):
         pool = Pool(2)
         with ended_by(never):  # or it would hold on to the fit that calls it
-            if pool.begin(_help, pool) is None:
+            if not pool.begin(_help, pool):
                 return
 
 

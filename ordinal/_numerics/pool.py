@@ -69,39 +69,57 @@ class _Shared:
 
 
 class Begun(Generic[Result]):
-    """A call that was handed to a pool."""
+    """A call that was handed to a pool: a thread of it, or the one that waits for the
+    result, makes it."""
 
-    def __init__(self, shared: _Shared):
-        self._shared = shared
-        self._found: list[Result] = []
-        self._raised: list[BaseException] = []
-
-    def make(
+    def __init__(
         self,
+        shared: _Shared,
         over: Callable[[], bool],
         call: Callable[[Argument], Result],
         argument: Argument,
-    ) -> None:
-        """What the thread does; `turn` asks over()."""
+    ):
+        self._shared, self._over = shared, over
+        self._made: list[Callable[[], Result]] = [partial(call, argument)]
+        self._found: list[Result] = []
+        self._raised: list[BaseException] = []
+
+    def make(self) -> None:
+        """Make the call in a thread of the pool, where `turn` asks over()."""
+        with ended_by(self._over):
+            self._make()
+
+    def _make(self) -> bool:
+        """Make the call, unless another thread has begun it."""
         bell = self._shared.bell
         try:
-            with ended_by(over):
-                self._found.append(call(argument))
+            call = self._made.pop()
+        except IndexError:
+            return False
+        try:
+            self._found.append(call())
         except BaseException as error:
             self._raised.append(error)
             del self  # whose error holds this frame
         bell.put(None)
+        return True
 
     def done(self) -> bool:
         """Whether it has returned or raised."""
         return bool(self._found or self._raised)
 
     def wait(self) -> None:
-        """Until it has."""
+        """Block until it has."""
         self._shared.until(self.done)
 
+    def help(self) -> None:
+        """Make the call here if no thread has begun it; Ctrl-C is raised at once, and
+        an error when the result is asked for."""
+        if self._make() and not all(isinstance(e, Exception) for e in self._raised):
+            self.result()
+
     def result(self) -> Result:
-        """What it returned; raises what it raised. Waits for that."""
+        """Return what the call returned, or raise what it raised; wait for that."""
         self.wait()
         if self._raised:
             try:
@@ -118,11 +136,14 @@ class Pool:
     lock. Ctrl-C leaves at once, or if `brief` when the calls that have begun, which are
     short or ask `turn`, are over: what has not begun never will. `turn` raises in the
     calls what it would raise in the thread that makes them, and once that has left.
+
+    The thread that waits for calls of `run` makes those that nobody has begun, so that
+    short ones do not wait for a thread to start or to get a processor.
     """
 
     def __init__(self, n_threads: int, brief: bool = False):
         self._n_threads, self._brief = n_threads, brief
-        self._shared, self._begun = _Shared(), 0
+        self._shared, self._begun, self._shares = _Shared(), 0, 0
 
     def __enter__(self) -> "Pool":
         return self
@@ -151,33 +172,36 @@ class Pool:
         if self._n_threads == 1:
             call(argument)
             return None
-        begun = self.begin(call, argument)
-        if begun is None:
-            begun = Begun[Result](self._shared)
-            begun.make(self._over_for_calls(), call, argument)
-            begun.result()  # raise at once what the call has raised
+        begun = self._put(call, argument, self._n_threads)
+        if not self._begun:
+            begun.help()
+            begun.result()
         return begun
 
-    def begin(
+    def begin(self, call: Callable[[Argument], Result], argument: Argument) -> bool:
+        """Begin call(argument) on a thread; False if the system starts none."""
+        self._put(call, argument, self._n_threads)
+        return self._begun > 0
+
+    def share(
         self, call: Callable[[Argument], Result], argument: Argument
-    ) -> Begun[Result] | None:
-        """Begin call(argument) on a thread; None if the system starts none."""
-        if self._begun < self._n_threads:
-            try:
-                start_new_thread(_work, (ref(self), self._shared))
-            except RuntimeError:  # for want of memory, or of a higher limit
-                if not self._begun:
-                    return None
-            else:
-                self._begun += 1
-        begun = Begun[Result](self._shared)
-        self._shared.calls.put(
-            partial(begun.make, self._over_for_calls(), call, argument)
-        )
-        return begun
+    ) -> Begun[Result]:
+        """Offer call(argument) to n_threads - 1 threads. The thread that calls this,
+        and does nothing but wait for results, is the last one."""
+        self._shares += 1
+        return self._put(call, argument, min(self._n_threads, self._shares) - 1)
 
-    def _over_for_calls(self) -> Callable[[], bool]:
-        return partial(_unwanted, self._shared, current())
+    def _put(
+        self, call: Callable[[Argument], Result], argument: Argument, n_threads: int
+    ) -> Begun[Result]:
+        over = partial(_unwanted, self._shared, current())
+        begun = Begun[Result](self._shared, over, call, argument)
+        self._shared.calls.put(begun.make)
+        if self._begun < n_threads:
+            with suppress(RuntimeError):  # for want of memory, or of a higher limit
+                start_new_thread(_work, (ref(self), self._shared))
+                self._begun += 1
+        return begun
 
     def listen(self, seconds: float) -> None:
         """Wait until one more call has ended, at most so long."""
@@ -190,11 +214,15 @@ class Pool:
         calls = []
         for argument in arguments:
             turn()
-            calls.append(self.submit(call, argument))
+            if self._n_threads == 1:
+                call(argument)
+            else:
+                calls.append(self.share(call, argument))
         for begun in calls:
-            if begun is not None:
-                begun.result()
-                turn()
+            begun.help()
+            turn()
+        for begun in calls:
+            begun.result()
 
 
 def _unwanted(shared: _Shared, over: Callable[[], bool]) -> bool:
@@ -243,10 +271,20 @@ def in_order(
     with Pool(n_threads, brief=True) as pool:
         for argument in arguments:
             turn()
-            begun = pool.submit(call, argument)
-            assert begun is not None  # it has threads
-            waiting.append(begun)
+            waiting.append(pool.share(call, argument))
             if len(waiting) > 2 * n_threads:
-                yield waiting.popleft().result()
+                yield _first_of(waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield _first_of(waiting)
+
+
+def _first_of(waiting: deque[Begun[Result]]) -> Result:
+    """The result of the first call, which leaves the queue. Where another thread has
+    begun that, this one makes calls behind it meanwhile."""
+    first = waiting.popleft()
+    first.help()
+    for later in waiting:
+        if first.done():
+            break
+        later.help()
+    return first.result()
