@@ -219,9 +219,8 @@ def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
     """Rows as a caller of a kernel gives them, checked."""
     if isinstance(A, CSR):
         return A
-    if isinstance(A, np.ndarray) and A.ndim == 2 and not len(A) and A.dtype == "f8":
-        return A  # of a model without support rows
-    return read_features(A, missing=missing)
+    # of a model without support rows, or of a prediction of none
+    return read_features(A, missing=missing, empty=True)
 
 
 def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
@@ -237,7 +236,7 @@ def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
 
 def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
     """A scaled by column, checked: broadcasting would hide a wrong width."""
-    A = read_features(A)
+    A = read_features(A, empty=True)
     if isinstance(A, CSR):
         raise TypeError("the ARD kernels take dense rows")
     if A.shape[1] != factor.size:

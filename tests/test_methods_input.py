@@ -471,7 +471,7 @@ def test_new_rows_are_checked_by_every_prediction(method):
         for X, error, message in [
             (X40[:, :2], ValueError, "^X has 2 features, the model was fitted on 3"),
             (X40[0], ValueError, "^X must be 2-dimensional"),
-            (X40[:0], ValueError, "^X must be 2-dimensional and non-empty"),
+            (X40[:, :0], ValueError, "^X must be 2-dimensional and non-empty"),
             ([[0.0] * 3, [np.inf] * 3], ValueError, "^X must be finite.*bad row is 1"),
             (
                 [["a", "b", "c"]],
@@ -484,6 +484,29 @@ def test_new_rows_are_checked_by_every_prediction(method):
         ]:
             with pytest.raises(error, match=message):
                 call(X)
+
+
+def as_tuple(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+@every_method
+def test_predictions_of_no_rows_are_empty(method):
+    probable = {"probability": True} if method.can("probability") else {}
+    frame = pd.DataFrame(X40, columns=["a", "b", "c"])
+    model = method.cut_short(frame, Y40, **probable)
+    for call in row_calls(method, model):
+        some = as_tuple(call(X40[:2]))
+        empty = [X40[:0], frame[:0]]
+        if "sparse" in method_of(method.fit).accepts:
+            empty.append(sparse.csr_array(X40[:0]))
+        for X in empty:
+            for expected, found in zip(some, as_tuple(call(X)), strict=True):
+                assert found.dtype == expected.dtype
+                assert found.shape == (0, *expected.shape[1:])
+    (labels,) = ordinal.data.predictions(model, X40[:0])
+    assert labels.dtype == model.classes.dtype
+    assert labels.shape == (0,)
 
 
 # The interface

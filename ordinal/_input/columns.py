@@ -162,8 +162,11 @@ def check_categorical(categorical: Any) -> tuple[str | int, ...]:
     return tuple(categorical)
 
 
-def read_frame(X: Any, wanted: Sequence[str] | None = None) -> Frame:
-    """A table as a record, of those columns that are `wanted`, or of all.
+def read_frame(
+    X: Any, wanted: Sequence[str] | None = None, empty: bool = False
+) -> Frame:
+    """A table as a record, of those columns that are `wanted`, or of all. With `empty`
+    it may be without rows.
 
     Words, and what is of a categorical type, are categories; ordered ones keep all
     their labels, as others may come.
@@ -176,8 +179,8 @@ def read_frame(X: Any, wanted: Sequence[str] | None = None) -> Frame:
     """
     if isinstance(X, Frame) and (wanted is None or wanted == X.names):
         return X
-    names, columns = _named_columns(X, wanted)
-    check_shape((len(columns[0]), len(columns)))
+    names, columns = _named_columns(X, wanted, empty)
+    check_shape((len(columns[0]), len(columns)), empty=empty)
     read = [_read(column, name) for name, column in zip(names, columns, strict=True)]
     values, labels, kinds = zip(*read, strict=True)
     own = None if feature_names(X) is None else names
@@ -185,7 +188,7 @@ def read_frame(X: Any, wanted: Sequence[str] | None = None) -> Frame:
 
 
 def _named_columns(
-    X: Any, wanted: Sequence[str] | None = None
+    X: Any, wanted: Sequence[str] | None = None, empty: bool = False
 ) -> tuple[tuple[str, ...], list[Any]]:
     """The columns of a table, and the names by which they are shown."""
     if is_sparse(X):
@@ -195,7 +198,7 @@ def _named_columns(
         names = wanted or feature_names(X) or default_names(len(columns))
         return tuple(names), columns
     a = as_objects(X)
-    check_shape(a.shape)
+    check_shape(a.shape, empty=empty)
     return default_names(a.shape[1]), list(a.T)
 
 
@@ -235,10 +238,14 @@ def read_columns(
 
 
 def check_shape(
-    shape: tuple[int, ...], n_features: int | None = None, X: str = "X"
+    shape: tuple[int, ...],
+    n_features: int | None = None,
+    X: str = "X",
+    empty: bool = False,
 ) -> None:
-    """Raise ValueError unless a matrix has rows and columns: so many, if known."""
-    if len(shape) != 2 or 0 in shape:
+    """Raise ValueError unless a matrix has rows and columns: so many, if known. With
+    `empty` it may be without rows."""
+    if len(shape) != 2 or 0 in shape[empty:]:
         raise ValueError(f"{X} must be 2-dimensional and non-empty, got shape {shape}")
     if n_features is not None and shape[1] != n_features:
         raise ValueError(

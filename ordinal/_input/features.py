@@ -18,6 +18,7 @@ def read_features(
     missing: bool = False,
     feature_names: Sequence[str] | None = None,
     categories: col.Categories | None = None,
+    empty: bool = False,
 ) -> np.ndarray | CSR:
     """Return X as a finite C-contiguous (n, d) float64 array or a CSR, or raise.
 
@@ -38,12 +39,14 @@ def read_features(
     categories : tuple of (d,) arrays or None, optional
         As `column_categories` gives them: such a column is read as the numbers of its
         categories. Not for a sparse X.
+    empty : bool
+        Whether X may have no rows, as the rows of a prediction may.
     """
     if is_sparse(X):
         if categories is not None:
             raise TypeError(f"{name} is sparse, and zeros are values: pass an array")
         sparse = CSR.from_any(X, name)
-        col.check_shape(sparse.shape, n_features, name)
+        col.check_shape(sparse.shape, n_features, name, empty)
         return sparse
     names: Sequence[str | int] | None = None
     if isinstance(X, Frame) and _is_as_expected(X, feature_names, categories):
@@ -56,13 +59,13 @@ def read_features(
     else:
         a = col.as_objects(X, name)
         if a.dtype.kind == "O" or any(c is not None for c in categories or ()):
-            col.check_shape(a.shape, n_features, name)
+            col.check_shape(a.shape, n_features, name, empty)
             a = col.read_columns(list(a.T), range(a.shape[1]), categories, name)
         elif a.dtype.kind not in "biuf":
             raise TypeError(
                 f"{name} must hold real numbers, got dtype {shortened(a.dtype)}"
             )
-    col.check_shape(a.shape, n_features, name)
+    col.check_shape(a.shape, n_features, name, empty)
     with np.errstate(over="ignore"):  # a long double too large becomes an infinity
         a = np.require(a, np.float64, ["C", "A"])
     bad = np.isinf(a) if missing else ~np.isfinite(a)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.columns import check_shape
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights, shares
 from .._model.model import read_for
@@ -48,6 +49,7 @@ def rows_to_average(
             known = known if own is None or known is None else known - own
     else:
         held = read_for(model, X) if coding is None else coding.read(X)
+        check_shape(held.shape)
         known = None if offset is None else read_offset(offset, len(held))
         weight = sample_weights(sample_weight, len(held))
     share = shares(weight)

@@ -231,8 +231,8 @@ class Coding(Storable):
         ValueError, TypeError
             If X lacks a column, has another width or lacks values, or is sparse.
         """
-        frame = read_frame(X, self.feature_names)
-        check_shape(frame.shape, self.n_features)
+        frame = read_frame(X, self.feature_names, empty=True)
+        check_shape(frame.shape, self.n_features, empty=True)
         lacking = np.isnan(frame.values)
         if lacking.any():
             row, j = (int(k) for k in np.argwhere(lacking)[0])

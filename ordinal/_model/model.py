@@ -109,10 +109,10 @@ def read_for(
     model: Any, X: Any, missing: bool = False, categories: Categories | None = None
 ) -> np.ndarray | CSR:
     """X as the model's matrix: its columns by name where both have names, else by
-    position. Raises ValueError or TypeError as `read_features`."""
+    position. It may have no rows. Raises ValueError or TypeError as `read_features`."""
     return read_features(
         X, model.n_features, missing=missing, feature_names=model.feature_names,
-        categories=categories,
+        categories=categories, empty=True,
     )  # fmt: skip
 
 

@@ -103,8 +103,8 @@ def _rows(model: Any, X: Any) -> Generator[Any, None, None]:
             for table in tables:
                 yield _features(model, table, X)
         return
-    if not (has_blocks(X) or isinstance(X, np.ndarray)):
-        yield X  # all at once, as it is all there
+    if not (has_blocks(X) or (isinstance(X, np.ndarray) and X.size)):
+        yield X  # all at once, as it is all there, or has no rows
         return
     with closing(raw_blocks(X if has_blocks(X) else Arrays(X))) as blocks:
         for block in blocks:

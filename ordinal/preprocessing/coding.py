@@ -243,8 +243,8 @@ class TableCoding(Storable):
         TypeError
             If a column of numbers holds anything else, or X is sparse.
         """
-        frame = read_frame(X, self.feature_names)
-        check_shape(frame.shape, self.n_features)
+        frame = read_frame(X, self.feature_names, empty=True)
+        check_shape(frame.shape, self.n_features, empty=True)
         Z = np.column_stack(list(self._coded(frame)))
         return Z if self.standardizer is None else self.standardizer.transform(Z)
 

@@ -105,7 +105,7 @@ class Standardizer(Storable):
             If `X` has another width, lacks a column or is not finite, or holds a value
             so far from the mean that its score is not finite.
         """
-        X = read_dense(X, self.mean.size, feature_names=self.feature_names)
+        X = read_dense(X, self.mean.size, feature_names=self.feature_names, empty=True)
         with np.errstate(over="ignore", under="ignore"):
             # Halves, as the difference of two huge numbers may overflow.
             Z = X * 0.5
