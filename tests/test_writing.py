@@ -1,5 +1,6 @@
 """Files appear whole or not at all, and nothing but a file is ever replaced."""
 
+import io
 import os
 import socket
 import stat
@@ -197,3 +198,89 @@ def test_standard_output_is_written_to(folder, content):
         subprocess.run(command, cwd=folder, stdout=file, check=True)
     assert (folder / "f").read_bytes() == content
     assert ordinal.load(folder / "f").edges.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_what_replaces_a_file_is_never_more_accessible(folder, mode):
+    path = folder / "f"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    umask = os.umask(0)
+    try:
+        with writing(path) as file:
+            (temporary,) = set(names(folder)) - {"f"}
+            assert stat.S_IMODE((folder / temporary).stat().st_mode) == mode
+            file.write(b"new")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert path.read_bytes() == b"new"
+
+
+class Slow(io.RawIOBase):
+    """A stream that cannot seek, and takes and gives some bytes at a time."""
+
+    def __init__(self, content=b""):
+        self.content = content
+
+    def readable(self):
+        return True
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.content += bytes(data[:7])
+        return min(len(data), 7)
+
+    def readinto(self, buffer):
+        some, self.content = self.content[:7], self.content[7:]
+        buffer[: len(some)] = some
+        return len(some)
+
+
+def test_open_binary_files_are_written_and_read(folder, content):
+    memory, slow = io.BytesIO(), Slow()
+    for file in (memory, slow):
+        MODEL.save(file)
+        assert not file.closed
+    assert memory.getvalue() == slow.content == content
+    assert memory.tell() == len(content)
+    memory.seek(0)
+    with open(folder / "f", "wb") as file:
+        MODEL.save(file)
+    with open(folder / "f", "rb") as file:
+        for source in (memory, slow, file):
+            assert repr(ordinal.load(source)) == repr(MODEL)
+            assert not source.closed
+    with pytest.raises(ValueError, match="not an ordinal model file"):
+        ordinal.load(memory)  # which is at its end
+
+
+def test_files_that_are_not_open_for_binary_data_are_refused(folder, content):
+    path = folder / "f"
+    path.write_bytes(content)
+    with open(path, encoding="latin-1") as text:
+        with pytest.raises(TypeError, match=r"path must be .* open\(name, 'rb'\), got"):
+            ordinal.load(text)
+    with open(folder / "g", "w", encoding="ascii") as text:
+        for file in (text, io.StringIO()):
+            with pytest.raises(TypeError, match=r"open\(name, 'wb'\), got <_io"):
+                MODEL.save(file)
+    with open(path, "rb") as file, pytest.raises(io.UnsupportedOperation):
+        MODEL.save(file)
+    with open(folder / "g", "wb") as file, pytest.raises(io.UnsupportedOperation):
+        ordinal.load(file)
+    with pytest.raises(ValueError, match="closed file"):
+        MODEL.save(file)
+    with pytest.raises(TypeError, match="path must be a path, got 3"):
+        ordinal.load(3)
+
+
+def test_pipes_and_devices_are_not_loaded(folder):
+    os.mkfifo(folder / "pipe")
+    for path in (folder / "pipe", "/dev/zero", "/dev/null"):
+        with pytest.raises(OSError, match="is no regular file: pass an open binary"):
+            ordinal.load(path)
+    with pytest.raises(IsADirectoryError):
+        ordinal.load(folder)

@@ -100,7 +100,7 @@ def _read_members(file: IO[bytes]) -> dict[str, np.ndarray]:
     """The arrays of an archive by name."""
     import zipfile  # slow to import, and few processes load a model
 
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
     arrays: dict[str, np.ndarray] = {}
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()

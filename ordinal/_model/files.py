@@ -12,8 +12,11 @@ here, and every value is held against the declaration of its field (see `fields`
 """
 
 import dataclasses
+import errno
+import io
 import os
-from typing import Any, ClassVar
+import stat
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +29,7 @@ from .archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
 from .convergence import Convergence, Status
 from .fields import check_fields, field_values
 from .links import CumulativeLink, PartitionLink, SoftmaxLink
-from .writing import writing
+from .writing import not_binary, writing
 
 _RECORDS: dict[str, type] = {
     cls.__name__: cls
@@ -61,7 +64,7 @@ class Storable:
     def _check(self) -> None:
         """Raise ValueError if the fields contradict each other."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write this to a file that `ordinal.load` reads.
 
         The file holds no code and no pickle, and the same values give the same bytes.
@@ -69,19 +72,22 @@ class Storable:
 
         Parameters
         ----------
-        path : path
-            A file that exists is replaced, and a symbolic link is followed. To a pipe,
-            a terminal or a name such as /dev/stdout it is sent.
+        path : path, or file that is open for writing in binary mode
+            A file that exists is replaced, and keeps its mode; a symbolic link is
+            followed. To a pipe, a terminal, a name such as /dev/stdout or an open file
+            the content is sent at once; an open file stays open.
 
         Raises
         ------
         TypeError
-            It holds what a file cannot, such as a function for a kernel;
-            nothing is written then.
+            It holds what a file cannot, such as a function for a kernel, or `path` is
+            neither a path nor a binary file, such as a file of text; nothing is written
+            then.
         ValueError
             Its fields contradict each other, as those of no fitted model do.
         OSError
-            The path cannot be written to, or is a folder, a socket or a disk.
+            The path cannot be written to, or is a folder, a socket or a disk; an open
+            file is not open for writing.
         """
         arrays: dict[str, Any] = {}
         node = _encode(self, "model", arrays)
@@ -90,10 +96,9 @@ class Storable:
             write_archive(file, node, arrays)
 
 
-def read_file(path: str | os.PathLike[str]) -> Storable:
-    """What `save` wrote to this path; ValueError unless it is such a file."""
-    # open() takes a number for a descriptor, and closes it
-    with open(as_path("path", path), "rb") as file:
+def read_file(path: str | os.PathLike[str] | IO[bytes]) -> Storable:
+    """What `save` wrote to this path or file; ValueError unless it is such a file."""
+    with _content(path) as file:
         try:
             return _decode_model(*read_archive(file))
         except MemoryError:
@@ -106,6 +111,30 @@ def read_file(path: str | os.PathLike[str]) -> Storable:
             raise ValueError(
                 f"{path!s} is {what} ordinal model file: {reason:.200}"
             ) from error
+
+
+def _content(path: Any) -> IO[bytes]:
+    """The content of a regular file, or what is left of an open one."""
+    if not isinstance(path, str | os.PathLike) and hasattr(path, "read"):
+        content = path.read()
+        if not isinstance(content, bytes | bytearray):
+            raise not_binary(path, "rb")
+        return io.BytesIO(content)
+    # open() takes a number for a descriptor, and closes it
+    return open(as_path("path", path), "rb", opener=_opened)
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a regular file; of anything else the end might never come."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # open() refuses a folder
+        os.close(descriptor)
+        raise OSError(
+            errno.EINVAL, "is no regular file: pass an open binary file to read one",
+            path,
+        )  # fmt: skip
+    return descriptor
 
 
 def _rebuild(cls: type[Storable], fields: dict[str, Any]) -> Storable:

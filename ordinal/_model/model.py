@@ -1,7 +1,7 @@
 """What every model shares: what it says of itself, and how it finds its columns."""
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class Model(Storable):
         return lines
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str] | IO[bytes]) -> Model:
     """Read a model that its `save` method wrote.
 
     Safe for files from anywhere: nothing is unpickled, and the memory used is in
@@ -86,7 +86,9 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     Parameters
     ----------
-    path : path of the file
+    path : path of a regular file, or file that is open for reading in binary mode
+        An open file, such as a pipe or an `io.BytesIO`, is read to its end and stays
+        open.
 
     Returns
     -------
@@ -100,7 +102,10 @@ def load(path: str | os.PathLike[str]) -> Model:
         The file is damaged, of another kind, or of another version of the format; or
         its fields make no model. The message says which.
     OSError
-        It cannot be opened.
+        It cannot be opened, or is no regular file; an open file is not open for
+        reading.
+    TypeError
+        `path` is neither a path nor a binary file, such as a file of text.
     """
     return cast(Model, read_file(path))
 

@@ -4,7 +4,7 @@ What a name stands for decides. A regular file, or a name that is free, gets its
 at once, when all of it has been written beside it. A pipe, a character device such as a
 terminal or /dev/null, and one of the descriptors of this process, such as /dev/stdout,
 are streams: they are sent the content. Anything else is refused. A symbolic link is
-followed, so that it stays one.
+followed, so that it stays one. An open binary file is a stream as well.
 """
 
 import errno
@@ -13,19 +13,30 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from .._input.checks import as_path
+from .._input.checks import as_path, shown
 
 _CHUNK = 1 << 20  # bytes sent to a stream between two chances for Ctrl-C
 _FOLDERS_OF_DESCRIPTORS = ("/dev/fd", "/proc/{}/fd")  # {} is the process
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def writing(path: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
     """A file to write to, in which all is or nothing; after an error in the body, and
-    before its end, the path is as it was. Raises OSError if it cannot be written to."""
+    before its end, the path is as it was. Raises OSError if it cannot be written to,
+    TypeError for an open file of text."""
+    if not isinstance(path, str | os.PathLike) and hasattr(path, "write"):
+        try:
+            path.write(b"")  # before the work: it may be one of text, or closed
+        except TypeError:
+            raise not_binary(path, "wb") from None
+        content = io.BytesIO()
+        yield content
+        _write_all(content.getbuffer(), path)
+        return
     target, is_stream = _target(path)
     if is_stream:
         content = io.BytesIO()
@@ -34,14 +45,28 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         return
     temporary = target.with_name(f".ordinal-{os.urandom(8).hex()}.tmp")
     try:
-        with open(temporary, "xb") as file:
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+        with open(temporary, "xb", opener=partial(_opened, mode)) as file:
             yield file
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        if mode is not None:
+            os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def not_binary(file: Any, mode: str) -> TypeError:
+    """The error for an open file of text, or what is none at all."""
+    return TypeError(
+        "path must be a path or a file that is open in binary mode, such as "
+        f"open(name, {mode!r}), got {shown(file)}"
+    )
+
+
+def _opened(mode: int | None, path: str, flags: int) -> int:
+    """Open a new file, at no moment more accessible than `mode`."""
+    return os.open(path, flags, 0o666 if mode is None else mode & 0o777)
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
@@ -63,7 +88,7 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
-def _target(path: str | os.PathLike[str]) -> tuple[Path, bool]:
+def _target(path: Any) -> tuple[Path, bool]:
     """Where a path leads, and whether that is a stream. Raises OSError if it is
     neither a stream nor a regular file, nor free."""
     path = Path(as_path("path", path))
@@ -94,7 +119,11 @@ def _send(content: memoryview, target: Path) -> None:
     would be written from its beginning."""
     number = descriptor_of(target)
     with open(target if number is None else os.dup(number), "wb", buffering=0) as file:
-        for start in range(0, len(content), _CHUNK):
-            chunk = content[start : start + _CHUNK]
-            while chunk:  # a stream may take a part
-                chunk = chunk[file.write(chunk) or 0 :]
+        _write_all(content, file)
+
+
+def _write_all(content: memoryview, file: Any) -> None:
+    for start in range(0, len(content), _CHUNK):
+        chunk = content[start : start + _CHUNK]
+        while chunk:  # a stream may take a part
+            chunk = chunk[file.write(chunk) or 0 :]
