@@ -94,8 +94,8 @@ def _continued(total: int, X: Matrix, rows: slice, place: int) -> int:
     """The CRC-32 of some rows, continued from that of those before; `place` is that of
     row 0 in its span."""
     if isinstance(X, np.ndarray):
-        return crc32(np.ascontiguousarray(X[rows]), total)
+        return crc32(np.ascontiguousarray(X[rows]).data, total)
     some = X.rows(rows)
     row = np.repeat(place + np.arange(X.shape[0])[rows], np.diff(some.indptr))
     # as triples, so that rows without entries count
-    return crc32(np.column_stack([row, some.indices, some.data]), total)
+    return crc32(np.column_stack([row, some.indices, some.data]).data, total)
