@@ -7,6 +7,8 @@ from .arrays import Arrays
 from .command import Command
 from .files import Files
 from .frames import Frames
+from .passes import Passes
+from .perturbations import Perturbations
 from .stores import Stores
 
 _ALL: tuple[Family, ...] = (
@@ -16,6 +18,8 @@ _ALL: tuple[Family, ...] = (
     Command(),
     Files(),
     Stores(),
+    Passes(),
+    Perturbations(),
 )
 
 FAMILIES = {family.name: family for family in _ALL}
