@@ -137,7 +137,7 @@ def test_votes_are_the_mean_of_the_relations_to_pairs():
 
 def test_a_converged_fit_has_no_slope():
     X, y = sample(60, 3)
-    model = ordinal.fit_cnnor(X, y, tol=1e-4, **SMALL)
+    model = ordinal.fit_cnnor(X, y, l2=1e-3, tol=1e-4, **SMALL)
     rng = np.random.default_rng(0)
     training = Training.of(Problem.from_arrays(X, y))
     start = Tower.drawn(3, 3, 2, 4, 4, rng)
@@ -159,7 +159,7 @@ def test_neighbouring_features_interact():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 4))
     y = np.digitize(X[:, 1] * X[:, 2], [-0.1, 0.1])
-    model = ordinal.fit_cnnor(X[:300], y[:300], rng=1)
+    model = ordinal.fit_cnnor(X[:300], y[:300], l2=3e-3, rng=1)
     linear = ordinal.fit_lat(X[:300], y[:300])
     misses = [np.abs(m.predict(X[300:]) - y[300:]).mean() for m in (model, linear)]
     assert misses[0] < 0.5 * misses[1]

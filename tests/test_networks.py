@@ -438,3 +438,13 @@ def test_outputs_that_do_not_fit_the_ranks_are_refused(tmp_path):
     bad = replace(model, observed=np.array([True, True, False, True]))
     with pytest.raises(ValueError, match="observed must name one rank more"):
         bad.save(tmp_path / "bad")
+
+
+def test_noisy_ranks_of_unequal_size_are_told_better_than_by_a_constant():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((2000, 19))
+    score = 0.6 * X[:, 0] + 0.3 * X[:, 1] + rng.logistic(0, 0.6, 2000)
+    y = np.digitize(score, np.quantile(score, [0.06, 0.18, 0.42, 0.8]))
+    predicted = ordinal.fit_nnpom(X[:1000], y[:1000]).predict(X[1000:])
+    constant = min(np.abs(y[1000:] - k).mean() for k in range(5))
+    assert np.abs(y[1000:] - predicted).mean() < constant
