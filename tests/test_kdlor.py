@@ -88,7 +88,7 @@ def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
     y[:r] = range(r)
     weight = rng.integers(1, 4, 60) / 2
     Z = explicit(KERNEL(rows, rows))
-    w, _, rho, value, mu = solved(Z, y, weight, u, C)
+    w, _, rho, value, _ = solved(Z, y, weight, u, C)
     model = fit_kdlor(
         rows, y, u=u, C=C, kernel=KERNEL, sample_weight=weight, basis=basis
     )
