@@ -17,6 +17,7 @@ from ._input.checks import (
     check_positive,
 )
 from ._input.features import read_features
+from ._input.immutable import Immutable
 from ._input.sparse import CSR, frozen
 from ._input.types import Matrix
 from ._numerics.rows import inner_products, squared_norms, turns, z_scores
@@ -33,7 +34,7 @@ def __dir__() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Immutable):
     """k(a, b) = <a, b>.
 
     Examples
@@ -48,7 +49,7 @@ class Linear:
 
 
 @dataclass(frozen=True, slots=True)
-class Polynomial:
+class Polynomial(Immutable):
     """k(a, b) = (gamma <a, b> + coef0)^degree.
 
     Parameters
@@ -86,7 +87,7 @@ class Polynomial:
 
 
 @dataclass(frozen=True, slots=True)
-class RBF:
+class RBF(Immutable):
     """k(a, b) = exp(-gamma |a - b|^2).
 
     Parameters
@@ -116,7 +117,7 @@ class RBF:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ARD:
+class ARD(Immutable):
     """k(a, b) = exp(-sum_j gamma_j (a_j - b_j)^2): RBF with a relevance a feature.
 
     Parameters
@@ -142,7 +143,7 @@ class ARD:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearARD:
+class LinearARD(Immutable):
     """k(a, b) = sum_j gamma_j a_j b_j.
 
     Parameters
@@ -169,7 +170,7 @@ class LinearARD:
 
 
 @dataclass(frozen=True, slots=True)
-class Pearson:
+class Pearson(Immutable):
     """k(a, b) = <z(a), z(b)> / d, the correlation of two rows of d columns.
 
     z(a) is a less its mean, over its (population) deviation, of the entries that are
@@ -195,7 +196,7 @@ class Pearson:
 
 
 @dataclass(frozen=True, slots=True)
-class Precomputed:
+class Precomputed(Immutable):
     """The values themselves: X is k(rows, training rows), at fit a symmetric matrix."""
 
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:

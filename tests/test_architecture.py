@@ -1,6 +1,7 @@
 """The house rules that no linter knows; the import rules stand in pyproject.toml."""
 
 import ast
+import dataclasses
 import importlib
 import importlib.metadata
 import inspect
@@ -130,6 +131,19 @@ def test_public_modules_leak_nothing(name):
                 for leaf in ast.walk(target):
                     if isinstance(leaf, ast.Name):
                         assert leaf.id.startswith("_") or leaf.id in module.__all__
+
+
+@pytest.mark.parametrize("name", ["ordinal", *PUBLIC])
+def test_public_records_say_that_they_are_immutable(name):
+    module = importlib.import_module(name)
+    for item in (getattr(module, name) for name in module.__all__):
+        if dataclasses.is_dataclass(item):
+            made = object.__new__(item)
+            for attribute in ("other", *(f.name for f in dataclasses.fields(item))):
+                with pytest.raises(AttributeError, match="objects are immutable; "):
+                    setattr(made, attribute, 1)
+                with pytest.raises(AttributeError, match="objects are immutable; "):
+                    delattr(made, attribute)
 
 
 @pytest.mark.parametrize("name", ["ordinal", *PUBLIC])

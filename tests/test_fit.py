@@ -71,8 +71,14 @@ def test_without_a_dual_there_is_no_gap():
 
 
 def test_a_record_cannot_be_changed():
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(
+        dataclasses.FrozenInstanceError,
+        match=r"cannot set 'status': Convergence objects are immutable; "
+        r"dataclasses.replace\(..., status=...\) returns a changed copy",
+    ):
         record().status = Status.STALLED
+    with pytest.raises(AttributeError, match=r"cannot set 'note': .* of your own"):
+        record().note = "good"
 
 
 @pytest.mark.parametrize(

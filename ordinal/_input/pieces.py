@@ -14,6 +14,7 @@ import numpy as np
 from .cells import Layout
 from .checks import shown
 from .frame import Frame
+from .immutable import Immutable
 from .readers import parquet_batches
 from .table import (
     GZIP,
@@ -114,7 +115,7 @@ def _parquet_pieces(
 
 
 @dataclass(frozen=True, slots=True)
-class TableBlocks:
+class TableBlocks(Immutable):
     """The rows of a file as a source of blocks: features by name, labels and weights
     of columns of the same file.
 

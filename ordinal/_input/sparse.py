@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import shown
+from .immutable import Immutable
 
 
 def frozen(values: ArrayLike) -> np.ndarray:
@@ -31,7 +32,7 @@ def _has_parts(X: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CSR:
+class CSR(Immutable):
     """Compressed sparse rows in canonical form: row i is the dense row with
     `x[indices[indptr[i]:indptr[i + 1]]] = data[indptr[i]:indptr[i + 1]]`, else 0.
 

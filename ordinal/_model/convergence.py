@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Annotated, Literal
 
 from .._input.checks import enumerated, shown
+from .._input.immutable import Immutable
 from .fields import FINITE, NONNEGATIVE, NOT_NAN
 
 
@@ -107,7 +108,7 @@ _REMEDY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Convergence:
+class Convergence(Immutable):
     """Certificate of a finished fit, recomputed from the solution itself.
 
     Attributes

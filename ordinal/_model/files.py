@@ -21,6 +21,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from .._input.checks import as_path, shown
+from .._input.immutable import Immutable
 from .._input.sparse import CSR, frozen
 from .._kernel_matrix.choice import NAMED
 from .._public import import_all
@@ -38,7 +39,7 @@ _RECORDS: dict[str, type] = {
 _KINDS: dict[str, type["Storable"]] = {}
 
 
-class Storable:
+class Storable(Immutable):
     """Base of what can be saved: frozen dataclasses with slots.
 
     A field may hold an array of numbers, booleans or strings, a CSR, a number, a

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from .._input.immutable import Immutable
 from .._input.problem import around_ranks
 from .._input.sparse import frozen
 from .fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
@@ -29,7 +30,7 @@ _LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CumulativeLink:
+class CumulativeLink(Immutable):
     """P(y <= j | score) = 1 / (1 + exp(slope score - offsets[j])), j = 0..r-2.
 
     One slope >= 0 and increasing offsets: the curves of the r - 1 events do not
@@ -100,7 +101,7 @@ class CumulativeLink:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SoftmaxLink:
+class SoftmaxLink(Immutable):
     """P(y = k | distances) proportional to exp(offsets[k] - slope distance_k).
 
     Attributes
@@ -169,7 +170,7 @@ class SoftmaxLink:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionLink:
+class PartitionLink(Immutable):
     """P(y > j | values) = 1 / (1 + exp(offsets[j] - slopes[j] value_j)) for each of the
     q ranks that have training rows but the last, made to fall with j.
 

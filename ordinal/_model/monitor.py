@@ -12,13 +12,14 @@ from typing import Self
 import numpy as np
 
 from .._input.checks import check_positive, shown
+from .._input.immutable import Immutable
 from .blas import OneThread
 from .convergence import Convergence, Status
 from .progress import Line
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class State(Immutable):
     """What a `callback` sees: progress so far; a true return value stops the fit."""
 
     method: str

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from .._input.checks import check_flag, resolve_rng, shown
+from .._input.immutable import Immutable
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
@@ -36,7 +37,7 @@ from .workers import Executor
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Immutable):
     """A fit that gave no score.
 
     Attributes

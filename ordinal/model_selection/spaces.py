@@ -34,6 +34,7 @@ from .._input.checks import (
     shown,
 )
 from .._input.features import read_features
+from .._input.immutable import Immutable
 from .._numerics.rows import inner_products, squared_norms, take
 from .designs import uniform_design
 from .points import Point
@@ -88,7 +89,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class CoarseToFine:
+class CoarseToFine(Immutable):
     """The two grids of the GPOR and SVOR papers, over log10 C and log10 kappa.
 
     First 7 x 7 points with both in -3..3, then 9 x 9 in steps of 0.2 around the best;
@@ -159,7 +160,7 @@ def _on_log_grid(log_C: np.ndarray, log_kappa: np.ndarray) -> list[Point]:
 
 
 @dataclass(frozen=True, slots=True)
-class UniformDesign:
+class UniformDesign(Immutable):
     """Two uniform designs, the second in a box of half the width around the best point.
 
     21 points do for two or three arguments what a grid does with a hundred or more. The

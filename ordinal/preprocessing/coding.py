@@ -19,6 +19,7 @@ from .._input.columns import (
     read_frame,
 )
 from .._input.frame import Frame
+from .._input.immutable import Immutable
 from .._input.labels import read_labels
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
@@ -36,7 +37,7 @@ _HALF = 1e-12  # of the whole weight: what rounding moves its half by
 
 
 @dataclass(frozen=True, slots=True)
-class TablePreprocessor:
+class TablePreprocessor(Immutable):
     """How a table of numbers, words and gaps is to become one of numbers.
 
     `fit` measures the training rows and returns the `TableCoding` that does it.
