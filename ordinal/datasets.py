@@ -5,6 +5,7 @@ from __future__ import annotations  # numpy.random is slow to import
 import numpy as np
 
 from ._input.checks import check_count, check_nonnegative, resolve_rng
+from ._input.keywords import with_suggestions
 
 __all__ = ["make_gaussians", "make_tlssvor"]
 
@@ -13,6 +14,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@with_suggestions
 def make_gaussians(
     n_per_rank: int = 100, *, rng: int | np.random.Generator = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -55,6 +57,7 @@ def make_gaussians(
     return X, y
 
 
+@with_suggestions
 def make_tlssvor(
     n: int = 300, *, noise: float = 0.026, rng: int | np.random.Generator = 0
 ) -> tuple[np.ndarray, np.ndarray]:

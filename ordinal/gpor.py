@@ -46,6 +46,7 @@ from ._input.checks import (
     check_flag,
     check_positive,
 )
+from ._input.keywords import with_suggestions
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
@@ -321,6 +322,7 @@ class GporModel(ThresholdModel):
         return by_probabilities(self, X, rule, rules, cost, diagonal=diagonal)
 
 
+@with_suggestions
 def fit_gpor(
     X: MatrixLike | Blocks,
     y: Labels | None,

@@ -60,6 +60,7 @@ import numpy as np
 
 from ._basis.fitting import features_among, on_basis, read
 from ._input.checks import check_count, check_factor
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -93,6 +94,7 @@ def __dir__() -> list[str]:
 _RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
+@with_suggestions
 def fit_kdlor(
     X: MatrixLike | Blocks,
     y: Labels | None,

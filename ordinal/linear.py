@@ -45,6 +45,7 @@ from ._input.checks import (
     shown,
 )
 from ._input.columns import column_number
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.survey import reads_in_blocks
@@ -95,6 +96,7 @@ _EASIER = "raise the penalties"  # what helps a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"
 
 
+@with_suggestions
 def fit_pom(
     X: MatrixLike | Blocks | str,
     y: Labels | None,
@@ -252,6 +254,7 @@ def fit_pom(
     )[0]  # fmt: skip
 
 
+@with_suggestions
 def fit_pom_path(
     X: MatrixLike | str,
     y: Labels,
@@ -563,9 +566,13 @@ def _chosen(
 ) -> np.ndarray:
     """Numbers of columns that an argument names, in the order of the columns."""
     if isinstance(columns, str) or not isinstance(columns, Sequence):
+        meant = ""
+        if isinstance(columns, str):  # perhaps a formula, as R's clm takes it
+            names = [name.strip() for name in columns.lstrip("~ ").split("+")]
+            meant = f"; for these columns pass {argument}={listed(names)}"
         raise ValueError(
             f"{argument} must be a sequence of columns by name or number, got "
-            f"{shown(columns)}"
+            f"{shown(columns)}{meant}"
         )
     terms = {} if coding is None else coding.columns_of_terms
     numbers: list[int] = []

@@ -27,6 +27,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._input.checks import check_count, check_factor_or_zero, check_flag
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.survey import BlockProblem, reads_in_blocks
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
@@ -46,6 +47,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@with_suggestions
 def fit_lit(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -148,6 +150,7 @@ def fit_lit(
     )  # fmt: skip
 
 
+@with_suggestions
 def fit_lat(
     X: MatrixLike | Blocks,
     y: Labels | None,

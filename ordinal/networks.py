@@ -49,6 +49,7 @@ from ._input.checks import (
     check_factor_or_zero,
     check_flag,
 )
+from ._input.keywords import with_suggestions
 from ._input.survey import reads_in_blocks
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.likelihood import Link
@@ -86,6 +87,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@with_suggestions
 def fit_nnor(
     X: MatrixLike,
     y: Labels,
@@ -199,6 +201,7 @@ def fit_nnor(
     return nnor_model(entry.problem, trained, loss, job.l2)
 
 
+@with_suggestions
 def fit_nnpom(
     X: MatrixLike,
     y: Labels,
@@ -274,6 +277,7 @@ def fit_nnpom(
     return nnpom_model(entry.problem, trained, link, job.l2)
 
 
+@with_suggestions
 def fit_elmor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -415,6 +419,7 @@ def fit_elmor(
     return elmor_model(problem, fitted)
 
 
+@with_suggestions
 def fit_cnnor(
     X: MatrixLike,
     y: Labels,

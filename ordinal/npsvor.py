@@ -57,6 +57,7 @@ from ._input.checks import (
     shown,
 )
 from ._input.costs import check_cost
+from ._input.keywords import keyword_defaults, with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -97,6 +98,7 @@ _NEWTON_STEPS = 200  # on a basis
 _POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path
 
 
+@with_suggestions
 def fit_npsvor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -263,6 +265,7 @@ def fit_npsvor(
     )[0][0]  # fmt: skip
 
 
+@with_suggestions
 def fit_npsvor_path(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -348,7 +351,7 @@ def _fit_path(
 ) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
     """The same with the `Products` of X, if there are any, and the decision function of
     each model for the rows of `X_test`, or None."""
-    every = {**(fit_npsvor_path.__kwdefaults__ or {}), **options}
+    every = {**keyword_defaults(fit_npsvor_path), **options}
     return _fit("fit_npsvor_path", X, y, points, products, X_test, **every)
 
 

@@ -53,6 +53,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._input.checks import check_count, check_factor, check_real
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
@@ -76,6 +77,7 @@ _BYTES = 150  # that a fit holds for a pair of features
 _EASIER = "raise the penalties"  # what helps a fit that met a limit
 
 
+@with_suggestions
 def fit_ofmhs(
     X: MatrixLike,
     y: Labels,

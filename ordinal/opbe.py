@@ -47,6 +47,7 @@ from ._basis.fitting import (
     threads_beside,
 )
 from ._input.checks import check_count, check_factor, check_positive
+from ._input.keywords import with_suggestions
 from ._input.types import (
     AnyBasis,
     ArrayLike,
@@ -79,6 +80,7 @@ def __dir__() -> list[str]:
 _NEWTON_STEPS = 200  # on a basis
 
 
+@with_suggestions
 def fit_opbe(
     X: MatrixLike | Blocks,
     y: Labels | None,

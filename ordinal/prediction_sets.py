@@ -71,6 +71,7 @@ from ._input.checks import (
     shown,
 )
 from ._input.columns import frame_columns, read_once
+from ._input.keywords import with_suggestions
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import frozen
 from ._input.survey import reads_in_blocks, source_of
@@ -304,6 +305,7 @@ class ConformalModel(Model):
             _check_nonconformity(self.nonconformity, model)
 
 
+@with_suggestions
 def conformal(
     model: Any,
     X: MatrixLike | Blocks,

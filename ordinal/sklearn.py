@@ -70,6 +70,7 @@ from ._input.checks import check_choice, listed
 from ._input.columns import column_categories, feature_names, is_frame
 from ._input.costs import absolute_cost
 from ._input.features import read_features
+from ._input.keywords import check_keywords
 from ._input.labels import (
     classes_in_rank_order,
     declared_categories,
@@ -510,8 +511,10 @@ def _signature(method: Method) -> inspect.Signature:
 def _estimator(method: Method) -> type[_Estimator]:
     """The class of a method's estimators."""
     signature = _signature(method)
+    known = [name for name in signature.parameters if name != "self"]
 
     def __init__(self: _Estimator, **parameters: Any) -> None:
+        check_keywords(method.estimator, parameters, known)
         bound = signature.bind(self, **parameters)
         bound.apply_defaults()
         for name, value in bound.arguments.items():

@@ -75,6 +75,7 @@ from ._input.checks import (
     check_positive,
 )
 from ._input.costs import check_cost
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -113,6 +114,7 @@ _NEWTON_STEPS = 200  # on a basis
 _POINT = ("C", "epsilon")  # what may differ between the points of a path
 
 
+@with_suggestions
 def fit_svc(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -246,6 +248,7 @@ def fit_svc(
     return models[0]
 
 
+@with_suggestions
 def fit_svr(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -326,6 +329,7 @@ def fit_svr(
     return models[0]
 
 
+@with_suggestions
 def fit_cssvc(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -393,6 +397,7 @@ def fit_cssvc(
     return models[0]
 
 
+@with_suggestions
 def fit_svmop(
     X: MatrixLike | Blocks,
     y: Labels | None,

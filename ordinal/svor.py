@@ -56,6 +56,7 @@ from ._basis.in_time import takes_basis_in_time
 from ._input.basis import BasisChoice
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.costs import check_cost
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -93,6 +94,7 @@ def __dir__() -> list[str]:
 _MAX_ITER, _NEWTON_STEPS = 10_000_000, 200
 
 
+@with_suggestions
 def fit_svorim(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -248,6 +250,7 @@ def fit_svorim(
     )[0][0]  # fmt: skip
 
 
+@with_suggestions
 def fit_svorex(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -316,6 +319,7 @@ def fit_svorex(
     )[0][0]  # fmt: skip
 
 
+@with_suggestions
 def fit_shashua_levin(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -383,6 +387,7 @@ def fit_shashua_levin(
     )[0][0]  # fmt: skip
 
 
+@with_suggestions
 def fit_redsvm(
     X: MatrixLike | Blocks,
     y: Labels | None,

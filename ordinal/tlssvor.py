@@ -64,6 +64,7 @@ from ._input.checks import (
     check_real,
     check_share,
 )
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import (
@@ -129,6 +130,7 @@ class TlsSvorModel(ScoreModel):
     eta: Annotated[float, FINITE, POSITIVE]
 
 
+@with_suggestions
 def fit_tlssvor(
     X: MatrixLike | Blocks,
     y: Labels | None,

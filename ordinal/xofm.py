@@ -56,6 +56,7 @@ from ._input.checks import (
 )
 from ._input.columns import Categories, column_categories, column_number, default_names
 from ._input.features import read_features
+from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.sparse import frozen
 from ._input.survey import BlockProblem, reads_in_blocks
@@ -496,6 +497,7 @@ class XofmModel(Model):
             raise ValueError("mass must be at most the number of rows")
 
 
+@with_suggestions
 def fit_xofm(
     X: ArrayLike | Blocks,
     y: Labels | None,

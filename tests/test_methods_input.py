@@ -2,6 +2,7 @@
 
 import importlib.resources
 import inspect
+import pickle
 import re
 
 import numpy as np
@@ -14,13 +15,80 @@ from scipy import sparse
 from strategies import sample
 
 import ordinal
+import ordinal.sklearn
 from ordinal import kernels
+from ordinal._input.keywords import keyword_defaults
 from ordinal._model.registry import method_of
 from ordinal.preprocessing import Binning, Standardizer
 
 PRECOMPUTED = {"kernel": "precomputed"}
 NAMES = np.array(["low", "mid", "top"])
 X40, Y40 = sample(40, 3)
+
+
+# Keyword arguments
+
+MEANT = {
+    "weights": "sample_weight", "n_jobs": "n_threads", "max_tim": "max_time",
+    "verbos": "verbose",
+}  # fmt: skip
+
+
+def functions_with_keywords():
+    """The public functions that take rows and options, or draw."""
+    for module in (ordinal, ordinal.datasets, ordinal.model_selection):
+        for name in module.__all__:
+            function = getattr(module, name)
+            named = name.startswith(("fit_", "make_", "stratified_"))
+            if inspect.isfunction(function) and (named or name == "conformal"):
+                yield function
+
+
+@pytest.mark.parametrize("function", [*functions_with_keywords()])
+def test_an_unknown_keyword_argument_is_answered_by_the_one_meant(function):
+    known = inspect.signature(function).parameters
+    meant = {**MEANT, "random_state": "rng", "seed": "rng"}
+    for name, ours in meant.items():
+        help = rf"did you mean {ours}=\?" if ours in known else r"help\(.*\) lists"
+        called = rf"^{function.__name__}\(\) got an unexpected keyword argument "
+        with pytest.raises(TypeError, match=rf"{called}'{name}'; {help}"):
+            function(X40, Y40, **{name: 1})
+    with pytest.raises(TypeError, match=r"lists those it has$"):
+        function(X40, Y40, surprise=1)
+
+
+def test_searches_and_estimators_know_what_was_meant():
+    for call in (ordinal.model_selection.select, ordinal.model_selection.nested):
+        with pytest.raises(TypeError, match=r"'random_state'; did you mean rng=\?$"):
+            call(
+                ordinal.fit_svorim, X40, Y40, random_state=1,
+                search=ordinal.model_selection.Grid(C=[1.0]),
+            )  # fmt: skip
+    with pytest.raises(TypeError, match=r"'n_jobs'; did you mean n_threads=\?$"):
+        ordinal.sklearn.SVORIM(n_jobs=1)
+    with pytest.raises(TypeError, match=r"'weights'; did you mean sample_weight=\?$"):
+        ordinal.cross_conformal(ordinal.fit_svorim, X40, Y40, weights=np.ones(40))
+
+
+def test_a_search_for_arguments_that_a_fit_lacks_says_what_it_can_search():
+    for space in (
+        ordinal.model_selection.UniformDesign(gamma=(0.1, 1.0)),
+        ordinal.model_selection.CoarseToFine(),
+    ):
+        message = r"'C'; .*; it can be searched by Grid\(l2=\[0.0001, 0.001, 0.01, 0.1"
+        with pytest.raises(TypeError, match=message):
+            ordinal.model_selection.select(ordinal.fit_pom, X40, Y40, search=space)
+
+
+@every_method
+def test_functions_stay_what_type_checkers_and_pickle_see(method):
+    fit = method.fit
+    assert pickle.loads(pickle.dumps(fit)) is fit
+    assert fit.__name__ in fit.__doc__
+    assert inspect.signature(fit) == inspect.signature(inspect.unwrap(fit))
+    assert (
+        keyword_defaults(fit)["tol"] == inspect.signature(fit).parameters["tol"].default
+    )
 
 
 # Labels
@@ -470,7 +538,7 @@ def test_new_rows_are_checked_by_every_prediction(method):
     for call in row_calls(method, model):
         for X, error, message in [
             (X40[:, :2], ValueError, "^X has 2 features, the model was fitted on 3"),
-            (X40[0], ValueError, "^X must be 2-dimensional"),
+            (X40[0], ValueError, r"^X must be 2-dimensional.*X\.iloc\[\[0\]\]"),
             (X40[:, :0], ValueError, "^X must be 2-dimensional and non-empty"),
             ([[0.0] * 3, [np.inf] * 3], ValueError, "^X must be finite.*bad row is 1"),
             (

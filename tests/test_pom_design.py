@@ -246,12 +246,30 @@ def test_rows_that_lack_values_are_counted_by_column():
     frame, y, w, offset, _ = gappy()
     message = (
         "X, y, sample_weight, offset: 7 of 60 rows lack values ('x' 2, 'word' 3, "
-        "'y' 1, 'sample_weight' 1, 'offset' 1), the first in row 3: fill them in, as "
-        "ordinal.preprocessing.TablePreprocessor does, or pass missing='drop' to leave "
-        "these rows out"
+        "'y' 1, 'sample_weight' 1, 'offset' 1), the first in row 3: fill those of "
+        "features in, as ordinal.preprocessing.TablePreprocessor does, or pass "
+        "missing='drop' to leave these rows out"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         ordinal.fit_pom(frame, y, sample_weight=w, offset=offset)
+    with pytest.raises(ValueError, match=r"row 3: fill them in, as .* or pass missing"):
+        ordinal.fit_pom(frame, np.nan_to_num(y, nan=1.0))
+
+
+def test_labels_are_not_filled_in():
+    frame, y, *_ = gappy()
+    whole = frame.fillna({"x": 0.0, "word": "a"})
+    with pytest.raises(ValueError, match=r"\('y' 1\), .* row 20: pass missing='drop'"):
+        ordinal.fit_pom(whole, y)
+
+
+def test_nominal_and_scale_effects_are_no_formulas():
+    message = r"got '~ Infl \+ t'; for these columns pass {}=\['Infl', 't'\]$"
+    for argument in ("nominal", "scale"):
+        with pytest.raises(ValueError, match=message.format(argument)):
+            ordinal.fit_pom(
+                houses()[["Infl", "t"]], houses()["Sat"], **{argument: "~ Infl + t"}
+            )
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])

@@ -480,8 +480,13 @@ def test_ratio_tests_are_those_of_R():
 def test_models_that_are_not_nested():
     model = fitted(WINE)
     less = fitted(WINE, [0])
-    with pytest.raises(ValueError, match="more parameters than smaller, got 5 and 6"):
+    with pytest.raises(ValueError, match=r"6 parameters and larger 5: swap them"):
         lr_test(model, less)
+    with pytest.raises(ValueError, match="6 parameters and larger 4: swap them"):
+        lr_test(model, fitted(WINE, threshold="equidistant"))
+    with pytest.raises(ValueError, match="more parameters than smaller, got 5 and 6"):
+        # which could not be swapped, either
+        lr_test(fitted(WINE, threshold="equidistant", nominal=[0, 1]), less)
     with pytest.raises(ValueError, match="more parameters than smaller, got 6 and 6"):
         lr_test(model, model)
     with pytest.raises(ValueError, match="same link, got 'probit' and 'logit'"):

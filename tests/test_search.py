@@ -1355,8 +1355,8 @@ def test_signatures_are_seen_by_tools():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"search": Grid(shape=[1])}, TypeError, "has no argument 'shape'"),
-        ({"tolerance": 1}, TypeError, "has no argument 'tolerance'"),
+        ({"search": Grid(shape=[1])}, TypeError, "unexpected keyword argument 'shape'"),
+        ({"tolerance": 1}, TypeError, "argument 'tolerance'; did you mean tol="),
         ({"C": 1.0}, ValueError, "C is searched, and given"),
         ({"scoring": "precision"}, ValueError, "scoring must be one of"),
         ({"scoring": 3}, TypeError, "name or a callable"),

@@ -246,7 +246,15 @@ def check_shape(
     """Raise ValueError unless a matrix has rows and columns: so many, if known. With
     `empty` it may be without rows."""
     if len(shape) != 2 or 0 in shape[empty:]:
-        raise ValueError(f"{X} must be 2-dimensional and non-empty, got shape {shape}")
+        one = ""
+        if len(shape) == 1:  # such as a Series
+            one = (
+                f": pass one row as {X}.iloc[[0]] of a data frame or {X}[[0]] of an "
+                f"array, and one column as {X}[['name']] or {X}[:, [0]]"
+            )
+        raise ValueError(
+            f"{X} must be 2-dimensional and non-empty, got shape {shape}{one}"
+        )
     if n_features is not None and shape[1] != n_features:
         raise ValueError(
             f"{X} has {shape[1]} features, the model was fitted on {n_features}"

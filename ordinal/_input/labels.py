@@ -8,6 +8,8 @@ import numpy as np
 from .checks import as_array, listed, shown
 from .sparse import frozen
 
+_DROP = ": drop the rows without a label"
+
 
 def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> Any:
     """Rank order that a pandas Categorical or a polars Enum carries, else None."""
@@ -49,9 +51,10 @@ def read_labels(values: Any, name: str) -> np.ndarray:
         a = np.array(values, dtype=object)  # numpy has turned [1, "a"] into strings
     if a.dtype.kind in "OT":
         labels = a.tolist()
+        lacking = [row for row, label in enumerate(labels) if is_missing(label)]
+        if lacking:
+            raise ValueError(f"{name} has no label in row {lacking[0]}{_DROP}")
         for row, label in enumerate(labels):
-            if is_missing(label):
-                raise ValueError(f"{name} has no label in row {row}")
             if not isinstance(label, str):
                 raise TypeError(
                     f"{name} must hold integers or strings, got "
@@ -63,7 +66,11 @@ def read_labels(values: Any, name: str) -> np.ndarray:
     if a.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(a))
         if bad.size:
-            raise ValueError(f"{name} holds {a[bad[0]].item()} in row {bad[0]}")
+            value = a[bad[0]].item()
+            raise ValueError(
+                f"{name} holds {value} in row {bad[0]}"
+                f"{_DROP if math.isnan(value) else ''}"
+            )
     return a
 
 

@@ -109,6 +109,13 @@ def _check_nested(smaller: Inference, larger: Inference) -> None:
             f"{shown(smaller.link)} and {shown(larger.link)}"
         )
     freedom = "equidistant", "symmetric", "flexible"
+    if smaller.dof > larger.dof and freedom.index(larger.threshold) <= freedom.index(
+        smaller.threshold
+    ):
+        raise ValueError(
+            f"smaller has {smaller.dof} parameters and larger {larger.dof}: swap them, "
+            "as in lr_test(smaller, larger)"
+        )
     if freedom.index(smaller.threshold) > freedom.index(larger.threshold):
         raise ValueError(
             f"smaller has {smaller.threshold} thresholds and larger {larger.threshold} "

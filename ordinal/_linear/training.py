@@ -210,6 +210,7 @@ def _complete(
             gaps = {name: np.isnan(values[:, j]) for j, name in enumerate(names)}
     gaps = {name: lacking for name, lacking in gaps.items() if lacking.any()}
     arguments = [table_argument] if gaps else []
+    n_columns = len(gaps)
     for argument, vector in vectors.items():
         lacking = _lacking(as_array(vector, argument))
         if lacking.size == n and lacking.any():  # another length is refused later
@@ -222,12 +223,15 @@ def _complete(
     if n_missing and (missing == "error" or n_missing == n):
         counts = [f"{shown(name)} {np.count_nonzero(g)}" for name, g in gaps.items()]
         more = ", ..." if len(counts) > _NAMED else ""
-        remedy = (
-            "fill them in, as ordinal.preprocessing.TablePreprocessor does, or pass "
-            "missing='drop' to leave these rows out"
-            if n_missing < n
-            else "no row is left"
-        )
+        remedy = "pass missing='drop' to leave these rows out"
+        if n_columns:  # nothing can be filled in for labels, weights and the like
+            these = "them" if n_columns == len(gaps) else "those of features"
+            remedy = (
+                f"fill {these} in, as ordinal.preprocessing.TablePreprocessor does, or "
+                f"{remedy}"
+            )
+        if n_missing == n:
+            remedy = "no row is left"
         shown_counts = f"{', '.join(counts[:_NAMED])}{more}"
         raise ValueError(
             f"{', '.join(dict.fromkeys(arguments))}: {n_missing} of {n} rows lack "

@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from .._input.keywords import keyword_defaults
 from .._kernel_matrix.choice import takes_missing
 from .._public import import_all
 
@@ -174,7 +175,7 @@ def completed(
     """For a path: the values of the `varying` arguments at every point, those of the
     fit where a point has none, and its other arguments; those that are not among
     `options` have their defaults."""
-    every = {**(fit.__kwdefaults__ or {}), **options}
+    every = {**keyword_defaults(fit), **options}
     own = {name: every.pop(name) for name in varying if name in every}
     return [{**own, **point} for point in points], every
 

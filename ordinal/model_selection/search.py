@@ -184,7 +184,7 @@ class Search:
         new = []
         for proposed in points:
             point = self._renamed(proposed)
-            self._work.check_arguments(point)
+            self._work.check_point(point)
             twice = [name for name in point if name in self._work.options]
             if twice:
                 raise ValueError(

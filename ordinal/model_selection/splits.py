@@ -17,6 +17,7 @@ from .._input.checks import (
     resolve_rng,
     shown,
 )
+from .._input.keywords import with_suggestions
 from .._model.folds import by_rank, held_out_size, hold_out
 from .grouping import distinct, group_folds, group_numbers, hold_out_groups
 
@@ -34,6 +35,7 @@ class Splitter(Protocol):
 SplitsLike: TypeAlias = int | Sequence[tuple[ArrayLike, ArrayLike]] | Splitter
 
 
+@with_suggestions
 def stratified_holdout(
     y: ArrayLike,
     n_splits: int = 30,
@@ -87,6 +89,7 @@ def stratified_holdout(
     return drawn_holdouts("n_splits", y, n_splits, group, test_size=test_size, rng=rng)
 
 
+@with_suggestions
 def stratified_kfold(
     y: ArrayLike,
     n_splits: int = 5,

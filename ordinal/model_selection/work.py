@@ -23,6 +23,7 @@ from .._input.at_workers import RowsAtWorkers
 from .._input.blocks import RowsInParts
 from .._input.checks import shortened, shown
 from .._input.frame import Frame
+from .._input.keywords import check_keywords
 from .._input.sparse import CSR
 from .._input.survey import BlockProblem
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
@@ -208,15 +209,24 @@ class Work:
         module: str = getattr(unwrapped(self.fit)[0], "__module__", None) or ""
         return module.partition(".")[0] == __name__.partition(".")[0]
 
+    def check_point(self, point: Point) -> None:
+        """Raise TypeError for a point with an argument that the function does not have,
+        which says what can be searched instead."""
+        try:
+            self.check_arguments(point)
+        except TypeError as error:
+            method = method_of(unwrapped(self.fit)[0])
+            if method is None or not method.grid:
+                raise
+            grid = ", ".join(f"{k}={[*v]}" for k, v in method.grid.items())
+            raise TypeError(f"{error}; it can be searched by Grid({grid})") from None
+
     def check_arguments(self, names: Iterable[str]) -> None:
         """Raise TypeError for an argument that the function does not have."""
         known = self.parameters
-        if any(p.kind is p.VAR_KEYWORD for p in known.values()):
-            return
-        for name in names:
-            if name not in known:
-                called = getattr(self.fit, "__name__", shown(self.fit))
-                raise TypeError(f"{called}() has no argument {shown(name)}")
+        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            called = getattr(self.fit, "__name__", shown(self.fit))
+            check_keywords(called, names, known)
 
     def pickled(self) -> bytes:
         """As bytes for another process; TypeError for what cannot be."""
