@@ -10,6 +10,7 @@ from scipy import sparse
 from strategies import sample
 
 import ordinal
+from ordinal import ConvergenceWarning
 from ordinal._networks import extreme
 from ordinal._numerics import passes
 from ordinal.data import blocks
@@ -259,3 +260,17 @@ def test_distances_without_probabilities_make_prediction_sets():
     assert sets.nonconformity == "distance"
     low, high = sets.predict_interval(X[100:]).T
     assert ((low <= y[100:]) & (y[100:] <= high)).mean() >= 0.8
+
+
+def test_time_is_looked_at_within_a_chunk(up_after):
+    """One of 8192 rows takes seconds with 1000 units."""
+    X, y = sample(3000, 3)  # of one chunk
+    options = {"n_hidden": 4, "n_threads": 1, "max_time": 60.0}
+    blocks = -(-len(X) // extreme._BLOCK)
+    asked = up_after(np.inf)
+    ordinal.fit_elmor(X, y, **options, ridge=0.1)
+    assert len(asked) >= blocks
+    up_after(blocks // 2)
+    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+        model = ordinal.fit_elmor(X, y, **options)
+    assert not model.decision_function(X[:9]).std(axis=0).any()

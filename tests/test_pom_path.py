@@ -9,10 +9,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import sample
 
 import ordinal
-from ordinal import ConvergenceWarning
+from ordinal import ConvergenceWarning, Status
 from ordinal._linear.elastic_net import Penalty
+from ordinal._linear.likelihood import Likelihood
 from ordinal._model.registry import path_of
 from ordinal._solvers import _coordinate_descent
 
@@ -557,3 +559,30 @@ def test_paths_are_refused_as_single_fits_are():
         link = {"link": bad.pop("link")} if "link" in bad else {}
         with pytest.raises(ValueError, match=message):
             fit_path(X, y, [{"l2": 0.1}, bad], None, None, **link)
+
+
+# Time
+
+
+def test_time_is_looked_at_before_columns_are_copied_and_their_hessian_made(
+    up_after, monkeypatch
+):
+    """Either may take longer than all that went before."""
+    X, y = sample(9000, 12, noise=3.0)  # of two chunks
+    asked = up_after(np.inf)
+    ordinal.fit_pom(X, y, l1=1e-4, max_time=60.0)
+    hessians, at = [], Likelihood.at
+
+    def counted(self, x):
+        hessians.append(len(asked))
+        return at(self, x)
+
+    monkeypatch.setattr(Likelihood, "at", counted)
+    for most in range(3):  # before the copy, in it, and after it
+        hessians.clear()
+        asked = up_after(most)
+        with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+            model = ordinal.fit_pom(X, y, l1=1e-4, max_time=60.0)
+        assert not hessians
+        assert model.convergence.status is Status.MAX_TIME
+        assert np.isfinite(model.predict_proba(X[:9])).all()

@@ -24,7 +24,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from .._input.at_workers import RowsAtWorkers
-from .._input.blocks import Rows
+from .._input.blocks import CHUNK, Rows
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
@@ -183,13 +183,17 @@ class Design:
 
     def of_columns(self, which: np.ndarray) -> Design:
         """With some columns of the location, of a dense X, of which all others but
-        those of nominal effects and the scale are left out."""
+        those of nominal effects and the scale are left out. Raises OutOfTime as `turn`
+        does."""
         parts = self.location[which], self.nominal, self.scale
         held = np.unique(np.concatenate(parts))
         location, nominal, scale = (np.searchsorted(held, part) for part in parts)
+        X = np.empty((self.n_samples, held.size))
+        for rows in strips(self.n_samples, CHUNK):
+            turn()
+            X[rows] = block(self.X, rows, held)
         return replace(
-            self, X=np.ascontiguousarray(block(self.X, slice(None), held)),
-            location=location, nominal=nominal, scale=scale,
+            self, X=X, location=location, nominal=nominal, scale=scale,
             centre=self.centre[held], spread=self.spread[held],
         )  # fmt: skip
 

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._model.convergence import Status
-from .._model.monitor import Monitor, turn
+from .._model.monitor import Monitor, OutOfTime, turn
 from .._solvers import _coordinate_descent
 from .design import prices
 from .likelihood import Likelihood
@@ -245,13 +245,29 @@ class PathSolver:
     ) -> Solution:
         """The minimum over some columns, to a duality gap among them."""
         u, beta = here.u, np.zeros_like(here.beta)
-        if which.size:
-            if self._part is None or not np.array_equal(which, self._part.which):
-                self._part = Part(which, self.loss.of_columns(which))
-            x = np.concatenate([u, here.beta[which]])
-            x = self._minimized(self._part, x, penalty.of(which), limit)
+        beta[which] = here.beta[which]
+        part = self._part_in_time(which, here) if which.size else None
+        if part is not None:
+            x = np.concatenate([u, beta[which]])
+            x = self._minimized(part, x, penalty.of(which), limit)
             u, beta[which] = x[: self._U], x[self._U :]
         return self._solution(u, beta, penalty)
+
+    def _part_in_time(self, which: np.ndarray, here: Solution) -> Part | None:
+        """Return L over some columns, or None, with the status noted, where the fit is
+        to end: copies of columns and the first Hessian may take seconds."""
+        try:
+            with self.monitor.limited():
+                if self._part is None or not np.array_equal(which, self._part.which):
+                    self._part = Part(which, self.loss.of_columns(which))
+                turn()
+            if not self.monitor.ended:
+                return self._part
+        except OutOfTime:
+            pass
+        gap = (here.primal - here.dual) / self.null.value
+        self._status = self.monitor.stop(self._n_iter, gap) or self._status
+        return None
 
     def _minimized(
         self, part: Part, x: np.ndarray, penalty: Penalty, limit: float
@@ -282,6 +298,8 @@ class PathSolver:
             moved = float(here.gradient @ (to - x))
             promised = moved + penalty(to[U:]) - penalty(x[U:])
             for halving in range(_HALVINGS):
+                if halving and self.monitor.late():
+                    return x
                 size = 0.5**halving
                 there = x + size * (to - x) if halving else to
                 reached = part.at(there).value + penalty(there[U:])

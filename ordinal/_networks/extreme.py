@@ -29,7 +29,7 @@ from .._input.types import Matrix
 from .._model.convergence import Convergence, Status
 from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
-from .._model.monitor import Monitor, OutOfTime
+from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.passes import Chunk, chunks, is_sparse, moments_by_chunk, summed
 from .._numerics.rows import TILE, dense, strips, take
 from .._numerics.tree import Parts
@@ -75,6 +75,7 @@ class Layer:
         rows = Rows(X, self.mean, self.scale)
         out = np.empty((X.shape[0], self.U.shape[1]))
         for part in rows.chunks():
+            turn()
             with np.errstate(over="ignore"):
                 Z = rows[part]
             out[part] = hidden_units(np.clip(Z, -_FAR, _FAR, out=Z), self.U)
@@ -134,6 +135,7 @@ class Regression:
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
         self.S = S - np.outer(self.mean, self.mean)
         self.right = B - np.outer(self.mean, self.codes)
+        turn()
         s, self.Q = np.linalg.eigh(self.S)
         self.s = np.maximum(s, 0.0)
         self.B = self.Q.T @ self.right
@@ -148,6 +150,7 @@ class Regression:
         root = np.sqrt(v)[:, None]
         S, B = np.zeros((H.shape[1],) * 2), np.zeros((H.shape[1], self.m))
         for some in strips(len(H), _BLOCK):
+            turn()  # all strips of a chunk take seconds with 1000 units
             V = root[some] * H[some]
             S += V.T @ V  # of one matrix, which takes half the time
             B += V.T @ (root[some] * C[some])
@@ -195,6 +198,7 @@ class Regression:
             d, v = self.observation(rows), self._share(rows)
             errors = np.zeros(len(ridges))
             for some in strips(len(Z), _BLOCK):  # along the last axis
+                turn()
                 R = (columns @ Z[some].T).reshape(self.m, len(ridges), -1)
                 np.subtract(C[..., some], R, out=R)
                 left = left_of(d[some], G @ np.square(Z[some]).T)
