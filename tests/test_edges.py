@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, which
+from scipy.sparse import csr_array
 
 import ordinal
 from ordinal import kernels
@@ -122,6 +123,44 @@ def test_features_of_any_size_give_finite_models_or_are_refused(method, scale):
         return
     with pytest.raises(ValueError, match="rows of X must have squares of at most 1e"):
         tidy(method, features, RANKS)
+
+
+@every_method
+def test_a_column_that_spans_more_than_a_double_holds_is_refused_by_name(method):
+    features = ROWS.copy()
+    features[:, 1] = np.where(np.arange(len(ROWS)) % 2, 1.7e308, -1.7e308)
+    with pytest.raises(ValueError, match=r"column 'x2' of X spans .*: divide the colu"):
+        method(features, RANKS)
+
+
+def test_a_path_refuses_such_a_column_too():
+    features = np.sign(ROWS) * 1.7e308
+    with pytest.raises(ValueError, match="column 'x1' of X spans more"):
+        ordinal.fit_pom_path(features, RANKS)
+    with pytest.raises(ValueError, match="column 'x1' of X spans more"):
+        ordinal.fit_lit(csr_array(features), RANKS)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, csr_array])
+@pytest.mark.parametrize(
+    "fit",
+    [
+        ordinal.fit_pom,
+        partial(ordinal.fit_lit, l2=0),
+        partial(ordinal.fit_lat, l2=0),
+    ],
+    ids=["pom", "lit", "lat"],
+)
+def test_columns_of_very_different_scales_all_count(fit, layout):
+    scales = np.array([1e-160, 1e160])
+    plain = fit(layout(ROWS), RANKS).coef
+    assert_allclose(fit(layout(ROWS * scales), RANKS).coef * scales, plain, rtol=1e-6)
+
+
+def test_a_path_over_columns_of_very_different_scales_is_finite():
+    path = ordinal.fit_pom_path(ROWS * [1e-160, 1e160], RANKS, n_lambdas=3)
+    assert path.convergence.converged
+    assert np.isfinite(path.coefs).all()
 
 
 @which(takes="kernel")

@@ -1055,7 +1055,13 @@ X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
         (X2, Y2, {"categorical": [1]}, ValueError, "categorical must name columns or"),
         (X2, Y2, {"categorical": ["b"]}, ValueError, "categorical names 'b'"),
         (X2, Y2, {"init_scale": 0}, ValueError, "init_scale must be a positive"),
-        ([[-1e308], [1e308], [0]], Y2, {}, ValueError, "column 0 of X spans more than"),
+        (
+            [[-1e308], [1e308], [0]],
+            Y2,
+            {},
+            ValueError,
+            "column .x1. of X spans more than",
+        ),
         ([["a"], [1], ["c"]], Y2, {}, TypeError, "must hold real numbers, got 'a'"),
         (np.array([["a"], ["b"]]), [0, 1], {}, TypeError, "X must hold real numbers"),
         (

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+_LARGEST = float(np.finfo(np.float64).max)
 LEAST, MOST = 1e-50, 1e50  # of a factor of the problem: products of three have room
 _WIDTH, _LIST_WIDTH = 80, 240  # characters of a value, and of a list, in a message
 
@@ -191,6 +192,18 @@ def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> Non
         raise ValueError(
             f"{name} must {rule}, got {a[tuple(bad[0])]} in "
             f"{', '.join(f'{line} {k}' for line, k in place)}"
+        )
+
+
+def check_spans(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> None:
+    """Raise ValueError for the first column of X whose range no double holds: fits take
+    differences of its entries. Columns of NaN pass."""
+    wide = np.flatnonzero(high / 2 - low / 2 >= _LARGEST / 2)
+    if wide.size:
+        raise ValueError(
+            f"column {shown(names[wide[0]])} of X spans more than {_LARGEST:.3g}, the "
+            f"largest double, from {low[wide[0]]:.3g} to {high[wide[0]]:.3g}: divide "
+            "the column by 4 or more"
         )
 
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .checks import listed
+from .checks import check_spans, listed
 from .columns import Categories, default_names, feature_names
 from .features import read_features
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
 from .sparse import CSR
 from .weights import sample_weights, total_weights
+
+_HALF = np.finfo(np.float64).max / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +108,20 @@ class Problem:
                 "y needs at least 2 classes with positive weight, got "
                 f"{listed(self.classes[self.present])}"
             )
+
+    def check_spans(self) -> None:
+        """Raise ValueError for a column whose range no double holds."""
+        X = self.X
+        values = X.data if isinstance(X, CSR) else X
+        if -_HALF < values.min(initial=0.0) and values.max(initial=0.0) < _HALF:
+            return  # NaN goes on
+        low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        if isinstance(X, CSR):
+            np.minimum.at(low, X.indices, X.data)
+            np.maximum.at(high, X.indices, X.data)
+        else:
+            low, high = np.fmin.reduce(X), np.fmax.reduce(X)
+        check_spans(low, high, self.shown_names)
 
     def close(self) -> None:
         """Where rows are read again at every pass: end the present one."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from .blocks import CHUNK, Arrays, Block, Reader, Rows, has_blocks
-from .checks import as_array
+from .checks import as_array, check_spans
 from .columns import Categories
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
 from .moments import Moments
@@ -38,6 +38,10 @@ class BlockProblem(Problem):
 
     X: Any
     moments: Moments | None = None
+
+    def check_spans(self) -> None:
+        if self.moments is not None:
+            check_spans(self.moments.low, self.moments.high, self.shown_names)
 
     def close(self) -> None:
         self.X.close()

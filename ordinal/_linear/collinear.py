@@ -18,7 +18,7 @@ from .._input.blocks import Rows
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
-from .._numerics.passes import sparse_moments, unit_of
+from .._numerics.passes import column_units, sparse_moments
 from .._numerics.rows import strips, turns
 from .._numerics.tree import Parts
 from .design import HESSIAN_COLUMNS, Design, across, block, product
@@ -164,8 +164,8 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, variance, unit = sparse_moments(D.X, D.weight)
     else:
         assert isinstance(D.X, CSR)
-        unit = unit_of(float(np.abs(D.X.data).max(initial=0.0)))
-        X = D.X if unit == 1 else replace(D.X, data=D.X.data / unit)
+        unit = column_units(D.X)
+        X = replace(D.X, data=D.X.data / unit[D.X.indices])
         mean, variance = X.mean_and_var(D.weight)
     mean, spread = mean * unit, np.sqrt(variance) * unit
     is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)

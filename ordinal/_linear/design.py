@@ -35,12 +35,12 @@ from .._numerics.memory import check_memory
 from .._numerics.passes import (
     Read,
     chunks,
+    column_units,
     is_sparse,
     moments_by_chunk,
     sparse_moments,
     summed,
     times,
-    unit_of,
 )
 from .._numerics.rows import matvec, strips, take
 from .._numerics.tree import Parts
@@ -52,6 +52,7 @@ _ENTRIES = 2**17  # of arrays made a few rows at a time, which stay in the cache
 Threshold = Literal["flexible", "symmetric", "equidistant"]
 _DEAREST = 1e290
 _ROUNDING = 1e-12  # of a mean, relative to it, with room for many rows
+_LEAST = 1e-300  # of a spread: coefficients are divided by it
 
 
 def check_columns(name: str, d: int) -> None:
@@ -438,19 +439,25 @@ def prices(l2: float, spread: np.ndarray) -> np.ndarray:
         return np.asarray(np.minimum(l2 / spread / spread, _DEAREST))
 
 
+def lasso_prices(l1: float, spread: np.ndarray) -> np.ndarray:
+    """Return those of absolute values of coefficients, finite for the same reason."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(l1 / spread, _DEAREST))
+
+
 def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
     centres are 0. A column that is constant to rounding has the value of a row for its
     centre, so that nothing is left of it, and the spread 1, or what counts as rounding
     if that is more."""
+    unit = column_units(X)
     if isinstance(X, CSR):
         mean = value = np.zeros(X.shape[1])
-        unit = unit_of(float(np.abs(X.data).max(initial=0.0)))
+        Z = X.data / unit[X.indices]
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
-        part = share[rows] * (X.data / unit) ** 2
+        part = share[rows] * Z**2
         square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
     else:
-        unit = unit_of(float(max(X.max(), -X.min())))
         mean, square = share @ X, np.zeros(X.shape[1])
         value = X[np.argmax(share)]
         for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):
@@ -479,6 +486,6 @@ def _varying(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Centres and spreads, of what is constant those that `moments` says."""
     size = np.abs(mean)
-    varies = spread > _ROUNDING * size
+    varies = spread > np.maximum(_ROUNDING * size, _LEAST)
     spread = np.where(varies, spread, np.maximum(1.0, _ROUNDING * size))
     return np.where(varies, mean, value), spread

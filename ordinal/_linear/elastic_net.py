@@ -34,7 +34,7 @@ import numpy as np
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
 from .._solvers import _coordinate_descent
-from .design import prices
+from .design import lasso_prices, prices
 from .likelihood import Likelihood
 from .matrices import SparseColumns
 from .rowwise import LEAST, Rows, RowwiseLikelihood, factor, with_best_free
@@ -211,9 +211,9 @@ class PathSolver:
 
     def solve(self, l1: float, l2: float) -> Solution:
         """The minimum for these penalties of features in their units."""
-        penalty = Penalty(l1 / self._spread, prices(l2, self._spread))
+        penalty = Penalty(lasso_prices(l1, self._spread), prices(l2, self._spread))
         here, limit = self._last, self.monitor.tol * self.null.value
-        strong = np.maximum(2 * l1 - self._last_l1, 0) / self._spread
+        strong = lasso_prices(max(2 * l1 - self._last_l1, 0.0), self._spread)
         part = (here.beta != 0) | (np.abs(here.slope) >= strong)
         self._n_iter, self._status = 0, Status.CONVERGED
         inner = _INNER * limit

@@ -156,6 +156,7 @@ def enter(
             X, y, in_place=in_place, missing=missing, categories=categories, **labels
         )
     )
+    problem.check_spans()
     return Entry(problem, threads, generator, monitor)
 
 

@@ -118,14 +118,16 @@ def moments_by_chunk(problem: BlockProblem) -> Moments:
     return found
 
 
-def sparse_moments(X: Rows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def sparse_moments(
+    X: Rows, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and variance of sparse columns by the weights of the rows, in a unit and in
-    its square, and the unit."""
-    largest = 0.0
+    its square, and the unit of each column."""
+    largest = np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
         for _, part in given:
             assert isinstance(part, CSR)
-            largest = max(largest, float(np.abs(part.data).max(initial=0.0)))
+            np.maximum.at(largest, part.indices, np.abs(part.data))
     unit = unit_of(largest)
     total, mean, variance = 0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
@@ -134,7 +136,7 @@ def sparse_moments(X: Rows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray,
             more = float(weight[rows].sum())
             if more == 0:
                 continue
-            scaled = replace(part, data=part.data / unit)
+            scaled = replace(part, data=part.data / unit[part.indices])
             own = scaled.mean_and_var(weight[rows])
             total += more
             share, apart = more / total, own[0] - mean
@@ -143,6 +145,18 @@ def sparse_moments(X: Rows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     return mean, variance, unit
 
 
-def unit_of(largest: float) -> float:
-    """What entries are divided by so that their squares are finite."""
-    return 1.0 if largest < 1e100 else 2.0**600
+def unit_of(largest: np.ndarray) -> np.ndarray:
+    """Return a power of two for each column, from its largest absolute value, such that
+    squares of quotients by it neither overflow nor vanish."""
+    moderate = (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
+    near = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+    return np.where(moderate, 1.0, near)
+
+
+def column_units(X: Matrix) -> np.ndarray:
+    """Return `unit_of` the columns of X."""
+    if not isinstance(X, CSR):
+        return unit_of(np.maximum(X.max(axis=0), -X.min(axis=0)))
+    largest = np.zeros(X.shape[1])
+    np.maximum.at(largest, X.indices, np.abs(X.data))
+    return unit_of(largest)

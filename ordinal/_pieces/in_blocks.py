@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.checks import check_spans
 from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.survey import BlockProblem
@@ -62,6 +63,7 @@ def knots_of(
             X = np.asarray(rows)
             low = np.fmin(low, np.fmin.reduce(X, axis=0, initial=np.nan))
             high = np.fmax(high, np.fmax.reduce(X, axis=0, initial=np.nan))
+    check_spans(low, high, problem.shown_names)
     X, weight = np.vstack([low, high]), np.zeros(2)
     if breakpoints == "quantile":
         n = problem.rank.size
