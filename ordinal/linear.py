@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, get_args
 
@@ -37,6 +37,7 @@ from ._input.blocks import has_blocks
 from ._input.checks import (
     check_choice,
     check_count,
+    check_entries,
     check_factor_or_zero,
     check_flag,
     check_real,
@@ -92,6 +93,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
+_OFFSET = 1e4  # fits to 1000 deviations of the noise converge, those to 1e6 cannot
+_HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
 _EASIER = "raise the penalties"  # what helps a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"
 
@@ -167,7 +170,7 @@ def fit_pom(
     offset : (n,) array-like, default 0
         o of (1): what is known to be added to x'beta, beside `offset(...)` of a
         formula. With a formula this, `sample_weight` and `cluster` may be names of
-        columns of its data.
+        columns of its data. Between -10000 and 10000 where the weight is positive.
     sample_weight : (n,) array-like >= 0, optional
         Frequencies: weight 2 is the row written twice, for standard errors as well. The
         sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
@@ -524,9 +527,25 @@ def _entered(
     with closing(problem):
         design = _design(training, problem, nominal, scale, threshold)
         design = identified(design, problem.shown_names, is_penalised)
+        if design.offset is not None:
+            _check_start(design, link, entry.n_threads)
     return _Entry(
         training, problem, design, link, threshold, entry.n_threads, entry.monitor
     )
+
+
+def _check_start(design: Design, link: Link, n_threads: int) -> None:
+    """Raise ValueError for an offset that contradicts the ranks by so much that no
+    descent has a beginning."""
+    none = np.zeros(0, np.int64)
+    plain = replace(design, location=none, nominal=none, scale=none)
+    loss = likelihood_of(plain, link, 0.0, n_threads)
+    if not (value := loss.at(loss.start()).value) < _HOPELESS:
+        raise ValueError(
+            f"offset must not contradict the ranks: with link={link!r} and no features "
+            f"the mean loss is {value:.3g}; its unit is that of the latent noise: "
+            "divide the offset by its scale"
+        )
 
 
 def _check_concave(penalty: str, link: Any, scale: Any) -> None:
@@ -547,7 +566,14 @@ def _design(
     scale = _chosen("scale", scale, problem, training.coding)
     location = np.delete(np.arange(problem.n_features), nominal)
     known = training.offset
-    known = None if known is None else read_offset(known, problem.n_samples)
+    if known is not None:
+        known = read_offset(known, problem.n_samples)
+        fits = (np.abs(known) <= _OFFSET) | (problem.weight == 0)
+        check_entries(
+            "offset", known, fits,
+            f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
+            "the latent noise: subtract its mean, or divide it by its scale",
+        )  # fmt: skip
     return Design.of(problem, location, nominal, scale, known, threshold)
 
 

@@ -285,6 +285,25 @@ def test_offsets_whose_squares_are_not_finite_are_refused():
         fit_pom(X, y, offset=offset)
 
 
+@pytest.mark.parametrize("fit", [fit_pom, ordinal.fit_pom_path])
+def test_offsets_beyond_the_noise_of_any_link_are_refused(fit):
+    X, y, _, offset = drawn(4)
+    with pytest.raises(ValueError, match=r"^offset must lie between -10000 and 1"):
+        fit(X, y, offset=1e6 * offset)
+    with pytest.raises(ValueError, match=r"^offset must not contradict the ranks"):
+        fit(X, y, offset=-2000.0 * y, link="cloglog")
+
+
+@pytest.mark.parametrize("link", LINKS[:2])
+def test_a_descent_from_where_curvatures_vanish_converges(link):
+    X, y, _, _ = drawn(4)
+    for offset in (150.0 * X[:, 1], -60.0 * y):
+        model = fit_pom(X, y, offset=offset, link=link)
+        assert model.convergence.converged
+        path = ordinal.fit_pom_path(X, y, offset=offset, link=link, n_lambdas=2)
+        assert path.convergence.converged
+
+
 def test_the_offset_of_a_row_without_weight_does_not_matter():
     X, y, weight, offset = drawn(4)
     weight[3] = 0.0

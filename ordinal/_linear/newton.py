@@ -18,7 +18,7 @@ import numpy as np
 
 from .._model.convergence import Status
 from .._model.monitor import Monitor
-from .._numerics.line_search import HALVINGS, armijo
+from .._numerics.line_search import HALVINGS, armijo, shortened
 from .bordered import Bordered, Factor
 from .design import Design
 from .likelihood import Point
@@ -74,7 +74,9 @@ def minimize(
             stop = Status.MAX_ITER
         there = None
         if stop is None:
-            there = armijo(partial(_along, loss, here, step), here, slope)
+            short = shortened(step)
+            along = partial(_along, loss, here, short)
+            there = armijo(along, here, float(here.gradient @ short))
         if there is None:
             return Minimum(here, step, violation, stop or Status.STALLED, n_iter)
         here, n_iter = there, n_iter + 1
@@ -115,7 +117,7 @@ def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
 def _unit(H: Bordered) -> np.ndarray:
     """Lengths along the parameters over which the curvature changes the loss by 1/2."""
     diagonal = np.abs(H.diagonal())
-    least = max(1e-100 * diagonal.max(), 1e-300)  # whose product with others is finite
+    least = max(1e-100 * diagonal.max(), 1e-200)  # products of steps are finite
     return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))
 
 

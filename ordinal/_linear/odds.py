@@ -96,7 +96,16 @@ def _wald(b: np.ndarray, V: np.ndarray) -> float:
     over_first = V[:1] - V[1:]  # cov(b_0 - b_j, b_m)
     covariance = over_first[:, :, :1] - over_first[:, :, 1:]
     covariance = covariance.reshape(contrast.size, contrast.size)
-    return float(contrast @ np.linalg.solve(covariance, contrast))
+    try:
+        L = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "Brant's test needs a positive definite covariance of the differences "
+            "between the slopes, and with so few rows its estimate is not: take "
+            'method="lr"'
+        ) from None
+    z = np.linalg.solve(L, contrast)
+    return float(z @ z)
 
 
 def _product(X: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._input import blocks
+from .._numerics.line_search import shortened
 from .._solvers import _cumulative
 from .bordered import NONE, tridiagonal
 from .design import Design
@@ -33,6 +34,7 @@ _POLISH = 30  # Newton steps for alpha and nu* alone
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
 _HALVINGS = 40
+_FLAT = 1e-200  # the least curvature whose inverse is finite with room
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,7 +276,7 @@ def with_best_free(
     rows = rows_at(u)
     for _ in range(_POLISH):
         C, g = factor(loss.free_hessian(rows)), loss.free_gradient(rows)
-        step = np.linalg.solve(C.T, np.linalg.solve(C, -g))
+        step = shortened(np.linalg.solve(C.T, np.linalg.solve(C, -g)))
         promised = float(g @ step)
         if -promised <= LEAST * rows.value:
             break
@@ -294,7 +296,7 @@ def with_best_free(
 
 def factor(H: np.ndarray) -> np.ndarray:
     """C of C C' = H; of H with a larger diagonal where H is singular to rounding."""
-    diagonal = np.diagonal(H)
+    diagonal = np.maximum(np.diagonal(H), _FLAT)
     shift = 0.0
     while True:
         try:

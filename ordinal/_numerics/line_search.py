@@ -8,6 +8,7 @@ import numpy as np
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the value, relative to it
 HALVINGS = 50
+_LONGEST = 1e6  # parameter of a step
 _NEAR = 0.1  # of the slope at the start, which is as good as none
 _FLAT = 1e-6  # of it, by which a step of 1 may rise without being noticed
 _FARTHEST = 64.0  # steps
@@ -23,6 +24,12 @@ class Evaluated(Protocol):
 
 
 P = TypeVar("P", bound=Evaluated)
+
+
+def shortened(step: np.ndarray) -> np.ndarray:
+    """Return a step of at most 1e6 in any parameter: where the curvature vanishes,
+    halving a longer one 50 times does not bring it back to where the function bends."""
+    return step * min(1.0, _LONGEST / max(1.0, float(np.abs(step).max(initial=0.0))))
 
 
 def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
