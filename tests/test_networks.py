@@ -245,6 +245,17 @@ def test_the_nearest_falling_sequence():
     assert_allclose(falling(ordered), ordered, atol=1e-13)
 
 
+@pytest.mark.parametrize("far", [0.0, 40.0, 190.0])
+def test_probabilities_of_outputs_out_of_order_are_not_negative(far):
+    model = ordinal.fit_nnor([[0.0], [1.0], [2.0], [3.0]], range(4), n_hidden=1)
+    z = far + np.array([[1.0, 1.25, 1.5], [1.0, 0.5, 0.75], [1.5, 1.25, 1.0]])
+    for outputs in (z, -z):
+        P = model._proba(outputs)
+        assert (P >= 0).all()
+        assert_allclose(P.sum(axis=1), 1, rtol=1e-14)
+    assert (model._proba(z)[:, 0] > 0).all()
+
+
 def test_rules_on_outputs_out_of_order():
     X, y = sample(60, 4)
     model = ordinal.fit_nnor(X, y)

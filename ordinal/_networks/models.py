@@ -139,10 +139,10 @@ class OrderedOutputs(Model):
     def _proba(self, z: np.ndarray) -> np.ndarray:
         """`predict_proba` of rows with these log odds."""
         above, below = log_odds(z)
-        rising = (np.diff(above, axis=1) > 0).any(axis=1)
+        rising = (z[:, 1:] > z[:, :-1]).any(axis=1)  # where `above` rounds to 1, too
         if rising.any():
             above[rising] = falling(above[rising])
-            below[rising] = 1 - above[rising]
+            below[rising] = -falling(-below[rising])  # 1 - above, with all digits
         P = rank_probabilities(below, above)
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
