@@ -104,8 +104,10 @@ def test_the_same_model_gives_the_same_file(method, tmp_path):
     model, _, _ = example(method, "dense")
     for name in "ab":
         model.save(tmp_path / name)
+    ordinal.load(tmp_path / "a").save(tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert {p.name for p in tmp_path.iterdir()} == {"a", "b"}
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
+    assert {p.name for p in tmp_path.iterdir()} == {"a", "b", "c"}
 
 
 # Files that somebody has changed
@@ -334,6 +336,13 @@ def test_a_model_shows_a_summary(method, form):
     assert len(text.splitlines()) <= 12
     assert model.convergence.status.value in text
     assert str(model) == text
+
+
+@every_method
+def test_every_attribute_can_be_asked_for(method):
+    model, _, _ = example(method, "dense")
+    missing = {name for name in dir(model) if not hasattr(model, name)}
+    assert missing <= {"aic", "bic", "dof", "p_values", "standard_errors", "z"}
 
 
 @every_method

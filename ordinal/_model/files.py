@@ -169,7 +169,8 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
-        arrays[where] = value
+        # whatever the fit or the caller had: the same values give the same bytes
+        arrays[where] = np.asarray(value, value.dtype.newbyteorder("<"), order="C")
         return {"array": where}
     if type(value) in (list, tuple):
         nodes = [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
