@@ -584,6 +584,15 @@ def test_features_that_are_nominal_already_are_not_tested():
         assert test["dof"][0] == whole.dof - model.dof
 
 
+def test_brant_refuses_a_covariance_that_is_none():
+    rng = np.random.default_rng(184)
+    X, y = rng.standard_normal((12, 2)), rng.integers(0, 3, 12)
+    model = ordinal.fit_pom(X, y)
+    with pytest.raises(ValueError, match=r"positive definite covariance .*: take meth"):
+        model.proportional_odds_test()
+    assert np.isfinite(model.proportional_odds_test(method="lr")["chi2"]).all()
+
+
 def test_what_tests_of_proportional_odds_refuse():
     for options in ({"link": "probit"}, {"scale": [0]}):
         with pytest.raises(ValueError, match="Brant's test is of the logit link"):
@@ -907,6 +916,12 @@ def test_penalised_fits_have_no_inference(call):
         CALLS[call](model)
     assert model.loglik < fitted(WINE).loglik
     assert model.deviance == -2 * model.loglik
+
+
+def test_a_penalised_fit_has_no_attributes_of_inference():
+    names = "aic", "bic", "dof", "p_values", "standard_errors", "z"
+    assert all(hasattr(fitted(WINE), name) for name in names)
+    assert not any(hasattr(fitted(WINE, l2=0.5), name) for name in names)
 
 
 @pytest.mark.parametrize("call", CALLS)

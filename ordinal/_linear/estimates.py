@@ -172,17 +172,23 @@ def bias_of(model: Estimates) -> str:
     return ""
 
 
+class NoEstimatesError(ValueError, AttributeError):
+    """A statistic that a fit does not have: to `hasattr` its property is missing."""
+
+
 def check_likelihood(model: Estimates, asked: str) -> None:
-    """Raise ValueError unless the estimates are those of maximum likelihood."""
+    """Raise an error unless the estimates are those of maximum likelihood."""
     if bias := bias_of(model):
-        raise ValueError(f"{asked} needs estimates of maximum likelihood, and {bias}")
+        raise NoEstimatesError(
+            f"{asked} needs estimates of maximum likelihood, and {bias}"
+        )
 
 
 def covariance_for(model: Estimates, asked: str) -> np.ndarray:
     """The covariance; ValueError where it says nothing of errors, or there is none."""
     check_likelihood(model, asked)
     if model.covariance is None:
-        raise ValueError(
+        raise NoEstimatesError(
             f"{asked} needs the covariance, and this model has more features than one "
             "is computed for"
         )
