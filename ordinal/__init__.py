@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         DisorderedThresholdsWarning,
         EmptyColumnsWarning,
         Status,
+        UnscaledFeaturesWarning,
     )
     from ._model.model import Model, load
     from ._model.monitor import State
@@ -106,6 +107,7 @@ __all__ = [
     "SvorModel",
     "SvrModel",
     "TlsSvorModel",
+    "UnscaledFeaturesWarning",
     "XofmModel",
     "__version__",
     "comparison",

@@ -18,6 +18,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "DisorderedThresholdsWarning",
         "EmptyColumnsWarning",
         "Status",
+        "UnscaledFeaturesWarning",
     ),
     "_model.model": ("Model", "load"),
     "_model.monitor": ("State",),

@@ -46,7 +46,6 @@ from ._input.checks import (
     check_flag,
     check_positive,
 )
-from ._input.keywords import with_suggestions
 from ._input.labels import ranks_of, read_labels
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
@@ -61,7 +60,7 @@ from ._input.types import (
     MatrixLike,
     Rng,
 )
-from ._kernel_matrix.choice import takes_missing
+from ._kernel_matrix.choice import compares_units, takes_missing
 from ._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from ._model.convergence import Status
 from ._model.entry import Callback, Entry, enter
@@ -77,6 +76,7 @@ from ._numerics.pivoted_cholesky import pivoted_cholesky
 from ._numerics.rows import strips, take, times
 from ._solvers import _ordinal_probit
 from .kernels import ARD, LinearARD, Precomputed
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["GporModel", "fit_gpor"]
 
@@ -322,7 +322,7 @@ class GporModel(ThresholdModel):
         return by_probabilities(self, X, rule, rules, cost, diagonal=diagonal)
 
 
-@with_suggestions
+@preprocessed
 def fit_gpor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -340,6 +340,7 @@ def fit_gpor(
     max_time: float | None = None,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
     rng: Rng = 0,
@@ -417,6 +418,8 @@ def fit_gpor(
         positive weights differ by a factor of at most 1e15.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, whose probability is 0.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     n_threads : int, optional
         Threads of the fit's own loops and matrix products, this one included. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
@@ -470,7 +473,7 @@ def fit_gpor(
     entry = enter(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
-        verbose=verbose, missing=takes_missing(kernel),
+        verbose=verbose, missing=takes_missing(kernel), by_scale=compares_units(kernel),
         in_blocks=_in_blocks(X, basis, kernel), at_workers=False,
     )  # fmt: skip
     choice = None if basis is None else _read(basis, entry.problem, kernel)

@@ -60,7 +60,6 @@ import numpy as np
 
 from ._basis.fitting import features_among, on_basis, read
 from ._input.checks import check_count, check_factor
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -83,6 +82,7 @@ from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.registry import GAMMAS, completed, register
 from ._model.support import decisions
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["KdlorModel", "fit_kdlor"]
 
@@ -94,7 +94,7 @@ def __dir__() -> list[str]:
 _RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
-@with_suggestions
+@preprocessed
 def fit_kdlor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -108,6 +108,7 @@ def fit_kdlor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -163,6 +164,8 @@ def fit_kdlor(
         lie in the middle between the mean scores of neighbouring ranks.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; on a basis of one, or as many as

@@ -83,6 +83,7 @@ from ._model.convergence import (
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 from ._model.registry import PENALTIES, completed, register
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = [
     "LikelihoodRatio", "PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test",
@@ -99,7 +100,7 @@ _EASIER = "raise the penalties"  # what helps a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"
 
 
-@with_suggestions
+@preprocessed
 def fit_pom(
     X: MatrixLike | Blocks | str,
     y: Labels | None,
@@ -116,6 +117,7 @@ def fit_pom(
     robust: bool = False,
     cluster: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     reference: Mapping[str, Any] | None = None,
     missing: Missing = "error",
     tol: float = 1e-6,
@@ -187,6 +189,8 @@ def fit_pom(
         many groups, some 30 or more.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     reference : mapping of columns to levels, optional
         Levels that others are compared with, instead of the first ones: of words by the
         alphabet, of a categorical type in its order.
@@ -708,6 +712,7 @@ register(
     name="pom",
     estimator="POM",
     accepts={"categories", "sparse"},
+    full_rank=True,
     probabilities=True,
     grid={"l2": PENALTIES},
     varying=("l1", "l2"),

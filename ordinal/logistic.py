@@ -27,7 +27,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._input.checks import check_count, check_factor_or_zero, check_flag
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.survey import BlockProblem, reads_in_blocks
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
@@ -39,6 +38,7 @@ from ._model.convergence import warn_of_separation
 from ._model.entry import Callback, Common, enter
 from ._model.folds import few_folds, fold_shares
 from ._model.registry import PENALTIES, register
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
 
@@ -47,7 +47,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@with_suggestions
+@preprocessed
 def fit_lit(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -57,6 +57,7 @@ def fit_lit(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -96,6 +97,8 @@ def fit_lit(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in blocks a
@@ -150,7 +153,7 @@ def fit_lit(
     )  # fmt: skip
 
 
-@with_suggestions
+@preprocessed
 def fit_lat(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -160,6 +163,7 @@ def fit_lat(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,

@@ -49,7 +49,6 @@ from ._input.checks import (
     check_factor_or_zero,
     check_flag,
 )
-from ._input.keywords import with_suggestions
 from ._input.survey import reads_in_blocks
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.likelihood import Link
@@ -70,6 +69,7 @@ from ._networks.models import (
 )
 from ._networks.relations import CnnorModel, cnnor_model
 from ._networks.training import Trained, Training
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = [
     "CnnorModel",
@@ -87,7 +87,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@with_suggestions
+@preprocessed
 def fit_nnor(
     X: MatrixLike,
     y: Labels,
@@ -100,6 +100,7 @@ def fit_nnor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
     max_iter: int = 1000,
@@ -144,6 +145,8 @@ def fit_nnor(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     rng : int or numpy.random.Generator, default 0
         Draws the hidden layers at the start.
     n_threads : int, optional
@@ -201,7 +204,7 @@ def fit_nnor(
     return nnor_model(entry.problem, trained, loss, job.l2)
 
 
-@with_suggestions
+@preprocessed
 def fit_nnpom(
     X: MatrixLike,
     y: Labels,
@@ -214,6 +217,7 @@ def fit_nnpom(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
     max_iter: int = 1000,
@@ -277,7 +281,7 @@ def fit_nnpom(
     return nnpom_model(entry.problem, trained, link, job.l2)
 
 
-@with_suggestions
+@preprocessed
 def fit_elmor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -288,6 +292,7 @@ def fit_elmor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -339,6 +344,8 @@ def fit_elmor(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the outputs of rows that are
         left out, 50 000 of them at most. It takes no other fits.
@@ -419,7 +426,7 @@ def fit_elmor(
     return elmor_model(problem, fitted)
 
 
-@with_suggestions
+@preprocessed
 def fit_cnnor(
     X: MatrixLike,
     y: Labels,
@@ -435,6 +442,7 @@ def fit_cnnor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
     max_iter: int = 1000,
@@ -503,6 +511,8 @@ def fit_cnnor(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     rng : int or numpy.random.Generator, default 0
         Draws the weights at the start, the triplets, and the pairs to compare with.
     n_threads : int, optional

@@ -84,6 +84,7 @@ from ._npsvor.job import MAX_ITER, Job
 from ._npsvor.losses import Point
 from ._npsvor.model import NpsvorModel
 from ._npsvor.on_basis import job_on
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["NpsvorModel", "fit_npsvor", "fit_npsvor_path"]
 
@@ -98,7 +99,7 @@ _NEWTON_STEPS = 200  # on a basis
 _POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path
 
 
-@with_suggestions
+@preprocessed
 def fit_npsvor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -114,6 +115,7 @@ def fit_npsvor(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     normalize: bool = False,
     rho: float | None = None,
     e_abs: float | None = None,
@@ -176,6 +178,8 @@ def fit_npsvor(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks: they keep their column in
         `decision_function` (+inf) and are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     normalize : bool, default False
         Compare |f_k| / |w_k| instead of |f_k|. Matters where the ranks' margins differ
         much, as with class weights or ranks of very unequal spread; the paper

@@ -53,7 +53,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._input.checks import check_count, check_factor, check_real
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
@@ -65,6 +64,7 @@ from ._model.monitor import Monitor
 from ._model.registry import completed, register
 from ._numerics.memory import check_memory
 from ._numerics.rows import dense
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["OfmhsModel", "fit_ofmhs"]
 
@@ -77,7 +77,7 @@ _BYTES = 150  # that a fit holds for a pair of features
 _EASIER = "raise the penalties"  # what helps a fit that met a limit
 
 
-@with_suggestions
+@preprocessed
 def fit_ofmhs(
     X: MatrixLike,
     y: Labels,
@@ -88,6 +88,7 @@ def fit_ofmhs(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     n_threads: int | None = None,
     max_iter: int = 1000,
     max_time: float | None = None,
@@ -130,6 +131,8 @@ def fit_ofmhs(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     n_threads : int, optional
         Threads of the fit's own loops and matrix products, this one included. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.

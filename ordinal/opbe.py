@@ -47,7 +47,6 @@ from ._basis.fitting import (
     threads_beside,
 )
 from ._input.checks import check_count, check_factor, check_positive
-from ._input.keywords import with_suggestions
 from ._input.types import (
     AnyBasis,
     ArrayLike,
@@ -69,6 +68,7 @@ from ._model.support import decisions
 from ._opbe.job import MAX_ITER, Job
 from ._opbe.model import OpbeModel
 from ._opbe.on_basis import job_on
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["OpbeModel", "fit_opbe"]
 
@@ -80,7 +80,7 @@ def __dir__() -> list[str]:
 _NEWTON_STEPS = 200  # on a basis
 
 
-@with_suggestions
+@preprocessed
 def fit_opbe(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -92,6 +92,7 @@ def fit_opbe(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -135,6 +136,8 @@ def fit_opbe(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         For very many rows: every f_k is a sum over basis rows only, as in `fit_svorim`.
         The default is the whole kernel; of a linear one, for 2000 rows or more and

@@ -88,7 +88,7 @@ from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
 from .networks import ElmorModel
 from .npsvor import NpsvorModel
-from .preprocessing import TablePreprocessor
+from .preprocessing.joined import Preprocess
 from .svm import SvmModel
 from .xofm import XofmModel
 
@@ -404,7 +404,7 @@ def cross_conformal(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     standardize: bool | None = None,
-    preprocess: TablePreprocessor | None = None,
+    preprocess: Preprocess | None = None,
     n_threads: int | None = None,
     rng: Rng = 0,
     **options: Any,

@@ -67,9 +67,16 @@ except ImportError as error:
     ) from error
 
 from ._input.checks import check_choice, listed
-from ._input.columns import column_categories, feature_names, is_frame
+from ._input.columns import (
+    check_categorical,
+    column_categories,
+    feature_names,
+    is_frame,
+    read_frame,
+)
 from ._input.costs import absolute_cost
 from ._input.features import read_features
+from ._input.frame import Frame
 from ._input.keywords import check_keywords
 from ._input.labels import (
     classes_in_rank_order,
@@ -202,10 +209,14 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         labels, classes = _ranked(y, parameters.pop("classes"), type(self).__name__)
         check_consistent_length(X, labels)
         weight = sample_weights(sample_weight, labels.size)
+        if "categories" in self._accepts() and (is_frame(X) or X.dtype.kind == "O"):
+            # which says of words that they are categories, however few rows are merged
+            X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
         if self._by_content():
             held = self._content(X)
             rows, weight = _merged(held, ranks_of(labels, classes), weight)
-            X, labels = rows_of(X, rows), labels[rows]
+            labels = labels[rows]
+            X = X.rows(rows) if isinstance(X, Frame) else rows_of(X, rows)
         self.model_ = self._method.fit(
             X, labels, classes=classes, sample_weight=weight, **parameters
         )
@@ -492,8 +503,9 @@ def _rule(method: Method) -> str | None:
 
 
 def _rowwise(method: Method) -> Set[str]:
-    """The arguments of the fit that are of rows, and no parameters."""
-    return {"X", "y", "sample_weight"} | method.by_row
+    """The arguments of the fit that are no parameters: those of rows, and `preprocess`,
+    in whose place scikit-learn has pipelines."""
+    return {"X", "y", "sample_weight", "preprocess"} | method.by_row
 
 
 def _signature(method: Method) -> inspect.Signature:

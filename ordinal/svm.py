@@ -75,7 +75,6 @@ from ._input.checks import (
     check_positive,
 )
 from ._input.costs import check_cost
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -101,6 +100,7 @@ from ._svm.job import MAX_ITER, Job, Model
 from ._svm.model import SvmModel, SvrModel
 from ._svm.on_basis import BasisJob, job_on
 from ._svm.programs import Decomposition, Formulation, Method, Point, Thresholds
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["SvmModel", "SvrModel", "fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"]
 
@@ -114,7 +114,7 @@ _NEWTON_STEPS = 200  # on a basis
 _POINT = ("C", "epsilon")  # what may differ between the points of a path
 
 
-@with_suggestions
+@preprocessed
 def fit_svc(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -127,6 +127,7 @@ def fit_svc(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -173,6 +174,8 @@ def fit_svc(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         For very many rows: replace K by a matrix of low rank that is exact at the basis
         rows, which are chosen as for `fit_svorim`, whose default it is, too.
@@ -248,7 +251,7 @@ def fit_svc(
     return models[0]
 
 
-@with_suggestions
+@preprocessed
 def fit_svr(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -263,6 +266,7 @@ def fit_svr(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -329,7 +333,7 @@ def fit_svr(
     return models[0]
 
 
-@with_suggestions
+@preprocessed
 def fit_cssvc(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -342,6 +346,7 @@ def fit_cssvc(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     probability: bool = False,
     rng: Rng = 0,
@@ -397,7 +402,7 @@ def fit_cssvc(
     return models[0]
 
 
-@with_suggestions
+@preprocessed
 def fit_svmop(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -410,6 +415,7 @@ def fit_svmop(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     probability: bool = False,
     rng: Rng = 0,

@@ -56,7 +56,6 @@ from ._basis.in_time import takes_basis_in_time
 from ._input.basis import BasisChoice
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.costs import check_cost
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
@@ -83,6 +82,7 @@ from ._svor.job import Job
 from ._svor.model import Method, SvorModel
 from ._svor.on_basis import BasisJob, job_on
 from ._svor.start import check_start
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
 
@@ -94,7 +94,7 @@ def __dir__() -> list[str]:
 _MAX_ITER, _NEWTON_STEPS = 10_000_000, 200
 
 
-@with_suggestions
+@preprocessed
 def fit_svorim(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -107,6 +107,7 @@ def fit_svorim(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
@@ -155,6 +156,8 @@ def fit_svorim(
         convex; if not, and they do not, a `DisorderedThresholdsWarning` says so.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         For very many rows: f is a sum over basis rows only, so that (P) is solved among
         fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
@@ -250,7 +253,7 @@ def fit_svorim(
     )[0][0]  # fmt: skip
 
 
-@with_suggestions
+@preprocessed
 def fit_svorex(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -263,6 +266,7 @@ def fit_svorex(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
@@ -319,7 +323,7 @@ def fit_svorex(
     )[0][0]  # fmt: skip
 
 
-@with_suggestions
+@preprocessed
 def fit_shashua_levin(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -332,6 +336,7 @@ def fit_shashua_levin(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,
@@ -387,7 +392,7 @@ def fit_shashua_levin(
     )[0][0]  # fmt: skip
 
 
-@with_suggestions
+@preprocessed
 def fit_redsvm(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -400,6 +405,7 @@ def fit_redsvm(
     class_weight: ClassWeight | None = None,
     cost: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     basis: AnyBasis | None = None,
     start: SvorModel | None = None,
     probability: bool = False,

@@ -64,7 +64,6 @@ from ._input.checks import (
     check_real,
     check_share,
 )
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
 from ._input.types import (
@@ -92,6 +91,7 @@ from ._smooth.continuation import minimize
 from ._smooth.objective import Point, Terms, TruncatedObjective
 from ._smooth.placed import root_of_all_rows, rows_of
 from .kernels import Linear, LinearARD, Precomputed
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["TlsSvorModel", "fit_tlssvor"]
 
@@ -130,7 +130,7 @@ class TlsSvorModel(ScoreModel):
     eta: Annotated[float, FINITE, POSITIVE]
 
 
-@with_suggestions
+@preprocessed
 def fit_tlssvor(
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -145,6 +145,7 @@ def fit_tlssvor(
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -208,6 +209,8 @@ def fit_tlssvor(
         Factors of the weights of the rows, whose products are limited alike.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; with `basis`, or a linear kernel

@@ -56,7 +56,6 @@ from ._input.checks import (
 )
 from ._input.columns import Categories, column_categories, column_number, default_names
 from ._input.features import read_features
-from ._input.keywords import with_suggestions
 from ._input.problem import Problem
 from ._input.sparse import frozen
 from ._input.survey import BlockProblem, reads_in_blocks
@@ -111,6 +110,7 @@ from ._pieces.solvers import (
     stochastic_descent,
 )
 from ._pieces.training_scores import TrainingScores
+from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["Interaction", "Named", "ScoreFunction", "XofmModel", "fit_xofm"]
 
@@ -497,7 +497,7 @@ class XofmModel(Model):
             raise ValueError("mass must be at most the number of rows")
 
 
-@with_suggestions
+@preprocessed
 def fit_xofm(
     X: ArrayLike | Blocks,
     y: Labels | None,
@@ -519,6 +519,7 @@ def fit_xofm(
     cache_mb: float = 1000.0,
     sample_weight: ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
     probability: bool = False,
     rng: Rng = 0,
     n_threads: int | None = None,
@@ -596,6 +597,8 @@ def fit_xofm(
         most 1e15.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in blocks a

@@ -752,6 +752,39 @@ def test_a_parquet_table(run, tmp_path, data):
     )
 
 
+def test_a_truth_value_is_a_feature_and_a_target_in_either_file(run, tmp_path, rows):
+    X, y = rows
+    frame = pandas.DataFrame(X, columns=["a", "b"]).assign(
+        up=X[:, 0] > 0, good=y > np.median(y)
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    out = []
+    for name in ("t.csv", "t.parquet"):
+        model = tmp_path / f"{name}.npz"
+        run("fit", tmp_path / name, "--method", "svorim", "--out", model)
+        assert ordinal.load(model).preprocessor.feature_names_out == ("a", "b", "up")
+        out += [run("predict", model, tmp_path / other) for other in (name, "t.csv")]
+        falling = ["--classes", "True,False", "--method", "svorim", "--out", model]
+        run("fit", tmp_path / name, *falling)
+        assert ordinal.load(model).classes.tolist() == [1, 0]
+    assert len(set(out)) == 1
+    error = run(
+        *("fit", tmp_path / "t.csv", "--classes", "no,yes", "--method", "svorim"),
+        *("--out", model), code=2,
+    )  # fmt: skip
+    assert "--classes no,yes: column 'good' holds numbers" in error
+
+
+def test_proportional_odds_of_categories_do_not_warn(run, tmp_path):
+    rows = [f"{k % 7},{'abc'[k % 3]},{(k * 5) % 11 % 3}\n" for k in range(60)]
+    (tmp_path / "t.csv").write_text("".join(["size,kind,y\n", *rows]))
+    fit = ["fit", tmp_path / "t.csv", "--method", "pom", "--out", tmp_path / "m.npz"]
+    assert "warning" not in run(*fit)
+    names = ordinal.load(tmp_path / "m.npz").preprocessor.feature_names_out
+    assert names == ("size", "kind=b", "kind=c")
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["--version"])

@@ -4,6 +4,7 @@ import importlib.resources
 import inspect
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,18 +13,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import METHODS, every_method, which
 from scipy import sparse
+from sources import Cut
 from strategies import sample
 
 import ordinal
 import ordinal.sklearn
-from ordinal import kernels
+from ordinal import UnscaledFeaturesWarning, kernels
 from ordinal._input.keywords import keyword_defaults
+from ordinal._input.problem import Problem
+from ordinal._input.survey import BlockProblem
+from ordinal._model.entry import warn_of_scales
 from ordinal._model.registry import method_of
 from ordinal.preprocessing import Binning, Standardizer
 
 PRECOMPUTED = {"kernel": "precomputed"}
 NAMES = np.array(["low", "mid", "top"])
 X40, Y40 = sample(40, 3)
+UNIT = np.linspace(-1.5, 1.5, 40)
 
 
 # Keyword arguments
@@ -632,3 +638,98 @@ def test_the_model_is_documented(method):
             if parameter != "self":
                 assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", doc, re.M), name
     assert "Attributes" in inspect.getdoc(method.model)
+
+
+# Features in other units than the rest
+
+
+def large_column(factor=1000.0):
+    X = pd.DataFrame(X40, columns=["age", "rooms", "income"])
+    return X.assign(income=factor * X["income"])
+
+
+@every_method
+def test_kernels_warn_of_features_in_much_larger_units(method):
+    """Kernels add features up; networks standardise them, and ARD learns weights."""
+    kernel = method.variant.get("kernel", "rbf" if method.can("kernel") else None)
+    X = large_column()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", ordinal.UnscaledFeaturesWarning)
+        method(X, Y40, **method.brief)
+    assert len(caught) == (kernel in ("rbf", "linear", "polynomial"))
+    for warning in caught:
+        text = str(warning.message)
+        assert text.startswith(f"{method.fit.__name__}: X has features in much larger")
+        assert "'income' (standard deviation up to 830, " in text
+        assert "'age'" not in text
+        assert "preprocess=ordinal.preprocessing.Standardizer" in text
+        assert warning.filename == __file__.replace("test_methods_input", "registry")
+
+
+ORDINARY = {
+    "30 times": np.column_stack([UNIT, UNIT, 29.9 * UNIT]),
+    "rare indicators": np.column_stack([UNIT, np.eye(40)[:, :5], -np.eye(40)[:, 5:9]]),
+    "rare, centred": np.column_stack([UNIT, np.eye(40)[:, :5] - 1 / 40]),
+    "constant": np.column_stack([UNIT, np.full((40, 3), 0.1), 20 * UNIT]),
+    "one": 1e9 * UNIT[:, None],
+    "one value": np.ones((40, 3)),
+    "largest doubles": np.column_stack([1e300 * UNIT, 2e300 * UNIT]),
+    "sparse": sparse.csr_array(np.column_stack([UNIT, 1000 * UNIT])),
+}
+
+
+@pytest.mark.parametrize("X", ORDINARY.values(), ids=ORDINARY)
+def test_ordinary_features_are_not_warned_of(X):
+    problem = Problem.from_arrays(X, np.arange(40) % 2)
+    warn_of_scales("fit_svorim", problem)  # warnings are errors here
+
+
+@pytest.mark.parametrize(
+    ("X", "named"),
+    [
+        (np.column_stack([UNIT, UNIT, 30.1 * UNIT]), "'x3'"),
+        (np.column_stack([1e-3 * UNIT, UNIT]), "'x2'"),
+        (np.column_stack([np.eye(40)[:, :3], 20 * UNIT, 30 * UNIT]), "'x4', 'x5'"),
+        (np.column_stack([1e-300 * UNIT, 1e300 * UNIT]), "'x2'"),
+    ],
+)
+def test_features_beyond_30_medians_are_warned_of(X, named):
+    y = np.arange(40) % 2
+    with pytest.warns(
+        UnscaledFeaturesWarning, match=rf"others.*: {named} \("
+    ) as caught:
+        warn_of_scales("fit_svorim", Problem.from_arrays(X, y))
+    in_chunks = BlockProblem.from_blocks(Cut([7, 20], X, y))
+    with pytest.warns(UnscaledFeaturesWarning) as of_chunks:
+        warn_of_scales("fit_svorim", in_chunks)
+    assert str(of_chunks[0].message) == str(caught[0].message)
+
+
+def test_rows_without_weight_are_not_warned_of():
+    X, weight = X40.copy(), np.ones(40)
+    X[3], weight[3] = (1e6, 0.0, 0.0), 0.0
+    ordinal.fit_svorim(X, Y40, sample_weight=weight)
+    with pytest.warns(UnscaledFeaturesWarning, match="'x1'"):
+        ordinal.fit_svorim(X, Y40)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [kernels.ARD([1.0, 1.0, 1e-6]), kernels.LinearARD([1.0, 1.0, 1e-6]), "precomputed"],
+)
+def test_kernels_with_scales_of_their_own_are_not_warned_of(kernel):
+    X = large_column().to_numpy()
+    if kernel == "precomputed":
+        X = X @ np.diag([1.0, 1.0, 1e-6]) @ X.T
+    ordinal.fit_svorim(X, Y40, kernel=kernel)
+
+
+def test_the_remedy_of_the_warning_helps():
+    model = ordinal.fit_svorim(large_column(), Y40, preprocess=Standardizer)
+    assert_array_equal(
+        model.predict(large_column()),
+        ordinal.fit_svorim(Standardizer.fit(X40).transform(X40), Y40).predict(
+            Standardizer.fit(X40).transform(X40)
+        ),
+    )

@@ -1,17 +1,24 @@
 """Searches over tables with words, categories and gaps."""
 
+import inspect
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_array_equal
+from files import copies
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sources import Cut
+from strategies import sample
 from test_table_preprocessor import wines
 
 import ordinal
 from ordinal import kernels, metrics
+from ordinal._model.registry import methods
 from ordinal.model_selection import Grid, nested, select
 from ordinal.preprocessing import (
     PreprocessedModel,
@@ -119,6 +126,132 @@ def test_any_method_is_searched_behind_a_preprocessor(method):
         assert np.abs(scores - here).max() <= 1 / 26
     assert isinstance(found.preprocessor, TableCoding)
     assert_array_equal(found.predict(FRAME), at(found.params)(FRAME, Y).predict(FRAME))
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
+@pytest.mark.parametrize("method", methods(), ids=lambda method: method.name)
+@pytest.mark.parametrize("preprocess", [Standardizer, TablePreprocessor()])
+def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tmp_path):
+    """To the last bit, and of the same type: raw features come in."""
+    X, how = FRAME[["alcohol", "colour", "size"]], {"preprocess": preprocess}
+    if preprocess is Standardizer:
+        X, how = FRAME[["acid", "sweet"]] * 1000.0, {"standardize": True}
+    options = {"n_threads": 1, "class_weight": "balanced", "max_iter": 5}
+    takes = inspect.signature(method.fit).parameters
+    options = {k: v for k, v in options.items() if k in takes}
+    tried = {name: values[-2:] for name, values in list(method.grid.items())[:1]}
+    space = Grid(**(tried or {"optimize": [False]}))
+    found = select(method.fit, X, Y, search=space, cv=2, **how, **options)
+    model = method.fit(X, Y, preprocess=preprocess, **found.params, **options)
+    assert type(model) is type(found.model) is PreprocessedModel
+    assert model.feature_names == found.feature_names == tuple(X.columns)
+    numbers = "predict_proba" if method.probabilities else "decision_function"
+    for copy in copies(model, tmp_path):
+        assert copy.predict(X).tobytes() == found.predict(X).tobytes()
+        ours, theirs = (getattr(m, numbers)(X) for m in (copy, found.model))
+        assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
+
+
+def test_the_search_takes_the_class_that_it_uses_by_default():
+    X, space = FRAME[["acid", "sweet"]], Grid(C=[1.0, 10.0])
+    found, same = (
+        select(ordinal.fit_svorim, X, Y, search=space, **how)
+        for how in ({}, {"preprocess": Standardizer})
+    )
+    assert_array_equal(found.scores, same.scores)
+    assert_array_equal(found.preprocessor.mean, same.preprocessor.mean)
+
+
+@pytest.mark.parametrize("run", [select, nested, ordinal.cross_conformal])
+def test_features_are_not_preprocessed_twice(run):
+    fixed = partial(ordinal.fit_svorim, preprocess=Standardizer)
+    options = {} if run is ordinal.cross_conformal else {"search": Grid(C=[1.0])}
+    with pytest.raises(TypeError, match=r"^preprocess is an argument of the se"):
+        run(fixed, FRAME[["acid"]], Y, **options)
+    none = partial(ordinal.fit_svorim, preprocess=None)
+    run(none, FRAME[["acid"]], Y, **options)
+
+
+def test_a_preprocessor_is_no_point_of_a_search():
+    space = Grid(preprocess=[Standardizer, TablePreprocessor()])
+    with pytest.raises(TypeError, match=r"^preprocess is an argument of the se"):
+        select(ordinal.fit_svorim, FRAME[["acid"]], Y, search=space)
+
+
+def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
+    X, y = sample(120, 3, d=2)
+    X *= 1000.0, 1.0
+    mapped = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
+    mapped[:] = X
+    on_basis = partial(ordinal.fit_svorim, basis=8, n_threads=1)
+    for fit, given in (
+        (on_basis, (mapped, y)), (on_basis, (Cut([70], X, y), None)),
+        (ordinal.fit_lat, (mapped, y)),
+    ):  # fmt: skip
+        space = Grid(tol=[1e-2])
+        found = select(fit, *given, search=space, cv=2)
+        model = fit(*given, preprocess=Standardizer, **found.params)
+        f, g = (m.decision_function(X) for m in (model, found.model))
+        assert f.tobytes() == g.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "message"),
+    [
+        (FRAME, {"preprocess": True}, TypeError, "preprocess must be a TablePreproc"),
+        (
+            FRAME[["acid"]], {"kernel": "precomputed"}, ValueError,
+            "kernel must not be 'precomputed' where features are preprocessed",
+        ),
+        (
+            FRAME[["acid"]], {"kernel": kernels.Precomputed()}, ValueError,
+            "kernel must not be 'precomputed' where features are preprocessed",
+        ),
+        ("y ~ acid", {}, TypeError, "X must not be a formula where features are prep"),
+        (csr_array(np.eye(80)), {}, TypeError, "X is sparse, and the result would not"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_preprocessed_is_refused(X, options, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        ordinal.fit_svorim(X, Y, **{"preprocess": Standardizer, **options})
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_proportional_odds_leave_out_a_level_and_others_do_not(levels):
+    """The thresholds are the intercepts, so that all levels together are collinear."""
+    X = FRAME[["acid", "sweet"]].assign(plot=[f"p{k % levels}" for k in range(80)])
+    all_of_them = tuple(f"plot=p{k}" for k in range(levels))
+    own = ordinal.fit_pom(X, Y) if levels > 1 else None
+    for how in (TablePreprocessor(standardize=False), TablePreprocessor()):
+        with warnings.catch_warnings():
+            # a column of one level is constant, which is for the caller to know
+            action = "ignore" if levels == 1 else "error"
+            warnings.simplefilter(action, ordinal.CollinearColumnsWarning)
+            model = ordinal.fit_pom(X, Y, preprocess=how)
+            found = select(
+                ordinal.fit_pom, X, Y, search=Grid(l2=[0.0]), preprocess=how, cv=2
+            )
+        for fitted in (model, found):
+            names = fitted.preprocessor.feature_names_out
+            assert names == ("acid", "sweet", *all_of_them[levels > 1 :])
+        if own is not None:  # fit_pom's own treatment contrasts
+            assert_allclose(model.predict_proba(X), own.predict_proba(X), atol=1e-9)
+    for fit in (ordinal.fit_svorim, partial(ordinal.fit_lat, n_threads=1)):
+        model = PreprocessedModel.fit(fit, X, Y, preprocess=how)
+        assert model.preprocessor.feature_names_out[2:] == all_of_them
+    assert how.fit(X).feature_names_out[2:] == all_of_them
+
+
+@pytest.mark.parametrize("drop_first", [False, True])
+def test_the_caller_decides_on_the_first_level(drop_first):
+    how = TablePreprocessor(drop_first=drop_first)
+    expected = how.fit(FRAME)
+    assert ("colour=red" in expected.feature_names_out) is not drop_first
+    for fit in (ordinal.fit_svorim, ordinal.fit_lat):
+        model = fit(FRAME, Y, preprocess=how)
+        assert model.preprocessor.feature_names_out == expected.feature_names_out
+    Z = expected.transform(FRAME)
+    assert Z.shape[1] == len(expected.feature_names_out)
 
 
 def test_weights_reach_the_preprocessor():

@@ -108,7 +108,7 @@ def test_parameters_are_the_arguments_of_the_fit(method):
     estimator = getattr(estimators, method.estimator)
     own = inspect.signature(method.fit).parameters
     given = inspect.signature(estimator).parameters
-    by_row = {"X", "y", "sample_weight"} | method.by_row
+    by_row = {"X", "y", "sample_weight", "preprocess"} | method.by_row
     assert method.by_row <= set(own)
     assert set(given) == set(own) - by_row | {"rule", "scoring"}
     for name, parameter in given.items():

@@ -348,6 +348,54 @@ def test_parquet_columns_are_numbers_or_words(parquet):
         t.numbers(["size"])
 
 
+def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
+    """Truth values, digits that are text, categories and dates, with gaps or not."""
+    frame = pandas.DataFrame(
+        {
+            "truth": [True, False, True],
+            "gap": pandas.array([True, None, False], dtype="boolean"),
+            "code": ["01", "02", None],
+            "text": ["true", "maybe", "false"],
+            "count": pandas.array([1, None, 3], dtype="Int64"),
+            "kind": pandas.Categorical(["low", None, "high"]),
+            "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
+            "hour": pandas.to_datetime(["2020-01-01 06:30", "2020-01-02 00:00", None]),
+            "y": [1, 2, 1],
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    text, columns = read_table(str(tmp_path / "t.csv")), parquet(frame)
+    words = {"text", "kind", "day", "hour"}
+    for chosen in (words, words | {"truth", "code", "gap"}):
+        of_text, of_columns = (t.frame(text.names, chosen) for t in (text, columns))
+        np.testing.assert_array_equal(of_text.values, of_columns.values)
+        for name, one, other in zip(
+            text.names, of_text.labels, of_columns.labels, strict=True
+        ):
+            assert (one is None) is (other is None) is (name not in chosen)
+            if one is not None:
+                assert one.tolist() == other.tolist(), name
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["True", "False", "True"], [1, 0, 1]),
+        (["TRUE", "false", "NA"], [1, 0, np.nan]),
+        (["true", "false", "1"], None),
+        (["true", "yes", "false"], None),
+    ],
+)
+def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
+    t = table("a,b\n" + "".join(f"{cell},{k}\n" for k, cell in enumerate(cells)))
+    column = t.column("a")
+    if numbers is None:
+        assert column == cells
+    else:
+        np.testing.assert_array_equal(column, numbers)
+    assert t.words("a") == cells
+
+
 def test_parquet_needs_a_library(parquet, monkeypatch):
     monkeypatch.setattr(readers, "PARQUET_READERS", {"no_such_library": None})
     with pytest.raises(ValueError, match="one of no_such_library must be installed"):

@@ -2,6 +2,7 @@
 
 import datetime
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import bsr_array, csr_array
 
 import ordinal
+import ordinal.sklearn
 from ordinal._input.columns import read_frame
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import (
@@ -304,6 +306,80 @@ def test_a_fit_says_what_a_column_needs():
             fit(frame[["alcohol"]], y)
         with pytest.raises(TypeError, match=r"'colour'.*words need .*TablePreproc"):
             fit(frame[["acid", "colour"]], y)
+
+
+# Words that tell the rows apart
+
+
+def identified(n=42, words=42):
+    frame = pd.DataFrame({"age": np.arange(n) % 7.0})
+    return frame.assign(id=[f"C{k % words}" for k in range(n)]), np.arange(n) % 3
+
+
+IDENTIFIERS = {
+    "preprocessor": lambda X, y: TablePreprocessor().fit(X),
+    "preprocess": lambda X, y: ordinal.fit_svorim(
+        X, y, preprocess=TablePreprocessor()
+    ),
+    "xofm": partial(ordinal.fit_xofm, max_iter=1),
+    "pom": partial(ordinal.fit_pom, l2=1.0),
+    "formula": lambda X, y: ordinal.fit_pom("y ~ age + id", X.assign(y=y), l2=1.0),
+    "search": partial(
+        select, ordinal.fit_xofm, search=Grid(tau=[1.0]), cv=2, max_iter=1
+    ),
+    "search of a table": partial(
+        select, ordinal.fit_svorim, search=Grid(C=[1.0]), cv=2,
+        preprocess=TablePreprocessor(),
+    ),
+    "estimator": lambda X, y: ordinal.sklearn.XOFM(max_iter=1).fit(X, y),
+    "estimator of pom": lambda X, y: ordinal.sklearn.POM(l2=1.0).fit(X, y),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+@pytest.mark.parametrize("fit", IDENTIFIERS.values(), ids=IDENTIFIERS)
+def test_a_column_that_names_the_rows_is_refused(fit):
+    """The rule of the command: over 20 words, and over half of the rows."""
+    for n, words in ((42, 42), (41, 21)):
+        with pytest.raises(ValueError, match=r"^column 'id' of X: ") as caught:
+            fit(*identified(n, words))
+        said = f"{words} different words in {n} rows, such as 'C0'; leave it out, or"
+        assert said in str(caught.value)
+    fit(*identified(42, 21))
+    fit(*identified(30, 20))
+    X, y = identified()
+    fit(X.assign(id=X["id"].astype("category")), y)  # declared by the caller
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+def test_a_column_that_names_the_rows_may_be_chosen():
+    X, y = identified()
+    assert len(TablePreprocessor(categorical=["id"]).fit(X).feature_names_out) == 43
+    assert len(TablePreprocessor(categorical=[1]).fit(X).feature_names_out) == 43
+    order = {"id": list(dict.fromkeys(X["id"]))}
+    assert len(TablePreprocessor(order=order).fit(X).feature_names_out) == 2
+    for rows in (X, X.astype(object).to_numpy()):
+        ordinal.fit_xofm(rows, y, categorical=[1], max_iter=1)
+        ordinal.sklearn.XOFM(categorical=(1,), max_iter=1).fit(rows, y)
+        with pytest.raises(ValueError, match=r"^column '(id|x2)' of X: 42 different"):
+            ordinal.fit_xofm(rows, y)
+    ordinal.fit_pom(X, y, l2=1.0, reference={"id": "C7"})
+    space = Grid(tau=[1.0])
+    select(ordinal.fit_xofm, X, y, search=space, cv=2, categorical=["id"], max_iter=1)
+
+
+@pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
+def test_rows_to_predict_may_all_differ():
+    X, y = identified(42, 5)
+    new = identified(60, 60)[0]
+    ordinal.fit_svorim(X, y, preprocess=TablePreprocessor()).predict(new)
+    ordinal.fit_xofm(X, y, max_iter=1).predict(new)
+
+
+def test_rows_that_an_estimator_merges_count():
+    X, y = identified(90, 30)
+    X["age"], y = 1.0, (np.arange(90) % 30) % 2  # 30 rows that differ
+    ordinal.sklearn.XOFM(max_iter=200).fit(X, y)
 
 
 # Models behind a preprocessor

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.cells import as_numbers, is_gap
+from .._input.cells import Layout, as_numbers, column_of, is_gap
 from .._input.checks import shortened, shown
+from .._input.columns import check_words
 from .._input.frame import Frame
 from .._input.pieces import TableBlocks
 from .._input.table import STDIN, Table, read_table
@@ -28,9 +29,6 @@ _LARGE = 1 << 30  # bytes of a file
 
 # An integer target with more values than this is a quantity, not a rank.
 _MAX_RANKS = 50
-
-# A column with more words than this, and than half of the rows, names the rows.
-_MAX_WORDS = 20
 
 
 class Data(NamedTuple):
@@ -129,12 +127,11 @@ def _listed(listed: str, text: bool, target: str) -> np.ndarray:
     names = [name.strip() for name in listed.split(",")]
     if text:
         return np.array(names)
-    try:
-        classes = np.array([float(c) for c in names])
-    except ValueError:
+    classes = column_of(names, Layout())
+    if isinstance(classes, list) or np.isnan(classes).any():
         raise ValueError(
             f"--classes {shortened(listed)}: column {shown(target)} holds numbers"
-        ) from None
+        )
     return classes.astype(np.int64) if np.all(classes == np.rint(classes)) else classes
 
 
@@ -160,12 +157,8 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
                 f"is not a finite number as others are; for categories: --categorical "
                 f"{name}",
             )
-        if len(distinct) > max(_MAX_WORDS, len(known) / 2):
-            raise ValueError(
-                f"{table.path}, column {shown(name)}: {len(distinct)} different words "
-                f"in {len(known)} rows, such as {shown(known[0])}; leave it out by "
-                f"--drop {name}, or keep it by --categorical {name}"
-            )
+        remedy = f"leave it out by --drop {name}, or keep it by --categorical {name}"
+        check_words(f"{table.path}, column {shown(name)}", known, remedy)
         words.add(name)
     return words
 

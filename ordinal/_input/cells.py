@@ -10,6 +10,7 @@ import numpy as np
 
 # In lower case, what stands for a value that is missing.
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
+_TRUTH = {"true": 1.0, "false": 0.0, **dict.fromkeys(MISSING, np.nan)}
 
 Column: TypeAlias = np.ndarray | list[str]  # (n,) float64, NaN for a gap; or words
 
@@ -44,8 +45,11 @@ def is_gap(cell: str) -> bool:
 
 
 def column_of(cells: list[str], layout: Layout) -> Column:
-    """Numbers if every cell is one or a gap, else the cells as they are."""
+    """Return numbers if every cell is one or missing, 1 and 0 if every cell is true,
+    false or missing, and else the cells as they are."""
     values = as_numbers(cells, layout)
+    if values is None and all(cell.lower() in _TRUTH for cell in cells):
+        values = np.array([_TRUTH[cell.lower()] for cell in cells])
     return cells if values is None else values
 
 

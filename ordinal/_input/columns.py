@@ -7,7 +7,7 @@ same way, its columns by number.
 
 import datetime
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -31,6 +31,7 @@ from .sparse import frozen, is_sparse
 Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
+_MAX_WORDS = 20  # that may be more than half of the rows
 
 
 def is_frame(X: Any) -> bool:
@@ -139,11 +140,13 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
     Raises
     ------
     ValueError, TypeError
-        For a column that there is not, or labels that are neither numbers nor strings.
+        For a column that there is not, or labels that are neither numbers nor strings;
+        for words that tell the rows apart, unless the column is among `categorical`.
     """
     categorical = check_categorical(categorical)
     names, columns = _named_columns(X)
     chosen = {column_number(c, names, "categorical") for c in categorical}
+    _check_columns(names, columns, chosen)
     categories: list[np.ndarray | None] = []
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         declared = categories_of(column)
@@ -162,25 +165,59 @@ def check_categorical(categorical: Any) -> tuple[str | int, ...]:
     return tuple(categorical)
 
 
+def check_words(where: str, words: Sequence[str], remedy: str) -> None:
+    """Raise ValueError for words that tell the rows apart, such as names or dates: more
+    than 20 different ones, and more than half of those that are not missing."""
+    distinct = len(set(words))
+    if distinct > max(_MAX_WORDS, len(words) / 2):
+        raise ValueError(
+            f"{where}: {distinct} different words in {len(words)} rows, such as "
+            f"{shown(words[0])}; {remedy}"
+        )
+
+
+def _check_columns(
+    names: Sequence[str], columns: Sequence[Any], kept: Collection[str | int]
+) -> None:
+    """Check the words of those columns of a training table that are not `kept`. Values
+    of a categorical type are categories because the caller has said so."""
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        known = j in kept or name in kept or categories_of(column) is not None
+        if not known and _holds_words(column):
+            check_words(
+                f"column {shown(name)} of X",
+                [value for value in _values(column) if not is_missing(value)],
+                "leave it out, or keep it by a categorical type of the column "
+                "(categorical= of TablePreprocessor and of fit_xofm does as well)",
+            )
+
+
 def read_frame(
-    X: Any, wanted: Sequence[str] | None = None, empty: bool = False
+    X: Any,
+    wanted: Sequence[str] | None = None,
+    empty: bool = False,
+    kept: Collection[str | int] | None = None,
 ) -> Frame:
     """A table as a record, of those columns that are `wanted`, or of all. With `empty`
     it may be without rows.
 
     Words, and what is of a categorical type, are categories; ordered ones keep all
-    their labels, as others may come.
+    their labels, as others may come. Of a training table `kept` are the columns, by
+    name or number, whose words may tell the rows apart; None is for any other table.
 
     Raises
     ------
     ValueError, TypeError
         For a table that is sparse or empty, or lacks a column; for a column that holds
-        dates, words among numbers, or what is infinite.
+        dates, words among numbers, or what is infinite; for words that tell the rows
+        of a training table apart.
     """
     if isinstance(X, Frame) and (wanted is None or wanted == X.names):
         return X
     names, columns = _named_columns(X, wanted, empty)
     check_shape((len(columns[0]), len(columns)), empty=empty)
+    if kept is not None:
+        _check_columns(names, columns, kept)
     read = [_read(column, name) for name, column in zip(names, columns, strict=True)]
     values, labels, kinds = zip(*read, strict=True)
     own = None if feature_names(X) is None else names

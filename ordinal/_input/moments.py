@@ -108,6 +108,25 @@ class Moments:
     def mean_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and population deviation of every column; a constant column has its
         value and 1."""
+        mean, scale, constant = self._deviations()
+        return mean, np.where(constant, 1.0, scale)
+
+    def spread(self) -> np.ndarray:
+        """Return how far every column varies: its deviation, and 0 if it is constant.
+
+        A column of two values counts with half their distance, whatever their shares,
+        because an indicator of a rare category is not in smaller units than others.
+        """
+        _, scale, constant = self._deviations()
+        low, high = (np.ldexp(a, -self.exponent) for a in (self.low, self.high))
+        # the variance of numbers between low and high, which two values alone attain
+        most = (high - self.mean) * (self.mean - low)
+        two_values = self.variance >= (1 - 1e-9) * most
+        half = np.ldexp((high - low) / 2, self.exponent)
+        return np.where(constant, 0.0, np.where(two_values, half, scale))
+
+    def _deviations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return means, population deviations, and which columns are constant."""
         scale = np.sqrt(np.maximum(self.variance, 0.0))
         largest = np.ldexp(np.maximum(-self.low, self.high), -self.exponent)
         # A deviation is at most the largest value; past it, rounding could overflow.
@@ -116,7 +135,7 @@ class Moments:
         equal = self.low == self.high
         mean = np.where(equal, self.low, np.ldexp(self.mean, self.exponent))
         constant = equal | (scale <= np.maximum(4 * _EPS * np.abs(mean), 4 * _TINY))
-        return mean, np.where(constant, 1.0, scale)
+        return mean, scale, constant
 
 
 def joined(parts: Iterable[Moments | None]) -> Moments | None:

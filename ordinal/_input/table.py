@@ -179,11 +179,24 @@ class _Frame:
     def words(self, column: int) -> list[str]:
         values = as_array(self.columns[column], "a column")
         if values.dtype.kind in "mM":  # dates, of which tolist makes whole numbers
-            values = np.where(np.isnat(values), "", values.astype(str))
+            values = np.where(np.isnat(values), "", _dates(values))
         return ["" if is_missing(v) else str(v).strip() for v in values.tolist()]
 
     def place(self, row: int) -> str:
         return f"row {self.start + row}"
+
+
+def _dates(values: np.ndarray) -> np.ndarray:
+    """Return dates and times as CSV has them: days alone where all are at midnight."""
+    if values.dtype.kind == "M":
+        days = values.astype("M8[D]")
+        known = ~np.isnat(values)
+        if (values[known] == days[known]).all():
+            return days.astype(str)
+        seconds = values.astype("M8[s]")
+        if (values[known] == seconds[known]).all():
+            values = seconds
+    return np.char.replace(values.astype(str), "T", " ")
 
 
 def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -> Table:
@@ -192,7 +205,8 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
     The first line of text is the header if none of its cells is a number, or if one
     that is no number (and not missing) has a number below it in the last line. Blank
     lines are skipped. A column whose cells are all numbers or missing is one of
-    numbers, any other one of words.
+    numbers, as is one whose cells are all true, false or missing (1 and 0), any other
+    one of words. The text columns of Parquet are read in the same way.
 
     Parameters
     ----------
@@ -274,7 +288,9 @@ def parquet_table(
     """The table of columns of a Parquet file, from this row of the file on."""
     source = _Frame(list(columns.values()), start)
     read = tuple(
-        numbers_of(column, name) if _holds_numbers(column) else source.words(j)
+        numbers_of(column, name)
+        if _holds_numbers(column)
+        else column_of(source.words(j), layout)
         for j, (name, column) in enumerate(columns.items())
     )
     return Table(path, tuple(columns), True, read, layout, source)

@@ -25,6 +25,17 @@ def takes_missing(kernel: object) -> bool:
     return isinstance(kernel, Pearson)
 
 
+def compares_units(kernel: object) -> bool:
+    """Return whether the kernel adds up features as they are, in whatever units.
+
+    Kernels with a weight per feature bring their own scales, the Pearson kernel
+    compares rows, and what a function of the caller's does is not known.
+    """
+    if isinstance(kernel, str):
+        return kernel in ("rbf", "linear", "polynomial")
+    return isinstance(kernel, RBF | Linear | Polynomial)
+
+
 def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> Kernel:
     """The kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
 
@@ -79,18 +90,28 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the columns by the weights of samples, the same wherever the
     rows are; of sparse ones those of the columns that hold anything."""
     X, w = problem.X, problem.sample_weight
-    if isinstance(problem, BlockProblem):
-        moments = problem.moments
-        if moments is None:
-            raise ValueError("gamma must be a number where sparse rows come in blocks")
-    else:
+    if not isinstance(problem, BlockProblem):
         squared_norms(X)  # bounds all sums of the caller
         if isinstance(X, CSR):
             held = np.unique(X.indices)  # all columns could be too many for a vector
             return X.of_columns(held).mean_and_var(w / w.sum())
-        moments = Moments.of_parts((X[rows], w[rows]) for rows in strips(len(X), CHUNK))
-        assert moments is not None  # some weight is positive
+    moments = dense_moments(problem)
+    if moments is None:
+        raise ValueError("gamma must be a number where sparse rows come in blocks")
     return moments.mean_and_variance()
+
+
+def dense_moments(problem: Problem) -> Moments | None:
+    """Return the moments of the columns by the weights of samples; None if X is sparse.
+
+    Those of rows in chunks were measured in the first pass.
+    """
+    if isinstance(problem, BlockProblem):
+        return problem.moments
+    X, w = problem.X, problem.sample_weight
+    if isinstance(X, CSR):
+        return None
+    return Moments.of_parts((X[rows], w[rows]) for rows in strips(len(X), CHUNK))
 
 
 def check_values(K: np.ndarray, most: float = LARGEST) -> None:

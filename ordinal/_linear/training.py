@@ -116,12 +116,13 @@ def read_training(
     elif _is_dense(X):
         table = read_dense(X, missing=True)
     else:
-        table = read_frame(X, None if parsed is None else parsed.columns)
+        columns = None if parsed is None else parsed.columns
+        table = read_frame(X, columns, kept=tuple(reference or ()))
     if classes is None:
         classes = declared_categories(y)
-    columns = {"y": y, **{k: v for k, v in given.items() if v is not None}}
+    vectors = {"y": y, **{k: v for k, v in given.items() if v is not None}}
     argument = "X" if parsed is None else "y"
-    keep, n_missing = _complete(argument, table, columns, missing)
+    keep, n_missing = _complete(argument, table, vectors, missing)
     coded = isinstance(table, Frame) and not (parsed is None and table.is_of_numbers)
     if reference is not None and not coded:
         raise ValueError("reference is for columns of categories, and X has none")

@@ -28,6 +28,10 @@ class CollinearColumnsWarning(UserWarning):
     """Columns that are combinations of others have no coefficient in the model."""
 
 
+class UnscaledFeaturesWarning(UserWarning):
+    """Some features vary so much more than most that the method neglects the others."""
+
+
 class EmptyColumnsWarning(UserWarning):
     """Columns of a table have no value in any training row, and say nothing."""
 
@@ -71,7 +75,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
     need not repeat them."""
     for category in (
         ConvergenceWarning, DisorderedThresholdsWarning, CollinearColumnsWarning,
-        EmptyColumnsWarning,
+        EmptyColumnsWarning, UnscaledFeaturesWarning,
     ):  # fmt: skip
         warnings.simplefilter(action, category)
 

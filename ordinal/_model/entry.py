@@ -9,7 +9,7 @@ from typing import Any, Required, TypedDict, Unpack
 import numpy as np
 
 from .._input.at_workers import is_at_workers, problem_at_workers
-from .._input.checks import check_flag, check_positive, resolve_rng
+from .._input.checks import check_flag, check_positive, enumerated, resolve_rng
 from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.survey import BlockProblem, read_problem
@@ -24,14 +24,23 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._kernel_matrix.choice import check_precomputed, make_kernel, takes_missing
+from .._kernel_matrix.choice import (
+    check_precomputed,
+    compares_units,
+    dense_moments,
+    make_kernel,
+    takes_missing,
+)
 from .._numerics.threads import resolve_n_threads
 from ..kernels import Precomputed
+from .convergence import UnscaledFeaturesWarning, warn
 from .folds import Shares, few_folds, fold_shares
 from .monitor import Monitor, State
 from .progress import Line
 
 Callback = Callable[[State], object]
+
+_APART = 30.0  # times the median spread of the features, beyond which fits warn
 
 
 class Common(TypedDict, total=False):
@@ -108,6 +117,7 @@ def enter(
     verbose: bool = False,
     missing: bool = False,
     categories: Categories | None = None,
+    by_scale: bool = False,
     in_blocks: bool = False,
     at_workers: bool = True,
     in_place: bool = False,
@@ -120,6 +130,9 @@ def enter(
     ----------
     name : str
         Of the `fit_*` function, for messages.
+    by_scale : bool
+        Whether predictions depend on the units of the features: the fit then warns of
+        features that drown the others.
     in_blocks : bool
         Whether rows of a source are read in blocks, which not all fits can.
     at_workers : bool
@@ -134,6 +147,11 @@ def enter(
     ------
     ValueError, TypeError
         For the first argument that is unusable.
+
+    Warns
+    -----
+    UnscaledFeaturesWarning
+        As `warn_of_scales` says.
     """
     tol = check_positive("tol", tol)
     threads = resolve_n_threads(n_threads)
@@ -157,7 +175,38 @@ def enter(
         )
     )
     problem.check_spans()
+    if by_scale:
+        warn_of_scales(name, problem)
     return Entry(problem, threads, generator, monitor)
+
+
+def warn_of_scales(name: str, problem: Problem) -> None:
+    """Warn that some features drown the others, which have smaller units.
+
+    These features have over 30 times the median standard deviation of the features
+    that are not constant (of an even number of features the lower of the two in the
+    middle). A feature of two values, such as an indicator, counts with half their
+    distance. Sparse features are not looked at, because standardising would fill them.
+    """
+    moments = dense_moments(problem)
+    if moments is None:
+        return
+    spread = moments.spread()
+    varies = np.sort(spread[spread > 0])
+    if not varies.size:
+        return
+    median = varies[(varies.size - 1) // 2]
+    large = np.flatnonzero(spread / _APART > median)
+    if large.size:
+        names = [problem.shown_names[j] for j in large]
+        warn(
+            f"{name}: X has features in much larger units than the others, which "
+            f"hardly count beside them: {enumerated(names)} (standard deviation up to "
+            f"{spread.max():.3g}, the median one is {median:.3g}); pass "
+            "preprocess=ordinal.preprocessing.Standardizer, or standardise X by other "
+            "means",
+            UnscaledFeaturesWarning,
+        )
 
 
 def enter_with_kernel(
@@ -178,7 +227,8 @@ def enter_with_kernel(
     missing = takes_missing(kernel)
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
     e = enter(
-        name, X, y, missing=missing, in_blocks=in_blocks, at_workers=at_workers,
+        name, X, y, missing=missing, by_scale=compares_units(kernel),
+        in_blocks=in_blocks, at_workers=at_workers,
         in_place=in_place and not (missing or by_number), **common,
     )  # fmt: skip
     made = make_kernel(kernel, gamma, e.problem)

@@ -75,6 +75,9 @@ class Method:
     scale_free : bool
         Whether predictions stay the same when features are shifted and scaled, so that
         there is no use in standardising them.
+    full_rank : bool
+        Whether no feature should be a combination of others and of the thresholds, so
+        that a `TablePreprocessor` leaves out the first level of every category.
     probabilities : bool
         Whether its models have probabilities without `probability=True`.
     variants : mapping of str to mapping
@@ -96,6 +99,7 @@ class Method:
     estimator: str
     accepts: Set[Content]
     scale_free: bool
+    full_rank: bool
     probabilities: bool
     variants: Mapping[str, Mapping[str, Any]]
     grid: Grid
@@ -120,6 +124,7 @@ def register(
     estimator: str,
     accepts: Set[Content] = frozenset(),
     scale_free: bool = False,
+    full_rank: bool = False,
     probabilities: bool = False,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
     grid: Grid | None = None,
@@ -137,6 +142,7 @@ def register(
         estimator,
         frozenset(accepts),
         scale_free,
+        full_rank,
         probabilities,
         {name.replace("_", "-"): {}} if variants is None else variants,
         {} if grid is None else grid,
@@ -176,6 +182,7 @@ def completed(
     fit where a point has none, and its other arguments; those that are not among
     `options` have their defaults."""
     every = {**keyword_defaults(fit), **options}
+    every.pop("preprocess", None)  # which a search does for the whole path
     own = {name: every.pop(name) for name in varying if name in every}
     return [{**own, **point} for point in points], every
 

@@ -16,7 +16,7 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
-from ..preprocessing import TablePreprocessor
+from ..preprocessing.joined import Preprocess
 from .grouping import group_numbers
 from .points import Point, columns_of
 from .progress import Progress
@@ -99,7 +99,7 @@ def nested(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     standardize: bool | None = None,
-    preprocess: TablePreprocessor | None = None,
+    preprocess: Preprocess | None = None,
     executor: Executor | None = None,
     n_threads: int | None = None,
     progress: bool = False,

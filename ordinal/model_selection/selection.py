@@ -23,7 +23,7 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.fields import NONNEGATIVE, Array, Length
 from .._model.files import Storable
 from .._model.progress import Line
-from ..preprocessing import TablePreprocessor
+from ..preprocessing.joined import Preprocess
 from .grouping import group_numbers
 from .points import Point, columns_of, described
 from .progress import Progress
@@ -219,7 +219,7 @@ def select(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     standardize: bool | None = None,
-    preprocess: TablePreprocessor | None = None,
+    preprocess: Preprocess | None = None,
     executor: Executor | None = None,
     n_threads: int | None = None,
     progress: bool = False,
@@ -276,8 +276,10 @@ def select(
     standardize : bool, optional
         Features of mean 0 and deviation 1. By default True but for methods to which
         scale means nothing, such as `fit_xofm`, which speaks in the units of the table.
-    preprocess : TablePreprocessor, optional
+    preprocess : TablePreprocessor or the class Standardizer, optional
         Makes numbers of words and gaps, and standardises, in place of `standardize`.
+        The `fit_*` functions take the same: `fit(X, y, preprocess=..., **params)` is
+        the refitted model, with the class Standardizer for `standardize`.
         Arguments of the fit that name columns, such as `monotone`, name those that it
         makes: its `feature_names_out`.
     executor : concurrent.futures.Executor or the like, optional

@@ -13,7 +13,13 @@ from .._basis.fitting import on_basis
 from .._input.at_workers import is_at_workers, problem_at_workers
 from .._input.blocks import RowsInParts, has_blocks
 from .._input.checks import check_flag, enumerated, shown
-from .._input.columns import as_objects, default_names, is_frame, read_frame
+from .._input.columns import (
+    as_objects,
+    check_categorical,
+    default_names,
+    is_frame,
+    read_frame,
+)
 from .._input.features import read_features
 from .._input.frame import Frame, number_kind
 from .._input.problem import Problem
@@ -21,7 +27,7 @@ from .._input.sparse import CSR, is_sparse
 from .._input.survey import BlockProblem
 from .._model.registry import Content, method_of, unwrapped
 from ..preprocessing import Standardizer, TablePreprocessor
-from ..preprocessing.joined import Preprocess
+from ..preprocessing.joined import Preprocess, preprocess_for
 from ..preprocessing.scaling import standardizer_of
 
 _FILLED = "X is sparse, and standardising would fill it: standardize=False"
@@ -36,15 +42,12 @@ def chosen_preprocess(
     if standardize is not None:
         standardize = check_flag("standardize", standardize)
     if preprocess is not None:
-        if not isinstance(preprocess, TablePreprocessor):
-            raise TypeError(
-                f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"
-            )
+        how = preprocess_for(fit, preprocess)
         if standardize is not None:
             raise ValueError(
                 "standardize is an argument of the TablePreprocessor where there is one"
             )
-        return preprocess
+        return how
     method = method_of(unwrapped(fit)[0])
     if standardize is None:
         standardize = method is None or not method.scale_free
@@ -69,7 +72,10 @@ def read_table(
         if preprocess is not None:
             raise TypeError(_FILLED)
         return read_features(X), None
-    table = _as_frame(X)
+    columns = given.get("categorical", ())
+    if isinstance(preprocess, TablePreprocessor):
+        columns = (*preprocess.categorical, *preprocess.order)
+    table = _as_frame(X, columns)
     method = method_of(unwrapped(fit)[0])
     accepts, taker = _ANYTHING, ""
     if preprocess is Standardizer:
@@ -82,9 +88,9 @@ def read_table(
     return (table if has_use or not table.is_of_numbers else table.values), table.names
 
 
-def _as_frame(X: Any) -> Frame:
+def _as_frame(X: Any, categorical: Any) -> Frame:
     if is_frame(X) or (a := as_objects(X)).dtype.kind == "O":
-        return read_frame(X)
+        return read_frame(X, kept=check_categorical(categorical))
     values = read_features(X, missing=True)
     assert isinstance(values, np.ndarray)
     return Frame.of_numbers(values, None, number_kind(a.dtype))

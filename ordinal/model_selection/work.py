@@ -36,7 +36,6 @@ from ..preprocessing import (
     PreprocessedModel,
     Standardizer,
     TableCoding,
-    TablePreprocessor,
 )
 from ..preprocessing.joined import Preprocess, as_named
 from .points import Point
@@ -143,7 +142,7 @@ class Work:
         scoring: Scoring | Sequence[Scoring],
         greater_is_better: bool | None,
         standardize: bool | None,
-        preprocess: TablePreprocessor | None,
+        preprocess: Preprocess | None,
         options: dict[str, Any],
     ) -> Work:
         """From the arguments of `select` and `nested`. Raises ValueError or TypeError
@@ -222,8 +221,15 @@ class Work:
             raise TypeError(f"{error}; it can be searched by Grid({grid})") from None
 
     def check_arguments(self, names: Iterable[str]) -> None:
-        """Raise TypeError for an argument that the function does not have."""
-        known = self.parameters
+        """Raise TypeError for an argument that the function does not have, or that
+        belongs to the search."""
+        names, known = list(names), self.parameters
+        fixed = unwrapped(self.fit)[1].get("preprocess") is not None
+        if self.ours and (fixed or "preprocess" in names):
+            raise TypeError(
+                "preprocess is an argument of the search, which fits it to the "
+                "training rows of each fold, and not of the fit or its points"
+            )
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
             called = getattr(self.fit, "__name__", shown(self.fit))
             check_keywords(called, names, known)

@@ -44,8 +44,9 @@ class TablePreprocessor(Immutable):
 
     * Numbers stay numbers, and booleans are 0 and 1. Gaps are filled in; `indicator`
       adds a column of 0 and 1 that says where they were.
-    * Columns of words, or of a categorical type, get a column of 0 and 1 a category. A
-      gap counts as the most frequent category.
+    * Columns of words, or of a categorical type, get a column of 0 and 1 a category,
+      for some methods but the first (`drop_first`). A gap counts as the most frequent
+      category.
     * Categories with an order are numbered in it from 0, and are numbers from there on.
       It is `order`'s, else that of an ordered categorical of pandas or an Enum of
       polars.
@@ -70,6 +71,14 @@ class TablePreprocessor(Immutable):
         `fit_xofm`, or an error that names it.
     standardize : bool, default True
         False leaves numbers in their units, and columns of 0 and 1 as they are.
+    drop_first : bool, optional
+        True leaves out the column of the first of two or more categories, which the
+        others determine, so that the columns have full rank beside an intercept or
+        thresholds: coefficients then compare with that category. False keeps all of
+        them, so that any two categories are equally far apart, as kernels and
+        penalties want. The default is what the method needs where a fit or a search is
+        given the preprocessor: True for `fit_pom`, as in its own coding of tables, and
+        False for all others. By itself `fit` keeps all.
 
     Raises
     ------
@@ -93,11 +102,13 @@ class TablePreprocessor(Immutable):
     categorical: Sequence[str | int] = ()
     unseen: Unseen = "missing"
     standardize: bool = True
+    drop_first: bool | None = None
 
     def __post_init__(self) -> None:
         check_choice("impute", self.impute, ("median", "mean", "most_frequent"))
         check_choice("unseen", self.unseen, ("missing", "error"))
-        for name in ("indicator", "standardize"):
+        flags = ("indicator", "standardize", "drop_first")
+        for name in flags if self.drop_first is not None else flags[:2]:
             object.__setattr__(self, name, check_flag(name, getattr(self, name)))
         object.__setattr__(self, "categorical", check_categorical(self.categorical))
         if not isinstance(self.order, Mapping):
@@ -131,6 +142,9 @@ class TablePreprocessor(Immutable):
         ValueError, TypeError
             If X is sparse or empty; if a column, which is named, holds dates, words
             among numbers, infinite numbers, or a category that its `order` lacks; if
+            it holds over 20 different words and more of them than half of its rows, as
+            an identifier does, and is neither of a categorical type nor among
+            `categorical`; if
             `order` or `categorical` names no column, or a weight is bad.
 
         Warns
@@ -138,7 +152,7 @@ class TablePreprocessor(Immutable):
         EmptyColumnsWarning
             If no row with weight has a value in a column. It is 0 in all rows then.
         """
-        frame = read_frame(X)
+        frame = read_frame(X, kept=(*self.categorical, *self.order))
         names = frame.names or default_names(frame.shape[1])
         w = sample_weights(sample_weight, len(frame))
         frame, w = frame.rows(w > 0), w[w > 0] / w.max()
@@ -166,6 +180,7 @@ class TablePreprocessor(Immutable):
             fill=frozen(np.array(fill)),
             indicator=frozen(np.array(indicator)),
             unseen=self.unseen,
+            drop_first=bool(self.drop_first),
         )
         coding._check()
         empty = [name for name, here in zip(names, fill, strict=True) if np.isnan(here)]
@@ -199,6 +214,8 @@ class TableCoding(Storable):
     unseen : {"missing", "error"}
     standardizer : Standardizer or None
         Of what comes out.
+    drop_first : bool
+        Whether the first of two or more categories has no column.
 
     Examples
     --------
@@ -214,6 +231,7 @@ class TableCoding(Storable):
     indicator: Annotated[np.ndarray, Array("b1", "d")]
     unseen: Unseen
     standardizer: Standardizer | None = None
+    drop_first: bool = False
 
     @property
     def n_features(self) -> int:
@@ -227,8 +245,10 @@ class TableCoding(Storable):
         names = self.feature_names or default_names(self.n_features)
         out: list[str] = []
         for j, (name, labels) in enumerate(zip(names, self.categories, strict=True)):
-            hot = labels if self.one_hot[j] else None
-            out += [name] if hot is None else [f"{name}={label}" for label in hot]
+            if labels is None or not self.one_hot[j]:
+                out.append(name)
+            else:
+                out += [f"{name}={label}" for label in labels[self._shown(j)]]
         return (*out, *(f"{names[j]} is missing" for j in self._marked))
 
     def transform(self, X: MatrixLike) -> np.ndarray:
@@ -268,20 +288,24 @@ class TableCoding(Storable):
                 gaps.append(missing.astype(np.float64))
             values = np.where(missing, fill, values)
             if self.one_hot[j]:
-                yield (values[:, None] == np.arange(self._width(j))).astype(np.float64)
+                yield (values[:, None] == self._shown(j)).astype(np.float64)
             else:
                 yield values
         yield from gaps
 
-    def _width(self, j: int) -> int:
-        """How many columns come of one, its indicator aside."""
+    def _shown(self, j: int) -> np.ndarray:
+        """Return the numbers of the categories of a one-hot column that get one."""
         labels = self.categories[j]
-        return labels.size if labels is not None and self.one_hot[j] else 1
+        assert labels is not None
+        first = int(self.drop_first and labels.size > 1)  # a lone one stays
+        return np.arange(first, labels.size)
 
     @property
     def _is_binary(self) -> np.ndarray:
         """Which columns that come out hold 0 and 1 by their making, (m,)."""
-        widths = [self._width(j) for j in range(self.n_features)]
+        widths = [
+            self._shown(j).size if hot else 1 for j, hot in enumerate(self.one_hot)
+        ]
         return np.append(np.repeat(self.one_hot, widths), self.indicator[self._marked])
 
     @property

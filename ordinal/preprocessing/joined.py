@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import ismethod, signature
-from typing import Any, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
+from .._basis.fitting import on_basis
+from .._input.at_workers import is_at_workers, problem_at_workers
 from .._input.blocks import has_blocks
 from .._input.checks import shown
 from .._input.frame import Frame
@@ -19,6 +21,7 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped
+from ..kernels import Precomputed
 from .coding import TableCoding, TablePreprocessor
 from .scaling import Standardizer, standardizer_of
 
@@ -102,17 +105,10 @@ class PreprocessedModel(Model):
         ValueError, TypeError
             As the `fit` of the preprocessor, and as `fit`.
         """
-        how = TablePreprocessor() if preprocess is None else preprocess
-        if how is not Standardizer and not isinstance(how, TablePreprocessor):
-            raise TypeError(
-                "preprocess must be a TablePreprocessor or the class Standardizer, got "
-                f"{shown(how)}"
-            )
-        mapped = isinstance(X, np.memmap) and (
-            options.get("basis") is not None
-            or (how is Standardizer and _reads_blocks(fit))
-        )
-        if mapped or has_blocks(X):
+        given = TablePreprocessor() if preprocess is None else preprocess
+        how = preprocess_for(fit, given)
+        _check_features(X, options)
+        if _comes_in_blocks(X, fit, how, options):
             if how is not Standardizer:
                 raise ValueError(
                     "preprocess must be Standardizer where X is read in blocks"
@@ -197,7 +193,8 @@ def _fit_in_blocks(
 ) -> tuple[Standardizer, Any]:
     """A standardizer of the rows of a source, and a model of what it makes of them."""
     about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
-    rows = BlockProblem.from_blocks(X, y, sample_weight=sample_weight, **about)
+    read = problem_at_workers if is_at_workers(X) else BlockProblem.from_blocks
+    rows = read(X, y, sample_weight=sample_weight, **about)
     if rows.moments is None:
         raise TypeError("X is sparse, and the result would not be: make it dense")
     standardizer = standardizer_of(rows.moments, rows.feature_names)
@@ -206,10 +203,88 @@ def _fit_in_blocks(
         return standardizer, fit(made, None, **options)
 
 
-def _reads_blocks(fit: Callable[..., Any]) -> bool:
-    """Whether a function of this package reads blocks without a basis."""
+def preprocess_for(fit: Callable[..., Any], preprocess: Any) -> Preprocess:
+    """Return a caller's `preprocess` as the fit needs it; TypeError for anything else.
+
+    A TablePreprocessor that leaves `drop_first` open is told what the method needs.
+    """
+    if preprocess is Standardizer:
+        return Standardizer
+    if not isinstance(preprocess, TablePreprocessor):
+        raise TypeError(
+            "preprocess must be a TablePreprocessor or the class Standardizer, got "
+            f"{shown(preprocess)}"
+        )
+    if preprocess.drop_first is not None:
+        return preprocess
     method = method_of(unwrapped(fit)[0])
-    return method is not None and method.in_blocks
+    return replace(preprocess, drop_first=method is not None and method.full_rank)
+
+
+def _check_features(X: Any, options: dict[str, Any]) -> None:
+    """Raise TypeError or ValueError unless X holds features."""
+    if isinstance(X, str):
+        raise TypeError(
+            "X must not be a formula where features are preprocessed, because the "
+            f"formula says what becomes of them: leave out preprocess, got {shown(X)}"
+        )
+    kernel = options.get("kernel")
+    by_name = isinstance(kernel, str) and kernel == "precomputed"
+    if by_name or isinstance(kernel, Precomputed):
+        raise ValueError(
+            "kernel must not be 'precomputed' where features are preprocessed: X then "
+            "holds none"
+        )
+
+
+def _comes_in_blocks(
+    X: Any, fit: Callable[..., Any], how: Preprocess, options: dict[str, Any]
+) -> bool:
+    """Return whether the preprocessor and the fit read X in blocks."""
+    if has_blocks(X) or is_at_workers(X):
+        return True
+    if not isinstance(X, np.memmap) or options.get("basis") is not None:
+        return isinstance(X, np.memmap)
+    method = method_of(unwrapped(fit)[0])
+    without = method is not None and method.in_blocks
+    by_columns = on_basis(None, options.get("kernel", "rbf"))
+    return how is Standardizer and (without or by_columns)
+
+
+P = ParamSpec("P")
+M = TypeVar("M", covariant=True)
+
+
+class Fit(Protocol[P, M]):
+    """A `fit_*` function: its model or, with `preprocess`, that of raw features."""
+
+    @overload
+    def __call__(
+        self,
+        X: MatrixLike | Blocks,
+        y: Labels | None,
+        *,
+        preprocess: Preprocess,
+        **options: Any,
+    ) -> PreprocessedModel: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> M: ...
+
+
+def preprocessed(fit: Callable[P, M]) -> Fit[P, M]:
+    """Decorate a `fit_*` function, whose own code is never given a `preprocess`; an
+    unknown argument is answered by the one that may have been meant."""
+    plain: Callable[..., M] = fit
+
+    @with_suggestions
+    @wraps(fit)
+    def fit_preprocessed(X: Any, y: Any, **options: Any) -> Any:
+        how = options.pop("preprocess", None)
+        if how is None:
+            return plain(X, y, **options)
+        return PreprocessedModel.fit(fit_preprocessed, X, y, preprocess=how, **options)
+
+    return cast(Fit[P, M], fit_preprocessed)
 
 
 def as_named(

@@ -215,7 +215,9 @@ OPTIONS = {
     "optimize": ["False"],
     "order": ["{}", "{2: ['low', 'mid', 'high']}"],
     "polish": ["True"],
-    "preprocess": ["preprocessing.TablePreprocessor()", "None"],
+    "preprocess": [
+        "preprocessing.TablePreprocessor()", "preprocessing.Standardizer", "None",
+    ],
     "prior": ["None", "'weak'"],
     "probability": ["True"],
     "proba": ["True"],
