@@ -485,11 +485,8 @@ def fit_gpor(
             part, kernel, inference, objective, prior, start, among, entry.n_threads,
             late, cache_mb,
         )) as evidence:  # fmt: skip
-            found, n_iter = None, 1
-            if optimize:
-                found, n_iter = maximize(
-                    evidence, n_restarts, entry.rng, tol, max_iter, entry.monitor
-                )
+            search = n_restarts, entry.rng, tol, max_iter, entry.monitor
+            found, n_iter = maximize(evidence, *search) if optimize else (None, 1)
             return _model(evidence, found, n_iter, replace(entry, problem=part))
 
     with entry.monitor as monitor, closing(entry.problem), _read_again():

@@ -673,15 +673,14 @@ def fit_xofm(
         callback=callback, verbose=verbose, missing=True, categories=categories,
         watch=HeldOutMonitor, in_blocks=in_blocks,
     )  # fmt: skip
-    problem = entry.problem
-    categories = categories or numbers_of(problem)
+    categories = categories or numbers_of(entry.problem)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
     return _Job(
-        categories, signs_of(monotone, problem.shown_names, categories),
-        pieces_of(n_intervals, problem.n_features), breakpoints, n_factors, tau,
+        categories, signs_of(monotone, entry.problem.shown_names, categories),
+        pieces_of(n_intervals, entry.problem.n_features), breakpoints, n_factors, tau,
         penalty, early_stopping, init_scale, solver, options, cache_mb, entry.n_threads,
         cast(HeldOutMonitor, entry.monitor),
-    ).watched(problem, entry.rng, probability)  # fmt: skip
+    ).watched(entry.problem, entry.rng, probability)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
