@@ -60,12 +60,12 @@ def ask(tmp_path_factory):
         [COMPILER, "-std=gnu11", "-I", SOLVERS, "cpu.c", "-o", "cpu"],
         cwd=folder,
         check=True,
-        timeout=60,
+        timeout=600,
     )
 
     def answers(*registers):
         words = [folder / "cpu", *map(str, registers)]
-        out = subprocess.run(words, check=True, timeout=60, stdout=subprocess.PIPE)
+        out = subprocess.run(words, check=True, timeout=600, stdout=subprocess.PIPE)
         return [tuple(map(int, line.split())) for line in out.stdout.splitlines()]
 
     return answers

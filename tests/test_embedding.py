@@ -195,7 +195,7 @@ def grades(tmp_path_factory):
         done = subprocess.run(
             [sys.executable, "-B", "-W", "error", "-m", "grades", *words],
             cwd=bare, env=os.environ | places | {"PYTHONPATH": str(folder)},
-            capture_output=True, text=True, timeout=120,
+            capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
         # whoever may write anywhere would have left something here

@@ -142,7 +142,7 @@ def test_errors_end_the_fit(rows):
             ordinal.fit_svorim(X, y, executor=pool, callback=_interrupt, **OPTIONS)
         with pytest.raises(ValueError, match="executor is for a model on a basis"):
             ordinal.fit_svorim(X[::4000], y[::4000], executor=pool)
-        assert pool.submit(int).result(timeout=5) == 0  # no task is left
+        assert pool.submit(int).result(timeout=600) == 0  # no task is left
     with pytest.raises(TypeError, match="executor must have a submit method, got 3"):
         ordinal.fit_svorim(X, y, executor=3, **OPTIONS)
     with pytest.raises(RuntimeError, match="beside the thread that submits them"):

@@ -362,7 +362,7 @@ def numbers_of_levels(tmp_path_factory):
             env={**os.environ, "ORDINAL_SIMD": level},
             cwd=folder,
             check=True,
-            timeout=120,
+            timeout=600,
         )
         with np.load(path) as members:
             numbers[level] = dict(members)
@@ -389,7 +389,7 @@ def test_an_unknown_level_is_refused(tmp_path):
         [sys.executable, "-c", "import ordinal"],
         env={**os.environ, "ORDINAL_SIMD": "quantum"},
         cwd=tmp_path,
-        timeout=120,
+        timeout=600,
         capture_output=True,
         text=True,
     )

@@ -122,7 +122,7 @@ def test_a_forked_child_does_not_wait_for_openmp():
 def run(script, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", script],
-        capture_output=True, text=True, timeout=120, cwd=tmp_path,
+        capture_output=True, text=True, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

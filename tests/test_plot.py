@@ -253,7 +253,7 @@ def fitted(d=18, n=120):
     y = np.searchsorted([0.8, 1.2], X[:, 0] + X[:, 1])
     X[:, 2] = rng.integers(4, size=n)
     X[::5, 3] = np.nan
-    model = fit_xofm(X, y, categorical=[2], n_factors=2, max_time=60)
+    model = fit_xofm(X, y, categorical=[2], n_factors=2)
     return X, model
 
 

@@ -315,7 +315,7 @@ TABLE = pd.DataFrame(
 @pytest.fixture(scope="module")
 def xofm():
     return ordinal.fit_xofm(
-        TABLE, Y, categorical=["colour"], n_factors=2, probability=True, max_time=60
+        TABLE, Y, categorical=["colour"], n_factors=2, probability=True
     )
 
 
@@ -627,7 +627,7 @@ def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
     with pytest.raises(ValueError, match=r"^at must be a number or values, got \[\]"):
         plot.partial_dependence(svorim, X, 0, at=[])
     frame = pd.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]})
-    model = ordinal.fit_xofm(frame.fillna(0), [1, 2], max_time=60)
+    model = ordinal.fit_xofm(frame.fillna(0), [1, 2])
     with pytest.raises(ValueError, match=r"^column 'a' of X has no values"):
         plot.partial_dependence(model, frame, "a")
     K = X[::30] @ X[::30].T
@@ -644,7 +644,7 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
         np.random.default_rng(0).normal(size=(90, 4)), columns=[*"abcd"]
     )
     y = np.searchsorted([-0.5, 0.5], frame["c"] + 0.4 * frame["a"])
-    model = ordinal.fit_gpor(frame, y, kernel="ard", inference="laplace", max_time=60)
+    model = ordinal.fit_gpor(frame, y, kernel="ard", inference="laplace")
     ax = plot.relevance(model)
     dots = ax.lines[0]
     gamma = dict(zip("abcd", model.relevance(), strict=True))
@@ -662,7 +662,7 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     assert again == names
     found = select(
         ordinal.fit_gpor, frame, y, search=Grid(kernel=["ard"]), cv=2,
-        inference="laplace", max_time=60,
+        inference="laplace",
     )  # fmt: skip
     ax = plot.relevance(found)
     assert sorted(t.get_text() for t in ax.get_yticklabels()) == [*"abcd"]

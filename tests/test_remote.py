@@ -343,6 +343,6 @@ def test_dask_loses_workers_in_the_middle_of_fits(tmp_path):
     script.write_text(DASK)
     done = subprocess.run(
         [sys.executable, str(script)],
-        capture_output=True, text=True, timeout=240, cwd=tmp_path,
+        capture_output=True, text=True, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     assert "the same bytes" in done.stdout, done.stderr

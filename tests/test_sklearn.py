@@ -135,8 +135,7 @@ def test_an_estimator_is_thin_over_its_fit(method):
     options = {} if method.probabilities else {"probability": True}
     estimator = fitted(method, X, y + 5, **options)
     assert (
-        type(estimator.model_)
-        is type(method.fit(X, y, n_threads=1, max_time=60, **options))
+        type(estimator.model_) is type(method.fit(X, y, n_threads=1, **options))
         or method.name == "gpor"
     )
     model = estimator.model_
@@ -457,9 +456,7 @@ def test_frames_of_numbers_go_into_every_method_by_name():
         with pytest.warns(UserWarning, match="was fitted without feature names"):
             assert_array_equal(fitted(method, X, y).predict(frame), labels)
         # a second fit forgets the names of the first
-        assert not hasattr(
-            estimator.set_params(max_time=60).fit(X[:, :2], y), "feature_names_in_"
-        )
+        assert not hasattr(estimator.fit(X[:, :2], y), "feature_names_in_")
         assert estimator.n_features_in_ == 2
 
 

@@ -234,7 +234,7 @@ def test_an_indefinite_matrix_ends_with_an_honest_status(n):
     K += K.T
     sign = np.where(np.arange(n) % 2, 1.0, -1.0)
     lo, hi = np.minimum(30 * sign, 0), np.maximum(30 * sign, 0)
-    s = solved(K, lo, hi, -sign, -sign, max_time=60.0)
+    s = solved(K, lo, hi, -sign, -sign, max_time=600.0)
     assert s.status is not Status.MAX_TIME
     R_min, L_max = qp_slopes(K, s.g[0], lo, hi, -sign, -sign)
     assert_allclose(s.violation[0], L_max - R_min, rtol=1e-9, atol=1e-9)

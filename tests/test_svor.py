@@ -989,7 +989,7 @@ def test_an_indefinite_matrix_ends_with_an_honest_status(case, seed):
     K += K.T
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fit(case, K, max_time=30.0, **PRECOMPUTED)
+        model = fit(case, K, max_time=600.0, **PRECOMPUTED)
     c, g = model.convergence, dual_point(case, model)
     assert c.status is not Status.MAX_TIME
     s, width = svor_terms(case.y, *case.terms)

@@ -383,7 +383,7 @@ def test_tau_is_the_unit_of_the_score(tau):
     """(P) is that for tau = 1 in other units, with `lambda_pair` in proportion."""
     X, y = sample(60, 4)
     order = np.argsort(y, kind="stable")
-    start = fit_xofm(X, y, max_time=60)
+    start = fit_xofm(X, y)
     layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
     rows = Rows(*layout.locate(X[order]), y[order], np.ones(60))
     rng = np.random.default_rng(1)

@@ -251,7 +251,7 @@ class Evidence:
         inferred = self.infer(theta)
         posterior, cov, kernel, like = inferred
         cut_short = not posterior.converged and self.late()
-        if self._keeps and self._is_best(theta, posterior, cut_short):
+        if self._keeps and self._is_best(theta, posterior):
             self.kept = self._made(theta, inferred)
         if cut_short:
             raise OutOfTime
@@ -262,14 +262,14 @@ class Evidence:
             by_kernel = self._kernel_slopes(kernel, cov, posterior)
         return posterior, np.concatenate([by_kernel, by_likelihood])
 
-    def _is_best(
-        self, theta: np.ndarray, posterior: Posterior, cut_short: bool
-    ) -> bool:
+    def _is_best(self, theta: np.ndarray, posterior: Posterior) -> bool:
         """Whether a model of this posterior is better than the one kept."""
-        if self.kept is None or not self.kept.posterior.converged:
-            return posterior.converged or (cut_short and self.kept is None)
+        if self.kept is None:
+            return True
+        if not posterior.converged or not self.kept.posterior.converged:
+            return posterior.converged
         value = self.hyper.penalty(theta)[0] - posterior.objective
-        return posterior.converged and value < self.kept.value
+        return value < self.kept.value
 
     def _made(self, theta: np.ndarray, inferred: Inferred) -> Made:
         posterior, cov, kernel, like = inferred
