@@ -440,8 +440,17 @@ METHODS = [
 ]  # fmt: skip
 
 
-def which(**wanted: Any) -> Any:
-    """A decorator: once a method of which all that is `wanted` holds.
+# One method of each kind: the tests that take longest run these unless slow tests are
+# asked for.
+TYPICAL = {
+    "npsvor", "svorim-basis", "svmop", "tlssvor", "gpor-laplace", "opbe", "kdlor",
+    "lit", "pom", "nnpom", "elmor", "ofmhs", "xofm-lbfgs",
+}  # fmt: skip
+
+
+def which(rest_slow: bool = False, **wanted: Any) -> Any:
+    """A decorator: once a method of which all that is `wanted` holds; with `rest_slow`
+    the methods that are not typical of their kind are slow tests.
 
     `takes` is held against the options of a method, other names against its fields;
     `precise=True` asks for methods that have such options.
@@ -460,8 +469,18 @@ def which(**wanted: Any) -> Any:
                 return False
         return True
 
-    chosen = [method for method in METHODS if suits(method)]
+    chosen = [
+        pytest.param(method, marks=marks_of(method) if rest_slow else ())
+        for method in METHODS
+        if suits(method)
+    ]
     return pytest.mark.parametrize("method", chosen, ids=str)
 
 
+def marks_of(method: Method) -> Any:
+    """The marks of a test that is slow unless the method is typical of its kind."""
+    return () if method.name in TYPICAL else pytest.mark.slow
+
+
 every_method = which()
+typical_methods = which(rest_slow=True)

@@ -3,11 +3,17 @@
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ordinal import kernels
 from ordinal._gp.likelihood import Likelihood
+
+
+def at_most(examples: int) -> settings:
+    """Return settings for a property that is costly: no more examples than this."""
+    return settings(max_examples=min(examples, settings.default.max_examples))
 
 
 class Case(NamedTuple):

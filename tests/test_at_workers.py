@@ -158,6 +158,7 @@ def test_fits_are_those_of_arrays(fit, kernel):
     assert (there.predict(X) == here.predict(X)).mean() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
 def test_a_link_of_rows_that_were_left_out(fit):
     """Rows alike, of half a unit each, are in several folds with a part of theirs."""
@@ -177,6 +178,7 @@ def test_a_link_of_rows_that_were_left_out(fit):
     assert np.abs(there.predict_proba(X) - P).mean() < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standardize", [True, False])
 def test_searches_are_near_those_of_arrays(standardize):
     X, _, w = table(3000)
@@ -257,6 +259,7 @@ def test_some_rows_stay_where_they_are():
     assert part.kept(np.arange(700)).X.sizes.tolist() == [600, 100]
 
 
+@pytest.mark.slow
 def test_npsvor_of_rows_that_are_made_anew_at_every_step():
     """Workers keep no features where there is no room for a chunk of them, or those of
     some blocks."""
@@ -299,6 +302,7 @@ def same_bytes(one, other, names):
     assert (a.n_iter, a.primal, a.violation) == (b.n_iter, b.primal, b.violation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -338,9 +342,14 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     "options",
     [
         {},
-        {"robust": True, "class_weight": {0: 2.0}},
-        {"nominal": [1], "scale": [2]},
-        {"l2": 0.1, "link": "probit", "threshold": "equidistant"},
+        pytest.param(
+            {"robust": True, "class_weight": {0: 2.0}}, marks=pytest.mark.slow
+        ),
+        pytest.param({"nominal": [1], "scale": [2]}, marks=pytest.mark.slow),
+        pytest.param(
+            {"l2": 0.1, "link": "probit", "threshold": "equidistant"},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_pom_has_the_bytes_of_one_process(options):

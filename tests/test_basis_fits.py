@@ -311,6 +311,7 @@ def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
         ]
 
 
+@pytest.mark.slow
 @each_fit
 def test_many_rows_begin_with_samples_of_them(fit):
     X, y = sample(40_000, 3, noise=1.0)
@@ -369,6 +370,7 @@ def test_every_way_to_choose_a_basis(fit):
     assert_array_equal(again.decision_function(X), found.decision_function(X))
 
 
+@pytest.mark.slow
 @each_fit
 def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
     """On a sample of the rows, and to a gap that is enough to tell."""
@@ -402,6 +404,7 @@ def test_auto_tries_no_more_rows_than_pay(fit, monkeypatch):
     assert 1e-2 in gaps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 @each_fit
 def test_a_linear_fit_of_many_rows_is_one_on_the_unit_vectors(fit, sparse):

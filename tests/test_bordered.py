@@ -104,6 +104,7 @@ def test_no_step_is_made_of_rounding(spare):
     assert 0.8 < np.abs(loss.asked[1] - start).max() < 10.001
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize(

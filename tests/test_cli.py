@@ -121,11 +121,13 @@ def test_compare_reports_the_errors_of_its_holdouts(run, data, rows):
     assert f"({sd[1]:.4f})" in out
 
 
+@pytest.mark.slow
 def test_compare_words_as_ranks(run, data, text_data):
     words = run("compare", text_data, "--splits", 3, "--classes", "low,mid,high")
     assert scores(words) == scores(run("compare", data, "--splits", 3))
 
 
+@pytest.mark.slow
 def test_compare_counts_ranks_whatever_numbers_label_them(run, tmp_path, data, rows):
     X, y = rows
     other = write(tmp_path / "other.csv", X, np.array([0, 1, 3, 10])[y])
@@ -134,6 +136,7 @@ def test_compare_counts_ranks_whatever_numbers_label_them(run, tmp_path, data, r
     )
 
 
+@pytest.mark.slow
 def test_compare_takes_any_target_column(run, tmp_path, data, rows):
     X, y = rows
     path = tmp_path / "first.csv"
@@ -146,6 +149,7 @@ def test_compare_takes_any_target_column(run, tmp_path, data, rows):
     assert scores(first) == scores(run("compare", data, "--splits", 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["frequency", "length"])
 def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
     X, _ = rows
@@ -156,6 +160,7 @@ def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
     assert scores(binned) == scores(run("compare", ready, "--splits", 2))
 
 
+@pytest.mark.slow
 def test_compare_sets_arguments(run, data):
     plain = run("compare", data, "--splits", 2)
     changed = run(
@@ -206,6 +211,7 @@ def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
 # compare with a search, its reports and its picture
 
 
+@pytest.mark.slow
 def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
     """As `select` does for these rows alone, with folds that follow from the seed."""
     argv = ["compare", data, "--splits", 2, "--methods", "svorim", "xofm", "--tune"]
@@ -269,6 +275,7 @@ def test_the_page_lists_every_grid():
         assert bool(method.grid) != ("nothing" in row)
 
 
+@pytest.mark.slow
 def test_reports_hold_the_same_numbers(run, data):
     argv = ["compare", data, "--splits", 3, "--methods", "svorim", "npsvor", "--tune"]
     (found,) = json.loads(run(*argv, "--format", "json"))
@@ -377,6 +384,7 @@ def test_stored_splits_are_used(run, data, rows, splits):
     )
 
 
+@pytest.mark.slow
 def test_stored_labels_replace_quantiles(run, data, raw_data, rows, splits):
     X, y = rows
     train, test = stacked(y)
@@ -896,6 +904,7 @@ def test_module_is_the_command(tmp_path):
     assert done.stderr == "ordinal: error: --bins needs DATA\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
 @pytest.mark.parametrize(
     "argv",

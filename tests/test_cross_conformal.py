@@ -83,6 +83,7 @@ def test_where_all_models_are_one_the_sets_are_those_of_all_rows():
     assert np.bincount(crossed.folds).tolist() == [15] * 4
 
 
+@pytest.mark.slow
 def test_coverage_on_made_data():
     """In the mean over training sets, not just above the bound that is proved."""
     held, m = [], 40

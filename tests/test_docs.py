@@ -56,7 +56,14 @@ def test_public_functions_have_examples():
                 assert any(test.examples for test in finder.find(item, name)), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page.stem == "README" else pytest.mark.slow)
+        for page in PAGES
+    ],
+    ids=page_name,
+)
 def test_python_in_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     session: dict = {}  # blocks follow each other, as a reader would type them

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import every_method, which
+from registry import every_method, typical_methods, which
 from scipy.sparse import csr_array
 
 import ordinal
@@ -115,7 +115,7 @@ RANKS[[0, 7, 13]] = [2, 3, 1]  # classes overlap
 SCALES = [1e-320, 1e-200, 1e-100, 1e-50, 1e10, 1e40, 1e100, 1e149, 1e155, 1e168, 8e307]
 
 
-@every_method
+@typical_methods
 @pytest.mark.parametrize("scale", SCALES)
 def test_features_of_any_size_give_finite_models_or_are_refused(method, scale):
     features = ROWS / np.abs(ROWS).max() * scale
@@ -164,7 +164,7 @@ def test_a_path_over_columns_of_very_different_scales_is_finite():
     assert np.isfinite(path.coefs).all()
 
 
-@which(takes="kernel")
+@which(rest_slow=True, takes="kernel")
 @pytest.mark.parametrize(
     "kernel", ["linear", kernels.Polynomial(), "ard", "ard_linear"]
 )
@@ -211,7 +211,7 @@ def spread(low, high):
     return weight
 
 
-@every_method
+@typical_methods
 @pytest.mark.parametrize(
     "weight",
     [spread(1, 1e15), spread(1e-15, 1), spread(1e-48, 1e-48), spread(1e48, 1e48)],
@@ -258,7 +258,7 @@ def test_class_weights_beyond_what_sums_of_doubles_hold_are_refused(method):
             method(ROWS, RANKS, class_weight={1: factor})
 
 
-@which(takes="cost")
+@which(rest_slow=True, takes="cost")
 @pytest.mark.parametrize("factor", [1e-48, 1e-15, 1e15, 1e48])
 def test_costs_that_are_accepted_give_finite_models(method, factor):
     cost = np.abs(np.subtract.outer(np.arange(3), np.arange(3))) * factor
@@ -283,7 +283,7 @@ FACTORS = (
 )
 
 
-@every_method
+@typical_methods
 @pytest.mark.parametrize("name", FACTORS)
 def test_factors_of_a_problem_are_within_what_products_hold(method, name):
     takes = inspect.signature(method.fit).parameters

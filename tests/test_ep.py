@@ -86,6 +86,7 @@ def test_rows_that_know_nothing_of_each_other_are_exact(case, scale):
     assert_allclose(var, scale - scale**2 * w, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [[0, 1], [1, 1], [0, 2], [0, 1, 2], [2, 2, 0]])
 @pytest.mark.parametrize("v", [0.1, 1.0])
 @pytest.mark.parametrize("correlation", [-0.4, 0.5, 0.95])

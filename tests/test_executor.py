@@ -47,6 +47,7 @@ def same(model, other):
     assert model.convergence.n_iter == other.convergence.n_iter
 
 
+@pytest.mark.slow
 @rows_keep_their_bytes
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("cache_mb", [1000.0, 1.5])
@@ -63,6 +64,7 @@ def test_processes_have_the_bytes_of_one(workers, cache_mb, rows, tmp_path):
     assert source.open == 0
 
 
+@pytest.mark.slow
 @rows_keep_their_bytes
 @pytest.mark.parametrize("name", FITS)
 def test_threads_have_the_bytes_of_one(name, rows):
@@ -74,6 +76,7 @@ def test_threads_have_the_bytes_of_one(name, rows):
     same(model, whole)
 
 
+@pytest.mark.slow
 def test_sparse_rows_and_refinement_in_double(rows):
     X, y = rows
     X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
@@ -83,6 +86,7 @@ def test_sparse_rows_and_refinement_in_double(rows):
         same(ordinal.fit_svorim(X, y, executor=pool, **options), whole)
 
 
+@pytest.mark.slow
 @rows_keep_their_bytes
 @pytest.mark.parametrize("lost", [1, 4, 9, 20])
 def test_a_task_that_is_lost_begins_anew(lost, rows, monkeypatch):

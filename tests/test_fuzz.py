@@ -25,6 +25,7 @@ def fuzz(tmp_path_factory):
                 del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_every_public_callable_works_with_its_plain_arguments(fuzz):
     judge = fuzz("judge").judge
     for callable in fuzz("callables").public_callables():
@@ -43,6 +44,7 @@ def test_families_draw_programs_from_the_seed_alone(fuzz):
             ast.parse(script)
 
 
+@pytest.mark.slow
 def test_files_are_refused_or_the_same_or_good(fuzz, tmp_path, monkeypatch):
     """A few of the family; `tools/fuzz --family files` makes as many as one likes."""
     monkeypatch.chdir(tmp_path)
@@ -75,6 +77,7 @@ def test_judge(fuzz, source, kind):
     assert outcome.failed == (kind not in ("ok", "ValueError"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "kind"),
     [

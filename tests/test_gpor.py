@@ -236,6 +236,7 @@ def small_model():
     return X, y, start
 
 
+@pytest.mark.slow
 def test_the_evidences_are_near_that_of_importance_sampling():
     X, y, start = small_model()
     K, b, v = kernels.RBF(0.3)(X, X), np.array(start["thresholds"]), 0.09
@@ -259,6 +260,7 @@ def test_the_evidences_are_near_that_of_importance_sampling():
     assert abs(values["ep"] - exact) < 0.5 * abs(values["laplace"] - exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [0.0, -0.8])
 @pytest.mark.parametrize("noise", [0.2, 1.0, 3.0])
 def test_two_ranks_are_a_probit_classifier(threshold, noise):
@@ -790,6 +792,7 @@ def test_all_rows_of_ones_own_are_the_whole_kernel(inference):
     assert_allclose(b.predict_proba(X), a.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_basis_is_found():
     X, y = sample(300, 3)
     options = {"inference": "laplace", "tol": 0.1}
@@ -833,6 +836,7 @@ def test_as_many_inducing_rows_as_rows_are_none():
     assert a.log_evidence == b.log_evidence
 
 
+@pytest.mark.slow
 @every_inference
 def test_twenty_thousand_rows(inference):
     X, y = sample(20_000, 5, noise=0.3)
@@ -1153,6 +1157,7 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
     fit_gpor(X, y, optimize=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "inference", "options", "said"),
     [
@@ -1401,6 +1406,7 @@ def test_time_that_is_up_ends_an_inference(inference, optimize, monkeypatch):
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", [None, 20])
 @every_inference
 def test_whenever_time_is_up_there_is_a_model(inference, basis, up_after, tmp_path):

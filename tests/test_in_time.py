@@ -69,6 +69,7 @@ def cost(fit, C):
     return {"C1" if fit is ordinal.fit_npsvor else "C": C}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1e-9, 0.01])
 @each_fit
 def test_a_fit_that_is_stopped_is_the_better_of_two(fit, share, rows, monkeypatch):
@@ -95,6 +96,7 @@ def test_a_fit_that_is_stopped_is_the_better_of_two(fit, share, rows, monkeypatc
         assert f"fitted on {found.basis} basis rows instead" in text
 
 
+@pytest.mark.slow
 @each_fit
 def test_a_model_of_a_sample_is_exact_for_the_sample(fit, rows, hopeless, monkeypatch):
     """Whose rows weigh 1, or as much as all rows; and it says so, in a file, too."""
@@ -130,6 +132,7 @@ def test_a_model_of_a_sample_is_exact_for_the_sample(fit, rows, hopeless, monkey
     assert_allclose(sorted(shares), len(X))
 
 
+@pytest.mark.slow
 @each_fit
 def test_where_probabilities_are_wanted_it_is_a_basis(fit, rows, hopeless):
     """As rows of a sample are no rows that its model was not fitted to."""
@@ -177,6 +180,7 @@ def test_a_callback_ends_it_at_the_first_small_model(fit, rows):
     assert model.convergence.sample <= 201
 
 
+@pytest.mark.slow
 @each_fit
 def test_a_fit_that_needs_less_than_its_time_is_exact(fit, rows):
     X, y = rows
@@ -186,6 +190,7 @@ def test_a_fit_that_needs_less_than_its_time_is_exact(fit, rows):
     assert (model.convergence.sample, model.convergence.basis) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [(1, 2), (0, 1, 2)])
 def test_points_of_a_path_give_way_one_by_one(late, rows, monkeypatch):
     monkeypatch.setattr(in_time, "_HOPE", np.inf)

@@ -369,6 +369,7 @@ def numbers_of_levels(tmp_path_factory):
     return numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ordinal.show_config()["simd_levels"])
 def test_every_level_of_vector_code_gives_the_same(level, numbers_of_levels):
     got, expected = numbers_of_levels[level], numbers_of_levels["baseline"]

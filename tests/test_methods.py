@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from files import solution
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import METHODS, OPTIONAL, REQUIRED, Method, every_method, which
+from registry import (
+    METHODS,
+    OPTIONAL,
+    REQUIRED,
+    Method,
+    every_method,
+    marks_of,
+    typical_methods,
+    which,
+)
 from scipy import sparse
 from strategies import sample, with_gaps
 
@@ -91,11 +100,14 @@ def test_the_registry_knows_the_options_of_a_method(method):
 @pytest.mark.parametrize(
     ("method", "n", "options"),
     [
-        pytest.param(method, n, options, id=f"{method}-{n}-{options}")
+        pytest.param(
+            method, n, options, id=f"{method}-{n}-{options}",
+            marks=pytest.mark.slow if i else marks_of(method),
+        )
         for method in METHODS
-        for n, options in method.threaded
+        for i, (n, options) in enumerate(method.threaded)
     ],
-)
+)  # fmt: skip
 def test_neither_threads_nor_another_run_change_a_byte(
     method, n, options, monkeypatch, regions
 ):
@@ -275,7 +287,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-@every_method
+@typical_methods
 def test_hard_sets_give_a_usable_model(method, name):
     X, y = HARD[name]
     y = np.array(y)
@@ -390,7 +402,7 @@ def test_the_link_is_an_addition_to_the_model(method):
         plain.predict_proba(X)
 
 
-@which(takes="probability")
+@which(rest_slow=True, takes="probability")
 def test_the_folds_are_drawn_by_rng(method):
     X, y = sample(60, 3)
     rngs = (3, np.random.default_rng(3), 3, 4)
@@ -409,7 +421,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("name", "kernel", "gamma"), NAMED, ids=lambda v: str(v)[:6])
-@which(takes="kernel", precise=True)
+@which(rest_slow=True, takes="kernel", precise=True)
 def test_the_same_kernel_in_every_form(method, name, kernel, gamma):
     X, y = sample(60, 3)
     rows, new, y = X[::2], X[1::2], y[::2]

@@ -11,8 +11,9 @@ import warnings
 import numpy as np
 import pytest
 from files import solution
+from hypothesis import settings
 from numpy.testing import assert_allclose
-from registry import Method, every_method, which
+from registry import Method, every_method, typical_methods, which
 from strategies import sample
 
 import ordinal
@@ -59,7 +60,7 @@ def test_a_callback_sees_the_state(method):
     assert solution(watched) == solution(method.cut_short(X, y))
 
 
-@every_method
+@typical_methods
 def test_a_callback_that_returns_a_true_value_ends_the_fit(method):
     X, y = method.endless_rows()
     states = []
@@ -112,7 +113,7 @@ def test_max_time_ends_a_fit(method):
     assert np.isfinite(method.numbers(model, X[:9])).all()
 
 
-@every_method
+@typical_methods
 def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp_path):
     """In the kernel matrix, a factor, the basis, steps, and the folds of a link."""
     X, y = sample(90, 4, noise=1.0)
@@ -122,7 +123,8 @@ def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp
         options["n_epochs"] = 20.0
     questions = up_after(np.inf)
     method.cut_short(X, y, **options)
-    moments = np.unique(np.linspace(0, len(questions) - 1, 40).astype(int))
+    n_moments = min(40, settings.default.max_examples)
+    moments = np.unique(np.linspace(0, len(questions) - 1, n_moments).astype(int))
     ends = set()
     for asked in moments:
         up_after(asked)
@@ -341,7 +343,7 @@ def pressed_in(method: Method, n_threads):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 @pytest.mark.parametrize("n_threads", [1, 2])
-@every_method
+@typical_methods
 def test_ctrl_c_ends_a_fit(method, n_threads):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     threads = threading.active_count()

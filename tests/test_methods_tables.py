@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
-from registry import every_method
+from registry import every_method, typical_methods
 
 import ordinal
 import ordinal.sklearn
@@ -162,7 +162,7 @@ OTHER_TYPES = {
 
 
 @every_door
-@every_method
+@typical_methods
 def test_columns_are_found_by_name_in_any_order_and_of_any_type(method, door, opened):
     model, frame = opened(door, method)
     labels = model.predict(frame)

@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import at_most, sample
 
 import ordinal
 from ordinal._input.problem import Problem
@@ -153,7 +153,7 @@ def test_a_slow_solver_finds_the_same_model():
         assert_allclose(found, (mj, mk, own), atol=5e-4)
 
 
-@settings(max_examples=15)
+@at_most(15)
 @given(seeds)
 def test_slopes_are_differences_of_the_loss(seed):
     rng = np.random.default_rng(seed)
@@ -256,7 +256,7 @@ def test_the_kernel_refuses_what_does_not_fit():
         _pair_descent.descend(H, one, one + 2, *rest, np.zeros(2), np.zeros((1, 3)))
 
 
-@settings(max_examples=15)
+@at_most(15)
 @given(
     seeds, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.3, 0.03, 0.003])
 )

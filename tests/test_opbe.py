@@ -129,6 +129,7 @@ def test_a_path_ends_where_the_fits_do():
         assert abs(apart) <= gap + 1e-9
 
 
+@pytest.mark.slow
 def test_a_basis_of_all_rows_leaves_nothing_out():
     whole = fit_opbe(X, Y, kernel=KERNEL, tol=1e-8)
     basis = fit_opbe(X, Y, kernel=KERNEL, basis=np.arange(80), tol=1e-8)

@@ -412,6 +412,7 @@ def test_the_number_of_threads_does_not_change_a_byte(kind, n, held):
     assert_certified(p, a, 1e-2)
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize(("n", "T"), [(60, 30), (300, 60)])
 def test_many_thresholds(kind, n, T):

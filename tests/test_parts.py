@@ -168,10 +168,12 @@ print("every press was heard")
 """
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_while_helpers_are_at_work(tmp_path):
     assert run(HEAD + LEFT, tmp_path) == "left True"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_in_a_region(tmp_path):
     assert run(HEAD + PRESSED, tmp_path) == "every press was heard"

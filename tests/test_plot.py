@@ -127,6 +127,7 @@ def test_leaders_cross_neither_each_other_nor_bars(k):
         assert all(a[1] < b[1] for a, b in pairwise(of_side))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 12, 30])
 @pytest.mark.parametrize("n_sets", [2, 23])
 def test_no_labels_overlap_or_leave_the_figure(k, n_sets):
@@ -292,6 +293,7 @@ def test_score_functions_are_those_of_the_model_the_most_important_first():
     assert len({ax.get_ylim() for ax in axes}) == 1
 
 
+@pytest.mark.slow
 def test_labels_of_eighteen_score_functions_do_not_overlap():
     _, model = fitted()
     axes = plot.score_functions(model)

@@ -114,6 +114,7 @@ def test_ranks_without_rows_have_no_threshold_and_no_bars():
     assert not heights(ax, 3)[:, 2].any()
 
 
+@pytest.mark.slow
 def test_a_weight_of_two_is_the_row_twice(svorim):
     weight = np.where(np.arange(Y.size) % 2, 2.0, 1.0)
     twice = np.repeat(np.arange(Y.size), weight.astype(int))

@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
@@ -14,7 +14,7 @@ from oracles import (
     threshold_columns,
 )
 from scipy import optimize, sparse, special, stats
-from strategies import datasets
+from strategies import at_most, datasets
 
 import ordinal
 from ordinal import DisorderedThresholdsWarning, fit_pom
@@ -165,7 +165,7 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
 # Identities
 
 
-@settings(max_examples=12)
+@at_most(12)
 @given(seeds, links)
 def test_weight_2_is_the_row_twice(seed, link):
     X, y, _, offset = drawn(seed)
@@ -221,7 +221,7 @@ def test_affine_maps_of_features_change_nothing(seed, link, threshold):
 
 
 @may_cross
-@settings(max_examples=30)
+@at_most(30)
 @given(seeds, links)
 def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
     X, y, weight, _ = drawn(seed, n=200)
@@ -238,7 +238,7 @@ def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
 
 
 @may_cross
-@settings(max_examples=30)
+@at_most(30)
 @given(
     seeds, links, thresholds, st.sampled_from([(), (1,)]), st.sampled_from([(), (2,)])
 )
@@ -262,7 +262,7 @@ def test_reversed_ranks_mirror_the_model(seed, link, threshold, nominal, scale):
 
 # a step on the way leaves a row a spread of 1e-200
 @example(484681, "cloglog", (2,))
-@settings(max_examples=30)
+@at_most(30)
 @given(seeds, links, st.sampled_from([(), (2,)]))
 def test_an_offset_that_is_a_feature_moves_its_coefficient(seed, link, scale):
     X, y, weight, offset = drawn(seed)
@@ -621,6 +621,7 @@ def highest(model, X, y, weight, n_starts):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "options"),
     [
@@ -639,7 +640,7 @@ def test_the_highest_of_several_maxima(data, options):
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
-@settings(max_examples=30)
+@at_most(30)
 @given(seeds, links, st.sampled_from([[0], [1, 2], [0, 1, 2]]))
 def test_scale_effects_never_make_the_likelihood_less(seed, link, scale):
     X, y, weight, offset = drawn(seed, n=40)

@@ -337,6 +337,7 @@ def test_wald_intervals_of_wine_are_those_of_R():
     assert_allclose(share, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.5, 0.99])
 @pytest.mark.parametrize(
     "options", [{}, {"nominal": [1]}, {"threshold": "equidistant"}]

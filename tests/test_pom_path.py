@@ -6,10 +6,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import at_most, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
@@ -230,6 +230,7 @@ def test_descent_resumes_where_it_was():
     assert_allclose(run(200, 2)[1], once, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
 @pytest.mark.parametrize("link", LINKS)
 def test_a_path_reaches_the_minima_of_an_independent_solver(link, ratio):
@@ -255,7 +256,7 @@ def test_a_path_reaches_the_minima_of_an_independent_solver(link, ratio):
             assert_allclose(model.coef, beta, atol=2e-3 * np.abs(beta).max(initial=1))
 
 
-@settings(max_examples=40)
+@at_most(40)
 @given(
     seed=st.integers(0, 10**6), n=st.integers(12, 60), d=st.integers(1, 80),
     link=st.sampled_from(LINKS), ratio=st.sampled_from([0.2, 0.7, 1.0]),

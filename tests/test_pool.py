@@ -178,6 +178,7 @@ print("every press was heard")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_and_nobody_waits_for_ever(tmp_path):
     done = subprocess.run(
@@ -188,6 +189,7 @@ def test_no_press_is_lost_and_nobody_waits_for_ever(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_ends_although_threads_were_at_work(tmp_path):
     script = (

@@ -188,6 +188,7 @@ def test_pairs_of_pairs():
     assert sum_of(range(1, 12)) == 66
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_change_no_byte(dtype):
     Z, y = made(5 * CHUNK + 100, m=10)
@@ -439,6 +440,7 @@ def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
     assert fit(sums, 1e-5, away).n_iter > 0
 
 
+@pytest.mark.slow
 def test_the_end_is_in_double():
     """What single precision found is certified and refined for the features that
     predictions use, without making these."""

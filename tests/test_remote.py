@@ -337,6 +337,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_dask_loses_workers_in_the_middle_of_fits(tmp_path):
     pytest.importorskip("distributed")
     script = tmp_path / "run.py"

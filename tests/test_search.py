@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import at_most, sample
 
 import ordinal
 from ordinal import metrics
@@ -144,6 +144,7 @@ def test_scores_are_those_of_separate_fits(fit):
     assert found.params == found.points[found.scores.sum(axis=1).argmin()]
 
 
+@pytest.mark.slow
 def test_scores_of_linear_models_are_those_of_separate_fits():
     grid = Grid(l1=[0.0, 1e-3, 0.1], l2=[0.0, 1e-2])
     found = select(ordinal.fit_pom, X, y, search=grid, rng=7)
@@ -535,7 +536,7 @@ def test_greater_is_better_and_callables():
     ),
     st.integers(0, 99),
 )
-@settings(max_examples=25)
+@at_most(25)
 def test_ties_go_to_the_least_C_then_the_least_gamma(points, seed):
     scores = np.random.default_rng(seed).integers(0, 2, len(points)) / 2
 
@@ -643,6 +644,7 @@ class Shuffled:
         future.set_result(call(*arguments))
 
 
+@pytest.mark.slow
 def test_the_result_is_the_same_wherever_it_is_computed():
     options = {"search": CoarseToFine(fine=False), "cv": 3, "refit": False}
     serial = select(ordinal.fit_svorex, X, y, n_threads=1, **options)
@@ -669,6 +671,7 @@ class Blind:
         return self._pool.submit(call, *arguments)
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_see_the_file_are_sent_the_work(monkeypatch, tmp_path):
     options = {"search": GRID, "refit": False}
     here = select(ordinal.fit_svorim, X, y, **options)
@@ -740,6 +743,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_dask_loses_a_worker(tmp_path):
     pytest.importorskip("distributed")
     script = tmp_path / "run.py"
@@ -751,6 +755,7 @@ def test_dask_loses_a_worker(tmp_path):
     assert "equal after" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_threads_soon(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(
@@ -809,6 +814,7 @@ def pool_of_one(kind):
     return ProcessPoolExecutor(1, get_context(kind), signal.signal, ignore)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fork", "spawn", "thread"])
 def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, kind):
     """They are as fit for the next search, and silent."""
@@ -847,6 +853,7 @@ print("went on")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "says"), [("left", ""), ("ended", "stopped ")])
 def test_a_thread_can_be_traced_after_a_search(case, says, tmp_path):
     """In Python 3.11 no traced call ends while an exception is still to be raised."""
@@ -874,6 +881,7 @@ class Careless:
         return future
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_a_search_survives_the_loss_of_its_file(monkeypatch, tmp_path, start):
@@ -956,7 +964,7 @@ class Counting:
 
 
 @given(st.integers(1, 12))
-@settings(max_examples=4)
+@at_most(4)
 def test_a_killed_run_continues(tmp_path_factory, after):
     store = tmp_path_factory.mktemp("store")
     options = {"search": Grid(C=[1.0], gamma=[0.1, 1.0]), "outer": 2, "cv": 3, "rng": 4}
@@ -973,6 +981,7 @@ def test_a_killed_run_continues(tmp_path_factory, after):
     assert not list(store.glob(".*"))
 
 
+@pytest.mark.slow
 def test_sigkill_loses_nothing_that_was_finished(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(

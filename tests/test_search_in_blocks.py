@@ -69,6 +69,7 @@ def same(found, other):
 FITS = [ordinal.fit_svorim, ordinal.fit_redsvm, ordinal.fit_npsvor]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("fit", FITS)
 def test_a_search_finds_what_it_finds_in_memory(fit, standardize, rows, mapped):
@@ -109,6 +110,7 @@ def test_what_comes_with_the_rows(form, rows):
         assert P.tobytes() == Q.tobytes()
 
 
+@pytest.mark.slow
 def test_other_searches(rows, mapped, tmp_path):
     X, y = rows
     y = y.astype(float)
@@ -199,6 +201,7 @@ def test_a_search_is_continued_from_a_store(rows, tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+@pytest.mark.slow
 def test_workers_in_processes_read_for_themselves(rows, mapped):
     X, y = rows
     options = OPTIONS | {"search": GRID, "cv": 2, "refit": False}

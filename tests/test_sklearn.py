@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -30,7 +30,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
-from strategies import sample
+from strategies import at_most, sample
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -45,6 +45,7 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=NAMES)
 
 
 QUICK = {"gpor": {"max_iter": 20}, "cnnor": {"n_triplets": 500, "n_compared": 50}}
+TYPICAL = {SVORIM, POM, XOFM}  # of kernels, of linear models, of categories and gaps
 # methods whose links are of different kinds, or made in different ways
 LINKS = {"elmor", "lit", "npsvor", "svmop", "svorim", "xofm"}
 
@@ -87,12 +88,20 @@ def broken(check, estimator):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-@parametrize_with_checks(list(checked()))
-def test_estimators_pass_every_check(estimator, check):
+@parametrize_with_checks([e for e in checked() if type(e) in TYPICAL])
+def test_typical_estimators_pass_every_check(estimator, check):
     """Without an exception for any method."""
     if broken(check, estimator):
         pytest.skip("before 1.7.1 this check subtracts a mean from integers in place")
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@parametrize_with_checks([e for e in checked() if type(e) not in TYPICAL])
+def test_other_estimators_pass_every_check(estimator, check):
+    test_typical_estimators_pass_every_check(estimator, check)
 
 
 # What an estimator is made of
@@ -272,8 +281,9 @@ def test_thresholds_out_of_order_are_decided_by_their_middle():
 # Rows, weights and labels
 
 
+@pytest.mark.slow
 @every_method
-@settings(max_examples=20)  # all methods sort and merge rows in one place
+@at_most(20)  # all methods sort and merge rows in one place
 @given(seed=st.integers(0, 2**32))
 def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed):
     rng = np.random.default_rng(seed)

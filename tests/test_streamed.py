@@ -84,6 +84,7 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
         ordinal.fit_svorim(X, y, **OPTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FITS if name != "opbe"])
 def test_probabilities_of_blocks_have_the_bytes_of_arrays(name, rows, tmp_path):
     X, y = rows
@@ -188,6 +189,7 @@ def test_sparse_rows(rows):
     assert bytes_of(cut) == bytes_of(whole)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_basis_can_be_found(rows):
     model = ordinal.fit_svorim(Cut([9999], *rows), None, **OPTIONS | {"basis": "auto"})
     whole = ordinal.fit_svorim(*rows, **OPTIONS | {"basis": "auto"})

@@ -55,10 +55,15 @@ def assert_equal(a, b):
 
 
 EACH_BASIS = [("random", 8), ("kmeans++", 8), np.arange(0, N, 900), "own"]
+SLOW = pytest.mark.slow
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
-@pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
+@pytest.mark.parametrize(
+    "basis",
+    [EACH_BASIS[0], *(pytest.param(b, marks=SLOW) for b in EACH_BASIS[1:])],
+    ids=str,
+)
 def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
     X, y = rows
     basis = X[:9] if isinstance(basis, str) else basis
@@ -90,6 +95,7 @@ def test_gpor_of_blocks_takes_every_kernel_and_weights_of_none(kernel, inference
     assert source.open == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "ard", "ard_linear"])
 @pytest.mark.parametrize("inference", ["ep", "laplace"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -38,6 +38,7 @@ def tlssvor(*args, **options):
         return ordinal.fit_tlssvor(*args, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
 def test_tlssvor_of_blocks_has_the_bytes_of_arrays(basis, rows, tmp_path):
     X, y = rows

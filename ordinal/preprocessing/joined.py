@@ -16,6 +16,7 @@ from .._input.at_workers import is_at_workers, problem_at_workers
 from .._input.blocks import has_blocks
 from .._input.checks import shown
 from .._input.frame import Frame
+from .._input.keywords import with_suggestions
 from .._input.survey import BlockProblem
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.convergence import Convergence
