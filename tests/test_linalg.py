@@ -182,6 +182,7 @@ def test_a_factorisation_that_is_of_no_more_use_ends():
     turn()  # outside nothing ends
 
 
+@pytest.mark.slow
 def test_pivots_are_drawn_by_what_the_others_leave():
     K = np.array([[4.0, 1.9, 0.3], [1.9, 1.0, 0.1], [0.3, 0.1, 2.0]])
 

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from registry import Method, typical_methods
+from registry import Method, every_method
 from strategies import sample
 
 from ordinal._numerics import memory
@@ -26,7 +26,8 @@ def bytes_in_use() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-@typical_methods
+@pytest.mark.slow
+@every_method
 def test_no_array_is_left_behind(method: Method):
     X, y = sample(60, 3)
     X = np.tile(X, 120)

@@ -56,6 +56,7 @@ def differences(function, x, step):
     return np.tril(lower) + np.tril(lower, -1).T
 
 
+@pytest.mark.slow
 @records
 def test_figures_of_R_maximise_the_oracle(record):
     loglik = loglik_of(record)

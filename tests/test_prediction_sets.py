@@ -209,6 +209,7 @@ def test_distances_of_npsvor_are_to_the_farthest_hyperplane_on_the_way():
 # (G) on made data
 
 
+@pytest.mark.slow
 def test_coverage_lies_between_its_bounds():
     """The mean over many calibrations, of scores that are continuous."""
     X, y = sample(3000, 4, noise=1.5)

@@ -128,6 +128,7 @@ def test_other_searches(rows, mapped, tmp_path):
         select(ordinal.fit_svorim, source, None, **options | {"cv": twice})
 
 
+@pytest.mark.slow
 def test_a_file_and_its_names(rows, tmp_path):
     X, y = rows
     path = tmp_path / "t.csv"
