@@ -35,7 +35,7 @@ not=(test_methods_control.py::test_ctrl_c_ends_a_fit
 export COVERAGE_FILE=$out/.coverage COVERAGE_RCFILE=$PWD/tools/coverage/coverage.ini
 status=0
 # -P: python would find the source tree first, which is not compiled
-python -P -m coverage run "$venv/bin/pytest" -q -p no:cacheprovider \
+python -P -m coverage run "$venv/bin/pytest" -q -m "" -p no:cacheprovider \
   -n "$(nproc)" --dist worksteal "${not[@]/#/--deselect=tests/}" "$@" || status=$?
 coverage combine -q
 coverage json -q -o "$out/python.json"

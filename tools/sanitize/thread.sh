@@ -54,7 +54,7 @@ rm "$scratch"/report*
 
 if [ $# -eq 0 ]; then
   # of all that `threads` names: every method, and the kernels by themselves
-  set -- python-thread -P -m pytest -q -p no:faulthandler -k "(threads or byte or side or parts) and not forked" \
+  set -- python-thread -P -m pytest -q -m "" -p no:faulthandler -k "(threads or byte or side or parts) and not forked" \
     tests/test_{methods,ep,kernels,laplace,linalg,ordinal_probit,pair_smo,parts}.py
 fi
 status=0

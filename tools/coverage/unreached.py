@@ -2,7 +2,7 @@
 
     pip install pytest-cov
     pytest -n logical --dist worksteal --cov=ordinal --cov-report=
-    (cd tests && python ../tools/unreached.py ../.coverage)
+    python -P tools/coverage/unreached.py .coverage
 
 The README's test command leaves slow tests out: this says whether it still runs every
 public function. Bodies without code of their own (protocols, abstract methods) are left
