@@ -66,7 +66,6 @@ from ._input.checks import (
     check_choice,
     check_flag,
     check_share,
-    listed,
     resolve_rng,
     shown,
 )
@@ -82,6 +81,7 @@ from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model, innermost
 from ._model.threshold_model import Scored
 from .model_selection.grouping import group_numbers
+from .model_selection.scoring import classes_of, in_rank_order
 from .model_selection.search import splits_of
 from .model_selection.selection import model_in
 from .model_selection.splits import SplitsLike, drawn_folds
@@ -139,7 +139,7 @@ class ConformalModel(Model):
     @property
     def classes(self) -> np.ndarray:
         """(r,) labels in rank order."""
-        return _classes_of(self.model)
+        return classes_of(self.model)
 
     @property
     def convergence(self) -> Convergence:
@@ -164,7 +164,8 @@ class ConformalModel(Model):
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """(n, r) probabilities by the model, if it has them."""
-        return np.asarray(self.model.predict_proba(X, **how))
+        P = np.asarray(self.model.predict_proba(X, **how))
+        return in_rank_order(P, self.model, self.classes)
 
     def p_values(self, X: MatrixLike) -> np.ndarray:
         """The p-value (P) of every rank, before anything is added to a set.
@@ -300,7 +301,7 @@ class ConformalModel(Model):
         for model in (self.model, *self.fold_models):
             if not hasattr(model, "predict"):
                 raise ValueError(f"a {type(model).__name__} does not predict")
-            if not np.array_equal(_classes_of(model), self.classes):
+            if not np.array_equal(classes_of(model), self.classes):
                 raise ValueError("the models of the folds must have the same classes")
             _check_nonconformity(self.nonconformity, model)
 
@@ -326,8 +327,9 @@ def conformal(
     Parameters
     ----------
     model : any model, `Selection`, or estimator of `ordinal.sklearn`
-        Fitted to other rows. Or an object with `predict`, `predict_proba`, and
-        `classes` in rank order or, as scikit-learn has them, `classes_` of numbers.
+        Fitted to other rows; also a pipeline or a search of scikit-learn around such
+        an estimator. Or an object with `predict`, `predict_proba`, and `classes` in
+        rank order or, as scikit-learn has them, `classes_` of numbers.
     X : (m, d) array-like, data frame or sparse matrix
         Calibration rows: of the kind that will be predicted, and not those of the fit,
         nor of the search for its arguments. A few hundred make the share of new rows
@@ -580,7 +582,8 @@ def _probabilities(model: Any, X: Any) -> np.ndarray:
     shares = isinstance(inner, XofmModel) and inner.link is None
     P = model.predict_proba(X, **({"proba": "paper"} if shares else {}))
     P = as_real_array(P, "predict_proba of the model")
-    r = _classes_of(model).size
+    classes = classes_of(model)
+    P, r = in_rank_order(P, model, classes), classes.size
     if P.ndim != 2 or P.shape[1] != r or not np.isfinite(P).all():
         raise ValueError(
             f"predict_proba of the model must give {r} finite numbers a row, got an "
@@ -626,7 +629,7 @@ def _judged(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Nonconformities of the true ranks, these, and weights if there are any, of rows
     in memory, in blocks, or at workers of dask."""
-    judge, classes = partial(_judged_block, model, kind), _classes_of(model)
+    judge, classes = partial(_judged_block, model, kind), classes_of(model)
     if is_at_workers(X):
         if y is None:
             raise ValueError("y must hold the labels of X, got None")
@@ -658,7 +661,7 @@ def _judged_block(
     found = _nonconformities(model, block.X, kind)
     if block.y is None:
         raise ValueError("blocks must be (X, y) or (X, y, weight), got X alone")
-    rank = _ranks(block.y, _classes_of(model), len(found))
+    rank = _ranks(block.y, classes_of(model), len(found))
     weight = None if block.weight is None else row_weights(block.weight, rank.size)
     return found[np.arange(rank.size), rank], rank, weight
 
@@ -669,23 +672,6 @@ def _named_as(X: Any, names: Sequence[str] | None) -> Any:
         return X
     frame_columns(X._meta, names)
     return X[list(names)]
-
-
-def _classes_of(model: Any) -> np.ndarray:
-    """The labels in rank order."""
-    classes = getattr(model, "classes", None)
-    if classes is None:  # an estimator of scikit-learn has them sorted
-        classes = getattr(model, "classes_", None)
-        if classes is not None and np.asarray(classes).dtype.kind not in "biuf":
-            raise TypeError(
-                "classes_ of the model must be numbers, whose order is that of the "
-                f"ranks, got {listed(classes)}"
-            )
-    if classes is None:
-        raise TypeError(
-            f"model must be fitted and have `classes` in rank order, got {shown(model)}"
-        )
-    return read_labels(classes, "classes of the model")
 
 
 def _ranks(y: Any, classes: np.ndarray, n: int) -> np.ndarray:

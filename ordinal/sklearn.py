@@ -6,7 +6,10 @@ estimator is thin: its parameters are the arguments of the `fit_*` function, and
 
 What an estimator adds is what scikit-learn asks for:
 
-* `predict` follows a `rule` of the model, and `decision_function` gives a number a
+* `classes_` holds the labels sorted, as `np.unique` does, and the columns of
+  `predict_proba` and `decision_function` follow it. `ranks_` holds the same labels in
+  rank order.
+* `predict` follows a `rule` of the model, and `decision_function` gives a number per
   rank, (n, r), the largest of which is that of the predicted rank; with two ranks their
   difference, (n,). By the rule they are, of scores f and thresholds b, distances f_k to
   the hyperplanes of NPSVOR, numbers of other hyperplanes, shares of XOFM, outputs of
@@ -25,8 +28,8 @@ What an estimator adds is what scikit-learn asks for:
   Where thresholds are out of order, the prediction is the largest of (D), in place of
   the number of thresholds that f reaches: it is then as if neighbours that are out of
   order were one, in their middle.
-* The rule is the model's own, but `mode` for GPOR, POM, NNOR and CNNOR, which always
-  have probabilities: the predicted rank is then the most probable one, as scikit-learn
+* The rule is the model's own, but `mode` for the methods that always have
+  probabilities: the predicted rank is then the most probable one, as scikit-learn
   expects. Their own, `median`, has the least expected absolute error.
 * Equal rows are merged, their weights added up, and rows are put into an order that
   depends on what they hold. So a weight is a row written that many times, and the
@@ -66,7 +69,7 @@ except ImportError as error:
         "pip install 'ordinal-regression[sklearn]'"
     ) from error
 
-from ._input.checks import check_choice, listed
+from ._input.checks import as_array, check_choice, listed
 from ._input.columns import (
     check_categorical,
     column_categories,
@@ -89,7 +92,7 @@ from ._input.types import Labels
 from ._input.weights import sample_weights
 from ._model.registry import Content, Method, methods
 from ._numerics.rows import content_hash
-from .model_selection.scoring import Scorer
+from .model_selection.scoring import Scorer, classes_of
 
 __all__ = ["scorer", *(method.estimator for method in methods())]
 
@@ -111,14 +114,15 @@ def scorer(metric: str = "mae") -> _Scorer:
     metric : str, default "mae"
         A name in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci", "rps",
         "log_loss", "accuracy", "accuracy_off", "gmsec", "cem", "kappa", "kendall" or
-        "spearman".
-        Ranks are those of the estimator's `classes_`; "rps" and "log_loss" take its
-        `predict_proba`.
+        "spearman". "rps" and "log_loss" take the estimator's `predict_proba`.
 
     Returns
     -------
     callable (estimator, X, y, sample_weight=None) -> float
-        More is better: losses have a minus.
+        More is better: losses have a minus. The rank order is that of `ranks_`, which
+        pipelines and searches have from the estimator within; else that of `y`, if it
+        is an ordered categorical; else that of numbers. Strings without any of these
+        are a TypeError.
 
     Raises
     ------
@@ -151,7 +155,7 @@ class _Scorer:
     def __call__(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float:
-        classes = np.asarray(estimator.classes_)
+        classes = classes_of(estimator, y)
         y = read_labels(y, "y")
         score = self._metric(estimator, X, None, y, classes, sample_weight)
         return score if self._metric.greater_is_better else -score
@@ -220,7 +224,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_ = self._method.fit(
             X, labels, classes=classes, sample_weight=weight, **parameters
         )
-        self.classes_ = self.model_.classes
+        self.ranks_ = self.model_.classes
+        self.classes_ = np.unique(self.ranks_)
         self.n_iter_ = self.model_.convergence.n_iter
         return self
 
@@ -237,10 +242,10 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if _ordered(self.model_) or rule not in ({}, {"rule": "threshold"}):
             return np.asarray(self.model_.predict(X, **rule))
         D = _summed(self.model_.decision_function(X), self.model_.thresholds)
-        return np.asarray(self.classes_[D.argmax(axis=1)])
+        return np.asarray(self.ranks_[D.argmax(axis=1)])
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """A number a rank, the largest of which is that of the predicted one.
+        """Return a number per rank, the largest of which is that of the predicted one.
 
         Parameters
         ----------
@@ -248,24 +253,29 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        (n, r) array, or (n,) if there are two ranks
+        (n, r) array in the order of `classes_`, or (n,) if there are two ranks
             By the `rule`, as the page on scikit-learn says. -inf for a rank without
-            training rows by its thresholds or hyperplane.
+            training rows by its thresholds or hyperplane. Of two ranks it is above 0
+            where the second of `classes_` is predicted.
         """
         X = self._rows(X)
-        D = _decisions(self.model_, X, self.rule)
+        D = self._sorted(_decisions(self.model_, X, self.rule))
         return D[:, 1] - D[:, 0] if D.shape[1] == 2 else D
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the ranks, (n, r), in the order of `classes_`.
+        """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
 
         Parameters
         ----------
         X : as for `predict`
         """
         X = self._rows(X)
-        return np.asarray(self.model_.predict_proba(X))
+        return self._sorted(np.asarray(self.model_.predict_proba(X)))
+
+    def _sorted(self, columns: np.ndarray) -> np.ndarray:
+        """Put columns that are in rank order into that of `classes_`."""
+        return np.take(columns, np.argsort(self.ranks_), axis=1)
 
     def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
         """The metric `scoring`, with the sign that makes more better.
@@ -303,9 +313,14 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return isinstance(kernel, str) and kernel == "precomputed"
 
     def _by_content(self) -> bool:
-        """Whether rows may be merged and ordered: nothing knows them by number."""
-        names_rows = np.ndim(getattr(self, "basis", None) or 0) > 0
-        return not (self._is_precomputed() or names_rows)
+        """Return whether rows may be merged and ordered: none is named by number."""
+        if self._is_precomputed():
+            return False
+        basis = getattr(self, "basis", None)
+        if is_sparse(basis):
+            return True
+        numbers = as_array(basis, "basis")
+        return numbers.ndim != 1 or numbers.dtype.kind not in "iu"
 
     def _training_rows(self, X: Any) -> Any:
         """X, whose columns are then known, by name if they have names."""
@@ -355,6 +370,7 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     if not known:
         check_classification_targets(labels)
     labels = read_labels(labels, "y")
+    _check_kind(labels, classes)
     if not known and labels.dtype.kind == "U":
         classes = np.unique(labels)
         warnings.warn(
@@ -364,6 +380,22 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
             stacklevel=3,
         )
     return labels, classes_in_rank_order(labels, classes)
+
+
+def _check_kind(labels: np.ndarray, classes: Any) -> None:
+    """Raise ValueError for numbers in the place of the strings that `classes` ranks:
+    some meta-estimators replace strings by their places in alphabetical order."""
+    if classes is None or labels.dtype.kind not in "iu":
+        return
+    words = read_labels(classes, "classes")
+    if words.dtype.kind == "U":
+        numbers = np.argsort(np.argsort(words)).tolist()
+        raise ValueError(
+            f"y holds numbers, but classes={listed(words)} are strings; a "
+            "meta-estimator that numbers labels by the alphabet loses their order: "
+            f"pass classes={numbers}, which is the rank order in its numbers, or "
+            "label the rows by integers in rank order"
+        )
 
 
 def _merged(
@@ -471,7 +503,7 @@ Parameters
 ----------
 {chr(10).join(told.values())}
 rule : str, default {own}
-    Of `predict`, as the model's `predict` takes it.
+    Rule of `predict`, as the model's `predict` takes it.{_advice(method)}
 scoring : str, default "mae"
     The metric of `score`, as `ordinal.sklearn.scorer` takes it.
 
@@ -479,6 +511,8 @@ Attributes
 ----------
 model_ : the model of `ordinal.{method.fit.__name__}`
 classes_ : (r,) array
+    Labels, sorted as by `np.unique`.
+ranks_ : (r,) array
     Labels in rank order.
 n_features_in_ : int
 feature_names_in_ : (n_features_in_,) array of str
@@ -500,6 +534,16 @@ array([1, 3])
 def _rule(method: Method) -> str | None:
     """The default rule: None is the model's own."""
     return "mode" if method.probabilities else None
+
+
+def _advice(method: Method) -> str:
+    """What the docstring says of the choice of a rule."""
+    if _rule(method) is None:
+        return """
+    With `probability=True` also "mode", "median" or "cost"."""
+    return """
+    "mode" is what scikit-learn expects; "median" has the smallest expected absolute
+    error, "cost" the smallest expected cost."""
 
 
 def _rowwise(method: Method) -> Set[str]:

@@ -311,9 +311,11 @@ def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed)
 def test_rows_known_by_number_stay_where_they_are():
     X, y = rows(40)
     X[7] = X[3]
-    basis = [3, 10, 30]
-    estimator = estimators.TLSSVOR(basis=basis).fit(X, y)
-    assert_array_equal(estimator.model_.support, X[basis])
+    for basis in ([3, 10, 30], np.array([3, 10, 30])):
+        estimator = estimators.TLSSVOR(basis=basis).fit(X, y)
+        assert_array_equal(estimator.model_.support, X[basis])
+        support = SVORIM(basis=basis).fit(X, y).model_.support
+        assert_array_equal(np.sort(support, axis=0), np.sort(X[basis], axis=0))
     K = X @ X.T
     kernel = SVORIM(kernel="precomputed", tol=1e-9).fit(K, y)
     assert kernel.model_.support.max() < 40
@@ -322,6 +324,17 @@ def test_rows_known_by_number_stay_where_they_are():
     assert_allclose(kernel.decision_function(K), D, atol=1e-6)
     scores = cross_val_score(SVORIM(kernel="precomputed"), K, y)
     assert scores.mean() > -0.5
+
+
+@pytest.mark.parametrize(
+    "basis", [("random", 5), ("cholesky", 5), np.eye(3), sparse.csr_array(np.eye(3))]
+)
+def test_a_basis_that_names_no_rows_leaves_them_without_an_order(basis):
+    X, y = rows(40)
+    estimator = SVORIM(basis=basis)
+    order = np.random.default_rng(0).permutation(40)
+    D = estimator.fit(X, y).decision_function(X)
+    assert_array_equal(estimator.fit(X[order], y[order]).decision_function(X), D)
 
 
 @pytest.mark.parametrize(
@@ -341,14 +354,14 @@ def test_strings_are_ranked_by_classes_or_by_the_alphabet_with_a_warning():
     X, y = rows()
     words = np.array(WORDS)[y]
     right = SVORIM(classes=WORDS).fit(X, words)
-    assert_array_equal(right.classes_, WORDS)
+    assert_array_equal(right.ranks_, WORDS)
     assert_array_equal(right.predict(X), np.array(WORDS)[SVORIM().fit(X, y).predict(X)])
     message = r"by the alphabet: \['high', 'low', 'mid'\]; pass classes= in rank order"
     with pytest.warns(UserWarning, match=message):
         alphabet = SVORIM().fit(X, words)
-    assert_array_equal(alphabet.classes_, sorted(WORDS))
+    assert_array_equal(alphabet.ranks_, sorted(WORDS))
     categorical = pd.Series(pd.Categorical(words, WORDS, ordered=True))
-    assert_array_equal(SVORIM().fit(X, categorical).classes_, WORDS)
+    assert_array_equal(SVORIM().fit(X, categorical).ranks_, WORDS)
     enum = pl.Series(words, dtype=pl.Enum(WORDS))
     assert_array_equal(SVORIM().fit(X, enum).predict(X), right.predict(X))
     with pytest.raises(TypeError, match="y is an unordered categorical"):
@@ -480,7 +493,8 @@ def test_a_table_of_words_is_refused_with_the_name_of_the_column():
 
 
 @pytest.mark.parametrize(
-    "name", ["mze", "mae", "amae", "mmae", "oci", "accuracy_off", "gmsec", "kappa"]
+    "name",
+    ["mze", "mae", "amae", "mmae", "oci", "accuracy", "accuracy_off", "gmsec", "kappa"],
 )
 def test_scorers_are_the_metrics_with_a_sign(name):
     X, y = table("pandas")
@@ -489,7 +503,7 @@ def test_scorers_are_the_metrics_with_a_sign(name):
     value = getattr(metrics, name)(
         y, estimator.predict(X), labels=WORDS, sample_weight=weight
     )
-    sign = 1 if name in ("accuracy_off", "gmsec", "kappa") else -1
+    sign = 1 if name in ("accuracy", "accuracy_off", "gmsec", "kappa") else -1
     assert scorer(name)(estimator, X, y, sample_weight=weight) == sign * value
     assert estimator.set_params(scoring=name).score(X, y, weight) == sign * value
 
@@ -557,7 +571,8 @@ def test_a_pipeline_of_a_frame_with_words_is_searched():
     grid = {"svorim__C": [0.01, 10.0], "svorim__gamma": [0.1, 1.0]}
     search = GridSearchCV(pipe, grid, cv=3).fit(X, y)
     assert search.best_params_["svorim__C"] == 10.0
-    assert_array_equal(search.classes_, WORDS)
+    assert_array_equal(search.classes_, sorted(WORDS))
+    assert_array_equal(search.best_estimator_[-1].ranks_, WORDS)
     names = ["size", "colour_red", "colour_rose", "colour_white"]
     assert_array_equal(search.best_estimator_[-1].feature_names_in_, names)
     assert search.score(X, y) > -0.2
@@ -603,10 +618,9 @@ def test_partial_dependence_is_drawn():
 
     X, y = table("pandas")
     X["size"] = X["size"].fillna(0.0)
-    y = np.array([WORDS.index(word) for word in y])  # scikit-learn sorts words
-    estimator = XOFM(probability=True).fit(X, y)
+    estimator = XOFM(probability=True, classes=WORDS).fit(X, y)
     drawn = PartialDependenceDisplay.from_estimator(
-        estimator, X, ["size", "colour"], categorical_features=["colour"], target=2
+        estimator, X, ["size", "colour"], categorical_features=["colour"], target="high"
     )
     curve = drawn.lines_[0, 0].get_ydata()
     assert curve[-1] > curve[0] + 0.5

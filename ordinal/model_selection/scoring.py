@@ -1,4 +1,9 @@
-"""Metrics as searches use them: those of `ordinal.metrics`, or a caller's functions."""
+"""Metrics as searches use them: those of `ordinal.metrics`, or a caller's functions.
+
+Models have their labels and the columns of their probabilities in rank order.
+Estimators of scikit-learn sort both by label. Those of `ordinal.sklearn` have the rank
+order in `ranks_`; of other estimators only the order of numbers is known.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import numpy as np
 from .. import metrics
 from .._input.blocks import in_chunks
 from .._input.checks import check_choice, check_flag, listed, shown
+from .._input.labels import declared_categories, ranks_of, read_labels
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
 Gain = Literal[
@@ -86,6 +92,7 @@ class Scorer:
                 if values is None
                 else model._proba(values)
             )
+            told = in_rank_order(told, model, classes)
         elif values is None:
             told = in_chunks(model.predict, X)
         else:
@@ -111,3 +118,68 @@ def scorers_of(
     if not names or len(set(names)) < len(names):
         raise ValueError(f"scoring must name different metrics, got {listed(names)}")
     return scorers
+
+
+def classes_of(model: Any, y: Any = None) -> np.ndarray:
+    """Return the labels of a model in rank order.
+
+    Parameters
+    ----------
+    model : model with `classes`, or estimator with `ranks_` or `classes_`
+        A pipeline or search has the `ranks_` of the estimator within.
+    y : array-like, optional
+        Labels of rows. The categories of an ordered categorical are the order of an
+        estimator that knows none.
+
+    Raises
+    ------
+    TypeError
+        If the model has no labels, or strings whose order nothing tells.
+    """
+    held = model
+    while held is not None:
+        if hasattr(held, "ranks_"):
+            return read_labels(held.ranks_, "ranks_ of the model")
+        held = _held(held)
+    classes = getattr(model, "classes", None)
+    if classes is None:
+        classes = declared_categories(y, "classes", "y")
+    if classes is None:
+        classes = getattr(model, "classes_", None)
+        if classes is not None and np.asarray(classes).dtype.kind not in "biuf":
+            raise TypeError(
+                "classes_ of the model must be numbers, whose order is that of the "
+                f"ranks, got {listed(classes)}: label the rows by integers in rank "
+                "order"
+            )
+    if classes is None:
+        raise TypeError(
+            f"model must be fitted and have `classes` in rank order, got {shown(model)}"
+        )
+    return read_labels(classes, "classes of the model")
+
+
+def _held(estimator: Any) -> Any:
+    """Return the fitted estimator within a pipeline, search or selector of scikit-learn
+    that hands labels on as they are, else None."""
+    steps = getattr(estimator, "steps", None)
+    if steps is not None:
+        return steps[-1][1]
+    found = getattr(estimator, "best_estimator_", None)
+    return getattr(estimator, "estimator_", None) if found is None else found
+
+
+def in_rank_order(P: np.ndarray, model: Any, classes: np.ndarray) -> np.ndarray:
+    """Return probabilities with one column per class in rank order.
+
+    The columns of an estimator of scikit-learn follow its `classes_`, those of a model
+    are in order already. A class that the estimator does not know has probability 0;
+    ValueError for one that is not among `classes`.
+    """
+    own = getattr(model, "classes_", None)
+    if own is None or np.shape(P)[1:] != np.shape(own):
+        return P
+    own = read_labels(own, "classes_ of the model")
+    ordered = np.zeros((len(P), classes.size))
+    ordered[:, ranks_of(own, classes, "classes_ of the model", "the ranks")] = P
+    return ordered
