@@ -201,7 +201,7 @@ def test_standard_output_is_written_to(folder, content):
     assert ordinal.load(folder / "f").edges.tolist() == [1.0, 2.0]
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
 def test_what_replaces_a_file_is_never_more_accessible(folder, mode):
     path = folder / "f"
     path.write_bytes(b"old")
