@@ -20,7 +20,7 @@ from numpy.testing import assert_array_equal
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._command.methods import METHODS
+from ordinal._command.methods import METHODS, in_options
 from ordinal._command.reports import REPORTS
 from ordinal._model.progress import Line
 from ordinal._model.registry import COSTS, GAMMAS, methods
@@ -553,6 +553,30 @@ def test_an_output_that_cannot_be_is_found_before_the_work(
     assert "is a folder" in run("predict", model, data, "--out", tmp_path, code=2)
 
 
+def test_all_wrong_settings_and_columns_are_listed_at_once(run, tmp_path, data):
+    fit = ["fit", data, "--method", "svorim", "--out", tmp_path / "m.npz"]
+    refused = run(*fit, "--set", "random_state=3", "nonsense=1", "C", code=2)
+    assert "has no argument 'random_state'; did you mean rng=?" in refused
+    assert "has no argument 'nonsense'; it has C, " in refused
+    assert "--set C: expected ARG=VALUE" in refused
+    refused = run(*fit, "--drop", "up", "east", "--categorical", "down", code=2)
+    assert "has no columns 'up', 'down'; it has ['east', 'north', 'grade']" in refused
+    compare = ["compare", data, "--methods", "svorim", "pom"]
+    refused = run(*compare, "--set", "svorim.l1=1", "pom.C=1", code=2)
+    assert "svorim has no argument 'l1'" in refused
+    assert "pom has no argument 'C'" in refused
+
+
+def test_advice_is_in_options_of_the_command():
+    for given, said in {
+        "fit it with probability=True": "fit it with --set probability=True",
+        "pass missing='drop', or l2=0.1": "pass --set missing=drop, or --set l2=0.1",
+        "--set C=10: wrong; kernel='rbf2'": "--set C=10: wrong; --set kernel=rbf2",
+        "svorim.C=10 and unknown=3 stay": "svorim.C=10 and unknown=3 stay",
+    }.items():
+        assert in_options(given) == said
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no pipes with names")
 def test_predictions_go_through_a_pipe(run, tmp_path, data):
     model, pipe, got = tmp_path / "m.npz", tmp_path / "pipe", []
@@ -571,8 +595,9 @@ def test_predict_gives_probabilities(run, tmp_path, text_data, rows):
     classes = ["--classes", ",".join(NAMES.values())]
     fit = ["fit", text_data, "--method", "svorim", "--out", path, *classes]
     run(*fit)
-    assert "probability=True" in run("predict", path, text_data, "--proba", code=2)
-    run(*fit, "--set", "probability=True")
+    refused = run("predict", path, text_data, "--proba", code=2)
+    assert "fit it with --set probability=True" in refused
+    run(*fit, "--set", "probability=true")
     header, *lines = run("predict", path, text_data, "--proba").splitlines()
     assert header == "prediction," + ",".join(f"P({name})" for name in NAMES.values())
     table = [line.split(",") for line in lines]
@@ -824,7 +849,7 @@ def test_config(run):
         (["compare", "--set", "C1=1"], "expected METHOD.ARG=VALUE"),
         (["compare", "--set", "npsvor.C1"], "expected ARG=VALUE"),
         (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C1"),
-        (["compare", "--set", "npsvor-admm.solver=smo"], "means solver='admm'"),
+        (["compare", "--set", "npsvor-admm.solver=smo"], "means --set solver=admm"),
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
         (["compare", "--set", "pom.offset=1"], "no argument 'offset'"),
         (["compare", "--methods", "npsvor", "--set", "npsvor.C1=-1"], "C1 must be"),

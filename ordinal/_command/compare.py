@@ -72,7 +72,15 @@ def _chosen_methods(args: argparse.Namespace) -> dict[str, Learner]:
                 f"method among {', '.join(settings)}"
             )
         settings[name].append(rest)
-    return {name: learner_of(name, given, args) for name, given in settings.items()}
+    learners, wrong = {}, []
+    for name, given in settings.items():
+        try:
+            learners[name] = learner_of(name, given, args)
+        except ValueError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return learners
 
 
 def _evaluate(

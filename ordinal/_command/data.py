@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.cells import Layout, as_numbers, column_of, is_gap
-from .._input.checks import shortened, shown
+from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words
 from .._input.frame import Frame
 from .._input.pieces import TableBlocks
@@ -58,8 +58,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         raise ValueError("--bins makes ranks of its own; --classes cannot name them")
     table = read_table(args.data, separator=args.separator, decimal=args.decimal)
     target = table.names[-1] if args.target is None else args.target
-    for name in (target, *args.drop, *args.categorical):
-        table.column(name)  # so that a misspelt target is not taken for a feature
+    _check_columns(table, [target, *args.drop, *args.categorical])
     features = tuple(
         name for name in table.names if name != target and name not in args.drop
     )
@@ -115,6 +114,19 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
     if args.classes is None:
         return Streamed(source, {})
     return Streamed(source, {"classes": _listed(args.classes, words, target)})
+
+
+def _check_columns(table: Table, names: Sequence[str]) -> None:
+    """Raise ValueError that lists all the columns that a table lacks, so that a
+    misspelt target is not taken for a feature."""
+    absent = list(dict.fromkeys(name for name in names if name not in table.names))
+    if len(absent) > 1:
+        raise ValueError(
+            f"{table.path} has no columns {enumerated(absent)}; it has "
+            f"{listed(table.names)}"
+        )
+    for name in absent:
+        table.column(name)  # for its error
 
 
 def is_large(path: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from .._model.convergence import filter_held
 from .._model.writing import check_target, descriptor_of
 from .data import Data, Streamed, is_large, read_data, read_streamed
-from .methods import described, learner_of, on_terminal
+from .methods import described, in_options, learner_of, on_terminal
 
 _STDOUT = 1  # the descriptor
 
@@ -35,7 +35,7 @@ def fit(args: argparse.Namespace) -> None:
                 data.X, data.y, rng, progress=watched, **data.params
             )
     for warning in caught:
-        print(f"ordinal: warning: {warning.message}", file=sys.stderr)
+        print(f"ordinal: warning: {in_options(str(warning.message))}", file=sys.stderr)
     model.save(args.out)
 
     # The report does not go where the model has gone.

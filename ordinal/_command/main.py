@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from .arguments import parser
+from .methods import in_options
 
 _WIDTH = 255  # characters of a word in a message: the longest name of a file
 
@@ -38,7 +39,7 @@ def _cut(word: str) -> str:
 
 
 def _fail(problem: object) -> int:
-    words = (_cut(word) for word in str(problem).split())
+    words = (_cut(word) for word in in_options(str(problem)).split())
     message = " ".join(words) or type(problem).__name__
     print(f"ordinal: error: {message}", file=sys.stderr)
     return 2

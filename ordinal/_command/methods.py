@@ -3,6 +3,7 @@
 import argparse
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +12,17 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import shortened, shown
+from .._input.keywords import suggestion
 from .._input.pieces import TableBlocks
 from .._model.monitor import State
 from .._model.registry import Method, methods
 from ..model_selection import Grid, select
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
+
+# An argument and its value in a message, unless they are those of an option
+_ADVICE = re.compile(
+    r"(?<!--set )(?<![-.\w])(\w+)=(True|False|None|'\w+'|\d[\d.]*)(?!\w)"
+)
 
 Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
@@ -119,21 +126,20 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     """The method with the arguments of the command line. With --tune it is searched for
     all of its grid that these leave open."""
     method, fixed = METHODS[name]
-    given = {}
+    given, wrong = {}, []
+    known = settable(method)
     for setting in settings:
         key, equals, value = setting.partition("=")
-        if not equals:
-            raise ValueError(f"--set {shortened(setting)}: expected ARG=VALUE")
         given[key] = _value(value)
-    no_setting = _NOT_SETTABLE | method.by_row
-    known = [k for k in inspect.signature(method.fit).parameters if k not in no_setting]
-    for key in given:
-        if key in fixed:
-            raise ValueError(f"--set: {name} means {key}={shown(fixed[key])}")
-        if key not in known:
-            raise ValueError(
-                f"--set: {name} has no argument {shown(key)}; it has {', '.join(known)}"
-            )
+        if not equals:
+            wrong.append(f"--set {shortened(setting)}: expected ARG=VALUE")
+        elif key in fixed:
+            wrong.append(f"--set: {name} means {key}={shown(fixed[key])}")
+        elif key not in known:
+            meant = suggestion(key, known) or f"; it has {', '.join(known)}"
+            wrong.append(f"--set: {name} has no argument {shown(key)}{meant}")
+    if wrong:
+        raise ValueError("; ".join(wrong))
     n_threads = given.pop("n_threads", args.threads)
     grid = method.grid if args.tune else {}
     left = {key: values for key, values in grid.items() if key not in given}
@@ -141,6 +147,26 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     takes_tables = {"missing", "categories"} <= method.accepts_with(params)
     preprocess = None if takes_tables else TablePreprocessor(order=_orders(args.order))
     return Learner(method.fit, params, left, preprocess, n_threads)
+
+
+def settable(method: Method) -> list[str]:
+    """Return the arguments of a method that --set takes."""
+    others = _NOT_SETTABLE | method.by_row
+    return [
+        name for name in inspect.signature(method.fit).parameters if name not in others
+    ]
+
+
+def in_options(message: str) -> str:
+    """Return a message about Python arguments, such as "fit it with probability=True",
+    with the options of the command line in their place."""
+    names = {name for method, _ in METHODS.values() for name in settable(method)}
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        return f"--set {name}={value.strip(chr(39))}" if name in names else found[0]
+
+    return _ADVICE.sub(option, message)
 
 
 def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
@@ -174,7 +200,10 @@ def _short(value: Any) -> str:
 
 
 def _value(text: str) -> Any:
-    """A Python literal such as 10, None or {1: 2.0}; any other text is a string."""
+    """A Python literal such as 10, None or {1: 2.0}, or true or false; any other text
+    is a string."""
+    if text in ("true", "false"):
+        return text == "true"
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
