@@ -546,9 +546,9 @@ def _check_start(design: Design, link: Link, n_threads: int) -> None:
     loss = likelihood_of(plain, link, 0.0, n_threads)
     if not (value := loss.at(loss.start()).value) < _HOPELESS:
         raise ValueError(
-            f"offset must not contradict the ranks: with link={link!r} and no features "
-            f"the mean loss is {value:.3g}; its unit is that of the latent noise: "
-            "divide the offset by its scale"
+            f"offset must not contradict the ranks: with link={shown(link)} and no "
+            f"features the mean loss is {value:.3g}; its unit is that of the latent "
+            "noise: divide the offset by its scale"
         )
 
 

@@ -78,6 +78,21 @@ def link(**changes):
             lambda m: {"observed": m.classes == 0},
             "alpha must have a parameter for each",
         ),
+        (
+            "pom",
+            lambda m: {"thresholds": -m.thresholds},
+            "thresholds must not fall without nominal effects",
+        ),
+        (
+            "pom",
+            lambda m: {"thresholds": m.thresholds + 1},
+            "thresholds must be those that alpha and observed make",
+        ),
+        (
+            "nominal",
+            lambda m: {"thresholds": m.thresholds + np.array([0, np.inf])},
+            "thresholds must be those that alpha and observed make",
+        ),
         ("pom", lambda m: {"covariance": np.eye(9)}, "covariance must have 5 rows"),
         (
             "words",

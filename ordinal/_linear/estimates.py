@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from .._input.checks import enumerated
+from .._input.problem import around_ranks
 from .._input.sparse import frozen
 from .._model.convergence import Convergence
 from .._model.fields import (
@@ -27,6 +28,8 @@ from .design import Threshold, structure_of, threshold_parameter_names
 from .likelihood import Link
 from .remembered import Trained
 from .sandwich import CovarianceType
+
+_ROUNDING = 1e-9  # thresholds made from alpha by another processor differ by less
 
 
 # Types of fields are no text here (`annotations` of `__future__`): the classes made of
@@ -77,10 +80,23 @@ class Estimates(Thresholds, Trained):
         T = int(np.count_nonzero(self.observed)) - 1
         if T < 1 or structure_of(self.threshold, T).shape[1] != self.alpha.size:
             raise ValueError("alpha must have a parameter for each free threshold")
+        self._check_thresholds(structure_of(self.threshold, T) @ self.alpha)
         p = self.alpha.size * (1 + self.nominal.size) + self.coef.size
         p += self.scale_coef.size
         if self.covariance is not None and len(self.covariance) != p:
             raise ValueError(f"covariance must have {p} rows, one a parameter")
+
+    def _check_thresholds(self, inner: np.ndarray) -> None:
+        """Raise ValueError unless the thresholds are those that alpha makes."""
+        theta = self.thresholds
+        if not self.nominal.size:  # with nominal effects, order is that at the rows
+            inner = np.maximum.accumulate(inner)
+            if (theta[1:] < theta[:-1]).any():
+                raise ValueError("thresholds must not fall without nominal effects")
+        made = around_ranks(inner, np.flatnonzero(self.observed), self.classes.size)
+        room = _ROUNDING * np.abs(self.alpha).max()
+        if not np.allclose(theta, made, rtol=_ROUNDING, atol=room):
+            raise ValueError("thresholds must be those that alpha and observed make")
 
     def _summary(self) -> dict[str, str]:
         lines: dict[str, str] = {"link": self.link}
