@@ -343,7 +343,8 @@ def test_a_method_joins_by_registering_its_path(monkeypatch):
 
 def test_columns_are_found_by_name():
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X[:, :3], columns=["east", "north", "up"])
+    Z = X[:, :3] / X[:, :3].std(axis=0)
+    frame = pd.DataFrame(Z, columns=["east", "north", "up"])
     frame["even"] = y % 2 == 0  # a column of another type
     options = {"search": Grid(C=[1.0], gamma=[0.5]), "cv": 3}
     shuffled = frame[["up", "even", "north", "east"]].assign(more="text")
