@@ -286,6 +286,8 @@ HARD = {
 }  # fmt: skip
 
 
+# "features of other scales" are there to be warned of
+@pytest.mark.filterwarnings("ignore::ordinal.UnscaledFeaturesWarning")
 @pytest.mark.parametrize("name", HARD)
 @typical_methods
 def test_hard_sets_give_a_usable_model(method, name):
