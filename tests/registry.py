@@ -469,11 +469,9 @@ def which(rest_slow: bool = False, **wanted: Any) -> Any:
                 return False
         return True
 
-    chosen = [
-        pytest.param(method, marks=marks_of(method) if rest_slow else ())
-        for method in METHODS
-        if suits(method)
-    ]
+    chosen: list[Any] = [method for method in METHODS if suits(method)]
+    if rest_slow:
+        chosen = [pytest.param(method, marks=marks_of(method)) for method in chosen]
     return pytest.mark.parametrize("method", chosen, ids=str)
 
 
