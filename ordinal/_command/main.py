@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 
 from .arguments import parser
-from .methods import in_options
 
 _WIDTH = 255  # characters of a word in a message: the longest name of a file
 
@@ -39,6 +38,8 @@ def _cut(word: str) -> str:
 
 
 def _fail(problem: object) -> int:
+    from .methods import in_options  # which imports every method
+
     words = (_cut(word) for word in in_options(str(problem)).split())
     message = " ".join(words) or type(problem).__name__
     print(f"ordinal: error: {message}", file=sys.stderr)

@@ -60,7 +60,7 @@ def not_binary(file: Any, mode: str) -> TypeError:
     """The error for an open file of text, or what is none at all."""
     return TypeError(
         "path must be a path or a file that is open in binary mode, such as "
-        f"open(name, {mode!r}), got {shown(file)}"
+        f"open(name, {shown(mode)}), got {shown(file)}"
     )
 
 
