@@ -3,8 +3,8 @@
 A region has `count` parts that do not depend on each other, so that no byte tells who
 did which of them, or when. There are two ways to run one:
 
-    helpers    threads that ordinal/_numerics/helpers.py starts, and that wait in `help`.
-               Every region that may be short is theirs
+    helpers    threads that ordinal/_numerics/helpers.py starts, and that wait in
+               `help`. Every region that may be short is theirs
     OpenMP     regions of LONG seconds and more, where the build has it; but not in a
                forked child, which has no copy of OpenMP's threads and would wait for
                them for ever
