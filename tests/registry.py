@@ -440,18 +440,17 @@ METHODS = [
 ]  # fmt: skip
 
 
-# One method of each kind: the tests that take longest run these unless slow tests are
-# asked for.
+# One method of each kind; tests of the others are slow.
 TYPICAL = {
     "npsvor", "svorim-basis", "svmop", "tlssvor", "gpor-laplace", "opbe", "kdlor",
     "lit", "pom", "nnpom", "elmor", "ofmhs", "xofm-lbfgs",
 }  # fmt: skip
 
 
-def which(rest_slow: bool = False, **wanted: Any) -> Any:
-    """A decorator: once a method of which all that is `wanted` holds; with `rest_slow`
-    the methods that are not typical of their kind are slow tests.
+def which(all_fast: bool = False, **wanted: Any) -> Any:
+    """A decorator: once a method of which all that is `wanted` holds.
 
+    The test is slow for methods that are not typical of their kind, unless `all_fast`.
     `takes` is held against the options of a method, other names against its fields;
     `precise=True` asks for methods that have such options.
     """
@@ -470,7 +469,7 @@ def which(rest_slow: bool = False, **wanted: Any) -> Any:
         return True
 
     chosen: list[Any] = [method for method in METHODS if suits(method)]
-    if rest_slow:
+    if not all_fast:
         chosen = [pytest.param(method, marks=marks_of(method)) for method in chosen]
     return pytest.mark.parametrize("method", chosen, ids=str)
 
@@ -481,4 +480,4 @@ def marks_of(method: Method) -> Any:
 
 
 every_method = which()
-typical_methods = which(rest_slow=True)
+all_methods = which(all_fast=True)  # for what no other test asks of some method

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from registry import every_method, typical_methods, which
+from registry import every_method, which
 from strategies import sample
 
 import ordinal
@@ -244,7 +244,7 @@ def certain(model):
     return getattr(model, "link", True) is not None
 
 
-@typical_methods
+@every_method
 @pytest.mark.parametrize("spread", [1e-3, 1.0, 40.0])
 def test_every_method_works_where_numpy_raises(method, spread):
     X, y = sample(60, 3, noise=0.0)  # probabilities of rows that are far away vanish

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from files import solution
-from registry import typical_methods
+from registry import every_method
 from strategies import sample
 
 import ordinal
@@ -52,7 +52,7 @@ def test_no_lock_is_shared_by_all_fits():
     assert not [path for path in sources if "cached_property" in path.read_text()]
 
 
-@typical_methods
+@every_method
 def test_a_forked_child_fits_the_same_model(method):
     """After fits whose threads are there in the parent, and not in the child."""
     X, y = sample(200, 4)

@@ -11,9 +11,9 @@ from registry import (
     OPTIONAL,
     REQUIRED,
     Method,
+    all_methods,
     every_method,
     marks_of,
-    typical_methods,
     which,
 )
 from scipy import sparse
@@ -83,7 +83,7 @@ def test_scale_free_is_what_the_units_of_features_do_not_matter_to(method):
     assert same == method_of(method.fit).scale_free
 
 
-@every_method
+@all_methods
 def test_the_registry_knows_the_options_of_a_method(method):
     parameters = inspect.signature(method.fit).parameters
     names = set(parameters) - {"X", "y"}
@@ -289,7 +289,7 @@ HARD = {
 # "features of other scales" are there to be warned of
 @pytest.mark.filterwarnings("ignore::ordinal.UnscaledFeaturesWarning")
 @pytest.mark.parametrize("name", HARD)
-@typical_methods
+@every_method
 def test_hard_sets_give_a_usable_model(method, name):
     X, y = HARD[name]
     y = np.array(y)
@@ -313,7 +313,7 @@ def with_probabilities(method: Method, n=60, r=4):
     return X, method(X, 10 * y, **probable)
 
 
-@every_method
+@all_methods
 def test_probabilities_are_probabilities(method):
     X, model = with_probabilities(method)
     P = model.predict_proba(X)
@@ -404,7 +404,7 @@ def test_the_link_is_an_addition_to_the_model(method):
         plain.predict_proba(X)
 
 
-@which(rest_slow=True, takes="probability")
+@which(takes="probability")
 def test_the_folds_are_drawn_by_rng(method):
     X, y = sample(60, 3)
     rngs = (3, np.random.default_rng(3), 3, 4)
@@ -423,7 +423,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("name", "kernel", "gamma"), NAMED, ids=lambda v: str(v)[:6])
-@which(rest_slow=True, takes="kernel", precise=True)
+@which(takes="kernel", precise=True)
 def test_the_same_kernel_in_every_form(method, name, kernel, gamma):
     X, y = sample(60, 3)
     rows, new, y = X[::2], X[1::2], y[::2]

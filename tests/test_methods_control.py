@@ -13,7 +13,7 @@ import pytest
 from files import solution
 from hypothesis import settings
 from numpy.testing import assert_allclose
-from registry import Method, every_method, typical_methods, which
+from registry import Method, all_methods, every_method, which
 from strategies import sample
 
 import ordinal
@@ -60,7 +60,7 @@ def test_a_callback_sees_the_state(method):
     assert solution(watched) == solution(method.cut_short(X, y))
 
 
-@typical_methods
+@every_method
 def test_a_callback_that_returns_a_true_value_ends_the_fit(method):
     X, y = method.endless_rows()
     states = []
@@ -113,7 +113,7 @@ def test_max_time_ends_a_fit(method):
     assert np.isfinite(method.numbers(model, X[:9])).all()
 
 
-@typical_methods
+@every_method
 def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp_path):
     """In the kernel matrix, a factor, the basis, steps, and the folds of a link."""
     X, y = sample(90, 4, noise=1.0)
@@ -286,7 +286,7 @@ def test_a_fold_that_falls_short_is_reported(method):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-@every_method
+@all_methods
 def test_a_fit_that_converges_says_nothing(method):
     X, y = sample(60, 3)
     with warnings.catch_warnings():
@@ -342,8 +342,8 @@ def pressed_in(method: Method, n_threads):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-@pytest.mark.parametrize("n_threads", [1, 2])
-@typical_methods
+@pytest.mark.parametrize("n_threads", [pytest.param(1, marks=pytest.mark.slow), 2])
+@every_method
 def test_ctrl_c_ends_a_fit(method, n_threads):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     threads = threading.active_count()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from files import assert_same_fields, copies, load_edited, saved_members
 from numpy.testing import assert_array_equal
-from registry import METHODS, every_method, marks_of
+from registry import METHODS, all_methods, every_method, marks_of
 from scipy import sparse
 from strategies import sample
 
@@ -37,10 +37,6 @@ def offered():
 
 
 every_form = pytest.mark.parametrize(
-    ("method", "form"),
-    [pytest.param(m, form, id=f"{m}-{form}") for m, form in offered()],
-)
-typical_forms = pytest.mark.parametrize(
     ("method", "form"),
     [
         pytest.param(m, form, id=f"{m}-{form}", marks=marks_of(m))
@@ -154,7 +150,7 @@ ANOTHER_SHAPE = {
 }
 
 
-@typical_forms
+@every_form
 def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
     for (name, a), edit in itertools.product(
@@ -166,7 +162,7 @@ def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
             load_edited(model, tmp_path, {name: edit})
 
 
-@typical_forms
+@every_form
 def test_arrays_of_strings_are_refused_where_numbers_belong(method, form, tmp_path):
     model, _, _ = example(method, form)
     for name in arrays_of(model):
@@ -216,7 +212,7 @@ NO_MODEL = {
 }
 
 
-@typical_forms
+@every_form
 def test_numbers_that_are_not_finite_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
     for (name, a), edit in itertools.product(arrays_of(model).items(), NO_MODEL):
@@ -235,7 +231,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("edit", HUGE)
-@typical_forms
+@every_form
 def test_a_model_of_any_size_is_refused_or_predicts_finitely(
     method, form, edit, tmp_path
 ):
@@ -353,7 +349,7 @@ def test_every_attribute_can_be_asked_for(method):
     assert missing <= {"aic", "bic", "dof", "p_values", "standard_errors", "z"}
 
 
-@every_method
+@all_methods
 def test_a_model_is_a_model(method, tmp_path):
     model, _, _ = example(method, "dense")
     assert isinstance(model, ordinal.Model)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from files import copies
 from numpy.testing import assert_array_equal
-from registry import every_method, typical_methods, which
+from registry import every_method, which
 from strategies import sample
 
 from ordinal import kernels
@@ -87,7 +87,7 @@ MIXTURES = {  # what holds the numbers of MIXED
 
 
 @pytest.mark.parametrize("make", MIXTURES.values(), ids=MIXTURES)
-@typical_methods
+@every_method
 def test_columns_of_several_types_are_numbers(method, make):
     frame = make()
     expected = method(MIXED, Y40)

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from registry import METHODS, every_method, typical_methods, which
+from registry import METHODS, all_methods, every_method, which
 from scipy import sparse
 from sources import Cut
 from strategies import sample
@@ -279,7 +279,7 @@ def test_the_form_of_an_array_does_not_matter(method):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint64, bool])
-@typical_methods
+@every_method
 def test_features_of_another_type_are_the_same_numbers(method, dtype):
     X = (np.abs(3 * X40) if dtype is not bool else X40 > 0).astype(dtype)
     a, b = method(X, Y40), method(X.astype(float), Y40)
@@ -611,7 +611,7 @@ def test_the_package_says_that_it_is_typed():
     assert (importlib.resources.files("ordinal") / "py.typed").is_file()
 
 
-@every_method
+@all_methods
 def test_every_option_is_documented(method):
     doc = inspect.getdoc(method.fit)
     for section in ("Parameters", "Returns", "Raises", "Warns", "Examples"):
@@ -626,7 +626,7 @@ def test_every_option_is_documented(method):
         assert re.search(rf"^(\w+, )*{name}(, \w+)* :", known, re.M), name
 
 
-@every_method
+@all_methods
 def test_the_model_is_documented(method):
     for name in ("predict", "predict_proba", method.decision):
         function = getattr(method.model, name)

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
-from registry import every_method, typical_methods
+from registry import every_method
 
 import ordinal
 import ordinal.sklearn
@@ -162,7 +162,7 @@ OTHER_TYPES = {
 
 
 @every_door
-@typical_methods
+@every_method
 def test_columns_are_found_by_name_in_any_order_and_of_any_type(method, door, opened):
     model, frame = opened(door, method)
     labels = model.predict(frame)
@@ -179,7 +179,7 @@ def test_columns_are_found_by_name_in_any_order_and_of_any_type(method, door, op
 
 
 @every_door
-@typical_methods
+@every_method
 def test_a_missing_column_is_named(method, door, opened):
     model, frame = opened(door, method)
     for name in frame.columns:
@@ -188,7 +188,7 @@ def test_a_missing_column_is_named(method, door, opened):
 
 
 @every_door
-@typical_methods
+@every_method
 def test_words_among_numbers_are_named(method, door, opened):
     model, frame = opened(door, method)
     for name in ("size", "count"):
@@ -201,7 +201,7 @@ def test_words_among_numbers_are_named(method, door, opened):
 @pytest.mark.parametrize(
     "door", [preprocessed, of_a_file, selection, sets], ids=lambda door: door.__name__
 )
-@typical_methods
+@every_method
 def test_a_category_that_was_not_seen_is_a_gap(method, door, opened):
     model, frame = opened(door, method)
     for name in WORDS:

@@ -165,6 +165,7 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
 # Identities
 
 
+@pytest.mark.slow
 @at_most(12)
 @given(seeds, links)
 def test_weight_2_is_the_row_twice(seed, link):
@@ -220,6 +221,7 @@ def test_affine_maps_of_features_change_nothing(seed, link, threshold):
     )
 
 
+@pytest.mark.slow
 @may_cross
 @at_most(30)
 @given(seeds, links)

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from registry import every_method
+from registry import METHODS, every_method
 from strategies import sample
 
 from ordinal._model.monitor import Monitor, OutOfTime, turn
@@ -211,6 +211,6 @@ def test_verbose_tells_how_a_fit_goes_and_changes_no_bit(method, monkeypatch):
 
 
 def test_verbose_is_true_or_false():
-    method = every_method.args[1][0]
+    method = METHODS[0]
     with pytest.raises(ValueError, match="verbose must be"):
         method(*sample(20, 3), verbose="yes")

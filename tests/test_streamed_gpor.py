@@ -237,6 +237,7 @@ def test_gpor_of_blocks_ends_in_time(options, rows):
     assert model.predict(rows[0][:5]).shape == (5,)
 
 
+@pytest.mark.slow
 def test_the_command_streams_gpor(rows, tmp_path):
     X, y = rows
     path, out = tmp_path / "t.csv", tmp_path / "m.npz"
