@@ -208,6 +208,7 @@ def test_searches_are_near_those_of_arrays(standardize):
             select(ordinal.fit_svorim, *lazy, executor=pool, **options)
 
 
+@pytest.mark.slow
 def test_sets_are_calibrated_at_the_workers():
     pandas = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
@@ -371,6 +372,7 @@ def test_pom_has_the_bytes_of_one_process(options):
     np.testing.assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
     X, _, _ = table()
     X = np.column_stack([X, 2 * X[:, 0] - X[:, 1]])

@@ -188,6 +188,7 @@ def ordinal_methods():
     return methods()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
 def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch):
     made, init = [], RowsOnBasis.__init__

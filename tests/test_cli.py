@@ -180,6 +180,7 @@ def test_compare_counts_what_does_not_converge(run, data):
     assert out.endswith("Not converged in every split: npsvor on clusters (max_iter)\n")
 
 
+@pytest.mark.slow
 def test_compare_without_data_uses_the_embedded_sets(run):
     out = run("compare", "--splits", 1)
     assert "gaussians: 300 rows, 2 features, 3 ranks" in out
@@ -376,6 +377,7 @@ def stacked(y, n_splits=2):
     return np.array(train), np.array(test)
 
 
+@pytest.mark.slow
 def test_stored_splits_are_used(run, data, rows, splits):
     train, test = stacked(rows[1])
     path = splits(train_idx=train, test_idx=test)

@@ -522,6 +522,7 @@ def test_reversed_ranks_are_fitted_alike(inference):
     assert_allclose(a.predict_proba(X), b.predict_proba(X)[:, ::-1], atol=1e-3)
 
 
+@pytest.mark.slow
 @every_inference
 @pytest.mark.parametrize("kernel", ["rbf", "ard_linear"])
 @pytest.mark.parametrize("basis", [None, 8])
@@ -733,6 +734,7 @@ def _slope(Q, W, f):
     return np.linalg.pinv(Q, rcond=1e-11, hermitian=True) @ f
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "basis", [("random", 9), ("kmeans++", 9), ("cholesky", 9)], ids=str
 )
@@ -753,6 +755,7 @@ def test_a_basis_that_is_drawn_is_that_of_its_rows(inference, kernel, basis):
     assert_allclose(model.log_evidence, named.log_evidence, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "ard", "ard_linear"])
 @every_inference
 def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):

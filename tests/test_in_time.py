@@ -147,6 +147,7 @@ def test_where_probabilities_are_wanted_it_is_a_basis(fit, rows, hopeless):
     assert_allclose(model.predict_proba(X[:20]).sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 @each_fit
 def test_what_the_model_is_stays_with_it(fit, rows, hopeless, tmp_path):
     X, y = rows

@@ -374,6 +374,7 @@ def test_log_loss_is_not_clipped():
     assert log_loss([1, 1], P, labels=[1, 2], sample_weight=[1, 0]) == 0
 
 
+@pytest.mark.slow
 def test_many_labels_take_a_moment():
     ranks = np.arange(2000)
     assert oci(ranks, ranks) == pytest.approx(0, abs=1e-12)

@@ -425,6 +425,7 @@ def test_many_thresholds(kind, n, T):
         assert not p.terms.coupled or np.count_nonzero(s.mu) > 2
 
 
+@pytest.mark.slow
 @every_kind
 def test_more_thresholds_than_a_block_has_groups(kind):
     """Only the worst of them are in a block, with all that a pair of them needs."""

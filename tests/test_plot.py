@@ -207,6 +207,7 @@ def test_a_group_a_size_and_a_box_a_method():
             assert_allclose(y, np.median(scores[g][:, j]))
 
 
+@pytest.mark.slow
 def test_the_legend_tells_methods_apart():
     names = [f"m{j}" for j in range(20)]
     ax = plot.boxplots_by_size([errors(k=20)], [100], names)

@@ -263,6 +263,7 @@ def test_reversed_ranks_mirror_the_model(seed, link, threshold, nominal, scale):
 
 
 # a step on the way leaves a row a spread of 1e-200
+@pytest.mark.slow
 @example(484681, "cloglog", (2,))
 @at_most(30)
 @given(seeds, links, st.sampled_from([(), (2,)]))
@@ -315,6 +316,7 @@ def test_the_offset_of_a_row_without_weight_does_not_matter():
     assert_allclose(other.coef, one.coef, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
 @pytest.mark.parametrize("scale", [(), (1,)])
@@ -681,6 +683,7 @@ def test_a_saddle_point_is_no_maximum():
     assert (errors(model) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robust", [False, True])
 def test_no_copy_of_many_rows_is_made(robust):
     X, y, weight, offset = drawn(0, n=200_000, d=20)

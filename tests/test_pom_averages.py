@@ -39,6 +39,7 @@ def moved(model, x):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
     "options",

@@ -85,6 +85,7 @@ def numerical_scores(model, rows):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -894,6 +894,7 @@ def test_the_form_of_the_data_does_not_matter(name, form, monkeypatch):
     fitted.cache_clear()
 
 
+@pytest.mark.slow
 @every_tight_fit
 def test_rows_in_another_order_and_written_twice_do_not_matter(name):
     X, y = sample(60, 4, noise=1.0)
@@ -908,6 +909,7 @@ def test_rows_in_another_order_and_written_twice_do_not_matter(name):
     assert_allclose(shuffled.predict_proba(X), P, atol=1e-6)
 
 
+@pytest.mark.slow
 @every_tight_fit
 def test_rows_without_weight_do_not_matter(name):
     X, y = sample(120, 4, noise=1.0)

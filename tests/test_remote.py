@@ -123,6 +123,7 @@ def same_fit(here, there, tol, start=None):
     return there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "groups", [[[0, 1, 2, 3, 4]], [[1, 4], [0, 2, 3]], [[4], [2], [0], [3], [1]]]
 )

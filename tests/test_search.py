@@ -1114,6 +1114,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_what_is_damaged_in_a_store_is_done_again(tmp_path, damage):
     call = partial(

@@ -83,6 +83,7 @@ def test_a_search_finds_what_it_finds_in_memory(fit, standardize, rows, mapped):
     assert source.open == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["weights", "classes", "sparse", "probabilities"])
 def test_what_comes_with_the_rows(form, rows):
     X, y = rows

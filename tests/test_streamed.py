@@ -101,6 +101,7 @@ def test_probabilities_of_blocks_have_the_bytes_of_arrays(name, rows, tmp_path):
     assert source.open == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["weights", "heaps", "sparse", "single"])
 def test_probabilities_of_other_rows(form, rows, monkeypatch):
     X, y = rows
@@ -303,6 +304,7 @@ def test_the_command_streams_files(table, large, tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)
 
 
+@pytest.mark.slow
 def test_the_command_searches_files(table, tmp_path, capsys):
     options = ["--method", "svorim", "--set", "basis=12", "gamma=0.3", "tol=0.3"]
     options += ["--stream", "--tune", "--seed", 3]

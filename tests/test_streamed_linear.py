@@ -187,6 +187,7 @@ def test_columns_that_others_determine_are_left_out(rows):
         ordinal.fit_pom(Cut([99], X, y), None, nominal=[5])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ordinal.DisorderedThresholdsWarning")
 @pytest.mark.parametrize("nominal", [[], [3]])
 @pytest.mark.parametrize("complete", [True, False])
@@ -262,6 +263,7 @@ def test_what_else_needs_all_rows(rows):
 THRESHOLDED = {"lat": ordinal.fit_lat, "lit": ordinal.fit_lit}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", THRESHOLDED)
 @pytest.mark.parametrize("options", [{}, {"l2": 0.0, "class_weight": "balanced"}])
 def test_lit_and_lat_of_blocks_are_those_of_rows_in_memory(
@@ -331,6 +333,7 @@ def test_lit_and_lat_watch_their_source(name, rows):
     assert 2 in model.separated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", THRESHOLDED)
 def test_probabilities_of_lit_and_lat(name, rows):
     X, y = rows
@@ -356,6 +359,7 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
         assert not hasattr(model.model, "remembered")
 
 
+@pytest.mark.slow
 def test_the_command_streams_files(rows, tmp_path, capsys):
     X, y = (a[:3000] for a in rows)
     path, out = tmp_path / "t.csv", tmp_path / "m.npz"

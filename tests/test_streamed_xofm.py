@@ -34,6 +34,7 @@ def bytes_of(model):
     return [a.tobytes() for a in (*arrays, *model.breakpoints, *model.histogram)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"breakpoints": "quantile", "monotone": [0, -1, 0]}, {"n_factors": 0}],

@@ -709,6 +709,7 @@ def medium(method, noise=0.5):
     return svor_case(method, X, y, kernel=kernel, C=30.0), kernel(X, X)
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("noise", [0.5, 3.0])
 @pytest.mark.parametrize("tol", [1e-1, 1e-2, 1e-3, 1e-5, 1e-8])
@@ -732,6 +733,7 @@ def test_a_tiny_cache_reaches_the_same_optimum(method):
     assert_certified(case, small, dual_point(case, small), K)
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("r", [20, 40])
 def test_more_thresholds_than_a_block_has_room_for(method, r):

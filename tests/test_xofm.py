@@ -1159,6 +1159,7 @@ def test_kernels_refuse_arrays_that_do_not_fit():
         )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 4, 16])
 def test_the_default_rate_suits_small_batches(batch_size):
     rng = np.random.default_rng(0)
