@@ -169,20 +169,16 @@ def test_a_path_over_columns_of_very_different_scales_is_finite():
 @pytest.mark.parametrize(
     "kernel", ["linear", kernels.Polynomial(), "ard", "ard_linear"]
 )
-@pytest.mark.parametrize("scale", [1e-150, 1e-40, 1e15, 1e30, 1e60, 1e120, 1e300])
-def test_values_of_any_kernel_are_held_or_refused(method, kernel, scale):
-    if (
-        isinstance(kernel, str)
-        and kernel.startswith("ard")
-        and "gpor" not in str(method)
-    ):
+def test_values_of_any_kernel_are_held_or_refused(method, kernel):
+    if str(kernel).startswith("ard") and "gpor" not in str(method):
         pytest.skip("for GPOR only")
-    features = ROWS / np.abs(ROWS).max() * scale
-    try:
-        tidy(method, features, RANKS, kernel=kernel)
-    except ValueError as error:
-        of_kernel = "kernel values|rows of X|k.x, x. must|kernel must be positive"
-        assert re.match(of_kernel, str(error)), error  # noqa: PT017 of either outcome
+    for scale in (1e-150, 1e-40, 1e15, 1e30, 1e60, 1e120, 1e300):
+        features = ROWS / np.abs(ROWS).max() * scale
+        try:
+            tidy(method, features, RANKS, kernel=kernel)
+        except ValueError as error:
+            of_kernel = "kernel values|rows of X|k.x, x. must|kernel must be positive"
+            assert re.match(of_kernel, str(error)), error  # noqa: PT017 of either outcome
 
 
 def test_a_precomputed_matrix_has_values_that_solvers_take():
@@ -285,18 +281,21 @@ FACTORS = (
 
 
 @every_method
-@pytest.mark.parametrize("name", FACTORS)
-def test_factors_of_a_problem_are_within_what_products_hold(method, name):
+def test_factors_of_a_problem_are_within_what_products_hold(method):
     takes = inspect.signature(method.fit).parameters
-    if name not in takes or (name == "rho" and "admm" not in method.variant.values()):
-        pytest.skip("another method's")
-    for value in (1e-50, 1e50):
-        if (name, value) == ("eta", 1e50) or (value > 1 and "sgd" in str(method)):
-            continue  # eta is below 1; stochastic steps say that they are too long
-        tidy(method, ROWS, RANKS, **{name: value})
-    for value in (1e-51, 1e51, 1e200, 1e-320):
-        with pytest.raises(ValueError, match=f"^{name} must be (between 1e-50|a num)"):
-            method(ROWS, RANKS, **{name: value})
+    for name in FACTORS:
+        if name not in takes or (
+            name == "rho" and "admm" not in method.variant.values()
+        ):
+            continue  # another method's
+        for value in (1e-50, 1e50):
+            if (name, value) == ("eta", 1e50) or (value > 1 and "sgd" in str(method)):
+                continue  # eta is below 1; stochastic steps say that they are too long
+            tidy(method, ROWS, RANKS, **{name: value})
+        message = f"^{name} must be (between 1e-50|a num)"
+        for value in (1e-51, 1e51, 1e200, 1e-320):
+            with pytest.raises(ValueError, match=message):
+                method(ROWS, RANKS, **{name: value})
 
 
 @which(takes="cache_mb")
