@@ -293,6 +293,8 @@ def test_a_frame_with_words_and_a_search():
     new = pd.DataFrame(X_new, columns=frame.columns)
     sets = conformal(found, new[new.columns[::-1]], words[y_new])
     assert sets.feature_names == tuple(frame.columns)
+    assert sets.n_features == frame.shape[1]
+    assert sets.convergence == found.model.convergence
     assert_array_equal(sets.classes, words)
     low, high = sets.predict_interval(new).T
     expected = conformal(found.model, X_new, words[y_new])

@@ -145,6 +145,7 @@ def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tm
     model = method.fit(X, Y, preprocess=preprocess, **found.params, **options)
     assert type(model) is type(found.model) is PreprocessedModel
     assert model.feature_names == found.feature_names == tuple(X.columns)
+    assert model.n_features == X.shape[1]
     numbers = "predict_proba" if method.probabilities else "decision_function"
     for copy in copies(model, tmp_path):
         assert copy.predict(X).tobytes() == found.predict(X).tobytes()

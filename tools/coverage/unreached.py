@@ -1,12 +1,16 @@
 """Print the public functions, methods and properties that no test has run.
 
-    pip install pytest-cov
-    pytest -n logical --dist worksteal --cov=ordinal --cov-report=
+    export COVERAGE_RCFILE=$PWD/tools/coverage/coverage.ini
+    python -P -m coverage run $(which pytest) -n logical --dist worksteal
+    python -P -m coverage combine
     python -P tools/coverage/unreached.py .coverage
 
+A press of Ctrl-C within coverage's own code leaves its lock held: deselect
+`test_ctrl_c_ends_a_fit` where that happens.
+
 The README's test command leaves slow tests out: this says whether it still runs every
-public function. Bodies without code of their own (protocols, abstract methods) are left
-out; the exit code is 1 if anything is printed.
+public function. Functions without code of their own (protocols, abstract methods) do not
+count; the exit code is 1 if anything is printed.
 """
 
 import ast
@@ -53,6 +57,8 @@ def body_lines(function: Callable[..., Any]) -> set[int]:
     text = inspect.cleandoc("\n" + "".join(lines))
     node = next(n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef))
     body = node.body[ast.get_docstring(node) is not None :]
+    if "NotImplementedError" in ast.unparse(body[:1]):
+        return set()
     return {first - 1 + statement.lineno for statement in body}
 
 
