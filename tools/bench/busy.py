@@ -3,7 +3,7 @@
     python tools/bench/busy.py [--rows 300 1000 5000] [--rounds 5] [--only svorim ...]
     python tools/bench/busy.py --part large together
 
-Three parts, on simulated rows of 8 features in 5 ranks:
+There is no peer: the other side is the same fit on one thread. Three parts, on simulated rows of 8 features in 5 ranks:
 
 fits      each method by its default, and with one thread in a process whose BLAS has
           one thread as well; first alone, then beside --busy processes that never wait
@@ -35,10 +35,10 @@ THREADS = (
 LEAST = 0.2  # seconds of fits of a side in a round: short fits are repeated
 # Steps of fits that take longer than 20 s to converge, from this number of rows on.
 STEPS = {
-    "gpor-laplace": (1000, {"max_iter": 2}),
-    "gpor-ep": (1000, {"max_iter": 2}),
-    "cnnor": (1000, {"max_iter": 20}),
-    "ofmhs": (5000, {"max_iter": 100}),
+    "gpor-laplace": {1000: {"max_iter": 2}, 5000: {"max_iter": 1}},
+    "gpor-ep": {1000: {"max_iter": 2}, 5000: {"max_iter": 1}},
+    "cnnor": {1000: {"max_iter": 20}},
+    "ofmhs": {5000: {"max_iter": 100}},
 }
 LARGE = {"svorim": {"C": 100.0}, "npsvor": {"C1": 100.0, "C2": 100.0},
          "svorex": {"C": 100.0}}  # fmt: skip
@@ -61,6 +61,12 @@ def variants() -> dict[str, partial]:
         for method in methods()
         for name, fixed in method.variants.items()
     }
+
+
+def options_of(name: str, n: int) -> dict[str, int]:
+    """Return the limit of steps that a fit of n rows has here, if any."""
+    limits = [options for rows, options in STEPS.get(name, {}).items() if n >= rows]
+    return limits[-1] if limits else {}
 
 
 def serve() -> None:
@@ -151,8 +157,7 @@ def part_fits(args) -> None:
     worst = 0.0
     for name in args.only or variants():
         for n in args.rows:
-            least, options = STEPS.get(name, (n + 1, {}))
-            asked = name, n, options if n >= least else {}
+            asked = name, n, options_of(name, n)
             for side in sides:
                 side.seconds(*asked, 0.0)  # the first fit of a process
             alone = ratio(sides, args.rounds, *asked)
@@ -185,7 +190,7 @@ def part_together(args) -> None:
     sides = [default() for _ in range(4)]
     for name in ("svorim", "npsvor", "tlssvor", "xofm", "gpor-laplace", "pom"):
         for n in args.rows:
-            asked = name, n, STEPS[name][1] if name in STEPS else {}, 0.0
+            asked = name, n, options_of(name, n), 0.0
             for side in sides:
                 side.seconds(*asked)
             ratios = []
