@@ -3,7 +3,8 @@
     python tools/bench/busy.py [--rows 300 1000 5000] [--rounds 5] [--only svorim ...]
     python tools/bench/busy.py --part large together
 
-There is no peer: the other side is the same fit on one thread. Three parts, on simulated rows of 8 features in 5 ranks:
+There is no peer: the other side is the same fit on one thread. Three parts, on
+simulated rows of 8 features in 5 ranks:
 
 fits      each method by its default, and with one thread in a process whose BLAS has
           one thread as well; first alone, then beside --busy processes that never wait

@@ -9,8 +9,8 @@ A press of Ctrl-C within coverage's own code leaves its lock held: deselect
 `test_ctrl_c_ends_a_fit` where that happens.
 
 The README's test command leaves slow tests out: this says whether it still runs every
-public function. Functions without code of their own (protocols, abstract methods) do not
-count; the exit code is 1 if anything is printed.
+public function. Functions without code of their own (protocols, abstract methods) do
+not count; the exit code is 1 if anything is printed.
 """
 
 import ast
