@@ -19,6 +19,7 @@ def problem_of(X, y, weight) -> Problem:
     ).problem  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
 @pytest.mark.parametrize(

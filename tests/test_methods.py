@@ -13,7 +13,6 @@ from registry import (
     Method,
     all_methods,
     every_method,
-    marks_of,
     which,
 )
 from scipy import sparse
@@ -97,12 +96,16 @@ def test_the_registry_knows_the_options_of_a_method(method):
 # The same fit again
 
 
+# A dual, sums over rows on a basis, a posterior, and sums of a likelihood
+IN_PARTS = {"npsvor", "svorim-basis", "gpor-laplace", "pom"}
+
+
 @pytest.mark.parametrize(
     ("method", "n", "options"),
     [
         pytest.param(
             method, n, options, id=f"{method}-{n}-{options}",
-            marks=pytest.mark.slow if i else marks_of(method),
+            marks=() if str(method) in IN_PARTS and not i else pytest.mark.slow,
         )
         for method in METHODS
         for i, (n, options) in enumerate(method.threaded)

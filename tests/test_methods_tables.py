@@ -128,6 +128,15 @@ DOORS = {
     )
 }  # fmt: skip
 every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+FEW = {"model_of_numbers", "selection", "estimator"}
+few_doors = pytest.mark.parametrize(
+    "door",
+    [
+        pytest.param(door, marks=() if name in FEW else pytest.mark.slow)
+        for name, door in DOORS.items()
+    ],
+    ids=DOORS,
+)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +170,7 @@ OTHER_TYPES = {
 }
 
 
-@every_door
+@few_doors
 @every_method
 def test_columns_are_found_by_name_in_any_order_and_of_any_type(method, door, opened):
     model, frame = opened(door, method)

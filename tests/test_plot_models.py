@@ -448,6 +448,7 @@ def test_of_many_rows_evenly_spaced_ones_are_taken(svorim):
     assert_allclose(boundaries(a), boundaries(b))
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_the_rows_in_the_mean(svorim):
     weight = np.arange(300) % 3
     twice = np.repeat(np.arange(300), weight)

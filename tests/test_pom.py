@@ -239,6 +239,7 @@ def test_units_of_nominal_and_scale_features_change_nothing(seed, link):
     assert_allclose(one.scale_coef, other.scale_coef * unit[2], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @may_cross
 @at_most(30)
 @given(
@@ -643,6 +644,7 @@ def test_the_highest_of_several_maxima(data, options):
     assert model.loglik > highest(model, X, y, weight, n_starts=9) - 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
 @at_most(30)
 @given(seeds, links, st.sampled_from([[0], [1, 2], [0, 1, 2]]))

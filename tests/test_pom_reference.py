@@ -18,7 +18,14 @@ def named(record):
     return "-".join([record["set"], record["link"], record["threshold"], *effects])
 
 
-records = pytest.mark.parametrize("record", REFERENCE, ids=named)
+records = pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(record, marks=pytest.mark.slow if i % 5 else ())
+        for i, record in enumerate(REFERENCE)
+    ],
+    ids=named,
+)
 
 
 def loglik_of(record):

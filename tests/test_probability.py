@@ -875,6 +875,7 @@ def by_number(problem, rng, kernel):
     return fold_shares(problem, rng, kernels.Precomputed())
 
 
+@pytest.mark.slow
 @every_tight_fit
 @pytest.mark.parametrize("form", ["precomputed", "csr"])
 def test_the_form_of_the_data_does_not_matter(name, form, monkeypatch):

@@ -28,6 +28,7 @@ def rows():
     return X, np.searchsorted(np.quantile(score, [0.3, 0.6]), score) + 1
 
 
+SLOW = pytest.mark.slow
 FITS = {
     "svorim": ordinal.fit_svorim,
     "svorex": ordinal.fit_svorex,
@@ -46,7 +47,7 @@ def bytes_of(model):
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("cache_mb", [1000.0, 0.9])
+@pytest.mark.parametrize("cache_mb", [pytest.param(1000.0, marks=SLOW), 0.9])
 def test_fits_of_blocks_have_the_bytes_of_arrays(name, cache_mb, rows, tmp_path):
     X, y = rows
     options = OPTIONS | {"cache_mb": cache_mb, "rng": 5}

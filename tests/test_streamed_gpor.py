@@ -55,15 +55,11 @@ def assert_equal(a, b):
 
 
 EACH_BASIS = [("random", 8), ("kmeans++", 8), np.arange(0, N, 900), "own"]
-SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ordinal.ConvergenceWarning")
-@pytest.mark.parametrize(
-    "basis",
-    [EACH_BASIS[0], *(pytest.param(b, marks=SLOW) for b in EACH_BASIS[1:])],
-    ids=str,
-)
+@pytest.mark.parametrize("basis", EACH_BASIS, ids=str)
 def test_gpor_of_blocks_is_that_of_arrays(basis, rows, tmp_path):
     X, y = rows
     basis = X[:9] if isinstance(basis, str) else basis

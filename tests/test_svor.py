@@ -810,6 +810,7 @@ def test_a_start_by_row_numbers_is_certified_in_the_end(case, data):
     assert_certified(case, model, g, K)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.5, 3.0])
 @every_method
 def test_a_start_at_the_end_takes_few_steps(method, noise):

@@ -275,6 +275,7 @@ def decided(model, U, by=1e-5):
     return ((gap == 0) | (gap > by)).all(axis=1) & (margin > by).all(axis=1)
 
 
+@pytest.mark.slow
 @given(xofm_cases())
 # by symmetry rows of two ranks have one score, whose order rounding decides
 @example(
