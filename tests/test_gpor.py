@@ -106,7 +106,9 @@ def assert_gradient(search, theta):
     expected, error = central_differences(value, theta, steps, rounding)
     # EP's last change is this; where it converges slowly, more was to come
     left = posterior.violation * posterior.n_iter
-    allowed = (1e-6 + left) * np.abs(expected).max() + error
+    # two orders of differences estimate the error of the better one and do not bound
+    # it: where slopes of 9e5 cancel, 2.0 times the estimate was seen
+    allowed = (1e-6 + left) * np.abs(expected).max() + 4 * error
     assert np.all(np.abs(got - expected) <= allowed)
     # otherwise the comparison would say nothing
     assume(error.max() <= 1e-3 * np.abs(expected).max())
