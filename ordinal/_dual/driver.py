@@ -36,6 +36,10 @@ from .newton import newton_step
 from .pivoting import INNER_TOL, Pivoting
 from .program import Points, Program
 
+# Rows from which turns of SMO and Newton steps are shared. A fit of 300 rows takes
+# 3 ms, as long as a thread may wait for its processor on a busy machine
+# (tools/bench/busy.py).
+_SHARED_BY_PROBLEMS, _SHARED_BY_BLOCKS = 600, 2000
 # A Newton step is due when few variables wait at their bounds to join the free ones,
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 # (tools/measure_costs.py prints what other values cost)
@@ -141,7 +145,9 @@ class _Fit:
         self.gram, self.points, self.pivoting = gram, points, pivoting
         self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
         self.n_threads = n_threads
-        self.n_workers = n_threads if gram.concurrent else 1
+        few = n < (_SHARED_BY_PROBLEMS if P > 1 else _SHARED_BY_BLOCKS)
+        self.n_threads_a_turn = 1 if few else n_threads
+        self.n_workers = self.n_threads_a_turn if gram.concurrent else 1
         # a problem on its own has nothing to do beside its Newton step
         self.n_threads_a_step = n_threads if P == 1 else 1
         parts = [program.stretches(k) for k in range(P)]
@@ -236,7 +242,7 @@ class _Fit:
         """A turn of SMO, or of waiting for steps under way."""
         if self.at_work():
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
-            n_threads = max(1, self.n_threads - len(self.under_way))
+            n_threads = max(1, self.n_threads_a_turn - len(self.under_way))
             advance(self.tasks, self.space, seconds, n_threads)
         elif self.under_way:
             pool.listen(Monitor.SLICE)
