@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -35,6 +36,12 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 each_source = pytest.mark.parametrize("path", SOURCES, ids=IDS)
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a module, parsed once per process."""
+    return ast.parse(path.read_text())
+
+
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
@@ -42,7 +49,7 @@ def is_private(name: str) -> bool:
 @each_source
 def test_no_module_uses_a_private_name_of_another(path):
     """Private folders may be named in an import, private names in them may not."""
-    tree, ours, bad = ast.parse(path.read_text()), set(), []
+    tree, ours, bad = parsed(path), set(), []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
@@ -73,7 +80,7 @@ def code_lines(path: Path) -> set[int]:
         if token.type not in NO_CODE
         for number in range(token.start[0], token.end[0] + 1)
     }
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
             lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
@@ -83,7 +90,7 @@ def test_functions_fit_a_screen_and_files_a_chapter():
     for path in SOURCES:
         lines, text = code_lines(path), path.read_text()
         assert len(text.splitlines()) <= 800, path
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 size = len(lines.intersection(range(node.lineno, node.end_lineno + 1)))
                 assert size <= 60, f"{path}: {node.name} has {size} lines of code"
@@ -97,7 +104,7 @@ def test_kernel_files_are_chapters_too():
 def test_values_in_messages_are_shown_in_one_way():
     """By `shown`, which cuts them: `!r` is for what `__repr__` returns."""
     for path in SOURCES:
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         own = {
             inner
             for node in ast.walk(tree)
@@ -111,7 +118,7 @@ def test_values_in_messages_are_shown_in_one_way():
 
 def test_every_room_says_what_is_in_it():
     for path in ROOT.glob("ordinal/**/__init__.py"):
-        assert ast.get_docstring(ast.parse(path.read_text())), path
+        assert ast.get_docstring(parsed(path)), path
 
 
 @pytest.mark.parametrize("name", ["ordinal", *PUBLIC])
@@ -122,7 +129,7 @@ def test_public_modules_leak_nothing(name):
     shown = {n for n in dir(module) if not n.startswith("_")}
     assert shown == set(module.__all__) - {"__version__"}
     # what a module defines under a name without underscore is meant for its users
-    for node in ast.parse(Path(module.__file__).read_text()).body:
+    for node in parsed(Path(module.__file__)).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             assert node.name.startswith("_") or node.name in module.__all__
         elif isinstance(node, ast.Assign | ast.AnnAssign):

@@ -135,7 +135,9 @@ def test_what_is_at_workers():
 @pytest.mark.parametrize(
     "fit", [ordinal.fit_svorim, ordinal.fit_svorex, ordinal.fit_opbe]
 )
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", pytest.param("linear", marks=pytest.mark.slow)]
+)
 def test_fits_are_those_of_arrays(fit, kernel):
     """The same basis, so the same problem: the values of two fits to it differ by no
     more than their gaps."""

@@ -165,6 +165,7 @@ def test_a_path_over_columns_of_very_different_scales_is_finite():
     assert np.isfinite(path.coefs).all()
 
 
+@pytest.mark.slow
 @which(takes="kernel")
 @pytest.mark.parametrize(
     "kernel", ["linear", kernels.Polynomial(), "ard", "ard_linear"]
@@ -333,6 +334,7 @@ def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method,
         method(ROWS, RANKS, start={"thresholds": [0, value]})
 
 
+@pytest.mark.slow
 @which(n_endless=150)
 @pytest.mark.parametrize("value", [1e-20, 1e20])
 def test_starts_and_priors_that_are_accepted_give_finite_models(method, value):

@@ -100,8 +100,11 @@ def assert_gradient(search, theta):
     posterior, got = search.evaluate(theta)
     assume(posterior.violation <= 1e-8)
     search.state = posterior.state
-    # precisions of sites are up to noise^-2, beside those of the prior of 1 or so
-    rounding = max(1e-12, 1e-16 * np.exp(-2 * theta[search.hyper.n_gammas]))
+    # I + W K, whose determinant is in the objective, has a condition of up to
+    # max W max k(x, x), with W of up to noise^-2
+    prior = max(1.0, diagonal_of(search.infer(theta).kernel, search.X).max())
+    condition = prior * np.exp(-2 * theta[search.hyper.n_gammas])
+    rounding = max(1e-12, 1e-16 * condition)
     steps = steps_of(search, theta)
     expected, error = central_differences(value, theta, steps, rounding)
     # EP's last change is this; where it converges slowly, more was to come

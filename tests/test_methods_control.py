@@ -355,7 +355,7 @@ def pressed_in(method: Method, n_threads):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n_threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 @interrupted
 def test_ctrl_c_ends_a_fit(method, n_threads):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)

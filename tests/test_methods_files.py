@@ -150,6 +150,7 @@ ANOTHER_SHAPE = {
 }
 
 
+@pytest.mark.slow
 @every_form
 def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
@@ -230,6 +231,7 @@ HUGE = {
 }
 
 
+@pytest.mark.slow
 @every_form
 def test_a_model_of_any_size_is_refused_or_predicts_finitely(method, form, tmp_path):
     model, X, options = example(method, form)

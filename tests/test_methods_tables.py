@@ -187,7 +187,7 @@ def test_columns_are_found_by_name_in_any_order_and_of_any_type(method, door, op
     assert_array_equal(model.predict(frame.set_index(index)), labels)
 
 
-@every_door
+@few_doors
 @every_method
 def test_a_missing_column_is_named(method, door, opened):
     model, frame = opened(door, method)
@@ -264,7 +264,13 @@ def written(frame, path, y=None):
 COMMANDS = [name for method in methods() for name in method.variants]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("npsvor", "pom") else pytest.mark.slow)
+        for name in COMMANDS
+    ],
+)
 def test_the_command_finds_columns_by_name_and_names_those_it_lacks(
     name, tmp_path, capsys
 ):

@@ -45,7 +45,7 @@ every_method = pytest.mark.parametrize("method", METHODS, ids=NAMES)
 
 
 QUICK = {"gpor": {"max_iter": 20}, "cnnor": {"n_triplets": 500, "n_compared": 50}}
-TYPICAL = {SVORIM, XOFM}  # of kernels, and of categories and gaps
+TYPICAL = {SVORIM}
 # methods whose links are of different kinds, or made in different ways
 LINKS = {"elmor", "lit", "npsvor", "svmop", "svorim", "xofm"}
 

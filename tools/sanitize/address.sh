@@ -54,8 +54,9 @@ for fault in overrun overflow; do
 done
 
 if [ $# -eq 0 ]; then
-  # the tests of kernels, and of the methods that drive them: some run none of their own
-  set -- pytest -q -m "" -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
+  # The tests of kernels and of the methods that drive them. Slow tests run the same
+  # kernels for more methods and options; .ci/long runs all of them on this build.
+  set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
     --hypothesis-profile=sanitized -k "not (cnnor or elmor or kdlor or probability)"
   for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace lbfgs linalg lit_lat \
       many_groups methods newton npsvor ofmhs ordinal_probit pair_smo parts proximal pom_path pom_sparse \
