@@ -11,7 +11,7 @@ a method can be forgotten here.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -441,17 +441,17 @@ METHODS = [
 
 
 # One method of each kind of model; tests of the others are slow, because every method
-# here costs the README's test command some five seconds.
+# here adds some 170 tests to the README's test command.
 TYPICAL = {
     "npsvor", "svorim-basis", "tlssvor", "gpor-laplace", "kdlor", "pom", "nnpom",
     "ofmhs", "xofm-lbfgs",
 }  # fmt: skip
 
 
-def which(all_fast: bool = False, **wanted: Any) -> Any:
-    """A decorator: once a method of which all that is `wanted` holds.
+def which(fast: Collection[str] = TYPICAL, **wanted: Any) -> Any:
+    """Return a decorator that runs a test once per method for which `wanted` holds.
 
-    The test is slow for methods that are not typical of their kind, unless `all_fast`.
+    The test is slow for methods whose names are not in `fast`.
     `takes` is held against the options of a method, other names against its fields;
     `precise=True` asks for methods that have such options.
     """
@@ -469,16 +469,20 @@ def which(all_fast: bool = False, **wanted: Any) -> Any:
                 return False
         return True
 
-    chosen: list[Any] = [method for method in METHODS if suits(method)]
-    if not all_fast:
-        chosen = [pytest.param(method, marks=marks_of(method)) for method in chosen]
+    chosen = [
+        pytest.param(method, marks=marks_of(method, fast))
+        for method in METHODS
+        if suits(method)
+    ]
     return pytest.mark.parametrize("method", chosen, ids=str)
 
 
-def marks_of(method: Method) -> Any:
-    """The marks of a test that is slow unless the method is typical of its kind."""
-    return () if method.name in TYPICAL else pytest.mark.slow
+def marks_of(method: Method, fast: Collection[str] = TYPICAL) -> Any:
+    """Return the marks of a test that is slow unless the method's name is in `fast`."""
+    return () if method.name in fast else pytest.mark.slow
 
 
 every_method = which()
-all_methods = which(all_fast=True)  # for what no other test asks of some method
+all_methods = which(
+    fast={method.name for method in METHODS}
+)  # for what no other test asks of some method

@@ -13,6 +13,7 @@ from registry import (
     Method,
     all_methods,
     every_method,
+    marks_of,
     which,
 )
 from scipy import sparse
@@ -105,7 +106,7 @@ IN_PARTS = {"npsvor", "svorim-basis", "gpor-laplace", "pom"}
     [
         pytest.param(
             method, n, options, id=f"{method}-{n}-{options}",
-            marks=() if str(method) in IN_PARTS and not i else pytest.mark.slow,
+            marks=marks_of(method, () if i else IN_PARTS),
         )
         for method in METHODS
         for i, (n, options) in enumerate(method.threaded)

@@ -13,7 +13,7 @@ import pytest
 from files import solution
 from hypothesis import settings
 from numpy.testing import assert_allclose
-from registry import METHODS, Method, all_methods, every_method, which
+from registry import Method, all_methods, every_method, which
 from strategies import sample
 
 import ordinal
@@ -328,14 +328,6 @@ def test_a_record_holds_plain_numbers(method):
 
 # Each kind of loop that Ctrl-C may find
 LOOPS = {"npsvor", "gpor-laplace", "pom", "xofm-lbfgs"}
-interrupted = pytest.mark.parametrize(
-    "method",
-    [
-        pytest.param(m, marks=() if m.name in LOOPS else pytest.mark.slow)
-        for m in METHODS
-    ],
-    ids=str,
-)
 
 
 def pressed_in(method: Method, n_threads):
@@ -356,7 +348,7 @@ def pressed_in(method: Method, n_threads):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 @pytest.mark.parametrize("n_threads", [pytest.param(1, marks=pytest.mark.slow), 2])
-@interrupted
+@which(fast=LOOPS)
 def test_ctrl_c_ends_a_fit(method, n_threads):
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     threads = threading.active_count()

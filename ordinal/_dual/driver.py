@@ -54,7 +54,7 @@ _BLOCK_OF_FEW = 512  # of one group, where that is less than half the rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What `solve` reached, in the symbols of `program`."""
+    """Result of `solve`, in the symbols of `program`."""
 
     g: np.ndarray  # (P, T, n)
     z: np.ndarray  # (P, T) zeros unless priced
@@ -235,7 +235,7 @@ class _Fit:
         return all(task.phase >= Phase.DONE for task in self.tasks)
 
     def at_work(self) -> bool:
-        """Whether SMO can go on with some task."""
+        """Return True if SMO can continue with at least one task."""
         return any(task.phase <= Phase.READY for task in self.tasks)
 
     def smo(self, pool: Pool) -> None:
@@ -293,7 +293,7 @@ class _Fit:
             return False
 
     def over(self) -> bool:
-        """Whether steps under way are of no more use."""
+        """Return True if the fit no longer needs the steps under way."""
         return self.left or self.monitor.late()
 
     def _step(self, k: int) -> bool:
