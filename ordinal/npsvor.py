@@ -37,11 +37,9 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from ._basis.fitting import (
-    check_executor,
     held_for,
     on_basis,
     read,
-    threads_beside,
 )
 from ._basis.in_time import InTime, takes_basis_in_time
 from ._input.basis import BasisChoice, read_basis
@@ -64,7 +62,6 @@ from ._input.types import (
     ArrayLike,
     Blocks,
     ClassWeight,
-    Executor,
     Gamma,
     Kernel,
     KernelName,
@@ -126,7 +123,6 @@ def fit_npsvor(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -210,11 +206,6 @@ def fit_npsvor(
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.
-    executor : concurrent.futures.Executor or the like, optional
-        With `basis`, its workers take the sums over the rows, each over its share: a
-        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
-        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
-        No bit of the result depends on it.
     max_iter : int, optional
         Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
         of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
@@ -261,7 +252,7 @@ def fit_npsvor(
     return _fit(
         "fit_npsvor", X, y, points, solver=solver, cost=cost, normalize=normalize,
         rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, basis=basis,
-        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
         gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -293,7 +284,6 @@ def fit_npsvor_path(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -337,7 +327,7 @@ def fit_npsvor_path(
     return _fit(
         "fit_npsvor_path", X, y, points, solver=solver, cost=cost,
         normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish,
-        basis=basis, cache_mb=cache_mb, executor=executor, max_iter=max_iter,
+        basis=basis, cache_mb=cache_mb, max_iter=max_iter,
         kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -376,7 +366,6 @@ def _fit(
     polish: bool | None,
     basis: AnyBasis | None,
     cache_mb: float,
-    executor: Executor | None,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
@@ -388,12 +377,11 @@ def _fit(
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
     checked = _points(points)
-    entry = _enter(name, X, y, solver, basis, executor, common)
+    entry = _enter(name, X, y, solver, basis, common)
     choice = read(basis, entry.kernel, entry.problem) if solver == "smo" else None
     entry = held_for(choice, entry)
     problem, r = entry.problem, entry.problem.n_classes
     own = None if cost is None else check_cost(cost, r)
-    check_executor(executor, choice, problem)
     if basis is not None and solver == "admm":
         admm["basis"] = _read_basis(basis, problem.n_samples)
     # before the folds are drawn, which change nothing of a model
@@ -410,7 +398,7 @@ def _fit(
         job = (
             _job(solver, admm, entry, seed, max_iter, share is None, **options)
             if choice is None
-            else job_on(choice, problem, seed=seed, executor=executor, **options)
+            else job_on(choice, problem, seed=seed, **options)
         )
         models, used = job.fit(problem, products)
         f = decisions(models, used, problem.X, X_test)
@@ -455,10 +443,8 @@ def _enter(
     y: Labels | None,
     solver: _Solver,
     basis: AnyBasis | None,
-    executor: Executor | None,
     common: KernelCommon,
 ) -> KernelEntry:
-    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
     in_blocks = solver == "smo" and on_basis(basis, common.get("kernel"))
     return enter_with_kernel(
         name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common

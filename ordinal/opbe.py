@@ -40,11 +40,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._basis.fitting import (
-    check_executor,
     held_for,
     on_basis,
     read,
-    threads_beside,
 )
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.types import (
@@ -52,7 +50,6 @@ from ._input.types import (
     ArrayLike,
     Blocks,
     ClassWeight,
-    Executor,
     Gamma,
     Kernel,
     KernelName,
@@ -97,7 +94,6 @@ def fit_opbe(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -151,11 +147,6 @@ def fit_opbe(
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.
-    executor : concurrent.futures.Executor or the like, optional
-        With `basis`, its workers take the sums over the rows, each over its share: a
-        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
-        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
-        No bit of the result depends on it.
     max_iter : int, default 10^7
         Pair steps of one problem; on a basis Newton steps, default 200.
     max_time : float > 0, optional
@@ -193,7 +184,7 @@ def fit_opbe(
     3
     """
     return _fit(
-        X, y, [C], basis=basis, cache_mb=cache_mb, executor=executor, max_iter=max_iter,
+        X, y, [C], basis=basis, cache_mb=cache_mb, max_iter=max_iter,
         kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
@@ -223,7 +214,6 @@ def _fit(
     *,
     basis: AnyBasis | None,
     cache_mb: float,
-    executor: Executor | None,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[OpbeModel], Sequence[np.ndarray | None]]:
@@ -232,7 +222,6 @@ def _fit(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
-    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
     entry = enter_with_kernel(
         "fit_opbe", X, y, in_blocks=on_basis(basis, common.get("kernel")),
         in_place=basis is not None, **common,
@@ -240,7 +229,6 @@ def _fit(
     choice = read(basis, entry.kernel, entry.problem)
     entry = held_for(choice, entry)
     problem = entry.problem
-    check_executor(executor, choice, problem)
     used: list[np.ndarray] | None
     with entry.monitor as monitor, closing(problem):
         options: dict[str, Any] = {
@@ -254,7 +242,7 @@ def _fit(
             seed = int(entry.rng.integers(2**31))
             models, used = job_on(
                 choice, problem, costs, max_iter=max_iter or _NEWTON_STEPS, seed=seed,
-                executor=executor, **options,
+                **options,
             ).fit(problem, costs)  # fmt: skip
         f = decisions(models, used, problem.X, X_test)
         monitor.conclude(models[-1].convergence)

@@ -58,11 +58,9 @@ from typing import Any, Literal, TypeAlias, Unpack, get_args
 import numpy as np
 
 from ._basis.fitting import (
-    check_executor,
     held_for,
     on_basis,
     read,
-    threads_beside,
 )
 from ._basis.in_time import InTime, takes_basis_in_time
 from ._input.at_workers import RowsAtWorkers
@@ -81,7 +79,6 @@ from ._input.types import (
     ArrayLike,
     Blocks,
     ClassWeight,
-    Executor,
     Gamma,
     Kernel,
     KernelName,
@@ -133,7 +130,6 @@ def fit_svc(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -193,11 +189,6 @@ def fit_svc(
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.
-    executor : concurrent.futures.Executor or the like, optional
-        With `basis`, its workers take the sums over the rows, each over its share: a
-        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
-        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
-        No bit of the result depends on it.
     max_iter : int, default 10^7
         Pair steps of a problem; on a basis its Newton steps for each sample of the
         rows, default 200.
@@ -243,7 +234,7 @@ def fit_svc(
     """
     models: list[SvmModel] = _fit(
         "svc", X, y, [{"C": C}], decomposition=decomposition, basis=basis,
-        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
         gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
@@ -272,7 +263,6 @@ def fit_svr(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -324,7 +314,7 @@ def fit_svr(
     """
     models: list[SvrModel] = _fit(
         "svr", X, y, [{"C": C, "epsilon": epsilon}], cost=cost,
-        thresholds=thresholds, basis=basis, cache_mb=cache_mb, executor=executor,
+        thresholds=thresholds, basis=basis, cache_mb=cache_mb,
         max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
@@ -352,7 +342,6 @@ def fit_cssvc(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -394,7 +383,7 @@ def fit_cssvc(
     """
     models: list[SvmModel] = _fit(
         "cssvc", X, y, [{"C": C}], cost=cost, basis=basis,
-        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
         gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
@@ -421,7 +410,6 @@ def fit_svmop(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -464,7 +452,7 @@ def fit_svmop(
     """
     models: list[SvmModel] = _fit(
         "svmop", X, y, [{"C": C}], cost=cost, basis=basis,
-        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
         gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
@@ -517,7 +505,6 @@ def _fit(
     cost: ArrayLike | None = None,
     basis: AnyBasis | None,
     cache_mb: float,
-    executor: Executor | None,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[Any], Sequence[np.ndarray | None]]:
@@ -529,7 +516,6 @@ def _fit(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
-    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
     name, in_blocks = f"fit_{method}", on_basis(basis, common.get("kernel"))
     entry = enter_with_kernel(
         name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
@@ -537,7 +523,6 @@ def _fit(
     choice = read(basis, entry.kernel, entry.problem)
     entry = held_for(choice, entry)
     problem = entry.problem
-    check_executor(executor, choice, problem)
     if thresholds == "fitted" and isinstance(problem.X, RowsAtWorkers):
         raise ValueError(
             "thresholds must be 'rounded' where X is a collection of dask, got 'fitted'"
@@ -556,7 +541,7 @@ def _fit(
         "n_threads": entry.n_threads, "cache_mb": cache_mb, "monitor": entry.monitor,
     }  # fmt: skip
     with entry.monitor as monitor, closing(problem):
-        job = _job(entry, choice, seed, max_iter, executor, share is None, options)
+        job = _job(entry, choice, seed, max_iter, share is None, options)
         models, used = job.fit(problem, products)
         f = decisions(models, used, problem.X, X_test)
 
@@ -575,14 +560,13 @@ def _job(
     choice: BasisChoice | None,
     seed: int,
     max_iter: int | None,
-    executor: Executor | None,
     sampled: bool,
     options: dict[str, Any],
 ) -> Job | InTime[Model] | BasisJob:
     steps = max_iter or _NEWTON_STEPS
     if choice is not None:
         return job_on(
-            choice, entry.problem, seed=seed, executor=executor, max_iter=steps,
+            choice, entry.problem, seed=seed, max_iter=steps,
             **options,
         )  # fmt: skip
     job = Job(max_iter=max_iter or MAX_ITER, **options)

@@ -46,11 +46,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from ._basis.fitting import (
-    check_executor,
     held_for,
     on_basis,
     read,
-    threads_beside,
 )
 from ._basis.in_time import takes_basis_in_time
 from ._input.basis import BasisChoice
@@ -62,7 +60,6 @@ from ._input.types import (
     ArrayLike,
     Blocks,
     ClassWeight,
-    Executor,
     Gamma,
     Kernel,
     KernelName,
@@ -114,7 +111,6 @@ def fit_svorim(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -188,11 +184,6 @@ def fit_svorim(
     cache_mb : float > 0, default 1000
         Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
         basis for float32 features: those of rows beyond it are made at every step.
-    executor : concurrent.futures.Executor or the like, optional
-        With `basis`, its workers take the sums over the rows, each over its share: a
-        process pool, or a thread pool, of this machine (docs/big_data.md). `n_threads`
-        are then those of each worker, 1 by default, and `cache_mb` is for all of them.
-        No bit of the result depends on it.
     max_iter : int, default 10^7
         Pair steps; on a basis Newton steps for each sample of the rows, default 200.
     max_time : float > 0, optional
@@ -245,7 +236,7 @@ def fit_svorim(
     """
     return _fit(
         "svorim", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        executor=executor, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -273,7 +264,6 @@ def fit_svorex(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -315,7 +305,7 @@ def fit_svorex(
     """
     return _fit(
         "svorex", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        executor=executor, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -343,7 +333,6 @@ def fit_shashua_levin(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -384,7 +373,7 @@ def fit_shashua_levin(
     """
     return _fit(
         "shashua_levin", X, y, [C], cost=cost, basis=basis, start=start,
-        cache_mb=cache_mb, executor=executor, max_iter=max_iter, kernel=kernel,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
         gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -412,7 +401,6 @@ def fit_redsvm(
     rng: Rng = 0,
     n_threads: int | None = None,
     cache_mb: float = 1000.0,
-    executor: Executor | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
     callback: Callback | None = None,
@@ -453,7 +441,7 @@ def fit_redsvm(
     """
     return _fit(
         "redsvm", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        executor=executor, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
@@ -502,7 +490,6 @@ def _fit(
     basis: AnyBasis | None,
     start: SvorModel | None,
     cache_mb: float,
-    executor: Executor | None,
     max_iter: int | None,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
@@ -511,7 +498,6 @@ def _fit(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
-    common["n_threads"] = threads_beside(executor, common.get("n_threads"))
     in_blocks = on_basis(basis, common.get("kernel"))
     entry = enter_with_kernel(
         f"fit_{method}", X, y, in_blocks=in_blocks, in_place=basis is not None, **common
@@ -520,7 +506,6 @@ def _fit(
     choice = read(basis, entry.kernel, entry.problem, by_duals)
     entry = held_for(choice, entry)
     problem = entry.problem
-    check_executor(executor, choice, problem)
     if start is not None:
         check_start(start, problem, entry.kernel, needs_dual=choice is None)
     own = None if cost is None else check_cost(cost, problem.n_classes)
@@ -530,7 +515,7 @@ def _fit(
     with entry.monitor as monitor, closing(problem):
         job = _job(
             entry, method, own, cache_mb, max_iter, seed, choice, costs[-1],
-            len(costs) > 1, executor, sampled=share is None,
+            len(costs) > 1, sampled=share is None,
         )  # fmt: skip
         models, used = job.fit(problem, costs, start, products)
         f = decisions(models, used, problem.X, X_test)
@@ -556,7 +541,6 @@ def _job(
     basis: BasisChoice | None,
     C: float,
     several: bool,
-    executor: Executor | None,
     sampled: bool,
 ) -> Job | JobInTime | BasisJob:
     kernel, n_threads, monitor = entry.kernel, entry.n_threads, entry.monitor
@@ -570,7 +554,7 @@ def _job(
     return job_on(
         basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
         n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,
-        seed=seed, monitor=monitor, executor=executor,
+        seed=seed, monitor=monitor,
     )  # fmt: skip
 
 

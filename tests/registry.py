@@ -31,7 +31,7 @@ REQUIRED = {
     "callback", "verbose",
 }  # fmt: skip
 OPTIONAL = {
-    "basis", "cache_mb", "class_weight", "cost", "executor", "kernel", "probability",
+    "basis", "cache_mb", "class_weight", "cost", "kernel", "probability",
     "rng",
 }  # fmt: skip
 
@@ -103,9 +103,7 @@ class Method:
         return self.name
 
 
-DUAL = frozenset(
-    {"cache_mb", "class_weight", "cost", "executor", "kernel", "probability", "rng"}
-)
+DUAL = frozenset({"cache_mb", "class_weight", "cost", "kernel", "probability", "rng"})
 PROBABLE = ("threshold", "mode", "median", "cost")
 
 
@@ -289,7 +287,7 @@ METHODS = [
         "tlssvor",
         ordinal.fit_tlssvor,
         ordinal.TlsSvorModel,
-        takes=DUAL - {"cost", "executor"} | {"basis"},
+        takes=DUAL - {"cost"} | {"basis"},
         rules=PROBABLE,
         precise={"tol": 1e-10},
         endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
@@ -300,7 +298,7 @@ METHODS = [
         "tlssvor-basis",
         ordinal.fit_tlssvor,
         ordinal.TlsSvorModel,
-        takes=DUAL - {"cost", "executor"} | {"basis"},
+        takes=DUAL - {"cost"} | {"basis"},
         rules=PROBABLE,
         variant={"basis": 0.5},
         precise=None,

@@ -63,6 +63,13 @@ def test_an_unknown_keyword_argument_is_answered_by_the_one_meant(function):
         function(X40, Y40, surprise=1)
 
 
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_an_executor_is_answered_by_what_does_its_work(method):
+    message = r"argument 'executor': pass n_threads= .* dask .* take executor=$"
+    with pytest.raises(TypeError, match=message):
+        method.fit(X40, Y40, executor=None)
+
+
 def test_searches_and_estimators_know_what_was_meant():
     for call in (ordinal.model_selection.select, ordinal.model_selection.nested):
         with pytest.raises(TypeError, match=r"'random_state'; did you mean rng=\?$"):

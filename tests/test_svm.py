@@ -2,7 +2,6 @@
 weights by distance, cuts, links, paths and bases."""
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -504,18 +503,6 @@ def test_a_linear_kernel_of_many_rows_is_solved_by_columns(kind):
         assert -b.gap <= a.primal - b.primal <= a.gap
 
 
-@pytest.mark.parametrize("kind", ["pairs", "wide svr"])
-def test_workers_take_their_shares_of_a_fit_on_a_basis(kind):
-    X, y = sample(300, 3)
-    fit, options = KINDS[kind]
-    options = {**options, "basis": 20, "probability": True}
-    alone = fit(X, y, **options)
-    with ThreadPoolExecutor(2) as pool:
-        shared = fit(X, y, executor=pool, **options)
-    assert_array_equal(shared.coef, alone.coef)
-    assert_array_equal(shared.predict_proba(X), alone.predict_proba(X))
-
-
 def test_a_basis_is_found_large_enough():
     X, y = sample(600, 3)
     model = fit_svmop(X, y, basis="auto", gamma=0.3)
@@ -566,7 +553,6 @@ def test_rows_in_blocks_have_the_model_of_rows_in_memory(tmp_path):
         (fit_svr, {"epsilon": np.nan}, "^epsilon must be"),
         (fit_cssvc, {"C": 0.0}, "^C must be"),
         (fit_svmop, {"max_iter": 0}, "^max_iter must be"),
-        (fit_svmop, {"executor": 1}, "^executor must have a submit method"),
     ],
 )
 def test_arguments_are_checked_before_the_work(fit, options, message):

@@ -13,11 +13,10 @@ import numpy as np
 
 from .._input.at_workers import RowsAtWorkers
 from .._input.basis import BasisChoice, read_choice
-from .._input.checks import shown
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.survey import BlockProblem
-from .._input.types import Executor, Kernel, Matrix
+from .._input.types import Kernel, Matrix
 from .._model.convergence import Convergence, Status
 from .._model.entry import KernelEntry
 from .._model.folds import hold_out, parted
@@ -31,7 +30,6 @@ from .losses import Losses
 from .placed import RowsHere, RowsThere, SumsOf
 from .precise import finished, is_to_finish, look_ahead
 from .proximal import Solution, Start, cold, solve
-from .stretches import RowsAtTasks
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4
@@ -99,29 +97,6 @@ def held_for(choice: BasisChoice | None, entry: KernelEntry) -> KernelEntry:
             "need at once: pass how many rows a basis is to have, such as basis=300"
         )
     return replace(entry, problem=problem.part(np.arange(n)))
-
-
-def threads_beside(executor: Any, n_threads: int | None) -> int | None:
-    """`n_threads` of a fit, by default one where an executor has other tasks beside;
-    TypeError if it is none."""
-    if executor is None:
-        return n_threads
-    if not hasattr(executor, "submit"):
-        raise TypeError(f"executor must have a submit method, got {shown(executor)}")
-    return n_threads or 1
-
-
-def check_executor(executor: Any, choice: BasisChoice | None, problem: Problem) -> None:
-    """Raise ValueError if tasks of an executor can do nothing for a fit."""
-    if executor is None:
-        return
-    if choice is None:
-        raise ValueError(
-            "executor is for a model on a basis alone: pass how many rows that is to "
-            "have, such as basis=300"
-        )
-    if isinstance(problem.X, RowsAtWorkers):
-        raise ValueError("executor must be None where X is a collection of dask")
 
 
 def chosen(
@@ -231,7 +206,6 @@ class BasisOptions:
     seed: int
     monitor: Monitor
     features: Features
-    executor: Executor | None = None
 
     @classmethod
     def on(
@@ -247,7 +221,7 @@ class BasisOptions:
         kernel, seed = options["kernel"], options["seed"]
         if choice.way == "auto":
             rough = options["monitor"].to_tol(max(_TRIAL_GAP, options["monitor"].tol))
-            here = {**options, "monitor": rough, "executor": None}
+            here = {**options, "monitor": rough}
 
             def fit(part: Problem, tried: BasisChoice) -> Any:
                 return trial(cls.on(tried, part, trial, **here), part)
@@ -261,7 +235,7 @@ class BasisOptions:
         features = features_among(
             self.features, self.kernel, problem.X, rows, self.n_threads
         )
-        return replace(self, features=features, executor=None)
+        return replace(self, features=features)
 
     def path(
         self, problem: Problem, rank: np.ndarray, points: Sequence[Sequence[Losses]]
@@ -279,7 +253,6 @@ class BasisOptions:
         return BasisFit(
             self.features, problem.X, rank, problem.weight, self.cache_mb,
             self.n_threads, np.random.default_rng(self.seed), self.monitor,
-            self.executor,
         )  # fmt: skip
 
 
@@ -296,12 +269,9 @@ class BasisFit:
     cache_mb : float
         Memory for features, in 10^6 bytes.
     n_threads : int
-        Of each task of an executor, if there is one.
     rng : numpy.random.Generator
         Draws the samples of the rows.
     monitor : Monitor
-    executor : Executor, optional
-        Whose tasks take the sums.
     """
 
     def __init__(
@@ -314,19 +284,14 @@ class BasisFit:
         n_threads: int,
         rng: np.random.Generator,
         monitor: Monitor,
-        executor: Executor | None = None,
     ):
         self._features, self._monitor = features, monitor
         self._n, self._weight = rank.size, weight
         # in rows: for all of them, and for a copy of a sample
         room = int(min(2 * rank.size, cache_mb * 1e6 / (4 * features.m)))
-        self._rows: RowsThere | RowsAtTasks | RowsHere
+        self._rows: RowsThere | RowsHere
         if isinstance(X, RowsAtWorkers):
             self._rows = RowsThere(features, X, rank, room, rng, monitor)
-        elif executor is not None:
-            self._rows = RowsAtTasks(
-                features, X, rank, weight, room, executor, n_threads, rng, monitor
-            )
         else:
             self._rows = RowsHere(
                 features, X, rank, weight, room, n_threads, rng, monitor

@@ -1,4 +1,4 @@
-"""Sums over rows that lie at workers: in other processes, or at other machines.
+"""Sums over rows that lie at the workers of a cluster.
 
 A worker holds a part of the rows (`_numerics.crew`), their features, and what rows
 remember: it follows from the moves to begin a problem, to go to a point, to take the
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._numerics.crew import Answering, Asking, Crew, Move, Part
+from .._numerics.crew import Asking, Crew, Move, Part
 from .._numerics.tree import Parts, merged, whole
 from .levels import stratified
 from .losses import Losses
@@ -58,39 +58,27 @@ class Labelled(NamedTuple):
         return 4 * self.Z.n * self.Z.m
 
 
-class Remembering(Answering):
-    """Rows that remember a problem and their multipliers."""
+class LabelledPart(Part):
+    """Chunks of rows at a worker, each `Labelled`, with a problem's multipliers."""
 
     def _make(self, move: Move) -> None:
         if move.name == "begin":
             self._rows.clear()  # before there are those of another problem
             self._rows = list(self._begun(*move.arguments))
         elif move.name == "double":
-            self._rows = list(self._doubled())
+            self._rows = [
+                rows.in_double(block.double)
+                for rows, block in zip(self._rows, self._held, strict=True)
+            ]
         else:
             for rows in self._rows:
                 getattr(rows, move.name)(*move.arguments)
 
-    def _begun(self, *problem: Any) -> Iterator[Rows]:
-        """The rows of a problem."""
-        raise NotImplementedError
-
-    def _doubled(self) -> Iterator[Rows]:
-        """The present ones in double precision."""
-        raise NotImplementedError
-
-
-class LabelledPart(Remembering, Part):
-    """Blocks of rows at a worker, each `Labelled`."""
-
     def _sum(self, answer: Nodes) -> Parts:
         return whole(merged(answer))
 
-    def _doubled(self) -> Iterator[Rows]:
-        for rows, block in zip(self._rows, self._held, strict=True):
-            yield rows.in_double(block.double)
-
     def _begun(self, losses: Losses, share: float = 1, seed: int = 0) -> Iterator[Rows]:
+        """Yield the rows of a problem: all, or a share of each chunk's, at random."""
         for number, every in zip(self._numbers, self._held, strict=True):
             if share == 1:
                 yield Rows(every.Z, every.rank, every.weight, losses, self._n_threads)

@@ -38,7 +38,7 @@ FOLDS = 5  # of the search of each training part, as in the papers
 # Arguments that the command line cannot hold, or has an option of its own for.
 _NOT_SETTABLE = {
     "X", "y", "classes", "sample_weight", "start", "callback", "verbose",
-    "executor", "preprocess",
+    "preprocess",
 }  # fmt: skip
 
 

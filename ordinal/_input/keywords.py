@@ -30,6 +30,11 @@ _OURS = {
     "weight": "sample_weight",
     "weights": "sample_weight",
 }
+# What does the work of arguments that a function might be expected to have.
+_INSTEAD = {
+    "executor": "pass n_threads= for the processors of one machine, or a collection of "
+    "dask as X for several; `select` and `nested` take executor=",
+}
 _SIMILAR = 0.7  # of `difflib`, up to 1: slips of the pen are above .8
 
 
@@ -58,9 +63,11 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown argument: which known one may be
-    meant. Empty where none is similar."""
+    """Return the end of a message about an unknown argument: what does its work, or
+    which known one may be meant. Empty where none is similar."""
     known = list(known)
+    if name in _INSTEAD:
+        return f": {_INSTEAD[name]}"
     meant = [_OURS[name]] if _OURS.get(name) in known else []
     meant = meant or get_close_matches(name, known, n=1, cutoff=_SIMILAR)
     return f"; did you mean {meant[0]}=?" if meant else ""

@@ -1,4 +1,4 @@
-"""Questions to rows that lie elsewhere: in other processes, or at other machines.
+"""Questions to rows that lie elsewhere: at the workers of a cluster.
 
 A worker holds a part of the rows, some blocks of them. All parts are asked one question
 at a time: the name of a method of what they hold of a block, and its arguments. The
@@ -66,37 +66,6 @@ class Behind(NamedTuple):
     made: int
 
 
-class Answering:
-    """Rows that make the moves which come with a question, and answer it."""
-
-    def __init__(self) -> None:
-        self._rows: list[Any] = []
-        self._made = 0
-        self._lock = threading.Lock()  # a worker may run several tasks at a time
-
-    def answer(self, question: Question) -> list[Node] | Behind:
-        """Sums of rows, added as far as they can be."""
-        with self._lock:
-            if self._made not in (question.known, question.made):
-                return Behind(self._made)
-            if self._made < question.made:
-                for move in question.moves:
-                    self._make(move)
-                self._made = question.made
-            nodes = self._nodes(question)
-            if question.name != "curvature":
-                return nodes
-            return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
-
-    def _make(self, move: Move) -> None:
-        """What the rows remember changes."""
-        raise NotImplementedError
-
-    def _nodes(self, question: Question) -> list[Node]:
-        """What a method answers."""
-        raise NotImplementedError
-
-
 class Held(Protocol):
     """What a part holds of a block."""
 
@@ -113,7 +82,7 @@ Reader: TypeAlias = Callable[[Any, int, int], Held]
 """Of a block as its source has it, rows of which features may be kept, threads."""
 
 
-class Part(Answering):
+class Part:
     """Blocks of rows at a worker. Pickled it is the blocks alone.
 
     Parameters
@@ -139,14 +108,33 @@ class Part(Answering):
         read: Reader,
         *blocks: Any,
     ):
-        super().__init__()
+        self._made = 0
+        self._lock = threading.Lock()  # a worker may run several tasks at a time
         self._given = numbers, of, n_threads, room, read, *blocks
         self._numbers, self._of, self._n_threads = numbers, of, n_threads
         self._held: list[Any] = []
         for block in blocks:
             self._held.append(read(block, room, n_threads))
             room = max(0, room - self._held[-1].n)
-        self._rows = list(self._held)
+        self._rows: list[Any] = list(self._held)
+
+    def answer(self, question: Question) -> list[Node] | Behind:
+        """Make the moves of a question, and return sums of rows, as far as known."""
+        with self._lock:
+            if self._made not in (question.known, question.made):
+                return Behind(self._made)
+            if self._made < question.made:
+                for move in question.moves:
+                    self._make(move)
+                self._made = question.made
+            nodes = self._nodes(question)
+            if question.name != "curvature":
+                return nodes
+            return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
+
+    def _make(self, move: Move) -> None:
+        """Change what the rows remember."""
+        raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._given
@@ -156,7 +144,7 @@ class Part(Answering):
         return sum(held.size for held in self._held)
 
     def _nodes(self, question: Question) -> list[Node]:
-        """The sums of all blocks, or what each of them answers."""
+        """Return the sums of all blocks, or what each of them answers."""
         found = (
             getattr(rows, question.name)(*question.arguments) for rows in self._rows
         )
@@ -172,7 +160,7 @@ class Part(Answering):
 
 
 class Crew(Protocol):
-    """Who holds the parts."""
+    """Holder of the parts."""
 
     def __len__(self) -> int: ...
 

@@ -170,7 +170,6 @@ OPTIONS = {
     "coef0": ["0.0", "2.0"],
     "cost": ["cost()"],
     "coverage": ["0.5", "0.9"],
-    "executor": ["ThreadPoolExecutor(2)"],
     "cv": ["2", "3"],
     "degree": ["1", "2"],
     "diagonal": ["np.ones(24)"],
