@@ -41,8 +41,7 @@ from ._basis.fitting import (
     on_basis,
     read,
 )
-from ._basis.in_time import InTime, takes_basis_in_time
-from ._input.basis import BasisChoice, read_basis
+from ._input.basis import read_basis
 from ._input.checks import (
     can_be_listed,
     check_choice,
@@ -74,7 +73,6 @@ from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
 from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.folds import Shares
-from ._model.monitor import Monitor
 from ._model.registry import COSTS, GAMMAS, register
 from ._model.support import decisions
 from ._npsvor.job import MAX_ITER, Job
@@ -212,9 +210,7 @@ def fit_npsvor(
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K or its
         factor: a fit that is late before it has these ends where it begins. A fit by
-        SMO of 20 000 rows or more to the whole kernel for which the time is too short
-        is one to a sample of the rows or on a basis, as in `fit_svorim`, and
-        `convergence.sample` or `convergence.basis` says so.
+        SMO to the whole kernel that needs far more time warns, as in `fit_svorim`.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -301,10 +297,7 @@ def fit_npsvor_path(
         Each with some of the keys "C1", "C2", "epsilon"; the defaults are those of
         `fit_npsvor`. Neighbours in the sequence should be near in value.
     kernel, and the others : as for `fit_npsvor`
-        `max_time` and `callback` are for the whole path. Where that is too short for
-        20 000 rows or more, all points are fitted to one sample of the rows or on one
-        basis; of a path that was expected to end, those points that did not are on a
-        basis, each if the value of (P) is lower there.
+        `max_time` and `callback` are for the whole path.
 
     Returns
     -------
@@ -396,7 +389,7 @@ def _fit(
     }  # fmt: skip
     with monitor, closing(problem):
         job = (
-            _job(solver, admm, entry, seed, max_iter, share is None, **options)
+            Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
             if choice is None
             else job_on(choice, problem, seed=seed, **options)
         )
@@ -411,30 +404,6 @@ def _fit(
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
-
-
-def _job(
-    solver: _Solver,
-    admm: dict[str, Any],
-    entry: KernelEntry,
-    seed: int,
-    steps: int | None,
-    sampled: bool,
-    **options: Any,
-) -> Job | InTime[NpsvorModel]:
-    """Of fits to the whole kernel matrix, or a factor of it."""
-    job = Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
-    smo = solver == "smo"
-    if not (smo and takes_basis_in_time(entry.problem, entry.kernel, entry.monitor)):
-        return job
-
-    def on_basis(
-        choice: BasisChoice, problem: Problem, watch: Monitor, points: list[Point]
-    ) -> list[NpsvorModel]:
-        own = {"points": points, "monitor": watch, "max_iter": steps or _NEWTON_STEPS}
-        return job_on(choice, problem, seed=seed, **{**options, **own}).fit(problem)[0]
-
-    return InTime(job, on_basis, seed, sampled)
 
 
 def _enter(

@@ -62,9 +62,7 @@ from ._basis.fitting import (
     on_basis,
     read,
 )
-from ._basis.in_time import InTime, takes_basis_in_time
 from ._input.at_workers import RowsAtWorkers
-from ._input.basis import BasisChoice
 from ._input.checks import (
     check_choice,
     check_count,
@@ -89,8 +87,7 @@ from ._input.types import (
 )
 from ._kernel_matrix.tiles import Products
 from ._model.calibration import calibrate
-from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
-from ._model.monitor import Monitor
+from ._model.entry import Callback, KernelCommon, enter_with_kernel
 from ._model.registry import COSTS, GAMMAS, completed, register
 from ._model.support import decisions
 from ._svm.job import MAX_ITER, Job, Model
@@ -194,10 +191,8 @@ def fit_svc(
         rows, default 200.
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. A fit of 20 000 rows or
-        more to the whole kernel for which the time is too short is one to a sample of
-        the rows or on a basis, as in `fit_svorim`, and `convergence.sample` or
-        `convergence.basis` says so.
+        that is late before it has these ends where it begins. A fit to the whole kernel
+        that needs far more time warns, as in `fit_svorim`.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -539,9 +534,12 @@ def _fit(
     options: dict[str, Any] = {
         "formulation": formulation, "points": checked, "kernel": entry.kernel,
         "n_threads": entry.n_threads, "cache_mb": cache_mb, "monitor": entry.monitor,
+        "max_iter": max_iter or (_NEWTON_STEPS if choice else MAX_ITER),
     }  # fmt: skip
     with entry.monitor as monitor, closing(problem):
-        job = _job(entry, choice, seed, max_iter, share is None, options)
+        job: Job | BasisJob = (
+            job_on(choice, problem, seed=seed, **options) if choice else Job(**options)
+        )
         models, used = job.fit(problem, products)
         f = decisions(models, used, problem.X, X_test)
 
@@ -553,33 +551,6 @@ def _fit(
     for model in models:
         model.convergence.warn_unless_converged(name)
     return models, f
-
-
-def _job(
-    entry: KernelEntry,
-    choice: BasisChoice | None,
-    seed: int,
-    max_iter: int | None,
-    sampled: bool,
-    options: dict[str, Any],
-) -> Job | InTime[Model] | BasisJob:
-    steps = max_iter or _NEWTON_STEPS
-    if choice is not None:
-        return job_on(
-            choice, entry.problem, seed=seed, max_iter=steps,
-            **options,
-        )  # fmt: skip
-    job = Job(max_iter=max_iter or MAX_ITER, **options)
-    if not takes_basis_in_time(entry.problem, entry.kernel, entry.monitor):
-        return job
-
-    def on_rows(
-        choice: BasisChoice, problem: Problem, watch: Monitor, points: list[Point]
-    ) -> list[Model]:
-        own = {"points": points, "monitor": watch, "max_iter": steps}
-        return job_on(choice, problem, seed=seed, **{**options, **own}).fit(problem)[0]
-
-    return InTime(job, on_rows, seed, sampled)
 
 
 def _point(point: Mapping[str, Any]) -> Point:

@@ -50,7 +50,6 @@ from ._basis.fitting import (
     on_basis,
     read,
 )
-from ._basis.in_time import takes_basis_in_time
 from ._input.basis import BasisChoice
 from ._input.checks import check_count, check_factor, check_positive
 from ._input.costs import check_cost
@@ -74,7 +73,6 @@ from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
 from ._model.registry import COSTS, GAMMAS, completed, register
 from ._model.support import decisions
 from ._model.threshold_model import warn_of
-from ._svor.in_time import JobInTime
 from ._svor.job import Job
 from ._svor.model import Method, SvorModel
 from ._svor.on_basis import BasisJob, job_on
@@ -189,14 +187,9 @@ def fit_svorim(
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K: a fit
         that is late before it has these ends where it begins. On a basis that is the
-        model of a sample of the rows, whose `convergence` knows no gap. A fit of 20 000
-        rows or more to the whole kernel for which the time is too short is one to a
-        sample of the rows, with their weights or with as much weight as all rows, or
-        one on a basis, by which of them predicts rows held out better; with
-        `probability` it is one on a basis. `convergence.sample` and
-        `convergence.basis` say what it is and how large, and the warning does, too. On
-        a basis the model has no `dual`, and its gap is that to the optimum of the whole
-        kernel.
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
     callback : callable, optional
         Called with an `ordinal.State` several times a second; a true value stops.
     verbose : bool, default False
@@ -514,8 +507,7 @@ def _fit(
     share = entry.folds(few=choice is not None)
     with entry.monitor as monitor, closing(problem):
         job = _job(
-            entry, method, own, cache_mb, max_iter, seed, choice, costs[-1],
-            len(costs) > 1, sampled=share is None,
+            entry, method, own, cache_mb, max_iter, seed, choice, costs[-1]
         )  # fmt: skip
         models, used = job.fit(problem, costs, start, products)
         f = decisions(models, used, problem.X, X_test)
@@ -540,17 +532,13 @@ def _job(
     seed: int,
     basis: BasisChoice | None,
     C: float,
-    several: bool,
-    sampled: bool,
-) -> Job | JobInTime | BasisJob:
+) -> Job | BasisJob:
     kernel, n_threads, monitor = entry.kernel, entry.n_threads, entry.monitor
     steps = max_iter or _NEWTON_STEPS
     if basis is None:
-        job = Job(
+        return Job(
             method, kernel, cost, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
         )
-        in_time = not several and takes_basis_in_time(entry.problem, kernel, monitor)
-        return JobInTime(job, seed, steps, sampled) if in_time else job
     return job_on(
         basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
         n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,

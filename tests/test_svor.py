@@ -44,10 +44,12 @@ from ordinal import (
     fit_svorim,
     kernels,
 )
+from ordinal._dual import driver
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._model.folds import fold_shares
+from ordinal._model.monitor import Monitor
 
 FITS = dict(
     zip(
@@ -1224,3 +1226,61 @@ def test_refusals_come_before_any_work(method, options):
 def test_the_four_functions_take_the_same_arguments(method):
     assert inspect.signature(FITS[method]) == inspect.signature(fit_svorim)
     assert FITS[method]([[0.0], [1.0]], [0, 1]).method == method
+
+
+# Limits of time
+
+
+@pytest.mark.usefixtures("counted_clock")
+@pytest.mark.parametrize("fit", [fit_svorim, ordinal.fit_npsvor, ordinal.fit_svc])
+def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypatch):
+    X, y = sample(300, 3, noise=1.0)
+    plain = fit(X, y)
+    # as if a row needed so many steps that this fit had hardly begun
+    monkeypatch.setattr(driver, "_STEPS_PER_ROW", 1e9)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = fit(X, y, max_time=1000.0)
+    (message,) = [str(w.message) for w in caught]
+    assert re.match(
+        rf"{fit.__name__}: by the rate of its first second the fit needs at least "
+        r"\d+ s, max_time is 1000 s, .* pass basis='auto'",
+        message,
+    )
+    assert model.convergence.converged
+    assert_array_equal(model.coef, plain.coef)
+
+
+def forecasts(needed, began, max_time):
+    """Warnings of two forecasts for one fit, whose clock is at 2 and 3 seconds."""
+    monitor = Monitor("fit", 1e-3, max_time=max_time)  # which looks at the clock once
+    assert monitor.seconds == 1.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        monitor.forecast(steps=100, needed=needed, began=began)
+        monitor.to_tol(1.0).forecast(steps=100, needed=needed, began=began)
+    return len(caught)
+
+
+@pytest.mark.usefixtures("counted_clock")
+@pytest.mark.parametrize(
+    ("needed", "began", "max_time", "n_warnings"),
+    [
+        (1950, 1.0, 10.0, 1),  # 1 s for 100 steps: 20.5 s, which is beyond 2 max_time
+        (1850, 1.0, 10.0, 0),  # 19.5 s; the second look decides nothing
+        (10**9, 1.0, None, 0),
+        (10**9, 1.5, 10.0, 1),  # at the second look: less than a second had passed
+        (10**9, 3.5, 10.0, 0),
+    ],
+)
+def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
+    needed, began, max_time, n_warnings
+):
+    assert forecasts(needed, began, max_time) == n_warnings
+
+
+def test_files_of_models_with_the_former_fields_of_a_record_load(tmp_path):
+    X, y = sample(30, 3)
+    model = fit_svorim(X, y)
+    former = replaced_once('"parts":', '"sample": 12, "basis": null, "parts":')
+    again = load_edited(model, tmp_path, {"header": former})
+    assert again.convergence == model.convergence

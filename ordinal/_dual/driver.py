@@ -44,6 +44,9 @@ _SHARED_BY_PROBLEMS, _SHARED_BY_BLOCKS = 600, 2000
 # for then it nearly ends the fit, and SMO has spent this many times its cost
 # (tools/measure_costs.py prints what other values cost)
 _PATIENCE = 0.5
+# Pair steps per row that a fit takes at least, within a factor of two: at C = 1 and
+# 4000 rows from 0.25 (one-vs-one) over 1 (NPSVOR, OPBE) to 2 (SVORIM), more with C
+_STEPS_PER_ROW = 0.5
 _LEAST_ROWS = 64  # of K that must be held, for blocks worth the name
 _ROUNDS = 6  # judgements without a fifth less violation to show
 # Entries of a block, at most, for one group and for several; tools/measure_costs.py
@@ -151,7 +154,9 @@ class _Fit:
         # a problem on its own has nothing to do beside its Newton step
         self.n_threads_a_step = n_threads if P == 1 else 1
         parts = [program.stretches(k) for k in range(P)]
-        sizes = [_block_size(gram, T, int((a[:, 1] - a[:, 0]).sum())) for a in parts]
+        rows = [int((a[:, 1] - a[:, 0]).sum()) for a in parts]
+        self.n_rows = sum(rows)
+        sizes = [_block_size(gram, T, n_rows) for n_rows in rows]
         lo, hi, pn, pp = points.terms
         self.tasks = [
             Smo(
@@ -184,6 +189,8 @@ class _Fit:
             begin = self.points.violations()
             return begin, self.monitor.stop(0, float(begin.max()))
         self.approach()
+        began, first = self.monitor.seconds, self.steps()
+        least = int(_STEPS_PER_ROW * self.n_rows)
         while True:
             self.smo(pool)
             self.collect()
@@ -194,18 +201,22 @@ class _Fit:
                 self.start_steps(pool)
                 self.fetch_rows()
             stopped = self.monitor.stop(
-                sum(task.steps for task in self.tasks),
-                max(task.violation for task in self.tasks),
+                self.steps(), max(task.violation for task in self.tasks)
             )
             if stopped is not None:
                 self.left = True
                 for step in self.under_way.values():
                     step.wait()
                 return self.judged_in_time(), stopped
+            self.monitor.forecast(self.steps() - first, least, began)
             if not self.under_way and self.all_rest():
                 violation = self.judge()
                 if violation is not None:
                     return violation, None if self.certain else Status.MAX_TIME
+
+    def steps(self) -> int:
+        """Return the number of pair steps of all problems."""
+        return sum(task.steps for task in self.tasks)
 
     def approach(self) -> None:
         """Begin nearer to the end, where SMO would take long."""

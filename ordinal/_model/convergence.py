@@ -135,10 +135,6 @@ class Convergence(Immutable):
         One a problem, for a method that solves several (NPSVOR: one a rank, zeros for
         those without rows); empty for the others. The fields above then hold the sums
         of their iterations and objectives, the largest violation and the worst status.
-    sample, basis : int or None
-        Where `max_time` was too short for the fit that was asked for: to how many rows,
-        drawn from all, the model was fitted instead, or how many basis rows it is on.
-        None of all other fits.
     """
 
     status: Status
@@ -149,8 +145,6 @@ class Convergence(Immutable):
     dual: Annotated[float, NOT_NAN] | None
     seconds: Annotated[float, FINITE, NONNEGATIVE]
     parts: tuple["Convergence", ...] = ()
-    sample: Annotated[int, NONNEGATIVE] | None = None
-    basis: Annotated[int, NONNEGATIVE] | None = None
 
     @classmethod
     def of_parts(cls, parts: Sequence["Convergence"]) -> "Convergence":
@@ -169,8 +163,6 @@ class Convergence(Immutable):
             dual=sum(duals) if len(duals) == len(parts) else None,
             seconds=parts[0].seconds,
             parts=tuple(parts),
-            sample=parts[0].sample,
-            basis=parts[0].basis,
         )
 
     @property
@@ -192,12 +184,9 @@ class Convergence(Immutable):
 
     def __str__(self) -> str:
         gap = "" if self.dual is None else f", relative duality gap {self.rel_gap:.2e}"
-        instead = "" if self.sample is None else f", fitted to {self.sample} rows only"
-        if self.basis is not None:
-            instead = f", fitted on {self.basis} basis rows instead"
         return (
             f"{self.status.value} after {self.n_iter} steps, violation "
-            f"{self.violation:.2e} against tol {self.tol:.2e}{gap}{instead}"
+            f"{self.violation:.2e} against tol {self.tol:.2e}{gap}"
         )
 
     def warn_unless_converged(self, solver: str, easier: str = "lower C") -> None:

@@ -37,6 +37,8 @@ _RECORDS: dict[str, type] = {
     for cls in (CSR, Convergence, CumulativeLink, PartitionLink, SoftmaxLink)
 }
 _KINDS: dict[str, type["Storable"]] = {}
+# Fields that files of this version may hold and classes no longer have.
+_FORMER = {"Convergence": {"sample", "basis"}}
 
 
 class Storable(Immutable):
@@ -241,6 +243,8 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
     cls = _known_class(name)
     if cls is None or not dataclasses.is_dataclass(cls):  # a base, which has no fields
         raise ValueError(f"unknown class {shown(name)}")
+    former = _FORMER.get(name, set())
+    values = {field: v for field, v in values.items() if field not in former}
     wrong = {f.name for f in dataclasses.fields(cls)} ^ set(values)
     if wrong:
         raise ValueError(f"unknown or missing fields of {name}: {sorted(wrong)}")

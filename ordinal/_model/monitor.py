@@ -14,7 +14,7 @@ import numpy as np
 from .._input.checks import check_positive, shown
 from .._input.immutable import Immutable
 from .blas import OneThread
-from .convergence import Convergence, Status
+from .convergence import Convergence, ConvergenceWarning, Status, warn
 from .progress import Line
 
 
@@ -81,6 +81,9 @@ class Monitor:
 
     SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
     GRACE = 0.5  # seconds over `max_time` for what is of little use unfinished
+    RATED = 1.0  # seconds after which the rate of a fit tells how long it takes
+    # The rate is that of a fit's beginning, which may be off by a factor of two.
+    MARGIN = 2.0
 
     def __init__(
         self,
@@ -100,9 +103,9 @@ class Monitor:
         self._start = time.perf_counter()
         # shared with the parts
         self._ended: list[Status] = []
-        self._around_part: list[Status] = []
         self._line, self._stages = line, list[str]()
         self._end: list[str] = []
+        self._forecasts: list[float] = []  # at most one for all parts
         self._small = np.errstate(under="ignore")
         self._blas = OneThread()
 
@@ -131,15 +134,6 @@ class Monitor:
         """The same watch for a part of the fit that begins so many steps later."""
         part = copy.copy(self)
         part._before += n_iter
-        return part
-
-    def within(self, share: float) -> "Monitor":
-        """The same watch for a part of the fit that has this share of its time, and
-        whose end at that is not the end of what follows; that by the callback is."""
-        part = copy.copy(self)
-        if self.max_time is not None:
-            part.max_time = share * self.max_time
-        part._around_part, part._ended = self._ended, []
         return part
 
     @property
@@ -172,8 +166,6 @@ class Monitor:
             self._tell(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if not self._ended and (status := self._ask(n_iter, violation)) is not None:
             self._ended.append(status)
-            if status is Status.STOPPED:
-                self._around_part.append(status)
         return self._ended[0] if self._ended else None
 
     @property
@@ -181,14 +173,32 @@ class Monitor:
         """Whether `stop` has told a part of the fit to end."""
         return bool(self._ended)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the callback has asked for that."""
-        return Status.STOPPED in self._ended
-
     def late(self, by: float = 0.0) -> bool:
         """Whether `max_time` is over by so many seconds: for loops within a step."""
         return self.max_time is not None and self.seconds >= self.max_time + by
+
+    def forecast(self, steps: int, needed: int, began: float) -> None:
+        """Warn once if `max_time` is far too short for a fit.
+
+        Parameters
+        ----------
+        steps, needed : int
+            Steps since `began`, and the least number that any such fit takes.
+        began : float
+            Seconds of the fit at its first step.
+        """
+        seconds = self.seconds - began
+        if self.max_time is None or self._forecasts or seconds < self.RATED:
+            return
+        self._forecasts.append(began + needed * seconds / max(steps, 1))
+        if self._forecasts[0] > self.MARGIN * self.max_time:
+            warn(
+                f"{self.method}: by the rate of its first second the fit needs at "
+                f"least {self._forecasts[0]:.0f} s, max_time is {self.max_time:g} s, "
+                "and it will end short of the optimum: raise max_time, or pass "
+                "basis='auto' for a model on some basis rows",
+                ConvergenceWarning,
+            )
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
