@@ -8,7 +8,6 @@ from sources import Cut, Differing
 import ordinal
 from ordinal._input import checksums
 from ordinal._input.checksums import SPAN, Checksums
-from ordinal._input.sent import Sent
 from ordinal._input.survey import BlockProblem
 
 LINEAR = {"kernel": "linear"}
@@ -57,9 +56,6 @@ def test_a_map_that_is_written_to_between_passes(tmp_path):
     for read in (lambda: rows[SPAN:], lambda: list(rows.chunks())):
         with pytest.raises(ValueError, match="X gave other features in rows 8192 to 1"):
             read()
-    part = Sent.of(rows, slice(SPAN, 2 * SPAN)).opened()
-    with pytest.raises(ValueError, match="other features in rows 8192 to 16383"):
-        part[:]
 
 
 def test_a_value_that_is_missing_in_a_later_pass():
@@ -102,7 +98,7 @@ def test_a_change_of_127_rows_is_noticed(start):
         later.add(X[begin : begin + 1000])
     later.end_span()
     assert later.unlike is not None
-    assert checksums.SPAN % ordinal._input.blocks.CHUNK == 0  # as parts are sent
+    assert checksums.SPAN % ordinal._input.blocks.CHUNK == 0
 
 
 @pytest.mark.parametrize("name", ["svorim", "npsvor", "svc", "opbe", "kdlor"])
