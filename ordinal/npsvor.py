@@ -31,31 +31,20 @@ paper's (4a) prints |w|^2; its dual belongs to 1/2 |w|^2, and so do we.
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from typing import Any, Literal, TypeAlias, Unpack, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ._basis.fitting import (
-    held_for,
-    on_basis,
-    read,
-)
-from ._input.basis import read_basis
 from ._input.checks import (
     can_be_listed,
     check_choice,
-    check_count,
     check_factor,
     check_factor_or_zero,
     check_flag,
-    check_positive,
     listed,
     shown,
 )
-from ._input.costs import check_cost
 from ._input.keywords import keyword_defaults, with_suggestions
-from ._input.problem import Problem
 from ._input.types import (
     AnyBasis,
     ArrayLike,
@@ -70,15 +59,12 @@ from ._input.types import (
     Rng,
 )
 from ._kernel_matrix.tiles import Products
-from ._model.calibration import calibrate
-from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
-from ._model.folds import Shares
+from ._model.entry import Callback
 from ._model.registry import COSTS, GAMMAS, register
-from ._model.support import decisions
-from ._npsvor.job import MAX_ITER, Job
-from ._npsvor.losses import Point
+from ._npsvor.admm import NpsvorAdmm
+from ._npsvor.family import Npsvor, Parameters
 from ._npsvor.model import NpsvorModel
-from ._npsvor.on_basis import job_on
+from ._programs.fit import fit, fit_path
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["NpsvorModel", "fit_npsvor", "fit_npsvor_path"]
@@ -89,9 +75,14 @@ def __dir__() -> list[str]:
 
 
 _Solver: TypeAlias = Literal["smo", "admm"]
-_ADMM_DEFAULTS = {"rho": 1.0, "e_abs": 1e-2, "e_rel": 1e-2, "polish": False}
-_NEWTON_STEPS = 200  # on a basis
-_POINT = ("C1", "C2", "epsilon")  # what may differ between the points of a path
+_VARYING = ("C1", "C2", "epsilon")  # what may differ between the points of a path
+# Options of ADMM, with the checks of their values
+_ADMM = {
+    "rho": check_factor,
+    "e_abs": check_factor_or_zero,
+    "e_rel": check_factor_or_zero,
+    "polish": check_flag,
+}
 
 
 @preprocessed
@@ -244,16 +235,17 @@ def fit_npsvor(
     >>> model.convergence.converged
     True
     """
-    points = [{"C1": C1, "C2": C2, "epsilon": epsilon}]
-    return _fit(
-        "fit_npsvor", X, y, points, solver=solver, cost=cost, normalize=normalize,
-        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
-        gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    family = _family(
+        "fit_npsvor", solver, cost, normalize=normalize,
+        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, on_basis=basis is not None,
+    )  # fmt: skip
+    return fit(
+        family, X, y, _parameters({"C1": C1, "C2": C2, "epsilon": epsilon}),
+        basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
+        tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )  # fmt: skip
 
 
 @with_suggestions
@@ -317,15 +309,18 @@ def fit_npsvor_path(
     >>> [model.convergence.converged for model in models]
     [True, True, True]
     """
-    return _fit(
-        "fit_npsvor_path", X, y, points, solver=solver, cost=cost,
-        normalize=normalize, rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish,
-        basis=basis, cache_mb=cache_mb, max_iter=max_iter,
-        kernel=kernel, gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
+    family = _family(
+        "fit_npsvor_path", solver, cost, normalize=normalize,
+        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, on_basis=basis is not None,
+    )  # fmt: skip
+    models, _ = fit_path(
+        family, X, y, _points(points), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
+    )  # fmt: skip
+    return models
 
 
 def _fit_path(
@@ -336,150 +331,61 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
-    """The same with the `Products` of X, if there are any, and the decision function of
-    each model for the rows of `X_test`, or None."""
+    """Return the models at several points, as `_programs.fit.fit_path` does."""
     every = {**keyword_defaults(fit_npsvor_path), **options}
-    return _fit("fit_npsvor_path", X, y, points, products, X_test, **every)
+    own = {name: every.pop(name) for name in ("solver", "cost", "normalize", *_ADMM)}
+    family = _family("fit_npsvor_path", **own, on_basis=every["basis"] is not None)
+    return fit_path(family, X, y, _points(points), products, X_test, **every)
 
 
-def _fit(
-    name: str,
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, Any]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    *,
+def _family(
+    function: str,
     solver: _Solver,
     cost: ArrayLike | None,
+    *,
     normalize: bool,
-    rho: float | None,
-    e_abs: float | None,
-    e_rel: float | None,
-    polish: bool | None,
-    basis: AnyBasis | None,
-    cache_mb: float,
-    max_iter: int | None,
-    **common: Unpack[KernelCommon],
-) -> tuple[list[NpsvorModel], Sequence[np.ndarray | None]]:
-    """A model for every point, as `_fit_path` says."""
+    on_basis: bool,
+    **admm: Any,
+) -> Npsvor:
+    """Return the method for a solver; options of ADMM that are not None are given."""
     check_choice("solver", solver, get_args(_Solver))
-    cache_mb = check_positive("cache_mb", cache_mb)
     normalize = check_flag("normalize", normalize)
-    admm = _admm_options(solver, rho, e_abs, e_rel, polish, basis is not None)
-    if max_iter is not None:
-        max_iter = check_count("max_iter", max_iter)
-    checked = _points(points)
-    entry = _enter(name, X, y, solver, basis, common)
-    choice = read(basis, entry.kernel, entry.problem) if solver == "smo" else None
-    entry = held_for(choice, entry)
-    problem, r = entry.problem, entry.problem.n_classes
-    own = None if cost is None else check_cost(cost, r)
-    if basis is not None and solver == "admm":
-        admm["basis"] = _read_basis(basis, problem.n_samples)
-    # before the folds are drawn, which change nothing of a model
-    seed = 0 if choice is None else int(entry.rng.integers(2**31))
-    share = entry.folds(few=choice is not None)
-    _check_folds(share, admm.get("basis"))
-    monitor = entry.monitor.to_tol(1.0) if solver == "admm" else entry.monitor
-    options: dict[str, Any] = {
-        "kernel": entry.kernel, "points": checked, "cost": own, "normalize": normalize,
-        "n_threads": entry.n_threads, "cache_mb": cache_mb, "monitor": monitor,
-        "max_iter": max_iter or (_NEWTON_STEPS if choice else MAX_ITER[solver]),
-    }  # fmt: skip
-    with monitor, closing(problem):
-        job = (
-            Job(solver=solver, admm=admm, tol=entry.monitor.tol, **options)
-            if choice is None
-            else job_on(choice, problem, seed=seed, **options)
-        )
-        models, used = job.fit(problem, products)
-        f = decisions(models, used, problem.X, X_test)
-
-        def of_fold(part: Problem, rows: np.ndarray) -> list[NpsvorModel]:
-            return job.among(part, rows).fit(part)[0]
-
-        models = calibrate(models, problem, share, of_fold, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged(name)
-    return models, f
-
-
-def _enter(
-    name: str,
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    solver: _Solver,
-    basis: AnyBasis | None,
-    common: KernelCommon,
-) -> KernelEntry:
-    in_blocks = solver == "smo" and on_basis(basis, common.get("kernel"))
-    return enter_with_kernel(
-        name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
-    )
-
-
-def _check_folds(share: Shares | None, basis: Any) -> None:
-    """Raise ValueError if a fold of a link has none of the basis rows of ADMM."""
-    if not isinstance(share, np.ndarray) or not isinstance(basis, np.ndarray):
-        return
-    if (share[basis] == 1).all(axis=0).any():
-        raise ValueError(
-            "basis must have rows in two folds of probability=True: those named "
-            "are left out together, so name more"
-        )
-
-
-def _points(points: Any) -> list[Point]:
-    """The points of a path, checked."""
-    if not can_be_listed(points):
-        raise TypeError(f"points must be a sequence of mappings, got {shown(points)}")
-    checked = [_point(point) for point in points]
-    if not checked:
-        raise ValueError("points must hold at least one mapping")
-    return checked
-
-
-def _point(point: Any) -> Point:
-    """(C1, C2, epsilon) of one point of a path, checked."""
-    if not isinstance(point, Mapping):
-        raise TypeError(f"points must hold mappings, got {shown(point)}")
-    unknown = set(point) - set(_POINT)
-    if unknown:
-        raise ValueError(f"points know C1, C2 and epsilon, got {listed(list(unknown))}")
-    C1 = check_factor("C1", point.get("C1", 1.0))
-    C2 = C1 if point.get("C2") is None else check_factor("C2", point["C2"])
-    return C1, C2, check_factor_or_zero("epsilon", point.get("epsilon", 0.2))
-
-
-def _admm_options(
-    solver: str, rho: Any, e_abs: Any, e_rel: Any, polish: Any, on_basis: bool
-) -> dict[str, Any]:
-    given = {"rho": rho, "e_abs": e_abs, "e_rel": e_rel, "polish": polish}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in admm.items() if value is not None}
     if solver == "smo":
         if given:
             raise ValueError(
                 f"{', '.join(given)}: for solver='admm' only, got solver='smo'"
             )
-        return {}
-    options = {**_ADMM_DEFAULTS, "basis": None, **given}
-    options["rho"] = check_factor("rho", options["rho"])
-    for tolerance in ("e_abs", "e_rel"):
-        options[tolerance] = check_factor_or_zero(tolerance, options[tolerance])
-    options["polish"] = check_flag("polish", options["polish"])
-    if on_basis and options["polish"]:
+        return Npsvor(function, cost, normalize)
+    checked: dict[str, Any] = {
+        name: check(name, given[name]) for name, check in _ADMM.items() if name in given
+    }
+    if on_basis and checked.get("polish"):
         raise ValueError("polish=True needs the whole kernel; it excludes basis=")
-    return options
+    return NpsvorAdmm(function, cost, normalize, **checked)
 
 
-def _read_basis(basis: Any, n: int) -> int | float | np.ndarray:
-    """As `read_basis`; a float is the part of the trace of K that may be left out."""
-    given = read_basis(basis, n)
-    if isinstance(given, float) and given == 1:
-        raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")
-    return given
+def _points(points: Any) -> list[Parameters]:
+    """Return the checked points of a path."""
+    if not can_be_listed(points):
+        raise TypeError(f"points must be a sequence of mappings, got {shown(points)}")
+    checked = [_parameters(point) for point in points]
+    if not checked:
+        raise ValueError("points must hold at least one mapping")
+    return checked
+
+
+def _parameters(point: Any) -> Parameters:
+    """Return the checked parameters of one point."""
+    if not isinstance(point, Mapping):
+        raise TypeError(f"points must hold mappings, got {shown(point)}")
+    unknown = set(point) - set(_VARYING)
+    if unknown:
+        raise ValueError(f"points know C1, C2 and epsilon, got {listed(list(unknown))}")
+    C1 = check_factor("C1", point.get("C1", 1.0))
+    C2 = C1 if point.get("C2") is None else check_factor("C2", point["C2"])
+    epsilon = check_factor_or_zero("epsilon", point.get("epsilon", 0.2))
+    return Parameters(C1, C2, epsilon)
 
 
 register(
@@ -489,6 +395,6 @@ register(
     accepts={"sparse"},
     variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
     grid={"C1": COSTS, "gamma": GAMMAS},
-    varying=_POINT,
+    varying=_VARYING,
     fit_path=_fit_path,
 )

@@ -34,17 +34,11 @@ combining by sums; it is left out here, as (F) is a product of probabilities wit
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from ._basis.fitting import (
-    held_for,
-    on_basis,
-    read,
-)
-from ._input.checks import check_count, check_factor, check_positive
+from ._input.checks import check_factor
 from ._input.types import (
     AnyBasis,
     ArrayLike,
@@ -59,12 +53,11 @@ from ._input.types import (
     Rng,
 )
 from ._kernel_matrix.tiles import Products
-from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.entry import Callback
 from ._model.registry import COSTS, GAMMAS, completed, register
-from ._model.support import decisions
-from ._opbe.job import MAX_ITER, Job
+from ._opbe.family import Opbe
 from ._opbe.model import OpbeModel
-from ._opbe.on_basis import job_on
+from ._programs.fit import fit, fit_path
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["OpbeModel", "fit_opbe"]
@@ -72,9 +65,6 @@ __all__ = ["OpbeModel", "fit_opbe"]
 
 def __dir__() -> list[str]:
     return __all__
-
-
-_NEWTON_STEPS = 200  # on a basis
 
 
 @preprocessed
@@ -183,12 +173,13 @@ def fit_opbe(
     >>> len(model.convergence.parts)
     3
     """
-    return _fit(
-        X, y, [C], basis=basis, cache_mb=cache_mb, max_iter=max_iter,
-        kernel=kernel, gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    return fit(
+        Opbe(), X, y, check_factor("C", C), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
+        verbose=verbose,
+    )  # fmt: skip
 
 
 def _fit_path(
@@ -199,56 +190,10 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[OpbeModel], Sequence[np.ndarray | None]]:
-    """A model for the C of every point, each but the first started from the one before,
-    and the projections of each for the rows of `X_test`, or None."""
+    """Return the models at several C, as `_programs.fit.fit_path` does."""
     full, every = completed(fit_opbe, ("C",), points, options)
-    return _fit(X, y, [point["C"] for point in full], products, X_test, **every)
-
-
-def _fit(
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    costs: Sequence[float],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    *,
-    basis: AnyBasis | None,
-    cache_mb: float,
-    max_iter: int | None,
-    **common: Unpack[KernelCommon],
-) -> tuple[list[OpbeModel], Sequence[np.ndarray | None]]:
-    """A model for every C, as `_fit_path` says."""
-    costs = [check_factor("C", C) for C in costs]
-    cache_mb = check_positive("cache_mb", cache_mb)
-    if max_iter is not None:
-        max_iter = check_count("max_iter", max_iter)
-    entry = enter_with_kernel(
-        "fit_opbe", X, y, in_blocks=on_basis(basis, common.get("kernel")),
-        in_place=basis is not None, **common,
-    )  # fmt: skip
-    choice = read(basis, entry.kernel, entry.problem)
-    entry = held_for(choice, entry)
-    problem = entry.problem
-    used: list[np.ndarray] | None
-    with entry.monitor as monitor, closing(problem):
-        options: dict[str, Any] = {
-            "kernel": entry.kernel, "n_threads": entry.n_threads, "cache_mb": cache_mb,
-            "monitor": monitor,
-        }  # fmt: skip
-        if choice is None:
-            job = Job(max_iter=max_iter or MAX_ITER, **options)
-            models, used = job.fit(problem, costs, products)
-        else:
-            seed = int(entry.rng.integers(2**31))
-            models, used = job_on(
-                choice, problem, costs, max_iter=max_iter or _NEWTON_STEPS, seed=seed,
-                **options,
-            ).fit(problem, costs)  # fmt: skip
-        f = decisions(models, used, problem.X, X_test)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged("fit_opbe")
-    return models, f
+    costs = [check_factor("C", point["C"]) for point in full]
+    return fit_path(Opbe(), X, y, costs, products, X_test, **every)
 
 
 register(

@@ -51,27 +51,12 @@ study", IEEE TKDE 28(1):127-146, 2016, whose programs weigh the negatives of CSS
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ._basis.fitting import (
-    held_for,
-    on_basis,
-    read,
-)
-from ._input.at_workers import RowsAtWorkers
-from ._input.checks import (
-    check_choice,
-    check_count,
-    check_factor,
-    check_factor_or_zero,
-    check_positive,
-)
-from ._input.costs import check_cost
-from ._input.problem import Problem
+from ._input.checks import check_choice, check_factor, check_factor_or_zero
 from ._input.types import (
     AnyBasis,
     ArrayLike,
@@ -86,14 +71,12 @@ from ._input.types import (
     Rng,
 )
 from ._kernel_matrix.tiles import Products
-from ._model.calibration import calibrate
-from ._model.entry import Callback, KernelCommon, enter_with_kernel
+from ._model.entry import Callback
 from ._model.registry import COSTS, GAMMAS, completed, register
-from ._model.support import decisions
-from ._svm.job import MAX_ITER, Job, Model
+from ._programs.fit import fit, fit_path
+from ._svm.decompositions import Decomposition
+from ._svm.family import Method, Parameters, Svm, Thresholds
 from ._svm.model import SvmModel, SvrModel
-from ._svm.on_basis import BasisJob, job_on
-from ._svm.programs import Decomposition, Formulation, Method, Point, Thresholds
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["SvmModel", "SvrModel", "fit_cssvc", "fit_svc", "fit_svmop", "fit_svr"]
@@ -104,8 +87,7 @@ def __dir__() -> list[str]:
 
 
 _Division: TypeAlias = Literal["one_vs_one", "one_vs_all"]
-_NEWTON_STEPS = 200  # on a basis
-_POINT = ("C", "epsilon")  # what may differ between the points of a path
+_VARYING = ("C", "epsilon")  # what may differ between the points of a path
 
 
 @preprocessed
@@ -227,14 +209,15 @@ def fit_svc(
     >>> model.convergence.converged
     True
     """
-    models: list[SvmModel] = _fit(
-        "svc", X, y, [{"C": C}], decomposition=decomposition, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
-        gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
-    return models[0]
+    check_choice("decomposition", decomposition, get_args(_Division))
+    model: SvmModel = fit(
+        Svm("svc", decomposition), X, y, _parameters(C), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    return model
 
 
 @preprocessed
@@ -307,15 +290,15 @@ def fit_svr(
     >>> model.thresholds
     array([0.5, 1.5])
     """
-    models: list[SvrModel] = _fit(
-        "svr", X, y, [{"C": C, "epsilon": epsilon}], cost=cost,
-        thresholds=thresholds, basis=basis, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
-    return models[0]
+    check_choice("thresholds", thresholds, get_args(Thresholds))
+    model: SvrModel = fit(
+        Svm("svr", None, cost, thresholds), X, y, _parameters(C, epsilon), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    return model
 
 
 @preprocessed
@@ -376,14 +359,14 @@ def fit_cssvc(
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """
-    models: list[SvmModel] = _fit(
-        "cssvc", X, y, [{"C": C}], cost=cost, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
-        gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
-    return models[0]
+    model: SvmModel = fit(
+        Svm("cssvc", "one_vs_all", cost), X, y, _parameters(C), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    return model
 
 
 @preprocessed
@@ -445,14 +428,14 @@ def fit_svmop(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    models: list[SvmModel] = _fit(
-        "svmop", X, y, [{"C": C}], cost=cost, basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
-        gamma=gamma, tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
-    )[0]  # fmt: skip
-    return models[0]
+    model: SvmModel = fit(
+        Svm("svmop", "ordered", cost), X, y, _parameters(C), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )  # fmt: skip
+    return model
 
 
 _FITS: dict[Method, Callable[..., Any]] = {
@@ -477,86 +460,29 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[Any], Sequence[np.ndarray | None]]:
-    """A model for every point, each but the first begun ahead of the one before, and
-    the decision function of each for the rows of `X_test`, or None.
+    """Return the models of a method at several points, as `fit_path` does.
 
-    K is computed once, from the `Products` of X if they are given. `options` are those
-    of the `fit_*` function.
+    `options` are those of the `fit_*` function but the parameters of the points.
     """
-    full, every = completed(_FITS[method], _POINT, points, options)
-    return _fit(method, X, y, full, products, X_test, **every)
+    full, every = completed(_FITS[method], _VARYING, points, options)
+    checked = [_parameters(**point) for point in full]
+    family = _family(method, every)
+    return fit_path(family, X, y, checked, products, X_test, **every)
 
 
-def _fit(
-    method: Method,
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    points: Sequence[Mapping[str, Any]],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    *,
-    decomposition: _Division | None = None,
-    thresholds: Thresholds = "rounded",
-    cost: ArrayLike | None = None,
-    basis: AnyBasis | None,
-    cache_mb: float,
-    max_iter: int | None,
-    **common: Unpack[KernelCommon],
-) -> tuple[list[Any], Sequence[np.ndarray | None]]:
-    """A model for every point, as `_fit_path` says."""
-    check_choice("thresholds", thresholds, get_args(Thresholds))
+def _family(method: Method, options: dict[str, Any]) -> Svm:
+    """Return the method; the options that are its own are removed."""
+    cost, thresholds = options.pop("cost", None), options.pop("thresholds", "rounded")
+    decomposition = options.pop("decomposition", _DECOMPOSITIONS.get(method))
     if method == "svc":
         check_choice("decomposition", decomposition, get_args(_Division))
-    checked = [_point(point) for point in points]
-    cache_mb = check_positive("cache_mb", cache_mb)
-    if max_iter is not None:
-        max_iter = check_count("max_iter", max_iter)
-    name, in_blocks = f"fit_{method}", on_basis(basis, common.get("kernel"))
-    entry = enter_with_kernel(
-        name, X, y, in_blocks=in_blocks, in_place=basis is not None, **common
-    )
-    choice = read(basis, entry.kernel, entry.problem)
-    entry = held_for(choice, entry)
-    problem = entry.problem
-    if thresholds == "fitted" and isinstance(problem.X, RowsAtWorkers):
-        raise ValueError(
-            "thresholds must be 'rounded' where X is a collection of dask, got 'fitted'"
-        )
-    formulation = Formulation(
-        method,
-        _DECOMPOSITIONS.get(method, decomposition),
-        None if cost is None else check_cost(cost, problem.n_classes),
-        thresholds,
-    )
-    # before the folds are drawn, which change nothing of a model
-    seed = 0 if choice is None else int(entry.rng.integers(2**31))
-    share = entry.folds(few=choice is not None)
-    options: dict[str, Any] = {
-        "formulation": formulation, "points": checked, "kernel": entry.kernel,
-        "n_threads": entry.n_threads, "cache_mb": cache_mb, "monitor": entry.monitor,
-        "max_iter": max_iter or (_NEWTON_STEPS if choice else MAX_ITER),
-    }  # fmt: skip
-    with entry.monitor as monitor, closing(problem):
-        job: Job | BasisJob = (
-            job_on(choice, problem, seed=seed, **options) if choice else Job(**options)
-        )
-        models, used = job.fit(problem, products)
-        f = decisions(models, used, problem.X, X_test)
-
-        def of_fold(part: Problem, rows: np.ndarray) -> list[Model]:
-            return job.among(part, rows).fit(part)[0]
-
-        models = calibrate(models, problem, share, of_fold, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        model.convergence.warn_unless_converged(name)
-    return models, f
+    check_choice("thresholds", thresholds, get_args(Thresholds))
+    return Svm(method, decomposition, cost, thresholds)
 
 
-def _point(point: Mapping[str, Any]) -> Point:
-    """(C, epsilon), checked."""
-    C = check_factor("C", point["C"])
-    return C, check_factor_or_zero("epsilon", point.get("epsilon", 0.0))
+def _parameters(C: float, epsilon: float = 0.0) -> Parameters:
+    """Return the checked parameters of one point."""
+    return Parameters(check_factor("C", C), check_factor_or_zero("epsilon", epsilon))
 
 
 _ESTIMATORS: dict[Method, str] = {
@@ -575,6 +501,6 @@ for _method, _function in _FITS.items():
         if _method == "svc"
         else None,
         grid={"C": COSTS, "gamma": GAMMAS},
-        varying=_POINT if _method == "svr" else ("C",),
+        varying=_VARYING if _method == "svr" else ("C",),
         fit_path=partial(_fit_path, _method),
     )

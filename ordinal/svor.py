@@ -39,21 +39,12 @@ the weight of a threshold not to fall with the distance from the rank: convex ro
 from __future__ import annotations  # numpy.random is slow to import
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from ._basis.fitting import (
-    held_for,
-    on_basis,
-    read,
-)
-from ._input.basis import BasisChoice
-from ._input.checks import check_count, check_factor, check_positive
-from ._input.costs import check_cost
-from ._input.problem import Problem
+from ._input.checks import check_factor
 from ._input.types import (
     AnyBasis,
     ArrayLike,
@@ -68,15 +59,11 @@ from ._input.types import (
     Rng,
 )
 from ._kernel_matrix.tiles import Products
-from ._model.calibration import calibrate
-from ._model.entry import Callback, KernelCommon, KernelEntry, enter_with_kernel
+from ._model.entry import Callback
 from ._model.registry import COSTS, GAMMAS, completed, register
-from ._model.support import decisions
-from ._model.threshold_model import warn_of
-from ._svor.job import Job
+from ._programs.fit import fit, fit_path
+from ._svor.family import Svor
 from ._svor.model import Method, SvorModel
-from ._svor.on_basis import BasisJob, job_on
-from ._svor.start import check_start
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
@@ -84,9 +71,6 @@ __all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_sv
 
 def __dir__() -> list[str]:
     return __all__
-
-
-_MAX_ITER, _NEWTON_STEPS = 10_000_000, 200
 
 
 @preprocessed
@@ -227,14 +211,13 @@ def fit_svorim(
     >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
     array([1])
     """
-    return _fit(
-        "svorim", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
+    return fit(
+        Svor("svorim", cost), X, y, check_factor("C", C), start=start, basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    )  # fmt: skip
 
 
 @preprocessed
@@ -296,14 +279,13 @@ def fit_svorex(
     >>> model.disorder
     ()
     """
-    return _fit(
-        "svorex", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
+    return fit(
+        Svor("svorex", cost), X, y, check_factor("C", C), start=start, basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    )  # fmt: skip
 
 
 @preprocessed
@@ -364,14 +346,13 @@ def fit_shashua_levin(
     >>> ordinal.fit_shashua_levin(X, y, C=10.0).disorder
     ()
     """
-    return _fit(
-        "shashua_levin", X, y, [C], cost=cost, basis=basis, start=start,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel,
-        gamma=gamma, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    return fit(
+        Svor("shashua_levin", cost), X, y, check_factor("C", C), start=start,
+        basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
+        tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )  # fmt: skip
 
 
 @preprocessed
@@ -432,14 +413,13 @@ def fit_redsvm(
     >>> ordinal.fit_redsvm(X, y, C=10.0).convergence.converged
     True
     """
-    return _fit(
-        "redsvm", X, y, [C], cost=cost, basis=basis, start=start, cache_mb=cache_mb,
-        max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
-        probability=probability, n_threads=n_threads, max_time=max_time,
+    return fit(
+        Svor("redsvm", cost), X, y, check_factor("C", C), start=start, basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
-    )[0][0]  # fmt: skip
+    )  # fmt: skip
 
 
 _FITS: dict[Method, Callable[..., SvorModel]] = {
@@ -459,91 +439,14 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
-    """A model of "svorim", ... for the C of every point, each but the first started
-    from the one before, and the decision function of each for the rows of `X_test`, or
-    None.
+    """Return the models of a method at several C, as `_programs.fit.fit_path` does.
 
-    K is computed once, from the `Products` of X if they are given. `options` are those
-    of the `fit_*` function but C.
+    `options` are those of the `fit_*` function but C.
     """
     full, every = completed(_FITS[method], ("C",), points, options)
-    costs = [point["C"] for point in full]
-    return _fit(method, X, y, costs, products, X_test, **every)
-
-
-def _fit(
-    method: Method,
-    X: MatrixLike | Blocks,
-    y: Labels | None,
-    costs: Sequence[float],
-    products: Products | None = None,
-    X_test: Matrix | None = None,
-    *,
-    cost: ArrayLike | None,
-    basis: AnyBasis | None,
-    start: SvorModel | None,
-    cache_mb: float,
-    max_iter: int | None,
-    **common: Unpack[KernelCommon],
-) -> tuple[list[SvorModel], Sequence[np.ndarray | None]]:
-    """A model for every C, as `_fit_path` says."""
-    costs = [check_factor("C", C) for C in costs]
-    cache_mb = check_positive("cache_mb", cache_mb)
-    if max_iter is not None:
-        max_iter = check_count("max_iter", max_iter)
-    in_blocks = on_basis(basis, common.get("kernel"))
-    entry = enter_with_kernel(
-        f"fit_{method}", X, y, in_blocks=in_blocks, in_place=basis is not None, **common
-    )
-    by_duals = getattr(start, "dual", None) is not None
-    choice = read(basis, entry.kernel, entry.problem, by_duals)
-    entry = held_for(choice, entry)
-    problem = entry.problem
-    if start is not None:
-        check_start(start, problem, entry.kernel, needs_dual=choice is None)
-    own = None if cost is None else check_cost(cost, problem.n_classes)
-    # before the folds are drawn, which change nothing of a model
-    seed = 0 if choice is None else int(entry.rng.integers(2**31))
-    share = entry.folds(few=choice is not None)
-    with entry.monitor as monitor, closing(problem):
-        job = _job(
-            entry, method, own, cache_mb, max_iter, seed, choice, costs[-1]
-        )  # fmt: skip
-        models, used = job.fit(problem, costs, start, products)
-        f = decisions(models, used, problem.X, X_test)
-
-        def of_fold(part: Problem, rows: np.ndarray) -> list[SvorModel]:
-            of_part = job.among(part, rows)
-            return [of_part.fit(part, [whole.C], whole)[0][0] for whole in models]
-
-        models = calibrate(models, problem, share, of_fold, monitor)
-        monitor.conclude(models[-1].convergence)
-    for model in models:
-        warn_of(model, entry.monitor.method)
-    return models, f
-
-
-def _job(
-    entry: KernelEntry,
-    method: Method,
-    cost: np.ndarray | None,
-    cache_mb: float,
-    max_iter: int | None,
-    seed: int,
-    basis: BasisChoice | None,
-    C: float,
-) -> Job | BasisJob:
-    kernel, n_threads, monitor = entry.kernel, entry.n_threads, entry.monitor
-    steps = max_iter or _NEWTON_STEPS
-    if basis is None:
-        return Job(
-            method, kernel, cost, n_threads, cache_mb, max_iter or _MAX_ITER, monitor
-        )
-    return job_on(
-        basis, entry.problem, C, method=method, kernel=kernel, cost=cost,
-        n_threads=n_threads, cache_mb=cache_mb, max_iter=steps,
-        seed=seed, monitor=monitor,
-    )  # fmt: skip
+    costs = [check_factor("C", point["C"]) for point in full]
+    family = Svor(method, every.pop("cost"))
+    return fit_path(family, X, y, costs, products, X_test, **every)
 
 
 _ESTIMATORS: dict[Method, str] = {

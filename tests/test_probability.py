@@ -36,7 +36,7 @@ from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
 from ordinal._model.links import CumulativeLink, SoftmaxLink
 from ordinal._model.monitor import Monitor
 from ordinal._model.rules import cost_of_rule, decide
-from ordinal._npsvor import job as npsvor_job
+from ordinal._npsvor import admm as npsvor_admm
 from ordinal._numerics.rows import content_hash
 
 # Links: what they compute
@@ -993,7 +993,7 @@ def assert_short_of(model, name, status, X, y):
 @every_fit
 def test_a_fold_cut_short_says_so(name, monkeypatch):
     admm = name in ("admm", "low_rank")
-    module = npsvor_job if admm else path
+    module = npsvor_admm if admm else path
     solver = "solve_admm" if admm else "solve"
     whole, reached = getattr(module, solver), counted_folds(name, monkeypatch)
 

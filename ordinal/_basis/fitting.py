@@ -4,10 +4,10 @@ samples of the rows to begin with."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from .levels import sizes, stratified
 from .losses import Losses
 from .placed import RowsHere, RowsThere, SumsOf
 from .precise import finished, is_to_finish, look_ahead
-from .proximal import Solution, Start, cold, solve
+from .proximal import Solution, Start, solve
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4
@@ -37,7 +37,7 @@ _MANY, _WIDEST = 2000, 1000  # rows and columns of a linear kernel: tools/bench/
 # Of a basis whose size is to be found: the least and the largest number of rows, and
 # how many of all rows there must be for each of those above _FEW
 _LEAST_BASIS, _MOST_BASIS, _FOR_EACH, _FEW = 100, 4000, 16, 1000
-_TRIAL_GAP = 1e-2  # relative, of models that tell how many are enough
+TRIAL_GAP = 1e-2  # relative, of models that tell how many are enough
 _HELD_OUT = 20_000  # rows that judge it
 _MOST_ROWS = 200_000  # of a sample on which it is found
 _LARGEST_BOX = 1e10  # of a multiplier
@@ -191,69 +191,6 @@ def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
         raise ValueError(
             f"epsilon must be at most {_LARGEST_BOX:g} on a basis, got {slope:.3g}"
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BasisOptions:
-    """Checked options of fits on a basis, the same for all points of a path and for the
-    folds."""
-
-    kernel: Kernel
-    cost: np.ndarray | None
-    n_threads: int
-    cache_mb: float
-    max_iter: int
-    seed: int
-    monitor: Monitor
-    features: Features
-
-    @classmethod
-    def on(
-        cls,
-        choice: BasisChoice,
-        problem: Problem,
-        trial: Callable[[Self, Problem], Any],
-        **options: Any,
-    ) -> Self:
-        """Those with the features of the basis that a choice means for a problem; its
-        size, if that is to be found, by the models that `trial` makes of a job and a
-        part of the problem."""
-        kernel, seed = options["kernel"], options["seed"]
-        if choice.way == "auto":
-            rough = options["monitor"].to_tol(max(_TRIAL_GAP, options["monitor"].tol))
-            here = {**options, "monitor": rough}
-
-            def fit(part: Problem, tried: BasisChoice) -> Any:
-                return trial(cls.on(tried, part, trial, **here), part)
-
-            choice = enough_rows(problem, kernel, fit, seed)
-        features = chosen(choice, kernel, problem, seed, options["n_threads"])
-        return cls(features=features, **options)
-
-    def among(self, problem: Problem, rows: np.ndarray) -> Self:
-        """The same for a problem of these rows."""
-        features = features_among(
-            self.features, self.kernel, problem.X, rows, self.n_threads
-        )
-        return replace(self, features=features)
-
-    def path(
-        self, problem: Problem, rank: np.ndarray, points: Sequence[Sequence[Losses]]
-    ) -> list[list[Solution]]:
-        """The solutions of the problems of each point, the first begun at a score of 0;
-        `rank` is which entry of the losses is a row's."""
-        starts = [cold(self.features.m, of, np.zeros(of.T)) for of in points[0]]
-        with closing(self.fits(problem, rank)) as fits:
-            return fits.path(
-                points, starts, warm=False, tol=self.monitor.tol, max_iter=self.max_iter
-            )
-
-    def fits(self, problem: Problem, rank: np.ndarray) -> BasisFit:
-        """To the rows of a problem; `rank` is which entry of the losses is a row's."""
-        return BasisFit(
-            self.features, problem.X, rank, problem.weight, self.cache_mb,
-            self.n_threads, np.random.default_rng(self.seed), self.monitor,
-        )  # fmt: skip
 
 
 class BasisFit:

@@ -1,6 +1,8 @@
-"""OPBE: its model, its problems, and its fits.
+"""OPBE: its programs and its model.
 
-`model` is what the fit returns and fuses the projections, `threes` states the problem
-of every rank, `job` fits on the kernel matrix and `on_basis` on a basis of rows.
-`ordinal/opbe.py` states (P), (D) and (F) and has the function that users call.
+family      states the program of every rank: before, here or after
+model       what the fit returns, which fuses the projections of the ranks
+
+`ordinal/opbe.py` states (P), (D) and (F) and has the function that users call; the
+driver is `ordinal/_programs`.
 """

@@ -1,7 +1,10 @@
-"""Support vector machines for ranks: their programs, models and fits.
+"""Support vector machines for ranks: their programs and models.
 
-`programs` says by tables what tells the methods apart, `model` is what every fit
-returns, `cuts` finds the thresholds that are best for the scores of a regression, `job`
-fits on the kernel matrix and `on_basis` on a basis of rows. `ordinal/svm.py` states (P)
-and (D) and has the functions that users call.
+family          states what tells the four methods apart: programs, losses, thresholds
+decompositions  divides ranks into two-class problems
+thresholds      finds the thresholds of least cost for the scores of a regression
+model           what every fit returns
+
+`ordinal/svm.py` states (P) and (D) and has the functions that users call; the driver is
+`ordinal/_programs`.
 """

@@ -17,7 +17,7 @@ from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.rules import predicted
 from .._model.support import decision, finite_scores
 from .._model.threshold_model import ScoreModel
-from .programs import Decomposition, sides
+from .decompositions import Decomposition, sides
 
 Rule: TypeAlias = Literal["largest", "mode", "median", "cost"]
 

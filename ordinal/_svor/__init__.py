@@ -1,6 +1,9 @@
-"""The SVOR family: its model, its programs, and the fits on the whole kernel matrix.
+"""The SVOR family: its programs and its model.
 
-`model` is what every fit returns, `losses` states what tells the methods apart, `job`
-fits a problem by the quadratic program of `_dual`, and `start` begins it at another
-model. `ordinal/svor.py` states the problems and has the functions that users call.
+family      states what tells the four methods apart: programs, losses, thresholds
+model       what every fit returns
+start       begins a fit at another model
+
+`ordinal/svor.py` states the problems and has the functions that users call; the driver
+is `ordinal/_programs`.
 """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 
-def best_cuts(
+def best_thresholds(
     f: np.ndarray, rank: np.ndarray, weight: np.ndarray, cost: np.ndarray
 ) -> np.ndarray:
-    """Thresholds (q - 1,), in order, at which the cost of the rows is least.
+    """Return thresholds (q - 1,), in order, at which the cost of the rows is least.
 
     With the rows by their scores, rank k is predicted from one place to the next. Of
     the first p scores, and ranks up to k, the least cost is
@@ -23,9 +23,9 @@ def best_cuts(
     ----------
     f : (n,) scores
     rank : (n,) values 0..q-1
-    weight : (n,) of rows
+    weight : (n,) weights of the rows
     cost : (q, q) array
-        Of predicting column k for a row of rank j.
+        Cost of predicting column k for a row of rank j.
     """
     some = weight > 0
     values, place = np.unique(f[some], return_inverse=True)

@@ -1,0 +1,177 @@
+"""NPSVOR by the paper's ADMM, on a factor of the kernel matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._dual.admm import solve_admm
+from .._dual.factors import Factor, LowRankFactor, NoFactor, exact_factor
+from .._dual.feasible import project
+from .._dual.path import records, values
+from .._input.basis import BasisChoice, read_basis
+from .._input.problem import Problem
+from .._input.types import Kernel
+from .._kernel_matrix.tiles import Products
+from .._model.convergence import Status
+from .._model.folds import Shares
+from .._model.monitor import OutOfTime
+from .._model.support import support_rows
+from .._programs.family import KernelOptions
+from .._programs.whole import WholeKernel
+from .family import Npsvor, Parameters
+from .model import NpsvorModel, of_present
+
+MAX_ITER = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class NpsvorAdmm(Npsvor):
+    """NPSVOR by ADMM with its own options, which `fit_npsvor` explains."""
+
+    rho: float = 1.0
+    e_abs: float = 1e-2
+    e_rel: float = 1e-2
+    polish: bool = False
+    low_rank: int | float | np.ndarray | None = None  # `basis` of a factor of low rank
+    in_chunks = False
+
+    def basis(
+        self, basis: Any, kernel: Kernel, problem: Problem, start: Any
+    ) -> BasisChoice | None:
+        """Return None: a basis is one of the factor, and the program stays whole."""
+        return None
+
+    def prepared(self, problem: Problem, basis: Any) -> Self:
+        """Check the cost and the basis; a float is a part of the trace of K."""
+        # dataclass(slots=True) makes a second class, which super() does not know
+        checked = super(NpsvorAdmm, self).prepared(problem, basis)
+        if basis is None:
+            return checked
+        low_rank = read_basis(basis, problem.n_samples)
+        if isinstance(low_rank, float) and low_rank == 1:
+            raise ValueError("basis as a part of the trace must be in (0, 1), got 1.0")
+        return replace(checked, low_rank=low_rank)
+
+    def check_folds(self, shares: Shares | None) -> None:
+        """Raise ValueError if a fold of a link has none of the basis rows."""
+        basis = self.low_rank
+        if not isinstance(shares, np.ndarray) or not isinstance(basis, np.ndarray):
+            return
+        if (shares[basis] == 1).all(axis=0).any():
+            raise ValueError(
+                "basis must have rows in two folds of probability=True: those named "
+                "are left out together, so name more"
+            )
+
+    def own_solver(self, options: KernelOptions) -> Admm:
+        """Return ADMM."""
+        return Admm(self, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Admm:
+    """Solver of all points and ranks at once, with one factorisation."""
+
+    family: NpsvorAdmm
+    options: KernelOptions
+
+    def restricted_to(self, problem: Problem, rows: np.ndarray) -> Admm:
+        """Return the solver for these training rows, with the basis rows among them."""
+        basis = self.family.low_rank
+        if not isinstance(basis, np.ndarray):
+            return self
+        here = np.flatnonzero(np.isin(rows, basis))
+        return replace(self, family=replace(self.family, low_rank=here))
+
+    def fit(
+        self,
+        points: Sequence[Parameters],
+        problem: Problem,
+        start: Any = None,
+        products: Products | None = None,
+    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
+        """Return one model per point, and the numbers of their support rows."""
+        family, options = self.family, self.options
+        # the residuals by their tolerances, which are its unit
+        monitor = options.monitor.to_tol(1.0)
+        programs = [family.programs(point, problem)[0] for point in points]
+        factor = self._factor(problem, products)
+        out = solve_admm(
+            factor, programs, rho=family.rho, e_abs=family.e_abs, e_rel=family.e_rel,
+            max_iter=options.max_iter or MAX_ITER, n_threads=options.n_threads,
+            monitor=monitor,
+        )  # fmt: skip
+        n_ranks = len(programs[0].lo)
+        own = [slice(i, i + n_ranks) for i in range(0, len(out.g), n_ranks)]
+        # the model is ADMM's g, whose sum is 0; the certificate's lower end is at the
+        # nearest point that also keeps to the box
+        inside = [
+            project(out.g[point, None], program.lo, program.hi)
+            for program, point in zip(programs, own, strict=True)
+        ]
+        if family.polish and not monitor.late():
+            if monitor.max_time is None:  # the factor will not be asked again
+                factor = NoFactor()  # its memory is as large as that of the rows of K
+            try:
+                with monitor.stage("polish"):
+                    return self._polished(points, problem, inside, products)
+            except OutOfTime:  # before SMO could begin
+                pass
+        G = factor.product(out.g)
+        G_inside = factor.product(np.concatenate(inside)[:, 0])
+        rows, coef = factor.support, factor.coefficients(out.g)
+        support = support_rows(options.kernel, problem.X, rows)
+        models = []
+        for program, point, nearest in zip(programs, own, inside, strict=True):
+            g, f, b = out.g[point, None], G[point], out.b[point]
+            ratio = out.ratio[point]
+            status = Status.CONVERGED if not (ratio > 1).any() else out.status
+            primal, _ = values(program, g, f, -b[:, None])
+            dual = values(program, nearest, G_inside[point], -b[:, None])[1]
+            parts = records(
+                monitor, status, ratio <= 1, out.n_iter[point], ratio, primal, dual
+            )
+            models.append(
+                of_present(
+                    problem, options.kernel, support, coef[:, point], b,
+                    np.einsum("pn,pn->p", g[:, 0], f), parts,
+                    normalize=family.normalize, cost=family.cost,
+                )
+            )  # fmt: skip
+        return models, [rows] * len(models)
+
+    def _factor(self, problem: Problem, products: Products | None) -> Factor | NoFactor:
+        """Return a factor of K + rho I, or none where time is up."""
+        family, options = self.family, self.options
+        # far below what the residuals can see
+        tolerances = filter(None, (family.e_abs, family.e_rel))
+        allowed = 1e-4 * family.rho * min(tolerances, default=0.0)
+        try:
+            with options.monitor.stage("factor of K"), options.monitor.limited():
+                if family.low_rank is None:
+                    return exact_factor(
+                        options.kernel, problem.X, family.rho, allowed,
+                        options.n_threads, products,
+                    )  # fmt: skip
+                return LowRankFactor(
+                    options.kernel, problem.X, family.rho, family.low_rank,
+                    options.n_threads,
+                )  # fmt: skip
+        except OutOfTime:
+            return NoFactor()
+
+    def _polished(
+        self,
+        points: Sequence[Parameters],
+        problem: Problem,
+        inside: list[np.ndarray],
+        products: Products | None,
+    ) -> tuple[list[NpsvorModel], list[np.ndarray]]:
+        """Return the models of SMO begun at the solutions of ADMM."""
+        options = replace(self.options, max_iter=None)
+        smo = WholeKernel(self.family, options)
+        return smo.fit(points, problem, products=products, begins=inside)

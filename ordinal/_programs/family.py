@@ -1,0 +1,188 @@
+"""What a method of quadratic programs states, and the options common to all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from .._basis.features import Features
+from .._basis.fitting import read
+from .._basis.losses import Losses
+from .._basis.proximal import Start, cold
+from .._dual.program import Program
+from .._input.basis import BasisChoice
+from .._input.problem import Problem
+from .._input.types import Kernel
+from .._kernel_matrix.tiles import Products
+from .._model.convergence import Convergence
+from .._model.folds import Shares
+from .._model.monitor import Monitor
+
+P = TypeVar("P")  # a point of a path: the parameters that may differ between its fits
+M = TypeVar("M", bound=Any)  # the model
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """Checked options of a fit, the same for all points of a path and for the folds.
+
+    Attributes
+    ----------
+    kernel : callable
+    n_threads : int
+    cache_mb : float
+        Memory for rows of the kernel matrix, or for features, in 10^6 bytes.
+    max_iter : int or None
+        Steps of the solver; its own default if None.
+    seed : int
+        Draws basis rows and samples of the rows.
+    monitor : Monitor
+    """
+
+    kernel: Kernel
+    n_threads: int
+    cache_mb: float
+    max_iter: int | None
+    seed: int
+    monitor: Monitor
+
+
+class Solved:
+    """Solutions of the programs of one point, by either driver.
+
+    Attributes
+    ----------
+    options : KernelOptions
+    support : (m, d) matrix
+        The support rows as the model keeps them.
+    coef : (m, P) array
+        Coefficients of the scores of the P problems.
+    b : list of P (T,) arrays
+        The thresholds of every problem.
+    squared_norms : (P,) array
+        |w|^2 of every problem.
+    """
+
+    options: KernelOptions
+    support: Any
+    coef: np.ndarray
+    b: list[np.ndarray]
+    squared_norms: np.ndarray
+
+    def records(self) -> list[Convergence]:
+        """Return the record of every problem."""
+        raise NotImplementedError
+
+    def scores(self, problem: Problem) -> np.ndarray:
+        """Return <w, phi(x)> - b of the training rows, (n,), for the only problem."""
+        raise NotImplementedError
+
+
+class Solver(Protocol[P, M]):
+    """Way to fit the models of a family: with the whole kernel matrix or on a basis."""
+
+    def fit(
+        self,
+        points: Sequence[P],
+        problem: Problem,
+        start: Any = None,
+        products: Products | None = None,
+    ) -> tuple[list[M], list[np.ndarray] | None]:
+        """Return one model per point, and the numbers of their support rows; None if
+        these are the basis rows.
+
+        Each point begins at the solution of the one before, the first at the model
+        `start`. `products` are the inner products of the rows, if they are known.
+        """
+        ...
+
+    def restricted_to(self, problem: Problem, rows: np.ndarray) -> Solver[P, M]:
+        """Return the solver for a problem of these training rows, as in a fold."""
+        ...
+
+
+class Family(Generic[P, M]):
+    """A method whose models are solutions of quadratic programs.
+
+    Subclasses are frozen dataclasses of the method's own options. The P problems of a
+    point have scores of their own over the same rows, and T thresholds each; problems
+    with equally many thresholds form one `Program`.
+    """
+
+    __slots__ = ()
+    in_chunks = True  # rows of a source are read in chunks if the fit is on a basis
+    folds_start = False  # folds for probabilities begin at the model of all rows
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the `fit_*` function, for messages."""
+
+    def prepared(self, problem: Problem, basis: Any) -> Self:
+        """Check the options against the rows; raise ValueError or TypeError."""
+        return self
+
+    @abstractmethod
+    def programs(self, point: P, problem: Problem) -> list[Program]:
+        """Return (D) over the rows: one program per number of thresholds."""
+
+    @abstractmethod
+    def losses(self, point: P, problem: Problem) -> list[Losses]:
+        """Return the losses by rank for a fit on a basis, one per problem in the order
+        of `programs`."""
+
+    @abstractmethod
+    def model(self, point: P, problem: Problem, solved: Solved) -> M:
+        """Return the model of one point."""
+
+    def support(self, solutions: Sequence[np.ndarray]) -> np.ndarray:
+        """Return which training rows the model keeps, (n,) of bool, from the
+        multipliers (P, T, n) of every program."""
+        used = [g.sum(axis=1).any(axis=0) for g in solutions]
+        return np.asarray(np.any(used, axis=0))
+
+    def order(self, problem: Problem) -> np.ndarray | None:
+        """Return an order of the rows in which the programs are solved faster."""
+        return None
+
+    def rank(self, problem: Problem) -> np.ndarray:
+        """Return the entry of the losses that applies to each row."""
+        return problem.rank_among_present
+
+    def begin(
+        self, start: Any, program: Program, point: P, problem: Problem
+    ) -> np.ndarray:
+        """Return multipliers to begin at, from another model."""
+        raise NotImplementedError
+
+    def begin_on_basis(
+        self, start: Any, losses: list[Losses], problem: Problem, features: Features
+    ) -> list[Start]:
+        """Return where the problems of a first point begin on a basis."""
+        return [cold(features.m, of, np.zeros(of.T)) for of in losses]
+
+    def basis(
+        self, basis: Any, kernel: Kernel, problem: Problem, start: Any
+    ) -> BasisChoice | None:
+        """Return how the basis is chosen; None for the whole kernel matrix."""
+        return read(basis, kernel, problem, getattr(start, "dual", None) is not None)
+
+    def check_start(
+        self, start: Any, problem: Problem, kernel: Kernel, on_basis: bool
+    ) -> None:
+        """Raise TypeError or ValueError unless a fit can begin at this model."""
+
+    def check_folds(self, shares: Shares | None) -> None:
+        """Raise ValueError if a fold for probabilities lacks what the fit needs."""
+
+    def own_solver(self, options: KernelOptions) -> Solver[P, M] | None:
+        """Return a solver that takes the place of SMO on the whole kernel matrix."""
+        return None
+
+    def warn(self, model: M) -> None:
+        """Warn of what a returned model falls short of."""
+        model.convergence.warn_unless_converged(self.name)

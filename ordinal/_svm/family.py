@@ -1,0 +1,172 @@
+"""The programs of support vector machines for ranks, and their models.
+
+Arrays of ranks have one entry for each of the q ranks with training rows. A problem has
+the side -1, 0 or +1 of each rank, 0 for those that it leaves out, and the width of the
+box of a row of weight 1 for C = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+from .._basis.fitting import by_problem
+from .._basis.losses import Losses
+from .._dual.program import Program
+from .._input.at_workers import RowsAtWorkers
+from .._input.costs import absolute_cost, check_cost
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import frozen
+from .._model.convergence import Convergence
+from .._programs.family import Family, Solved
+from .decompositions import Decomposition, sides
+from .model import SvmModel, SvrModel
+from .thresholds import best_thresholds
+
+Method: TypeAlias = Literal["svc", "svr", "cssvc", "svmop"]
+Thresholds: TypeAlias = Literal["rounded", "fitted"]
+Model: TypeAlias = SvmModel | SvrModel
+_Terms: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+class Parameters(NamedTuple):
+    """What may differ between the points of a path."""
+
+    C: float
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class Svm(Family[Parameters, Any]):
+    """A method with its options; `decomposition` is None for a regression."""
+
+    method: Method
+    decomposition: Decomposition | None
+    cost: Any = None
+    thresholds: Thresholds = "rounded"
+
+    @property
+    def name(self) -> str:
+        """Name of the `fit_*` function."""
+        return f"fit_{self.method}"
+
+    def prepared(self, problem: Problem, basis: Any) -> Self:
+        """Check the cost, and whether thresholds can be fitted to the rows."""
+        if self.thresholds == "fitted" and isinstance(problem.X, RowsAtWorkers):
+            raise ValueError(
+                "thresholds must be 'rounded' where X is a collection of dask, got "
+                "'fitted'"
+            )
+        if self.cost is None:
+            return self
+        return replace(self, cost=check_cost(self.cost, problem.n_classes))
+
+    def order(self, problem: Problem) -> np.ndarray | None:
+        """Return an order in which the rows of each pair of ranks lie together."""
+        if self.decomposition != "one_vs_one":
+            return None
+        return np.argsort(problem.rank, kind="stable")
+
+    def programs(self, point: Parameters, problem: Problem) -> list[Program]:
+        """Return (D) of every hyperplane."""
+        rank, weight = problem.rank_among_present, problem.weight
+        lo, hi, pn, pp = (of[:, None, rank] for of in self._terms(point, problem))
+        slope = pn if self.decomposition else pp
+        return [Program(lo=lo * weight, hi=hi * weight, pn=pn, pp=slope)]
+
+    def losses(self, point: Parameters, problem: Problem) -> list[Losses]:
+        """Return the loss of a row of every rank, for every hyperplane."""
+        lo, hi, pn, pp = (of[:, None] for of in self._terms(point, problem))
+        return by_problem(lo, hi, pn, pp)
+
+    def model(self, point: Parameters, problem: Problem, solved: Solved) -> Model:
+        """Return the model of one point."""
+        common: dict[str, Any] = {
+            "support": solved.support, "kernel": solved.options.kernel,
+            "classes": frozen(problem.classes), "n_features": problem.n_features,
+            "feature_names": problem.feature_names, "C": point.C, "cost": self.cost,
+            "link": None,
+        }  # fmt: skip
+        intercept = np.array([-b[0] for b in solved.b])
+        if self.decomposition is not None:
+            return SvmModel(
+                method=self.method,  # type: ignore[arg-type]
+                decomposition=self.decomposition,
+                coef=frozen(solved.coef),
+                intercept=frozen(intercept),
+                present=frozen(problem.present),
+                convergence=Convergence.of_parts(solved.records()),
+                **common,
+            )
+        fitted = self.thresholds == "fitted"
+        f = solved.scores(problem) if fitted else None
+        return SvrModel(
+            coef=frozen(solved.coef[:, 0]),
+            intercept=float(intercept[0]),
+            thresholds=frozen(_thresholds(self.cost, problem, f)),
+            fitted=fitted,
+            epsilon=point.epsilon,
+            convergence=solved.records()[0],
+            **common,
+        )
+
+    def _terms(self, point: Parameters, problem: Problem) -> _Terms:
+        """Return boxes and slopes of a row of weight 1 and each rank, (P, q)."""
+        C, epsilon = point
+        present = np.flatnonzero(problem.present)
+        if self.decomposition is None:
+            t = present[None].astype(float)
+            box = np.full(t.shape, C)
+            return -box, box, -t - epsilon, epsilon - t
+        side = sides(self.decomposition, present.size)
+        width = C * np.abs(side)
+        if self.method != "svc":
+            width = width * self._factors(problem, present, side)
+        low, up = np.where(side < 0, -width, 0.0), np.where(side > 0, width, 0.0)
+        return low, up, -side, -side
+
+    def _factors(
+        self, problem: Problem, present: np.ndarray, side: np.ndarray
+    ) -> np.ndarray:
+        """Return factors of the widths by the distance from the other side, (P, q).
+
+        They leave the sum of the weights of these rows as it is.
+        """
+        cost = self.cost
+        if cost is None:
+            cost = absolute_cost(problem.n_classes)
+        cost = cost[np.ix_(present, present)]
+        total = np.bincount(problem.rank, problem.weight, problem.n_classes)[present]
+        if self.method == "cssvc":
+            own = np.eye(present.size)
+            return np.asarray(_keeping_sums(cost.T, side < 0, total) + own)
+        nearest = np.arange(present.size - 1)[:, None] + (side < 0)
+        distance = cost[np.arange(present.size), nearest]
+        below = _keeping_sums(distance, side < 0, total)
+        return np.asarray(below + _keeping_sums(distance, side > 0, total))
+
+
+def _keeping_sums(
+    distance: np.ndarray, some: np.ndarray, total: np.ndarray
+) -> np.ndarray:
+    """Return the distances, (P, q), of `some` ranks and 0 for the others.
+
+    They are scaled so that the sum of the weights `total` of those ranks stays.
+    """
+    inside = np.where(some, distance, 0.0)
+    return np.asarray(inside * ((some @ total) / (inside @ total))[:, None])
+
+
+def _thresholds(
+    cost: np.ndarray | None, problem: Problem, f: np.ndarray | None
+) -> np.ndarray:
+    """Return thresholds of least cost for scores f, or in the middle between ranks."""
+    present, r = np.flatnonzero(problem.present), problem.n_classes
+    if f is None:
+        return around_ranks(0.5 * (present[1:] + present[:-1]), present, r)
+    cost = absolute_cost(r) if cost is None else cost
+    cost = cost[np.ix_(present, present)]
+    b = best_thresholds(f, problem.rank_among_present, problem.weight, cost)
+    return around_ranks(b, present, r)

@@ -1,0 +1,202 @@
+"""What tells the methods of the SVOR family apart, and their model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .._basis.features import Features
+from .._basis.fitting import by_problem
+from .._basis.losses import Losses
+from .._basis.proximal import Start, cold
+from .._dual.driver import Solution
+from .._dual.program import Program
+from .._input.costs import absolute_cost, check_cost
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import frozen
+from .._input.types import Kernel
+from .._model.convergence import Convergence
+from .._model.threshold_model import warn_of
+from .._programs.family import Family, KernelOptions, Solved
+from .._programs.whole import WholeSolution
+from ..kernels import Precomputed
+from .model import Method, SvorModel
+from .start import check_start, start_from
+
+
+@dataclass(frozen=True, slots=True)
+class Svor(Family[float, SvorModel]):
+    """A method of the family with the cost that it was given; a point is its C."""
+
+    method: Method
+    cost: Any = None
+    folds_start = True
+
+    @property
+    def name(self) -> str:
+        """Name of the `fit_*` function."""
+        return f"fit_{self.method}"
+
+    def prepared(self, problem: Problem, basis: Any) -> Self:
+        """Check the cost."""
+        if self.cost is None:
+            return self
+        return replace(self, cost=check_cost(self.cost, problem.n_classes))
+
+    def check_start(
+        self, start: Any, problem: Problem, kernel: Kernel, on_basis: bool
+    ) -> None:
+        """Raise TypeError or ValueError unless a fit can begin at this model."""
+        check_start(start, problem, kernel, needs_dual=not on_basis)
+
+    def programs(self, point: float, problem: Problem) -> list[Program]:
+        """Return (D) with a group for each threshold between ranks that have rows."""
+        return [weighted(self._unit(problem), point * problem.weight)]
+
+    def losses(self, point: float, problem: Problem) -> list[Losses]:
+        """Return the loss of a row of every rank."""
+        present = np.flatnonzero(problem.present)
+        unit = program_of(self.method, self.cost, np.arange(present.size), present)
+        q = weighted(unit, point)
+        return by_problem(q.lo, q.hi, q.pn, q.pp, q.coupled, q.price)
+
+    def support(self, solutions: Any) -> np.ndarray:
+        """Return which rows have a multiplier other than 0: the model keeps all."""
+        return np.asarray(solutions[0].any(axis=(0, 1)))
+
+    def begin(
+        self, start: Any, program: Program, point: float, problem: Problem
+    ) -> np.ndarray:
+        """Return feasible multipliers near those of a model of another C."""
+        return start_from(start, problem, program, point)
+
+    def begin_on_basis(
+        self, start: Any, losses: list[Losses], problem: Problem, features: Features
+    ) -> list[Start]:
+        """Return the scores of a model, or 0 and thresholds by the sizes of ranks."""
+        share = np.bincount(problem.rank_among_present, problem.weight)
+        above = np.cumsum(share[::-1])[-2::-1]
+        begin = cold(features.m, losses[0], np.log(share.sum() / above - 1))
+        if start is None:
+            return [begin]
+        b = start.thresholds[np.flatnonzero(problem.present)[:-1]]
+        b = np.where(np.isfinite(b), b, begin.b)
+        if isinstance(start.kernel, Precomputed):  # whose rows may have other numbers
+            return [replace(begin, b=b)]
+        scores = start.decision_function(features.support)
+        return [replace(begin, w=features.interpolating(scores), b=b)]
+
+    def model(self, point: float, problem: Problem, solved: Solved) -> SvorModel:
+        """Return the model of one C."""
+        present, r = np.flatnonzero(problem.present), problem.n_classes
+        b, dual = solved.b[0], None
+        if isinstance(solved, WholeSolution):
+            (s,), unit = solved.solutions, weighted(self._unit(problem), problem.weight)
+            b = best_thresholds(unit, point, s)
+            convergence = _record(unit, point, s, b, solved.options)
+            # by columns, which are summed one after the other: those of absent ranks,
+            # all 0, then change no bit of `coef`
+            dual = np.zeros((solved.rows.size, r - 1), order="F")
+            dual[:, present[:-1]] = s.g[0][:, solved.rows].T
+            coef = dual.sum(axis=1)
+        else:
+            (convergence,), coef = solved.records(), solved.coef[:, 0]
+        return SvorModel(
+            method=self.method,
+            support=solved.support,
+            coef=frozen(coef),
+            dual=None if dual is None else frozen(dual),
+            thresholds=frozen(around_ranks(b, present, r)),
+            C=point,
+            cost=self.cost,
+            classes=frozen(problem.classes),
+            kernel=solved.options.kernel,
+            n_features=problem.n_features,
+            feature_names=problem.feature_names,
+            link=None,
+            convergence=convergence,
+        )
+
+    def warn(self, model: SvorModel) -> None:
+        """Warn of a fit that fell short, and of thresholds out of order."""
+        warn_of(model, self.name)
+
+    def _unit(self, problem: Problem) -> Program:
+        """Return (D) for C = 1 and rows of weight 1."""
+        present = np.flatnonzero(problem.present)
+        return program_of(self.method, self.cost, problem.rank_among_present, present)
+
+
+def program_of(
+    method: Method, cost: np.ndarray | None, rank: np.ndarray, present: np.ndarray
+) -> Program:
+    """Return (D) with boxes for weight 1 and a group for each threshold between the
+    ranks `present`, which have rows; `rank` holds positions among these."""
+    cost = _default_cost(method, present[-1] + 1) if cost is None else cost
+    step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
+    above = rank > np.arange(present.size - 1)[:, None]
+    width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
+    return Program(
+        lo=np.where(above, 0.0, -width)[None],
+        hi=np.where(above, width, 0.0)[None],
+        pn=slope,
+        pp=slope,
+        coupled=method == "svorex",
+        price=np.diff(present).astype(float) if method == "redsvm" else None,
+    )
+
+
+def _default_cost(method: Method, r: int) -> np.ndarray:
+    absolute = method in ("svorim", "redsvm")
+    return absolute_cost(r) if absolute else np.minimum(absolute_cost(r), 1)
+
+
+def weighted(unit: Program, weight: np.ndarray | float) -> Program:
+    """Return a program whose boxes are scaled by the weights of the rows."""
+    return replace(unit, lo=weight * unit.lo, hi=weight * unit.hi)
+
+
+def best_thresholds(unit: Program, C: float, s: Solution) -> np.ndarray:
+    """Return b, (T,), that minimises (P) for the scores f; the middle of an interval.
+
+    The slope of (P) by b_j is price_j b_j + C times the widths of all f_i + slope_ij <=
+    b_j, less C times the widths of the rows below the threshold.
+    """
+    if unit.coupled:
+        return np.asarray(s.b[0])
+    v = s.f[0] + unit.pp[0]
+    order = np.argsort(v, axis=1)
+    every = np.arange(len(v))
+    sums = np.cumsum((unit.hi - unit.lo)[0][every[:, None], order], axis=1)
+    below = -unit.lo[0].sum(axis=1)
+    v = v[every[:, None], order]
+    if unit.price is None:
+        rounding = 1e-12 * sums[:, -1]
+        first = (sums < (below - rounding)[:, None]).sum(axis=1)
+        last = (sums < (below + rounding)[:, None]).sum(axis=1)
+        last = np.minimum(last, v.shape[1] - 1)
+        return np.asarray(0.5 * (v[every, first] + v[every, last]))
+    end = np.full((len(v), 1), np.inf)
+    v, through = np.hstack([v, end]), np.hstack([sums, end])
+    # the slope is >= 0 right of v[k], but not right of v[k - 1]
+    k = (unit.price[:, None] * v + C * through >= C * below[:, None]).argmax(axis=1)
+    left_of = np.hstack([np.zeros((len(v), 1)), sums])[every, k]
+    return np.asarray(np.minimum(C * (below - left_of) / unit.price, v[every, k]))
+
+
+def _record(
+    unit: Program, C: float, s: Solution, b: np.ndarray, options: KernelOptions
+) -> Convergence:
+    """Return the record of a fit with the objectives at its best thresholds b."""
+    g, f = s.g[0], s.f[0]
+    half = 0.5 * np.einsum("n,n->", g.sum(axis=0), f)
+    slope, width = unit.pp[0], (unit.hi - unit.lo)[0]
+    slack = np.maximum(1 + slope * (f - b[:, None]), 0)
+    primal = half + C * np.einsum("tn,tn->", slack, width)
+    dual = -half - np.einsum("tn,tn->", g, slope)
+    if unit.price is not None:
+        primal += 0.5 * b**2 @ unit.price
+        dual -= 0.5 * (s.z[0] ** 2 / unit.price).sum()
+    return options.monitor.record(s.status, s.n_iter[0], s.violation[0], primal, dual)
