@@ -1,6 +1,6 @@
 """Slow, independent answers from the formulas: nothing here imports ordinal.
 
-(P), (D) and (GAP) are those of ordinal/npsvor.py, (Q) and (KKT) those of
+(P), (D) and (GAP) are those of ordinal.npsvor, (Q) and (KKT) those of
 ordinal/_dual/program.py.
 Rows, ranks and costs are looked at one by one, on purpose.
 """
@@ -193,7 +193,7 @@ def qp_optimum(K, lo, hi, pn, pp):
     return out.fun
 
 
-# SVOR: (P), (D) are those of ordinal/svor.py, (KKT) of ordinal/_dual/program.py; arrays
+# SVOR: (P), (D) are those of ordinal.svor, (KKT) of ordinal/_dual/program.py; arrays
 # over (threshold, row) have shape (T, n)
 
 
@@ -540,7 +540,7 @@ def fitc(K, columns):
     return Q, np.diagonal(K - Q)
 
 
-# XOFM: (U), (P) and the definitions are those of ordinal/xofm.py
+# XOFM: (U), (P) and the definitions are those of ordinal.xofm
 
 
 def xofm_encoding(x, knots, sizes, sign):
@@ -604,7 +604,7 @@ def xofm_kappa(U, h, scores, y, weight, tau):
     return far / others
 
 
-# TLS-SVOR: (P) and (4) are those of ordinal/tlssvor.py; x = (b, w)
+# TLS-SVOR: (P) and (4) are those of ordinal.tlssvor; x = (b, w)
 
 
 def tlssvor_p(s, u, eta):

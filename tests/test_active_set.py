@@ -275,10 +275,12 @@ POINTS = [{"C": C} for C in COSTS]
 @pytest.mark.parametrize("method", ["svorim", "svorex", "shashua_levin", "redsvm"])
 def test_paths_of_thresholds_end_by_pivots(method, spied):
     X, y = sample(150)
-    found, _ = svor._fit_path(method, X, y, POINTS, Products(X), gamma=0.1, n_threads=1)
+    found, _ = svor.fit._fit_path(
+        method, X, y, POINTS, Products(X), gamma=0.1, n_threads=1
+    )
     assert sum(spied) > 20
     for C, model in zip(COSTS, found, strict=True):
-        alone = svor._fit_path(method, X, y, [{"C": C}], gamma=0.1, tol=1e-6)[0][0]
+        alone = svor.fit._fit_path(method, X, y, [{"C": C}], gamma=0.1, tol=1e-6)[0][0]
         c = model.convergence
         assert c.converged
         assert c.gap <= 0.5e-3 * C * 4 * len(y)
@@ -291,7 +293,7 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
 def test_paths_of_npsvor_end_by_pivots(spied):
     X, y = sample(150)
     points = [{"C1": C} for C in COSTS]
-    found, _ = npsvor._fit_path(X, y, points, Products(X), gamma=0.1)
+    found, _ = npsvor.fit._fit_path(X, y, points, Products(X), gamma=0.1)
     assert sum(spied) > 20
     for point, model in zip(points, found, strict=True):
         alone = npsvor.fit_npsvor(X, y, **point, gamma=0.1, tol=1e-6).convergence
@@ -362,7 +364,7 @@ def test_a_path_ends_at_max_iter(spied):
     X, y = sample(150)
     for most in (1, 60, 200, 300, 400):
         with pytest.warns():
-            found, _ = svor._fit_path(
+            found, _ = svor.fit._fit_path(
                 "svorim", X, y, POINTS, Products(X), gamma=0.1, max_iter=most
             )
         assert all(model.convergence.n_iter <= most for model in found)

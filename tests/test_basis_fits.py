@@ -39,7 +39,7 @@ def norms_squared(model):
 
 
 def svor_value(model, X, y, method):
-    """(P) of ordinal/svor.py by its definition, for ranks 0, 1, ..."""
+    """(P) of ordinal.svor by its definition, for ranks 0, 1, ..."""
     f, b = model.decision_function(X), model.thresholds
     j = np.arange(b.size)
     s = np.where(y[:, None] > j, 1, -1)
@@ -51,7 +51,7 @@ def svor_value(model, X, y, method):
 
 
 def npsvor_values(model, X, y, C, epsilon=0.2):
-    """(P) of ordinal/npsvor.py of every rank, by its definition."""
+    """(P) of ordinal.npsvor of every rank, by its definition."""
     f = model.decision_function(X)
     own = y[:, None] == np.arange(f.shape[1])
     s = np.where(y[:, None] > np.arange(f.shape[1]), 1, -1)

@@ -8,8 +8,8 @@ from strategies import sample
 
 import ordinal
 from ordinal._input.problem import Problem
-from ordinal._networks.convolution import Relations, Tower, Triplets, windows
-from ordinal._networks.training import Training
+from ordinal.networks.convolution import Relations, Tower, Triplets, windows
+from ordinal.networks.training import Training
 
 SMALL = {"n_filters": 2, "n_hidden": 4, "n_triplets": 500, "n_compared": 10}
 

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import fitc
 
 from ordinal import kernels
-from ordinal._gp import low_rank
-from ordinal._gp.covariance import Dense
-from ordinal._gp.low_rank import LowRank
-from ordinal._gp.passes import Tile
 from ordinal._numerics import passes as numeric_passes
 from ordinal._numerics.rows import strips
 from ordinal._solvers import _gp_products
+from ordinal.gpor import low_rank
+from ordinal.gpor.covariance import Dense
+from ordinal.gpor.low_rank import LowRank
+from ordinal.gpor.passes import Tile
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -11,9 +11,9 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._networks import extreme
 from ordinal._numerics import passes
 from ordinal.data import blocks
+from ordinal.networks import extreme
 
 X60, Y60 = sample(60, 4)
 WEIGHT = np.random.default_rng(1).integers(1, 4, 60)
@@ -212,7 +212,7 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
     X, y = sample(300, 4)
     models = []
     for kept in (0, 10**9):
-        monkeypatch.setattr("ordinal._networks.extreme._KEPT", kept)
+        monkeypatch.setattr("ordinal.networks.extreme._KEPT", kept)
         models.append(ordinal.fit_elmor(X, y))
     assert solution(models[0]) == solution(models[1])
 
@@ -231,7 +231,7 @@ def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
         rows.append(X.shape[0])
         return plain(X, call, n_threads)
 
-    monkeypatch.setattr("ordinal._networks.extreme.summed", counted)
+    monkeypatch.setattr("ordinal.networks.extreme.summed", counted)
     model = ordinal.fit_elmor(X60, Y60)
     assert len(rows) == 1 + model.convergence.n_iter
     rows.clear()

@@ -19,9 +19,9 @@ from oracles import (
 from strategies import gpor_cases, likelihood, sample
 
 from ordinal import kernels
-from ordinal._gp import ep
-from ordinal._gp.covariance import Dense
-from ordinal._gp.ep import expectation_propagation
+from ordinal.gpor import ep
+from ordinal.gpor.covariance import Dense
+from ordinal.gpor.ep import expectation_propagation
 
 few = settings(max_examples=settings.default.max_examples // 4)
 

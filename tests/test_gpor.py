@@ -25,13 +25,13 @@ from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
-from ordinal._gp import ep, laplace
-from ordinal._gp.covariance import Dense
-from ordinal._gp.evidence import Evidence
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._model.monitor import Monitor
 from ordinal._numerics import memory
+from ordinal.gpor import ep, laplace
+from ordinal.gpor.covariance import Dense
+from ordinal.gpor.evidence import Evidence
 
 INFERENCES = ["ep", "laplace"]
 few = settings(max_examples=settings.default.max_examples // 4)

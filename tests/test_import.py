@@ -179,7 +179,7 @@ def test_models_are_read_in_a_fresh_process(read, stored):
         "print(type(model.model).__module__, model.predict([[10.0, 10.0]]))",
         str(stored),
     )
-    assert out == "ordinal._kdlor.model [1]\n"
+    assert out == "ordinal.kdlor.model [1]\n"
 
 
 def test_threads_that_use_names_first_get_the_same_objects():
@@ -221,7 +221,7 @@ from ordinal._model import registry
 
 class Interrupted:
     def find_spec(self, name, path, target=None):
-        if name == "ordinal._svor.start":
+        if name == "ordinal.svor.start":
             sys.meta_path.remove(self)
             raise KeyboardInterrupt
 
@@ -257,7 +257,7 @@ import ordinal
 page = pydoc.plain(pydoc.render_doc(ordinal))
 assert all(name in page for name in ordinal.__all__ if name != "__version__")
 assert "fit_gpor(X: " in page
-assert inspect.getmodule(ordinal.fit_gpor) is ordinal.gpor
+assert inspect.getmodule(ordinal.fit_gpor) is ordinal.gpor.fit
 assert [name for name, _ in inspect.getmembers(ordinal)] == sorted(ordinal.__all__)
 names = {}
 exec("from ordinal import *", names)

@@ -11,8 +11,8 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_kdlor, kernels
-from ordinal._kdlor import scatter as scatter_module
 from ordinal._model.registry import path_of
+from ordinal.kdlor import scatter as scatter_module
 
 X, Y = sample(60, 4, noise=1.0)
 KERNEL = kernels.RBF(0.3)

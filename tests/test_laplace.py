@@ -10,9 +10,9 @@ from scipy import optimize
 from strategies import gpor_cases, likelihood, sample
 
 from ordinal import kernels
-from ordinal._gp import laplace as module
-from ordinal._gp.covariance import Dense
-from ordinal._gp.laplace import laplace
+from ordinal.gpor import laplace as module
+from ordinal.gpor.covariance import Dense
+from ordinal.gpor.laplace import laplace
 
 few = settings(max_examples=settings.default.max_examples // 4)
 

@@ -14,12 +14,12 @@ from strategies import sample
 import ordinal
 from ordinal import ConvergenceWarning, Status
 from ordinal._input.problem import Problem
-from ordinal._networks import layers, training
-from ordinal._networks.layers import random_layer
-from ordinal._networks.losses import Cumulative, OrderedCodes, log_odds
-from ordinal._networks.models import falling
-from ordinal._networks.training import Network, Objective, Training
 from ordinal._solvers import _hidden_layer
+from ordinal.networks import layers, training
+from ordinal.networks.layers import random_layer
+from ordinal.networks.losses import Cumulative, OrderedCodes, log_odds
+from ordinal.networks.models import falling
+from ordinal.networks.training import Network, Objective, Training
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
 MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import normal_log_mass, probit_terms
 
-from ordinal._gp.likelihood import Likelihood
 from ordinal._solvers import _ordinal_probit
+from ordinal.gpor.likelihood import Likelihood
 
 TABLE = np.genfromtxt(
     Path(__file__).parent / "data" / "ordinal_probit.csv", delimiter=",", names=True

@@ -15,7 +15,7 @@ from ordinal._dual.gram import Gram
 from ordinal._dual.program import Points
 from ordinal._model.monitor import Monitor
 from ordinal._model.registry import path_of
-from ordinal._svor.family import program_of
+from ordinal.svor.family import program_of
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"
 

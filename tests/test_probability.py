@@ -36,8 +36,8 @@ from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
 from ordinal._model.links import CumulativeLink, SoftmaxLink
 from ordinal._model.monitor import Monitor
 from ordinal._model.rules import cost_of_rule, decide
-from ordinal._npsvor import admm as npsvor_admm
 from ordinal._numerics.rows import content_hash
+from ordinal.npsvor import admm as npsvor_admm
 
 # Links: what they compute
 

@@ -8,12 +8,12 @@ from sources import Cut
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._gp import low_rank
-from ordinal._gp.evidence import Evidence
 from ordinal._input import blocks
 from ordinal._input.survey import BlockProblem
 from ordinal._kernel_matrix import choice
 from ordinal._numerics import passes
+from ordinal.gpor import low_rank
+from ordinal.gpor.evidence import Evidence
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 8192 + 1777  # more than a chunk of the first pass
@@ -118,7 +118,7 @@ def test_the_gradient_of_blocks_is_that_of_the_evidence(
 def test_a_number_of_rows_is_chosen_among_some_of_many(rows, monkeypatch):
     options = {"basis": 9, "optimize": False, "inference": "laplace"}
     support = fit(*rows, **options).support
-    monkeypatch.setattr(ordinal.gpor, "_SAMPLE", 100)
+    monkeypatch.setattr(ordinal.gpor.fit, "_SAMPLE", 100)
     whole = fit(*rows, **options)
     assert len(whole.support) == 9
     assert not np.array_equal(whole.support, support)

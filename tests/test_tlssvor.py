@@ -27,10 +27,10 @@ from ordinal._basis.choice import drawn
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
 from ordinal._model.folds import fold_shares
-from ordinal._smooth.columns import Columns, kernel_values
-from ordinal._smooth.newton import Descent
-from ordinal._smooth.objective import LocalRows, Rows, Terms, TruncatedObjective
 from ordinal._solvers import _truncated_loss
+from ordinal.tlssvor.columns import Columns, kernel_values
+from ordinal.tlssvor.newton import Descent
+from ordinal.tlssvor.objective import LocalRows, Rows, Terms, TruncatedObjective
 
 PRECOMPUTED = {"kernel": "precomputed"}
 RBF = kernels.RBF(0.3)

@@ -28,10 +28,10 @@ from strategies import XofmCase, sample, xofm_cases
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_xofm
 from ordinal._model.links import CumulativeLink
-from ordinal._pieces.layout import Layout, quantile_knots
-from ordinal._pieces.objective import Bounds, Objective, PairLoss, Rows, packed
-from ordinal._pieces.training_scores import TrainingScores
 from ordinal._solvers import _factorization
+from ordinal.xofm.layout import Layout, quantile_knots
+from ordinal.xofm.objective import Bounds, Objective, PairLoss, Rows, packed
+from ordinal.xofm.training_scores import TrainingScores
 
 SOLVERS = ["lbfgs", "sgd"]
 every_solver = pytest.mark.parametrize("solver", SOLVERS)

@@ -1,4 +1,4 @@
-"""The z and u updates of NPSVOR's ADMM; problem and notation: ordinal/npsvor.py.
+"""The z and u updates of NPSVOR's ADMM; problem and notation: ordinal.npsvor.
 
 Columns of the paper are rows here: one row a (point of a path, rank), each on its own
 memory, side by side.

@@ -1,6 +1,6 @@
 """Scores in pieces, the pairwise hinge and its gradient, stochastic gradient descent.
 
-The formulas and their symbols are those of ordinal/xofm.py.
+The formulas and their symbols are those of ordinal.xofm.
 
 Tables of pieces (P, m) and of nodes (N, m) have the main effect in column 0, factors in
 the next ones, and zeros to a multiple of XOFM_LANES. A row of data is, a feature, the

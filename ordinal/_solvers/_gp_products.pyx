@@ -1,4 +1,4 @@
-"""The matrix B of ordinal/_gp/covariance.py, and the diagonal of its inverse."""
+"""The matrix B of ordinal/gpor/covariance.py, and the diagonal of its inverse."""
 from ._parts cimport parts_of, run_parts
 
 cdef enum:

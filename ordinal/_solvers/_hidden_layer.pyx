@@ -1,4 +1,4 @@
-"""What lies above a hidden layer, for ordinal/_networks/: losses, and slopes back.
+"""What lies above a hidden layer, for ordinal/networks/: losses, and slopes back.
 
 All arrays have a column for each row of the data, along which the loops run. A value is
 not a number where an output is not finite: what is beyond the range of double has no

@@ -62,8 +62,8 @@ def binary(args):
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF
 
-    from ordinal._gp.evidence import Evidence
     from ordinal._input.problem import Problem
+    from ordinal.gpor.evidence import Evidence
 
     table = Table(
         args, "Two ranks, Laplace, beside scikit-learn", "n:4", "ours:8.4f",

@@ -35,8 +35,8 @@ def sample(n, d, r=5, seed=0):
 def objective(X, y, n_intervals, n_factors):
     """The private object whose `at` is one loss and gradient, and a point W."""
     from ordinal._input.problem import Problem
-    from ordinal._pieces.layout import Layout, make_knots
-    from ordinal._pieces.objective import (
+    from ordinal.xofm.layout import Layout, make_knots
+    from ordinal.xofm.objective import (
         Bounds,
         Objective,
         PairLoss,

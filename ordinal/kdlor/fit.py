@@ -1,0 +1,240 @@
+"""Functions that fit KDLOR; the package states the problem."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, Unpack
+
+import numpy as np
+
+from .._basis.fitting import features_among, on_basis, read
+from .._input.checks import check_count, check_factor
+from .._input.problem import Problem
+from .._input.types import (
+    AnyBasis,
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    Matrix,
+    MatrixLike,
+    Rng,
+)
+from .._kernel_matrix.tiles import Products
+from .._model.calibration import calibrate
+from .._model.entry import Callback, KernelCommon, enter_with_kernel
+from .._model.registry import GAMMAS, completed, register
+from .._model.support import decisions
+from ..preprocessing.joined import Preprocess, preprocessed
+from .job import Job
+from .model import KdlorModel
+from .scatter import weighty
+
+_RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
+@preprocessed
+def fit_kdlor(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    u: float = 3e-3,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    basis: AnyBasis | None = None,
+    tol: float = 1e-6,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    max_iter: int = 10_000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> KdlorModel:
+    """Fit KDLOR: a direction along which ranks are narrow and their means in order.
+
+    The module's docstring states (P), (D) and (GAP). O(n^3 / 3) multiplications and n^2
+    doubles; with `basis` O(n m^2) in one pass over the rows, and m^2 doubles.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of blocks (`ordinal.data`) or a numpy.memmap, whose rows
+        need not fit in memory.
+    y : (n,) array-like, or None where X is a source of blocks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    u : float > 0, default 3e-3
+        Ridge, as a part of the trace of the scatter of all rows. Larger ones give
+        smoother scores: search 1e-5 to 1e-1.
+    C : float > 0, default 1.0
+        Of (P): the unit of the score, which changes no prediction.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
+        standardised features; "auto" is 1 / d.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        The rows that w is a sum of, for very many: a number of rows, drawn at random,
+        of each rank its share, or chosen in a way that is named with it: ("kmeans++",
+        300) or ("cholesky", 300). A share is the part of the trace of the kernel matrix
+        of a sample that may be left out. "auto" is 100 rows, doubled until the error of
+        rows held out falls no more. Or the (m, d) rows themselves. The default is every
+        row; of a linear kernel, for 2000 rows or more and d <= min(n / 4, 1000), the
+        unit vectors, which leave nothing out.
+    tol : float > 0, default 1e-6
+        Largest duality gap, relative to the objective. The method is exact: what is
+        left is rounding, which is in proportion to 1 / u.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice; with a basis that is drawn
+        only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
+        weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike. With
+        "balanced" every rank counts alike, however few its rows are, and the thresholds
+        lie in the middle between the mean scores of neighbouring ranks.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows; on a basis of one, or as many as
+        it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and the rows of a basis. Unused without both.
+    n_threads : int, optional
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    max_iter : int, default 10 000
+        Steps of the active set for (D); it takes about as many as there are ranks.
+    max_time : float > 0, optional
+        Seconds, looked at between blocks of every matrix; a fit that is late before it
+        has its factorisation has a score of 0.
+    callback : callable, optional
+        Called with an `ordinal.State` before the factorisation and between the steps of
+        the active set; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    KdlorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then. Or the
+        kernel is not positive semi-definite.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit, or one of those for `probability`, ended short of the tolerance; the
+        message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_kdlor(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.threshold_names
+    ('1|2', '2|3')
+    >>> ordinal.fit_kdlor(X, y, basis=10).support.shape
+    (10, 2)
+    """
+    return _fit(
+        X, y, [u], C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
+        tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, probability=probability,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+    )[0][0]  # fmt: skip
+
+
+def _fit_path(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    points: Sequence[Mapping[str, float]],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    **options: Any,
+) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
+    """A model for the u of every point, from one kernel matrix, and the decision
+    function of each for the rows of `X_test`, or None."""
+    full, every = completed(fit_kdlor, ("u",), points, options)
+    return _fit(X, y, [point["u"] for point in full], products, X_test, **every)
+
+
+def _fit(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    ridges: Sequence[float],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    *,
+    C: float,
+    basis: AnyBasis | None,
+    max_iter: int,
+    **common: Unpack[KernelCommon],
+) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
+    """A model for every u, as `_fit_path` says."""
+    ridges = [check_factor("u", u) for u in ridges]
+    C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
+    entry = enter_with_kernel(
+        "fit_kdlor", X, y, in_blocks=on_basis(basis, common.get("kernel")),
+        at_workers=False, in_place=basis is not None, **common,
+    )  # fmt: skip
+    problem, kernel = entry.problem, entry.kernel
+    choice = read(basis, kernel, problem)
+    # before the folds are drawn, which change nothing of a model
+    seed = 0 if choice is None else int(entry.rng.integers(2**31))
+    share = entry.folds(few=choice is not None)
+    with entry.monitor as monitor, closing(problem):
+        job = Job(kernel, C, max_iter, entry.n_threads, monitor)
+        features = None
+        if choice is not None:
+            features = job.features_in_time(choice, problem, ridges, seed)
+        models = job.fit(problem, ridges, features, products)
+        used = None if features is not None else [weighty(problem)] * len(models)
+        f = decisions(models, used, problem.X, X_test)
+
+        def of_fold(part: Problem, rows: np.ndarray) -> list[KdlorModel]:
+            here = features
+            if features is not None:
+                here = features_among(
+                    features, kernel, part.X, rows, entry.n_threads
+                )  # fmt: skip
+            return job.fit(part, ridges, here)
+
+        models = calibrate(models, problem, share, of_fold, monitor)
+        monitor.conclude(models[-1].convergence)
+    for model in models:
+        model.convergence.warn_unless_converged("fit_kdlor", "take a basis")
+    return models, f
+
+
+register(
+    fit_kdlor,
+    name="kdlor",
+    estimator="KDLOR",
+    accepts={"sparse"},
+    grid={"u": _RIDGES, "gamma": GAMMAS},
+    varying=("u",),
+    fit_path=_fit_path,
+)

@@ -1,0 +1,64 @@
+"""NNOR and NNPOM: one hidden layer below ordered outputs, or below one score.
+
+With ranks y_i in 0..r-1, weights w_i of sum W, and the units of a hidden layer on
+standardised features,
+
+    h(x) = tanh(U'x + a)                                                             (H)
+
+    min_{U,a,V,t}  (1/W) sum_i w_i loss_i + l2/2 (|U|^2 + |V|^2)                     (P)
+
+NNOR has an output o_k = 1 / (1 + exp(t_k - v_k'h(x))) for each threshold, which is
+P(y > k), and the code of rank y has 1 for k < y, else 0:
+
+    loss_i = - sum_(k < y_i) log o_k - sum_(k >= y_i) log(1 - o_k)                   (1)
+    loss_i = 1/2 sum_k (o_k - [k < y_i])^2                                           (2)
+
+NNPOM has one score f = v'h(x) below a cumulative link with ordered thresholds,
+
+    loss_i = - log(F(theta_(y_i) - f) - F(theta_(y_i - 1) - f))                      (3)
+
+where the thresholds are written as their mean and the logarithms of the gaps between
+them, so that no search can bring them out of order.
+
+(P) is not convex: what is found is the best end of searches from several random hidden
+layers, with all outputs at 0. A tanh is a logistic unit twice its size less 1, and so
+makes the same functions; its values lie around 0, where the outputs begin.
+
+J. Cheng, Z. Wang, G. Pollastri, "A neural network approach to ordinal regression",
+IJCNN 2008, 1279-1284, who name both (1) and (2). M. J. Mathieson, "Ordinal models for
+neural networks", Neural Networks in Financial Engineering, 1996, 523-536. P. A.
+Gutierrez, M. Perez-Ortiz, J. Sanchez-Monedero, F. Fernandez-Navarro, C.
+Hervas-Martinez, "Ordinal regression methods: survey and experimental study", IEEE TKDE
+28:127-146, 2016, whose toolbox ORCA has NNOR with (2), as NNOP, and NNPOM with the
+squares of numbers for the gaps. It trains both by Rprop; here it is L-BFGS on the exact
+gradient.
+
+The modules of this package:
+
+    fit                the functions that users call
+    layers             rows on their way into the hidden layer
+    losses             losses of a network's outputs and their slopes
+    training           L-BFGS from several random hidden layers
+    extreme            ELMOR: ridge regression above a random hidden layer
+    convolution        CNNOR: a convolutional network trained on triplets
+    models, relations  what the fits return
+"""
+
+from .fit import fit_cnnor, fit_elmor, fit_nnor, fit_nnpom
+from .models import ElmorModel, NnorModel, NnpomModel
+from .relations import CnnorModel
+
+__all__ = [
+    "CnnorModel",
+    "ElmorModel",
+    "NnorModel",
+    "NnpomModel",
+    "fit_cnnor",
+    "fit_elmor",
+    "fit_nnor",
+    "fit_nnpom",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,171 @@
+"""Functions that fit OPBE; the package states the problem."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import check_factor
+from .._input.types import (
+    AnyBasis,
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    Matrix,
+    MatrixLike,
+    Rng,
+)
+from .._kernel_matrix.tiles import Products
+from .._model.entry import Callback
+from .._model.registry import COSTS, GAMMAS, completed, register
+from .._programs.fit import fit, fit_path
+from ..preprocessing.joined import Preprocess, preprocessed
+from .family import Opbe
+from .model import OpbeModel
+
+
+@preprocessed
+def fit_opbe(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    C: float = 1.0,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    tol: float = 1e-3,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
+    basis: AnyBasis | None = None,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int | None = None,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> OpbeModel:
+    """Fit OPBE: for each rank an SVORIM of "before, here, after", and fuse them.
+
+    The module's docstring states (P), (D) and (F). The r fits share one kernel matrix
+    and run side by side. Probabilities are part of the method.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of blocks (`ordinal.data`) or a numpy.memmap, whose rows
+        need not fit in memory.
+    y : (n,) array-like, or None where X is a source of blocks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; search 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
+        standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of the optimality conditions of a problem, in units of f. On a
+        basis the largest duality gap, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: every f_k is a sum over basis rows only, as in `fit_svorim`.
+        The default is the whole kernel; of a linear one, for 2000 rows or more and
+        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+    rng : int or numpy.random.Generator, default 0
+        Draws the rows of a basis, and samples for a fit on it. Unused without.
+    n_threads : int, optional
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps of one problem; on a basis Newton steps, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K.
+    callback : callable, optional
+        Called with an `ordinal.State` several times a second; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    OpbeModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        A problem ended short of the tolerance; the message says why and what helps.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_opbe(X, y, C=10.0)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.predict_proba([[15.0, 15.0]]).argmax(axis=1)
+    array([1])
+    >>> len(model.convergence.parts)
+    3
+    """
+    return fit(
+        Opbe(), X, y, check_factor("C", C), basis=basis,
+        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
+        verbose=verbose,
+    )  # fmt: skip
+
+
+def _fit_path(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    points: Sequence[Mapping[str, float]],
+    products: Products | None = None,
+    X_test: Matrix | None = None,
+    **options: Any,
+) -> tuple[list[OpbeModel], Sequence[np.ndarray | None]]:
+    """Return the models at several C, as `_programs.fit.fit_path` does."""
+    full, every = completed(fit_opbe, ("C",), points, options)
+    costs = [check_factor("C", point["C"]) for point in full]
+    return fit_path(Opbe(), X, y, costs, products, X_test, **every)
+
+
+register(
+    fit_opbe,
+    name="opbe",
+    estimator="OPBE",
+    accepts={"sparse"},
+    probabilities=True,
+    grid={"C": COSTS, "gamma": GAMMAS},
+    varying=("C",),
+    fit_path=_fit_path,
+)

@@ -1,0 +1,53 @@
+"""Support vector ordinal regression: one direction, a threshold between any two ranks.
+
+With s_ij = +1 where y_i > j and -1 elsewhere, f_i = <w, phi(x_i)>, and a weight C_ij of
+row i at threshold j,
+
+    min_{w,b}  1/2 |w|^2 + sum_ij C_ij max(0, 1 - s_ij (f_i - b_j))                  (P)
+
+    max_a  sum_ij a_ij - 1/2 beta'K beta,   beta_i = sum_j s_ij a_ij                 (D)
+    s.t.   0 <= a_ij <= C_ij  and, for each j,  sum_i s_ij a_ij = 0
+
+The weights come from a cost matrix, C_ij = C v_i |cost[y_i, j+1] - cost[y_i, j]| for a
+row of weight v_i:
+
+    SVORIM          |k - j|, so that every row has a margin at every threshold
+    Shashua-Levin   1 off the diagonal: at the two thresholds next to the row's rank
+    SVOREX          the same, with b_1 <= ... <= b_{r-1} as constraints of (P); the sums
+                    of (D) are then mu_j - mu_{j+1} with mu >= 0
+    REDSVM          |k - j|, with 1/2 sum_j b_j^2 added to (P); in (D) the sums are
+                    then free at a price of 1/2 sum_j (sum_i s_ij a_ij)^2. With a cost
+                    of one's own it is SVM-EBC
+
+Where the rows of the cost are convex, as those of |k - j| are, the thresholds come out
+in order without being told to; with others, as with Shashua-Levin's, they may not. The
+thresholds of a model minimise (P) for its f exactly, so that this holds to the last
+bit (SVOREX: they are the middle of (17)). The value of (P) less that of (D) is the
+duality gap, and with the violation v of `_dual/program.py` (KKT)
+
+    gap <= v / 2 * sum_ij C_ij  [+ (r - 1) v^2 / 8 for REDSVM]                     (GAP)
+
+A rank without rows has its two thresholds in one, with both their weights and prices.
+
+W. Chu, S. S. Keerthi, "Support vector ordinal regression", Neural Computation
+19(3):792-815, 2007: (11)-(12), (17)-(19), (24)-(25), Lemma 1, Appendix A. A. Shashua,
+A. Levin, NIPS 15, 2003. L. Li, H.-T. Lin, "Ordinal regression by extended binary
+classification", NIPS 19, 2007. Lemma 1 is said to hold for any costs; its proof needs
+the weight of a threshold not to fall with the distance from the rank: convex rows.
+
+The modules of this package:
+
+    fit     the functions that users call
+    family  what tells the four methods apart: programs, losses, thresholds
+    model   what every fit returns
+    start   where a fit begins that is given another model
+"""
+
+from .fit import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
+from .model import SvorModel
+
+__all__ = ["SvorModel", "fit_redsvm", "fit_shashua_levin", "fit_svorex", "fit_svorim"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,398 @@
+"""Functions that fit TLS-SVOR; the package states the problem."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from .._basis.choice import chosen_rows
+from .._basis.features import ColumnFeatures
+from .._basis.fitting import enough_rows, on_basis, read
+from .._input.basis import BasisChoice, read_choice
+from .._input.checks import (
+    check_count,
+    check_factor,
+    check_positive,
+    check_real,
+    check_share,
+)
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import frozen
+from .._input.types import (
+    AnyBasis,
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    Gamma,
+    Kernel,
+    KernelName,
+    Labels,
+    MatrixLike,
+    Rng,
+)
+from .._model.calibration import calibrate
+from .._model.entry import Callback, enter_with_kernel
+from .._model.fields import FINITE, POSITIVE
+from .._model.monitor import Monitor, OutOfTime
+from .._model.registry import COSTS, GAMMAS, register
+from .._model.support import kept
+from .._model.threshold_model import ScoreModel, warn_of
+from .._numerics.rows import take
+from ..kernels import Linear, LinearARD, Precomputed
+from ..preprocessing.joined import Preprocess, preprocessed
+from .columns import Fill, kernel_values, mixed
+from .continuation import minimize
+from .objective import Point, Terms, TruncatedObjective
+from .placed import root_of_all_rows, rows_of
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TlsSvorModel(ScoreModel):
+    """A score f(x) = sum_h coef[h] k(support_h, x) and the thresholds that cut it.
+
+    Attributes
+    ----------
+    support : (m, n_features) array or CSR
+        The basis rows, or unit vectors; for a precomputed kernel their (m,) numbers.
+    coef : (m,) array
+        w of (P); of unit vectors the sums of x_h w_h.
+    thresholds : (r - 1,) array
+        In the unit of the margin. -inf and +inf where no training rows lie beyond, and
+        equal on both sides of a rank between that has none: it is never predicted.
+    C, u, eta : float
+    classes : (r,) array
+        Labels in rank order.
+    kernel : callable
+    n_features : int
+    feature_names : tuple of str, or None
+    link : CumulativeLink or None
+        Probabilities from scores; None unless fitted with `probability`.
+    convergence : Convergence
+        Its `primal` is psi; there is no dual.
+    """
+
+    C: Annotated[float, FINITE, POSITIVE]
+    u: Annotated[float, POSITIVE]
+    eta: Annotated[float, FINITE, POSITIVE]
+
+
+@preprocessed
+def fit_tlssvor(
+    X: MatrixLike | Blocks,
+    y: Labels | None,
+    *,
+    C: float = 1.0,
+    u: float = 2.0,
+    eta: float = 0.1,
+    kernel: KernelName | Kernel = "rbf",
+    gamma: Gamma = "scale",
+    basis: AnyBasis | None = None,
+    tol: float = 1e-6,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
+    probability: bool = False,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    cache_mb: float = 1000.0,
+    max_iter: int = 500,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> TlsSvorModel:
+    """Fit TLS-SVOR: squared slacks, none of which counts for more than u^2.
+
+    The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
+    About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and
+    C large. The memory is n m + 2 m^2 doubles; with `basis` no more than `cache_mb`
+    is kept of the first, and rows may be read in blocks.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        finds the columns of a data frame by their names. With `basis`, or a linear
+        kernel, also a numpy.memmap, an object with `blocks()` (docs/input.md), or a
+        dask array or data frame (docs/big_data.md).
+    y : (n,) array-like, or None where X is an object with `blocks()`
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks. The paper searches 1e-3 to 1e3, with a basis of a few rows
+        1e-2 to 1e4.
+    u : float > 2 eta, default 2.0
+        Where a slack is cut off, in the unit of the margin: a row 1 beyond a threshold
+        it should be before has a slack of 2. The paper searches 1.5 to 6. inf is
+        np-SVOR, where rows of a wrong rank count as much as they like.
+    eta : float in (0, 1), default 0.1
+        Half the width of p's two bends; the error it makes is below 0.0526 eta^2 a
+        slack that is not cut off.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
+        standardised features; "auto" is 1 / d.
+    basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
+        The rows that `coef` belongs to: so many, or this share of the rows (the paper's
+        Ratio is its inverse), drawn so that every rank has its share, or chosen in a
+        way that is named with their number: ("kmeans++", 300) or ("cholesky", 300).
+        "auto" is 100 rows, doubled until the error of rows held out falls no more. Or
+        the rows of these numbers; or the (m, d) rows themselves. Default every row of
+        positive weight; with a linear kernel, for 2000 rows or more and d <= min(n / 4,
+        1000), `support` then holds the unit vectors, and the scores are the same.
+    tol : float > 0, default 1e-6
+        Largest slope of psi by a coefficient or threshold, relative to the sum of the
+        weights of its terms, which for w_h are v_i |k(x_i, h)|: a mean slope a term, in
+        the unit of the margin. Newton's method takes a step or two from 1e-3, the
+        paper's, to 1e-6.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice; with a basis that is drawn
+        only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
+        weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows; with `basis`, or a linear kernel
+        of few columns, of one, or as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws the basis, if it is to be chosen, and those fifths.
+    n_threads : int, optional
+        Threads of the fit's own loops and matrix products, this one included. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        With `basis`, memory for kernel values, in 10^6 bytes: those of rows beyond it
+        are made in every pass, of which a step takes two or more. Changes no bit.
+    max_iter : int, default 500
+        Newton steps, over all values of u.
+    max_time : float > 0, optional
+        Seconds, looked at after every step and within it, and between the blocks of K:
+        a fit that is late before it has these, and has once seen all rows, has a score
+        of 0.
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
+        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+
+    Returns
+    -------
+    TlsSvorModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit, or one of those for `probability`, ended short of the tolerance; the
+        message says why and what helps.
+    DisorderedThresholdsWarning
+        The thresholds are out of order, which a finite u allows: `disorder` of the
+        model lists them.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_tlssvor(X, y, basis=50)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.support.shape
+    (50, 2)
+    >>> model.disorder
+    ()
+    """
+    C, eta = check_factor("C", C), check_factor("eta", check_share("eta", eta))
+    rule = f"a number above 2 eta = {2 * eta:g}"
+    u = check_real("u", u, lambda v: v > 2 * eta, rule)
+    max_iter = check_count("max_iter", max_iter)
+    cache_mb = check_positive("cache_mb", cache_mb)
+    entry = enter_with_kernel(
+        "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
+        sample_weight=sample_weight, class_weight=class_weight, rng=rng,
+        probability=probability, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose, in_blocks=on_basis(basis, kernel),
+        in_place=basis is not None,
+    )  # fmt: skip
+    problem = entry.problem
+    choice = _read(basis, problem, entry.kernel)
+    job = _Job(
+        entry.kernel, C, u, eta, basis is None, entry.n_threads, cache_mb, max_iter,
+        entry.monitor,
+    )  # fmt: skip
+    model: TlsSvorModel
+    with entry.monitor as monitor, closing(problem):
+        chosen = job.chosen(choice, problem, entry.rng)
+        share = entry.folds(few=basis is not None or chosen.way == "columns")
+
+        def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
+            return [job.fit(part, _among(chosen, train))]
+
+        (model,) = calibrate([job.fit(problem, chosen)], problem, share, fit, monitor)
+        monitor.conclude(model.convergence)
+    warn_of(model, entry.monitor.method)
+    return model
+
+
+def _read(basis: Any, problem: Problem, kernel: Kernel) -> BasisChoice:
+    """How a fit chooses its basis; by default every row of positive weight."""
+    if basis is None:
+        every = np.flatnonzero(problem.weight > 0)
+        return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
+    n = int(np.count_nonzero(problem.weight > 0))
+    choice = read_choice(basis, problem.n_samples, problem.n_features, share_of=n)
+    if choice.way == "own" and isinstance(kernel, Precomputed):
+        raise ValueError("basis must be a count or row numbers with precomputed")
+    if choice.m > n:
+        raise ValueError(
+            f"basis must be at most {n}, the rows of positive weight, got {choice.m}"
+        )
+    return choice
+
+
+def _among(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
+    """The same in a problem of these rows."""
+    if choice.way != "numbers":
+        return choice
+    return BasisChoice("numbers", rows=np.flatnonzero(np.isin(train, choice.rows)))
+
+
+class _Stated(NamedTuple):
+    """(P) of some rows, and how its solution is a sum over support rows."""
+
+    fill: Fill  # of its columns
+    price: np.ndarray  # factor of the penalty of each coefficient
+    support: Any
+    coef: Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Checked options, the same for the fit of all rows and those of the folds."""
+
+    kernel: Kernel
+    C: float
+    u: float
+    eta: float
+    every_row: bool  # is in the basis
+    n_threads: int
+    cache_mb: float
+    max_iter: int
+    monitor: Monitor
+
+    def chosen(
+        self, choice: BasisChoice, problem: Problem, rng: np.random.Generator
+    ) -> BasisChoice:
+        """The same choice as numbers of rows, unless it is of other things."""
+        if choice.way == "auto":
+            seed = int(rng.integers(2**31))
+
+            def fit(part: Problem, tried: BasisChoice) -> TlsSvorModel:
+                drawn = self.chosen(tried, part, np.random.default_rng(seed))
+                return self.fit(part, drawn)
+
+            choice = enough_rows(problem, self.kernel, fit, seed)
+        if choice.way in ("numbers", "own", "columns"):
+            return choice
+        rows, _ = chosen_rows(
+            choice, self.kernel, partial(take, problem.X), problem.rank,
+            problem.weight, rng, self.n_threads,
+        )  # fmt: skip
+        return BasisChoice("numbers", rows=rows)
+
+    def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
+        """The model on a basis that has been chosen."""
+        present = np.flatnonzero(problem.present)
+        try:
+            with self.monitor.stage("kernel matrix"), self.monitor.limited():
+                stated, psi, begin = self._begun(problem, choice)
+        except OutOfTime:  # what there is time for: thresholds, and a score of 0
+            none = BasisChoice("numbers", rows=np.empty(0, np.intp))
+            stated, psi, begin = self._begun(problem, none)
+        point, status, n_iter = minimize(
+            psi, begin, self.u, self.max_iter, self.monitor
+        )
+        T = present.size - 1
+        return TlsSvorModel(
+            support=stated.support,
+            coef=frozen(stated.coef(point.x[T:])),
+            thresholds=frozen(around_ranks(point.x[:T], present, problem.n_classes)),
+            C=self.C,
+            u=self.u,
+            eta=self.eta,
+            classes=frozen(problem.classes),
+            kernel=self.kernel,
+            n_features=problem.n_features,
+            feature_names=problem.feature_names,
+            link=None,
+            convergence=self.monitor.record(
+                status, n_iter, point.violation, point.value
+            ),
+        )
+
+    def _begun(
+        self, problem: Problem, choice: BasisChoice
+    ) -> tuple[_Stated, TruncatedObjective, Point]:
+        """(P) for np-SVOR, and the point 0."""
+        stated = self._stated(problem, choice)
+        terms, m = Terms.of(problem, self.eta), stated.price.size
+        rows = rows_of(problem, m, stated.fill, terms, self._mb, self.n_threads)
+        total = float(problem.weight.sum())
+        psi = TruncatedObjective(
+            rows, terms, total, self.C, stated.price, self.n_threads
+        )
+        return stated, psi, psi.at(np.zeros(psi.price.size), np.inf)
+
+    def _stated(self, problem: Problem, choice: BasisChoice) -> _Stated:
+        kernel, X, rows = self.kernel, problem.X, choice.rows
+        if choice.way == "columns":
+            return self._of_columns(problem)
+        if choice.way == "own":
+            basis, support = rows, kept(rows)
+            price = np.ones(len(rows))
+        else:
+            basis = rows if isinstance(kernel, Precomputed) else take(X, rows)
+            support = frozen(rows.astype(np.int64)) if basis is rows else kept(basis)
+            price = np.ones(rows.size)
+            if self.every_row:
+                price = 1 / problem.weight[rows]
+        return _Stated(kernel_values(kernel, basis), price, support, np.asarray)
+
+    def _of_columns(self, problem: Problem) -> _Stated:
+        """(P) with every row in the basis of a linear kernel, as one of d columns."""
+        assert isinstance(self.kernel, Linear | LinearARD)
+        features = ColumnFeatures(self.kernel, problem.n_features)
+        R = root_of_all_rows(features.double, problem, self.n_threads)
+        return _Stated(
+            mixed(features.double, R), np.ones(R.shape[1]), kept(features.support),
+            lambda q: features.coefficients(R @ q),
+        )  # fmt: skip
+
+    @property
+    def _mb(self) -> float:
+        """Memory for columns: a fit to the whole kernel matrix keeps it."""
+        return np.inf if self.every_row else self.cache_mb
+
+
+register(
+    fit_tlssvor,
+    name="tlssvor",
+    estimator="TLSSVOR",
+    accepts={"sparse"},
+    grid={"C": COSTS, "gamma": GAMMAS},
+)

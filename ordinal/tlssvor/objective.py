@@ -1,0 +1,322 @@
+"""psi of (P) in `ordinal.tlssvor`, its gradient and its Hessian.
+
+Kernels walk over the entries (row, threshold). What is summed over rows comes in chunks
+of a fixed size, which are added in pairs, pairs of pairs and so on, so that no byte
+depends on the number of threads, nor on whether columns are kept or made anew, nor on
+who holds which rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._input.blocks import CHUNK
+from .._input.problem import Problem
+from .._model.monitor import turn
+from .._numerics.pool import Pool, in_order
+from .._numerics.rows import strips
+from .._numerics.tree import Parts, pairwise
+from .._solvers import _truncated_loss
+from .columns import Columns
+
+_COLUMNS = 1024  # of the Hessian in one product
+_AT_ONCE = 1 << 28  # bytes of the Hessians of chunks that are made side by side
+
+# scores, thresholds, ranks, weights of rows and of thresholds, u, eta: for the kernels
+_Loss = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """x = (b, w), and psi for a value of u.
+
+    Attributes
+    ----------
+    violation : float
+        The largest slope, relative to the weights of its terms (`tol` of
+        `fit_tlssvor`).
+    """
+
+    x: np.ndarray
+    u: float
+    value: float
+    gradient: np.ndarray
+    violation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """What the terms of psi have in common.
+
+    Attributes
+    ----------
+    times : (T,) array
+        How many terms each threshold stands for: two on either side of a rank without
+        rows are one.
+    among : (r,) array of int32
+        The place of each rank among those that have rows.
+    eta : float
+    """
+
+    times: np.ndarray
+    among: np.ndarray
+    eta: float
+
+    @classmethod
+    def of(cls, problem: Problem, eta: float) -> Terms:
+        times = np.diff(np.flatnonzero(problem.present)).astype(float)
+        return cls(times, problem.among_present, eta)
+
+
+class Rows:
+    """Rows of this process. Each question about them is answered by the sums of chunks,
+    in the order of these, or by a tuple of arrays for all of them.
+
+    Parameters
+    ----------
+    columns : Columns
+        (n, m), with an entry of w each.
+    rank : (n,) array
+        Among all classes.
+    weight : (n,) array
+    terms : Terms
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        terms: Terms,
+        n_threads: int,
+    ):
+        self._columns, self.n, self.n_threads = columns, columns.n, n_threads
+        self._rank, self._weight = terms.among[rank], weight
+        self._times, self._eta = terms.times, terms.eta
+        self._T = terms.times.size
+
+    @property
+    def size(self) -> int:
+        return 8 * self.n * self._columns.m
+
+    def column_weights(self) -> Iterator[Parts]:
+        """The weights of the terms that each entry of w is in, of one threshold."""
+
+        def of_chunk(rows: slice) -> Parts:
+            K, weight = self._columns.block(rows), self._weights(rows)
+            column = np.zeros(K.shape[1])
+            for part in strips(len(K)):
+                column += weight[part] @ np.abs(K[part])
+            return (column,)
+
+        return self._by_chunk(of_chunk, self.n_threads)
+
+    def slopes(self, x: np.ndarray, u: float) -> Iterator[Parts]:
+        """psi without penalty and its slopes by b, and its slopes by w. O(n (m + T)),
+        in one pass over the columns."""
+
+        def of_chunk(rows: slice) -> Parts:
+            K = self._columns.block(rows)
+            by_row = np.empty(len(K))
+            by_part = np.empty((_truncated_loss.n_chunks(len(K)), 1 + self._T))
+            _truncated_loss.slopes(
+                *self._loss(rows, K, x, u), by_row, by_part, self._within
+            )
+            return by_part.sum(axis=0), by_row @ K
+
+        return self._by_chunk(of_chunk, self.n_threads)
+
+    def curvature(self, x: np.ndarray, u: float) -> Iterator[Parts]:
+        """The Hessian without penalty, its lower triangle; what is above blocks on the
+        diagonal is not set. O(n m^2), with n the rows that are not far from every bend
+        and margin."""
+        size = 8 * x.size**2
+        side_by_side = int(min(self.n_threads, max(1, _AT_ONCE // (3 * size))))
+        return self._by_chunk(lambda rows: self._curvature(rows, x, u), side_by_side)
+
+    def largest_score(self, w: np.ndarray) -> Parts:
+        """The largest absolute value."""
+        found = (
+            np.abs(self._scores(self._columns.block(rows), w)).max()
+            for rows in self._chunks()
+        )
+        return (np.array(max(found)),)
+
+    def largest_slack(self, x: np.ndarray) -> Parts:
+        """Of the rows that have weight."""
+        return (np.array(max(self._slack(rows, x) for rows in self._chunks())),)
+
+    def _by_chunk(
+        self, of_chunk: Callable[[slice], Parts], n_threads: int
+    ) -> Iterator[Parts]:
+        """Of all chunks, of which 3 n_threads at most are held at once."""
+        if n_threads == 1:  # one at a time, for Hessians as large as the memory
+            return map(of_chunk, self._chunks())
+        return in_order(of_chunk, strips(self.n, CHUNK), n_threads)
+
+    def _chunks(self) -> Iterator[slice]:
+        for rows in strips(self.n, CHUNK):
+            turn()
+            yield rows
+
+    @property
+    def _within(self) -> int:
+        """Threads within a chunk: all where there is but one."""
+        return self.n_threads if self.n <= CHUNK else 1
+
+    def _curvature(self, chunk: slice, x: np.ndarray, u: float) -> Parts:
+        """What the rows of a chunk add to the Hessian."""
+        T, K = self._T, self._columns.block(chunk)
+        m, n = K.shape[1], len(K)
+        D, by_row = np.empty((n, T)), np.empty(n)
+        by_part = np.empty((_truncated_loss.n_chunks(n), T))
+        _truncated_loss.curvatures(
+            *self._loss(chunk, K, x, u), D, by_row, by_part, self._within
+        )
+        H = np.empty((T + m, T + m))
+        for part in strips(len(H)):  # new memory costs time, of which Ctrl-C has turns
+            H[part] = 0.0
+        H[np.arange(T), np.arange(T)] = by_part.sum(axis=0)
+        root = np.sqrt(np.abs(by_row))
+        with Pool(self._within if m > _COLUMNS else 1) as pool:
+            # K'K of one matrix is half the work of a product of two
+            for sign in (1, -1):
+                rows = np.flatnonzero(sign * by_row > 0)
+                for part in strips(rows.size):
+                    scaled = root[rows[part], None] * K[rows[part]]
+                    add = partial(_add_products, H[T:, T:], sign, scaled)
+                    pool.run(add, strips(m, _COLUMNS))  # each leaves Ctrl-C its turn
+        rows = np.flatnonzero(D.any(axis=1))
+        for part in strips(rows.size):
+            H[T:, :T] -= K[rows[part]].T @ D[rows[part]]
+        return (H,)
+
+    def _slack(self, rows: slice, x: np.ndarray) -> float:
+        above = self._rank[rows, None] > np.arange(self._T)
+        f = self._scores(self._columns.block(rows), x[self._T :])
+        distance = f[:, None] - x[: self._T]
+        slack = 1 - np.where(above, distance, -distance)
+        return float(slack[self._weight[rows] > 0].max(initial=-np.inf))
+
+    def _loss(self, rows: slice, K: np.ndarray, x: np.ndarray, u: float) -> _Loss:
+        f, b = self._scores(K, x[self._T :]), x[: self._T].copy()
+        weight = self._weights(rows)
+        return f, b, self._rank[rows], weight, self._times, u, self._eta
+
+    @staticmethod
+    def _scores(K: np.ndarray, w: np.ndarray) -> np.ndarray:
+        f = np.empty(len(K))
+        return np.matmul(K, w, out=f)
+
+    def _weights(self, rows: slice) -> np.ndarray:
+        """Contiguous, as those that take no memory are not."""
+        return np.ascontiguousarray(self._weight[rows])
+
+
+def _add_products(H: np.ndarray, sign: int, scaled: np.ndarray, columns: slice) -> None:
+    """Add these columns of sign * scaled' scaled to the lower triangle of H."""
+    below = scaled[:, columns.start :].T @ scaled[:, columns]
+    H[columns.start :, columns] += sign * below
+
+
+class Asked(Protocol):
+    """Who answers for all rows: `LocalRows`, or a crew (`_numerics.crew.Asking`)."""
+
+    def ask(self, name: str, *arguments: Any) -> Parts:
+        """The sum over all chunks of what a method of `Rows` answers."""
+        ...
+
+    def each(self, name: str, *arguments: Any) -> list[Parts]:
+        """What it answers of some rows, of all of them."""
+        ...
+
+
+class LocalRows:
+    """Those of this process."""
+
+    def __init__(self, rows: Rows):
+        self._rows = rows
+
+    def ask(self, name: str, *arguments: Any) -> Parts:
+        parts = getattr(self._rows, name)(*arguments)
+        if not hasattr(parts, "close"):
+            return pairwise(parts)
+        with closing(parts):
+            return pairwise(parts)
+
+    def each(self, name: str, *arguments: Any) -> list[Parts]:
+        return [getattr(self._rows, name)(*arguments)]
+
+
+class TruncatedObjective:
+    """psi of one training set, over x = (b, w) and the T thresholds between ranks that
+    have rows.
+
+    Parameters
+    ----------
+    rows : Asked
+    terms : Terms
+        Which they have.
+    total : float
+        Their weight.
+    C : float
+    price : (m,) array
+        Factors of the penalty of each w_h.
+    n_threads : int
+        Threads of the factorisations of its Hessian.
+
+    Attributes
+    ----------
+    price : (T + m,) array
+        Factors of the penalty of each entry of x.
+    scale : (T + m,) array
+        Weights of the terms that each entry of x is in, the unit of its slope.
+    """
+
+    def __init__(
+        self,
+        rows: Asked,
+        terms: Terms,
+        total: float,
+        C: float,
+        price: np.ndarray,
+        n_threads: int = 1,
+    ):
+        self._rows, self.C, self.eta, self.n_threads = rows, C, terms.eta, n_threads
+        self.T = terms.times.size
+        self.price = np.concatenate([terms.times, price])
+        (column,) = rows.ask("column_weights")
+        column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
+        self.scale = np.concatenate([total * terms.times, terms.times.sum() * column])
+
+    def at(self, x: np.ndarray, u: float) -> Point:
+        """Value and gradient."""
+        (value, *by_threshold), by_column = self._rows.ask("slopes", x, u)
+        gradient = np.concatenate([by_threshold, by_column])
+        ridge = self.price * x / self.C
+        gradient += ridge
+        value += 0.5 * float(ridge @ x)
+        violation = float(np.abs(gradient / self.scale).max())
+        return Point(x, u, float(value), gradient, violation)
+
+    def hessian(self, point: Point) -> np.ndarray:
+        """Its lower triangle; what is above blocks on the diagonal is not set."""
+        (H,) = self._rows.ask("curvature", point.x, point.u)
+        diagonal = np.arange(len(H))
+        H[diagonal, diagonal] += self.price / self.C
+        return H
+
+    def largest_score(self, w: np.ndarray) -> float:
+        """Of all rows, in absolute value."""
+        return max(float(s) for (s,) in self._rows.each("largest_score", w))
+
+    def largest_slack(self, point: Point) -> float:
+        """Of the rows that have weight."""
+        return max(float(s) for (s,) in self._rows.each("largest_slack", point.x))
