@@ -190,7 +190,8 @@ def fit_pom(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     reference : mapping of columns to levels, optional
         Levels that others are compared with, instead of the first ones: of words by the
         alphabet, of a categorical type in its order.
@@ -208,13 +209,14 @@ def fit_pom(
     max_time : float > 0, optional
         Seconds, looked at before every step, which of rows in blocks is a pass or more.
     n_threads : int, optional
-        Default: the processors this process may use, or ORDINAL_NUM_THREADS. No bit of
-        the result depends on it.
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -293,10 +295,23 @@ def fit_pom_path(
     one of coefficients in the units of the features. Standardise these first where they
     should be penalised alike. Features may be many more than rows, and stay sparse.
 
+    Thresholds and nominal effects have no penalty; the other parameters are those of
+    `fit_pom`.
+
     Parameters
     ----------
-    X, y
-        As for `fit_pom`.
+    X : (n, d) array-like, data frame or formula
+        Rows of features. `predict` finds the columns of a data frame by their names.
+        Words and categories, ordered or not, get treatment contrasts: a column of 0 and
+        1 for every level but the first, named "Infl[High]". A formula such as
+        "Sat ~ Infl + Type * Cont" is about the columns of the data frame `y`
+        (docs/input.md says what it may hold), and needs the package formulaic. Or a
+        source of blocks (`ordinal.data`), a numpy.memmap, or a dask array or data
+        frame, whose rows are read at every pass and need not fit in memory; l1,
+        `cluster`, `reference` and missing="drop" do without.
+    y : (n,) array-like, or the data frame of a formula, or None for a source of blocks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
     ratio : float in [0, 1], default 1
         1 is the lasso. 0 is a ridge, and needs `lambdas`.
     lambdas : sequence of floats > 0, optional
@@ -309,8 +324,32 @@ def fit_pom_path(
         1e-2, as in glmnet.
     link : {"logit", "probit", "cloglog", "loglog"}, default "logit"
         Those of which the loss is convex.
-    threshold, nominal, offset, sample_weight, class_weight, classes, reference, missing
-        As for `fit_pom`. Thresholds and nominal effects have no penalty.
+    threshold : {"flexible", "symmetric", "equidistant"}, default "flexible"
+        Thresholds that are free, symmetric about a centre, or equally far apart.
+    nominal : names or numbers of columns, default none
+        Features with a slope at each threshold. Of a table with categories, or of a
+        formula: names of terms, such as "Infl" with all its levels, or of columns that
+        they became, such as "Infl[High]".
+    offset : (n,) array-like, default 0
+        o of (1): what is known to be added to x'beta, beside `offset(...)` of a
+        formula. With a formula this, `sample_weight` and `cluster` may be names of
+        columns of its data. Between -10000 and 10000 where the weight is positive.
+    sample_weight : (n,) array-like >= 0, optional
+        Frequencies: weight 2 is the row written twice, for standard errors as well. The
+        sum must lie between 1e-50 and 1e50, and positive weights differ by a factor of
+        at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows, whose products are limited alike. Standard
+        errors are right for them with `robust` only: they are no frequencies.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    reference : mapping of columns to levels, optional
+        Levels that others are compared with, instead of the first ones: of words by the
+        alphabet, of a categorical type in its order.
+    missing : {"error", "drop"}, default "error"
+        What becomes of rows that lack a value, of X, y, weights or offsets. The error
+        counts them by columns; "drop" leaves them out, and `n_missing` of the model
+        says how many.
     tol : float > 0, default 1e-5
         Duality gap of (P), by the loss without features, at which a point has
         converged: its objective is so near to the minimum, or nearer.
@@ -319,8 +358,15 @@ def fit_pom_path(
     max_time : float > 0, optional
         Seconds. The path ends early then, or where the callback ends it, with the last
         penalty that was begun.
-    n_threads, callback, verbose
-        As for `fit_pom`.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

@@ -78,7 +78,7 @@ def fit_lit(
         Rows of features, best standardised. `predict` finds the columns of a data frame
         by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
         rows are read at every pass and need not fit in memory.
-    y : (n,) array-like, or None where X is a source of blocks
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     l2 : float >= 0, default 1e-3
@@ -94,11 +94,12 @@ def fit_lit(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in blocks a
@@ -106,7 +107,7 @@ def fit_lit(
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 1000
@@ -116,8 +117,8 @@ def fit_lit(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -181,7 +182,51 @@ def fit_lat(
 
     Parameters
     ----------
-    X, y, and the others : as for `fit_lit`
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. `predict` finds the columns of a data frame
+        by their names. Or a source of blocks (`ordinal.data`), or a numpy.memmap, whose
+        rows are read at every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    l2 : float >= 0, default 1e-3
+        Of (P2), in the units of the features; the loss is a mean, so that a penalty
+        means the same for any number of rows. At 0 there is no finite optimum where
+        some direction separates the rows by rank, as with many features: the default
+        is small, but enough against that.
+    tol : float > 0, default 1e-6
+        Length of the next Newton step in the norm of the Hessian of the sum of losses:
+        (P2) is then within tol^2 / (2 W) of its minimum. With L-BFGS the largest slope
+        of (P2) by the coefficient of a feature of unit spread.
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    probability : bool, default False
+        Also fit the link that `predict_proba` needs, on the scores of five more fits,
+        each of which leaves out a fifth of the rows; of rows that are read in blocks a
+        fifth of at most 50 000, and so many fits as it takes to leave out every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths. Unused without `probability`.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    max_iter : int, default 1000
+        Steps of Newton's method, or of L-BFGS.
+    max_time : float > 0, optional
+        Seconds, looked at before every step and within it.
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

@@ -44,9 +44,8 @@ What an estimator adds is what scikit-learn asks for:
 from __future__ import annotations
 
 import inspect
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -90,6 +89,7 @@ from ._input.labels import (
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
 from ._input.weights import sample_weights
+from ._model.docs import parameters
 from ._model.registry import Content, Method, methods
 from ._numerics.rows import content_hash
 from .model_selection.scoring import Scorer, classes_of
@@ -461,39 +461,11 @@ def _sums(steps: np.ndarray) -> np.ndarray:
 # Docstrings and signatures
 
 
-def _entries(text: str) -> Iterator[str]:
-    """The parts of a section of a docstring, each a line and what is indented below."""
-    entry: list[str] = []
-    for line in text.splitlines():
-        if line and not line.startswith(" ") and entry:
-            yield "\n".join(entry)
-            entry = []
-        entry.append(line)
-    yield "\n".join(entry)
-
-
-def _parameters(fit: Callable[..., Any]) -> dict[str, str]:
-    """The entries of a fit's docstring for its parameters, by their names; what it says
-    of another fit's is taken from there."""
-    text = inspect.getdoc(fit) or ""
-    section = text.partition("Parameters\n----------\n")[2]
-    entries = list(_entries(section.partition("\n\nReturns\n")[0]))
-    found: dict[str, str] = {}
-    for entry in entries:
-        names, _, kind = entry.partition(" : ")
-        if names.endswith("the others"):
-            other = getattr(sys.modules[fit.__module__], kind.split("`")[1])
-            found = _parameters(other) | found
-        else:
-            found[names] = entry
-    return found
-
-
 def _described(method: Method) -> str:
     """The docstring of an estimator, from that of the fit."""
     text = inspect.getdoc(method.fit) or ""
     head = text.partition("Parameters\n")[0].strip().removeprefix("Fit ")
-    told = _parameters(method.fit)
+    told = parameters(text)
     told = {k: v for k, v in told.items() if k not in _rowwise(method)}
     name, rule = method.estimator, _rule(method)
     own = "the model's own" if rule is None else repr(rule)

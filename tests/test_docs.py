@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -176,3 +177,9 @@ def test_every_page_is_in_a_table_of_contents():
 def anchor_of(title: str) -> str:
     """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def test_shared_parameters_of_docstrings_are_current():
+    tool = [sys.executable, "-P", str(ROOT / "tools/docstrings.py")]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

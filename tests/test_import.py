@@ -14,7 +14,10 @@ from ordinal._public import NAMES
 PACKAGE = Path(ordinal.__file__).parent
 FOREIGN = ["matplotlib", "sklearn", "pandas", "dask", "scipy", "polars", "pyarrow"]
 # Each asks for it by its name, or runs the command.
-SEPARATE = ("ordinal.sklearn", "ordinal.__main__", "ordinal._command")
+SEPARATE = (
+    "ordinal.sklearn", "ordinal.__main__", "ordinal._command",
+    "ordinal._model.docs",  # which estimators alone need
+)  # fmt: skip
 
 
 def fresh(code: str, *words: str) -> str:

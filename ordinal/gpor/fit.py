@@ -332,7 +332,7 @@ def fit_gpor(
         With kernel="precomputed" the (n, n) kernel matrix. NaN, an entry not known,
         goes with `kernels.Pearson` only. With `basis` also a numpy.memmap, or an object
         with `blocks()` (docs/input.md): these are read again at every evaluation.
-    y : (n,) array-like, or None where X is an object with `blocks()`
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     inference : {"ep", "laplace"}, default "ep"
@@ -392,9 +392,10 @@ def fit_gpor(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, whose probability is 0.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
@@ -406,8 +407,8 @@ def fit_gpor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

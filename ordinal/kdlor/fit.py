@@ -69,11 +69,11 @@ def fit_kdlor(
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
         finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of blocks (`ordinal.data`) or a numpy.memmap, whose rows
-        need not fit in memory.
-    y : (n,) array-like, or None where X is a source of blocks
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     u : float > 0, default 3e-3
@@ -84,8 +84,8 @@ def fit_kdlor(
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
-        standardised features; "auto" is 1 / d.
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         The rows that w is a sum of, for very many: a number of rows, drawn at random,
         of each rank its share, or chosen in a way that is named with it: ("kmeans++",
@@ -108,15 +108,16 @@ def fit_kdlor(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; on a basis of one, or as many as
-        it takes to leave out rows of every rank.
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths, and the rows of a basis. Unused without both.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 10 000
@@ -128,8 +129,8 @@ def fit_kdlor(
         Called with an `ordinal.State` before the factorisation and between the steps of
         the active set; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

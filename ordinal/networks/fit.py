@@ -93,15 +93,16 @@ def fit_nnor(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     rng : int or numpy.random.Generator, default 0
         Draws the hidden layers at the start.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 1000
@@ -111,8 +112,8 @@ def fit_nnor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -184,13 +185,53 @@ def fit_nnpom(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, which are standardised within the model. `predict` finds the
+        columns of a data frame by their names. Rows of a sparse matrix become dense
+        some at a time.
+    y : (n,) array-like
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    n_hidden : int, default 20
+        Units of the hidden layer, h. With a penalty, what more of them bring is small:
+        50 had 1 % less error on nine sets, and take longer (docs/decisions.md).
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
         F of (3): logistic, normal, 1 - exp(-exp t), exp(-exp(-t)) or Cauchy.
     l2 : float >= 0, default 1e-2
         Of (P). With 3e-3, the default of `fit_nnor`, the model was worse than a
         constant on a table of noisy ranks of unequal size, and on twelve tables worse
         on average (docs/decisions.md).
-    X, y, and the others : as for `fit_nnor`
+    n_starts : int, default 1
+        Random hidden layers to begin from; the one with the least (P) in the end is
+        the model.
+    tol : float > 0, default 1e-3
+        Largest slope of (P) by a weight or a bias of a converged fit. A smaller one
+        takes longer and predicted no better (docs/decisions.md).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    rng : int or numpy.random.Generator, default 0
+        Draws the hidden layers at the start.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    max_iter : int, default 1000
+        Steps of L-BFGS from each start.
+    max_time : float > 0, optional
+        Seconds, looked at before every evaluation of (P).
+    callback : callable, optional
+        Called with an `ordinal.State` after every step; a true value stops.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -292,11 +333,12 @@ def fit_elmor(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the outputs of rows that are
         left out, 50 000 of them at most. It takes no other fits.
@@ -306,7 +348,7 @@ def fit_elmor(
         paper's, uniform from -1 to 1, make units that hardly bend where d is small and
         do little else where it is large.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 100
@@ -316,8 +358,8 @@ def fit_elmor(
     callback : callable, optional
         Called with an `ordinal.State` before every pass; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -459,15 +501,16 @@ def fit_cnnor(
         are drawn. The sum must lie between 1e-50 and 1e50, and positive weights differ
         by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     rng : int or numpy.random.Generator, default 0
         Draws the weights at the start, the triplets, and the pairs to compare with.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     max_iter : int, default 1000
@@ -477,8 +520,8 @@ def fit_cnnor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

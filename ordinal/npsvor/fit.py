@@ -88,11 +88,11 @@ def fit_npsvor(
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
         finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of blocks (`ordinal.data`), whose rows are read at every
-        pass, as are those of a numpy.memmap: they need not fit in memory.
-    y : (n,) array-like, or None where X is a source of blocks
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C1 : float > 0, default 1.0
@@ -106,8 +106,8 @@ def fit_npsvor(
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
-        standardised features; "auto" is 1 / d.
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
     solver : {"smo", "admm"}, default "smo"
         "smo" reaches the optimum to `tol`, on a basis by proximal points. "admm" is
         the paper's algorithm with the paper's tolerances: at large C it ends far from
@@ -121,7 +121,7 @@ def fit_npsvor(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
         from it. Scales C2; None is 1 everywhere off the diagonal.
@@ -129,7 +129,8 @@ def fit_npsvor(
         Needed for strings. May name ranks that y lacks: they keep their column in
         `decision_function` (+inf) and are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     normalize : bool, default False
         Compare |f_k| / |w_k| instead of |f_k|. Matters where the ranks' margins differ
         much, as with class weights or ranks of very unequal spread; the paper
@@ -147,14 +148,14 @@ def fit_npsvor(
         incomplete Cholesky factorisation, or rows of these numbers; its memory is n
         doubles a basis row.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the distances of five more
-        fits, each of which leaves out a fifth of the rows; on a basis of one, or as
-        many as it takes to leave out rows of every rank.
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths, and samples of the rows for a fit on a basis. Unused
         without both.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
@@ -168,10 +169,11 @@ def fit_npsvor(
         factor: a fit that is late before it has these ends where it begins. A fit by
         SMO to the whole kernel that needs far more time warns, as in `fit_svorim`.
     callback : callable, optional
-        Called with an `ordinal.State` several times a second; a true value stops.
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -246,15 +248,90 @@ def fit_npsvor_path(
 
     ADMM factorises K + rho I once and carries every point and rank as one more column
     of the same product. SMO computes K once and starts each point from the last one.
+    `max_time` and `callback` are for the whole path.
 
     Parameters
     ----------
-    X, y : as for `fit_npsvor`
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
     points : sequence of mappings
         Each with some of the keys "C1", "C2", "epsilon"; the defaults are those of
         `fit_npsvor`. Neighbours in the sequence should be near in value.
-    kernel, and the others : as for `fit_npsvor`
-        `max_time` and `callback` are for the whole path.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    solver : {"smo", "admm"}, default "smo"
+        "smo" reaches the optimum to `tol`, on a basis by proximal points. "admm" is
+        the paper's algorithm with the paper's tolerances: at large C it ends far from
+        the optimum, which regularises and can predict better. The two are then two
+        models; choose by validation.
+    tol : float > 0, default 1e-3
+        Of SMO: largest violation of (KKT), in units of f. The duality gap of a rank
+        is then at most tol / 2 * sum (hi_i - lo_i). On a basis the largest duality gap
+        of a rank, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
+    cost : (r, r) array-like, optional
+        cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
+        from it. Scales C2; None is 1 everywhere off the diagonal.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks: they keep their column in
+        `decision_function` (+inf) and are never predicted.
+    normalize : bool, default False
+        Compare |f_k| / |w_k| instead of |f_k|. Matters where the ranks' margins differ
+        much, as with class weights or ranks of very unequal spread; the paper
+        compares |f_k|, as the training problem does.
+    rho : float > 0, default 1.0, ADMM only
+        Penalty parameter. It changes the path, and so where the solver stops.
+    e_abs, e_rel : float >= 0, default 1e-2, ADMM only
+        The tolerances of (19) and (20).
+    polish : bool, default False, ADMM only
+        Continue with SMO from ADMM's point to `tol`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: replace K by a matrix of low rank that is exact at the basis
+        rows, which are chosen as for `fit_svorim`, whose default it is, too. ADMM takes
+        so many, or as many as leave this part of the trace of K, by a pivoted
+        incomplete Cholesky factorisation, or rows of these numbers; its memory is n
+        doubles a basis row.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, optional
+        Pair steps of a rank (SMO, default 10^7), Newton steps of a rank for each sample
+        of the rows (on a basis, default 200), or iterations (ADMM, default 1000).
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K or its
+        factor: a fit that is late before it has these ends where it begins. A fit by
+        SMO to the whole kernel that needs far more time warns, as in `fit_svorim`.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

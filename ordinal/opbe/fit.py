@@ -61,20 +61,20 @@ def fit_opbe(
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
         finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of blocks (`ordinal.data`) or a numpy.memmap, whose rows
-        need not fit in memory.
-    y : (n,) array-like, or None where X is a source of blocks
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks; search 1e-3 to 1e3.
+        Weight of the slacks; the papers search 1e-3 to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
-        standardised features; "auto" is 1 / d.
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of the optimality conditions of a problem, in units of f. On a
         basis the largest duality gap, relative to the value of (P).
@@ -82,11 +82,12 @@ def fit_opbe(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         For very many rows: every f_k is a sum over basis rows only, as in `fit_svorim`.
         The default is the whole kernel; of a linear one, for 2000 rows or more and
@@ -94,7 +95,7 @@ def fit_opbe(
     rng : int or numpy.random.Generator, default 0
         Draws the rows of a basis, and samples for a fit on it. Unused without.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
@@ -103,12 +104,17 @@ def fit_opbe(
     max_iter : int, default 10^7
         Pair steps of one problem; on a basis Newton steps, default 200.
     max_time : float > 0, optional
-        Seconds, looked at some 25 times a second, and between the blocks of K.
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
     callback : callable, optional
-        Called with an `ordinal.State` several times a second; a true value stops.
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

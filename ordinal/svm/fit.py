@@ -67,23 +67,23 @@ def fit_svc(
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
         finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of blocks (`ordinal.data`), whose rows are read at every
-        pass, as are those of a numpy.memmap: they need not fit in memory.
-    y : (n,) array-like, or None where X is a source of blocks
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks. The papers search 1e-3 to 1e3.
+        Weight of the slacks; the papers search 1e-3 to 1e3.
     decomposition : {"one_vs_one", "one_vs_all"}, default "one_vs_one"
         A problem for each pair of ranks, on their rows alone, or one for each rank, on
         all rows. The former are smaller, and LIBSVM's choice.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
-        standardised features; "auto" is 1 / d.
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
         basis the largest duality gap of a problem, relative to the value of (P).
@@ -91,23 +91,24 @@ def fit_svc(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         For very many rows: replace K by a matrix of low rank that is exact at the basis
         rows, which are chosen as for `fit_svorim`, whose default it is, too.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the values of five more fits,
-        each of which leaves out a fifth of the rows; on a basis of one, or as many as
-        it takes to leave out rows of every rank.
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths, and samples of the rows for a fit on a basis. Unused
         without both.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
@@ -118,13 +119,16 @@ def fit_svc(
         rows, default 200.
     max_time : float > 0, optional
         Seconds, looked at some 25 times a second, and between the blocks of K: a fit
-        that is late before it has these ends where it begins. A fit to the whole kernel
-        that needs far more time warns, as in `fit_svorim`.
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
     callback : callable, optional
-        Called with an `ordinal.State` several times a second; a true value stops.
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -197,6 +201,17 @@ def fit_svr(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
     epsilon : float >= 0, default 0.1
         Half width of the band around a rank in which errors are free, in units of
         ranks. The papers fix 0.1.
@@ -204,11 +219,60 @@ def fit_svr(
         "rounded" predicts the nearest of the ranks that have training rows. "fitted"
         cuts the scores where the mean absolute error of the ranks of the training rows,
         or their mean cost, is least.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
+        basis the largest duality gap of a problem, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
         from it. Fitted thresholds minimise it, and the rule "cost" of `predict` takes
         it; the score is without. Default |j - k|.
-    X, y, and the others : as for `fit_svc`
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: replace K by a matrix of low rank that is exact at the basis
+        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps of a problem; on a basis its Newton steps for each sample of the
+        rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -276,11 +340,71 @@ def fit_cssvc(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
+        basis the largest duality gap of a problem, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
         from it. Rows of rank j weigh in proportion to it in the problem of rank k,
         where only its ratios matter. Default |j - k|.
-    X, y, and the others : as for `fit_svc`
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: replace K by a matrix of low rank that is exact at the basis
+        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps of a problem; on a basis its Newton steps for each sample of the
+        rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -344,10 +468,70 @@ def fit_svmop(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; LIBSVM's epsilon, and its value. On a
+        basis the largest duality gap of a problem, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         As in `fit_cssvc`; rows of rank j weigh in proportion to the cost of the nearest
         rank of the other side. Default |j - k|.
-    X, y, and the others : as for `fit_svc`
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: replace K by a matrix of low rank that is exact at the basis
+        rows, which are chosen as for `fit_svorim`, whose default it is, too.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps of a problem; on a basis its Newton steps for each sample of the
+        rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

@@ -58,26 +58,27 @@ def fit_svorim(
 ) -> SvorModel:
     """Fit SVORIM: every row has a margin at every threshold.
 
-    The module's docstring states (P), (D) and (GAP).
+    The package's docstring states (P), (D) and (GAP); gamma is half of the paper's
+    kappa.
 
     Parameters
     ----------
     X : (n, d) array-like, data frame or sparse matrix
         Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
-        matrix. NaN, an entry not known, goes with `kernels.Pearson` only. `predict`
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
         finds the columns of a data frame by their names. With `basis` or a linear
-        kernel also a source of blocks (`ordinal.data`), whose rows are read at every
-        pass, as are those of a numpy.memmap: they need not fit in memory.
-    y : (n,) array-like, or None where X is a source of blocks
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
-        Weight of the slacks. The paper searches 1e-3 to 1e3.
+        Weight of the slacks; the papers search 1e-3 to 1e3.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Of the RBF and polynomial kernels; half of the paper's kappa. "scale" is 1 / (d
-        * variance of X), 1 / d on standardised features; "auto" is 1 / d.
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
     tol : float > 0, default 1e-3
         Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
         basis the largest duality gap, relative to the value of (P).
@@ -85,7 +86,7 @@ def fit_svorim(
         Weight 2 gives the model of the row written twice. The sum must lie between
         1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         cost[j, k] of predicting k for a row of rank j: zero diagonal, not falling away
         from it. Default |j - k|. The thresholds come out in order if its rows are
@@ -93,7 +94,8 @@ def fit_svorim(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
         For very many rows: f is a sum over basis rows only, so that (P) is solved among
         fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
@@ -111,14 +113,14 @@ def fit_svorim(
         precomputed). On a basis, at its scores. Changes the time a fit takes, and the
         result within `tol`.
     probability : bool, default False
-        Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; on a basis of one, or as many as
-        it takes to leave out rows of every rank.
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths, and samples of the rows for a fit on a basis. Unused
         without both.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
@@ -133,10 +135,11 @@ def fit_svorim(
         whole kernel that the rate of its first second shows to need far more time
         warns then, and goes on; `basis="auto"` is for such problems.
     callback : callable, optional
-        Called with an `ordinal.State` several times a second; a true value stops.
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -211,9 +214,81 @@ def fit_svorex(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
+        basis the largest duality gap, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         As in `fit_svorim`; default 1 off the diagonal. The order holds for any.
-    X, y, and the others : as for `fit_svorim`
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: f is a sum over basis rows only, so that (P) is solved among
+        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
+        random, of each rank its share, or chosen in a way that is named with it:
+        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
+        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
+        until the error of rows held out falls no more, or up to 4000 or a 16th of the
+        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
+        wants a smaller gamma and a larger C than the whole kernel: search with it. The
+        default is the whole kernel; of a linear one, for 2000 rows or more and
+        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+    start : SvorModel, optional
+        Begin at the duals of this model: of another C (they are scaled by the ratio),
+        or of fewer rows (a row is known by its features, by its number if the kernel is
+        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
+        result within `tol`.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -279,9 +354,81 @@ def fit_shashua_levin(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
+        basis the largest duality gap, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         As in `fit_svorim`; default 1 off the diagonal.
-    X, y, and the others : as for `fit_svorim`
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: f is a sum over basis rows only, so that (P) is solved among
+        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
+        random, of each rank its share, or chosen in a way that is named with it:
+        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
+        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
+        until the error of rows held out falls no more, or up to 4000 or a 16th of the
+        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
+        wants a smaller gamma and a larger C than the whole kernel: search with it. The
+        default is the whole kernel; of a linear one, for 2000 rows or more and
+        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+    start : SvorModel, optional
+        Begin at the duals of this model: of another C (they are scaled by the ratio),
+        or of fewer rows (a row is known by its features, by its number if the kernel is
+        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
+        result within `tol`.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
@@ -346,9 +493,81 @@ def fit_redsvm(
 
     Parameters
     ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Rows of features, best standardised. With kernel="precomputed" the (n, n) kernel
+        matrix. NaN marks a missing value, which only `kernels.Pearson` takes. `predict`
+        finds the columns of a data frame by their names. With `basis` or a linear
+        kernel also a source of chunks (`ordinal.data`) or a numpy.memmap, whose rows
+        are read in every pass and need not fit in memory.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
+    kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
+        A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
+    gamma : {"scale", "auto"} or float > 0, default "scale"
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
+    tol : float > 0, default 1e-3
+        Largest violation of (KKT), in units of f; the paper's tau, and its value. On a
+        basis the largest duality gap, relative to the value of (P).
+    sample_weight : (n,) array-like >= 0, optional
+        Weight 2 gives the model of the row written twice. The sum must lie between
+        1e-50 and 1e50, and positive weights differ by a factor of at most 1e15.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows; the products have the same limits.
     cost : (r, r) array-like, optional
         As in `fit_svorim`; default |j - k|.
-    X, y, and the others : as for `fit_svorim`
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    basis : int, float in (0, 1), "auto", (way, int), row numbers or rows, optional
+        For very many rows: f is a sum over basis rows only, so that (P) is solved among
+        fewer functions, in O(n m^2) a step for m of them. A number of rows is drawn at
+        random, of each rank its share, or chosen in a way that is named with it:
+        ("kmeans++", 300) or ("cholesky", 300). A share is the part of the trace of the
+        kernel matrix of a sample that may be left out. "auto" is 100 rows, doubled
+        until the error of rows held out falls no more, or up to 4000 or a 16th of the
+        rows (1000 at least), whichever is less. Or the (m, d) rows themselves. A basis
+        wants a smaller gamma and a larger C than the whole kernel: search with it. The
+        default is the whole kernel; of a linear one, for 2000 rows or more and
+        d <= min(n / 4, 1000), the unit vectors, which leave nothing out.
+    start : SvorModel, optional
+        Begin at the duals of this model: of another C (they are scaled by the ratio),
+        or of fewer rows (a row is known by its features, by its number if the kernel is
+        precomputed). On a basis, at its scores. Changes the time a fit takes, and the
+        result within `tol`.
+    probability : bool, default False
+        Also calibrate the link that `predict_proba` needs, on the scores of five more
+        fits, each of which leaves out a fifth of the rows; on a basis of one fit, or of
+        as many as it takes to leave out rows of every rank.
+    rng : int or numpy.random.Generator, default 0
+        Draws those fifths, and samples of the rows for a fit on a basis. Unused
+        without both.
+    n_threads : int, optional
+        Number of threads for the fit's own loops and matrix products. Default:
+        ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
+        No bit of the result depends on it (docs/guides/threads.md).
+    cache_mb : float > 0, default 1000
+        Memory for float32 rows of K, in 10^6 bytes: all of them to 15 800 rows. On a
+        basis for float32 features: those of rows beyond it are made at every step.
+    max_iter : int, default 10^7
+        Pair steps; on a basis Newton steps for each sample of the rows, default 200.
+    max_time : float > 0, optional
+        Seconds, looked at some 25 times a second, and between the blocks of K: a fit
+        that is late before it has these ends where it begins. On a basis that is the
+        model of a sample of the rows, whose `convergence` knows no gap. A fit to the
+        whole kernel that the rate of its first second shows to need far more time
+        warns then, and goes on; `basis="auto"` is for such problems.
+    callback : callable, optional
+        Function that is called with an `ordinal.State` several times a second; a true
+        value stops the fit.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

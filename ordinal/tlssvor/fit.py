@@ -121,7 +121,7 @@ def fit_tlssvor(
         finds the columns of a data frame by their names. With `basis`, or a linear
         kernel, also a numpy.memmap, an object with `blocks()` (docs/input.md), or a
         dask array or data frame (docs/big_data.md).
-    y : (n,) array-like, or None where X is an object with `blocks()`
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     C : float > 0, default 1.0
@@ -137,8 +137,8 @@ def fit_tlssvor(
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
     gamma : {"scale", "auto"} or float > 0, default "scale"
-        Of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X), 1 / d on
-        standardised features; "auto" is 1 / d.
+        Parameter of the RBF and polynomial kernels. "scale" is 1 / (d * variance of X),
+        1 / d on standardised features; "auto" is 1 / d.
     basis : int, float in (0, 1], "auto", (way, int), row numbers or rows, optional
         The rows that `coef` belongs to: so many, or this share of the rows (the paper's
         Ratio is its inverse), drawn so that every rank has its share, or chosen in a
@@ -157,11 +157,12 @@ def fit_tlssvor(
         only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
         weights differ by a factor of at most 1e15.
     class_weight : mapping of labels to weights, or "balanced", optional
-        Factors of the weights of the rows, whose products are limited alike.
+        Factors of the weights of the rows; the products have the same limits.
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; with `basis`, or a linear kernel
@@ -169,7 +170,7 @@ def fit_tlssvor(
     rng : int or numpy.random.Generator, default 0
         Draws the basis, if it is to be chosen, and those fifths.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     cache_mb : float > 0, default 1000
@@ -184,8 +185,8 @@ def fit_tlssvor(
     callback : callable, optional
         Called with an `ordinal.State` after every step; a true value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------

@@ -502,7 +502,7 @@ def fit_xofm(
         a source of blocks of numbers (`ordinal.data`), or a numpy.memmap, whose rows
         are read twice in every step and need not fit in memory; `early_stopping` and
         `categorical` do without.
-    y : (n,) array-like, or None where X is a source of blocks
+    y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     n_intervals : int, or one a feature, default 8
@@ -556,7 +556,8 @@ def fit_xofm(
     classes : sequence of labels in rank order, optional
         Needed for strings. May name ranks that y lacks, which are never predicted.
     preprocess : TablePreprocessor or the class Standardizer, optional
-        As for `select`: fitted to X first. A `PreprocessedModel` is returned then.
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
         each of which leaves out a fifth of the rows; of rows that are read in blocks a
@@ -564,7 +565,7 @@ def fit_xofm(
     rng : int or numpy.random.Generator, default 0
         Draws V, the folds of `probability`, the rows held out and the order of pairs.
     n_threads : int, optional
-        Threads of the fit's own loops and matrix products, this one included. Default:
+        Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
         No bit of the result depends on it (docs/guides/threads.md).
     tol : float > 0, default 1e-3, for "sgd" 1e-2
@@ -578,8 +579,8 @@ def fit_xofm(
         Called with an `ordinal.State` once a step, or several times a second; a true
         value stops.
     verbose : bool, default False
-        Tell stderr how far the fit is: one line rewritten in place on a terminal, a bar
-        in a notebook (of tqdm, if it is there), elsewhere a line every ten seconds.
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
 
     Returns
     -------
