@@ -233,3 +233,14 @@ def test_no_name_of_the_flat_layout_remains():
         text = (ROOT / file).read_text()
         found += [f"{file}: {hit[0].strip()}" for hit in module.finditer(text)]
     assert not found
+
+
+PACKAGES = sorted(ROOT.glob("ordinal/*/__init__.py"))
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=lambda path: path.parent.name)
+def test_the_docstring_of_a_package_lists_its_modules(path):
+    modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
+    modules |= {module.stem for module in path.parent.glob("*.pyx")}
+    listed = re.findall(r"^ *((?:\w+, )*\w+)  ", ast.get_docstring(parsed(path)), re.M)
+    assert modules <= {name for names in listed for name in names.split(", ")}

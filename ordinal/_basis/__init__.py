@@ -1,10 +1,16 @@
 """Models on a basis of m rows, for very many rows.
 
-`choice` finds the rows of a basis, `features` are the vectors z(x) of rows on it.
-`losses` states the problem, `sums` is all that a solver asks of the rows and answers it
-for those in memory, `proximal` is the solver, `thresholds` finds the best ones for
-given scores, `levels` draws samples to begin with. `remote` answers as `sums` does for
-rows that lie at workers.
+choice      basis rows, and how many are enough
+features    vectors z(x) whose inner products are kernel values
+losses      piecewise linear losses of the problem
+sums        everything that the solver asks of the rows
+proximal    the solver: proximal points with semismooth Newton steps
+thresholds  best thresholds for given scores
+precise     the end of a fit in double precision
+levels      samples of the rows to begin with
+fitting     features and solutions of all points of a path
+placed      rows in this process or at workers
+remote      the sums at the workers of a cluster
 
 Imports `_model` and what stands below. Methods import it.
 """

@@ -1,10 +1,15 @@
-"""Quadratic programs over one kernel matrix, and the solvers that end them.
+"""Quadratic programs over one kernel matrix, and their solvers.
 
-`program` states the problem, its optimality and the symbols of this folder. `driver`
-has `solve`: SMO by blocks, `newton` steps and the pivots of an active set (`pivoting`),
-judged by the kernel itself. `admm` is the other solver, with the `factors` that it
-multiplies by. `gram` holds the kernel matrix, `feasible` makes starting points.
+program      problem, optimality conditions, and the symbols of this package
+driver       `solve`: SMO by blocks, Newton steps and pivots in turn
+newton       Newton steps on the free variables
+pivoting     pivots of an active set that end a fit
+many_groups  proximal points for problems of very many groups
+path         programs that are solved one after the other
+feasible     feasible starting points
+gram         kernel matrix of the training rows in single precision
+admm         alternating direction method of multipliers for NPSVOR
+factors      multiplication by (K + rho I)^-1 for ADMM
 
-Imports `kernels`, `_kernel_matrix` and what stands below them. The methods with
-hyperplanes, NPSVOR and the SVOR family, import it.
+Imports `kernels`, `_kernel_matrix` and what stands below. `_programs` imports it.
 """

@@ -1,4 +1,24 @@
-"""What callers hand over becomes arrays: every "X must be ..." is raised here.
+"""Arguments of callers become arrays: every "X must be ..." is raised here.
 
-Imports nothing of this package but `_solvers`. Anyone may import it.
+checks                 numbers, choices, flags and generators
+keywords               unknown keyword arguments
+errors                 base class of the package's exceptions
+types                  type aliases for signatures
+features, columns      matrices of features, and columns of tables
+frame                  a table as one record
+sparse                 compressed sparse rows
+labels                 labels and their ranks
+weights, costs         weights of rows and classes, and cost matrices
+problem                checked training data
+basis                  the argument `basis`
+predictions, scores    arguments of the metrics and of comparisons
+immutable              base class of immutable objects
+blocks                 sources of rows that are read in chunks
+survey, moments        first pass over a source: ranks, weights, moments
+checksums              comparison of later passes with the first
+at_workers             rows of dask collections
+table, cells, readers  tables in files
+pieces                 tables in files that are larger than memory
+
+Imports nothing of this package but `_solvers`. Every package may import it.
 """

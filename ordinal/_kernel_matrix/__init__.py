@@ -1,4 +1,8 @@
-"""Matrices of kernel values: which kernel is meant, its values in tiles, its slopes.
+"""Matrices of kernel values.
 
-Imports `kernels` and what stands below. Everyone above may import it.
+choice  kernel that an argument means, and its abilities
+tiles   values of a kernel, tile by tile
+slopes  derivatives of kernel values by ln gamma
+
+Imports `kernels` and what stands below. Every package above may import it.
 """

@@ -1,8 +1,17 @@
 """Textbook numerics that know no ranks.
 
-Factorisations, L-BFGS, tails of distributions, low-rank imputation, rows of
-dense and sparse tables, threads.
+cholesky, pivoted_cholesky  factorisations that can be interrupted
+lbfgs, line_search          smooth minimisation
+tails                       tail probabilities of distributions
+imputation                  imputation by a table of low rank
+rows                        rows of dense and sparse matrices
+tree                        sums over chunks of rows in a fixed tree
+passes                      passes over rows in chunks
+crew                        questions to rows at the workers of a cluster
+pool, helpers               threads of this process
+threads                     number of threads, and the vector code in use
+memory                      available memory
 
 Imports `_solvers`, `_input`, and how a fit is watched (`_model.convergence`,
-`_model.monitor`). Everyone above may import it.
+`_model.monitor`). Every package above may import it.
 """

@@ -1,4 +1,4 @@
-"""The truncated smooth loss of ordinal.tlssvor and its derivatives (see _smooth).
+"""The truncated smooth loss of ordinal.tlssvor and its derivatives.
 
     L(f, b) = sum_ij v_i c_j p(1 - s_ij (f_i - b_j))^2,  s_ij = +1 if rank_i > j, or -1
 

@@ -10,6 +10,18 @@ their inner products serve every gamma; a kernel matrix serves every C of a fold
 fits are warm-started from the least C up (ADMM of NPSVOR: more columns of one product).
 Matrices are not shared across folds, as standardisation by training rows makes other
 distances in each.
+
+The modules of this package:
+
+    splits, grouping         splits of the rows, and of whole groups
+    spaces, points, designs  points that a search tries
+    selection, nesting       `select` and `nested`
+    search, scheduler        a search as tasks, and their order
+    work, workers            tasks, and their way to workers
+    tables                   the caller's table as a search keeps it
+    scoring                  metrics
+    store                    finished tasks in a folder
+    progress                 progress of a search
 """
 
 from .designs import centred_discrepancy, uniform_design

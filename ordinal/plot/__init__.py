@@ -8,6 +8,16 @@
 
 Every function takes the Axes to draw on, by default those of a new figure of fitting
 size, and returns them.
+
+The modules of this package:
+
+    comparison                methods compared
+    predictions, sets         predictions and prediction sets
+    dependence, coefficients  features
+    searches                  searches
+    xofm                      XOFM explained
+    models                    what figures ask of models
+    style                     axes, colours and ticks
 """
 
 from .coefficients import coefficients

@@ -4,6 +4,13 @@ tables      TablePreprocessor, TableCoding: gaps, categories and scale, by colum
 numbers     Standardizer, impute_low_rank
 targets     Binning
 with a fit  PreprocessedModel, which takes the table as it was
+
+The modules of this package:
+
+    coding             tables
+    scaling, imputing  numbers
+    binning            targets
+    joined             preprocessing together with a fit
 """
 
 from .binning import Binning
