@@ -155,7 +155,10 @@ def judged(model: Any, X: Any) -> dict[str, np.ndarray]:
     for name, options in _ASKED:
         if hasattr(model, name):
             try:
-                result = getattr(model, name)(X, **options)
+                result = getattr(model, name)
+                # p_values of a conformal model are of rows, those of a POM a property
+                if callable(result):
+                    result = result(X, **options)
             except ValueError:
                 continue
             except Exception as error:
