@@ -70,12 +70,11 @@ SOURCES = [
 ]
 
 
-def functions() -> Iterator[tuple[Path, ast.FunctionDef]]:
-    """Yield every `fit_*` function with its file."""
-    for path in SOURCES:
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("fit_"):
-                yield path, node
+def functions(source: str) -> Iterator[ast.FunctionDef]:
+    """Yield every `fit_*` function of a source."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("fit_"):
+            yield node
 
 
 def docstring_of(node: ast.FunctionDef) -> str:
@@ -94,7 +93,7 @@ def entries_of(name: str, nodes: dict[str, ast.FunctionDef]) -> list[str]:
             if (key := entry.partition(" : ")[0]) not in own.split()
         }
         found = {**found, **shared}
-    by_name = {name: entry for key, entry in found.items() for name in key.split(", ")}
+    by_name = {arg: entry for key, entry in found.items() for arg in key.split(", ")}
     given = [arg.arg for arg in (*node.args.args, *node.args.kwonlyargs)]
     missing = [arg for arg in given if arg not in by_name]
     if missing:
@@ -102,13 +101,9 @@ def entries_of(name: str, nodes: dict[str, ast.FunctionDef]) -> list[str]:
     return list(dict.fromkeys(by_name[arg] for arg in given))
 
 
-def current(path: Path) -> str:
-    """Return the source of a file with all docstrings current."""
-    text = path.read_text()
-    nodes = {node.name: node for _, node in functions()}
-    for where, node in functions():
-        if where != path:
-            continue
+def current(text: str, nodes: dict[str, ast.FunctionDef]) -> str:
+    """Return a source with all docstrings current."""
+    for node in functions(text):
         written = ast.get_docstring(node, clean=False) or ""
         docstring = docstring_of(node)
         begin = docstring.index("Parameters\n----------\n")
@@ -128,11 +123,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write the sources")
     args = parser.parse_args()
-    stale = [path for path in SOURCES if current(path) != path.read_text()]
-    for path in stale:
-        if args.write:
-            path.write_text(current(path))
+    sources = {path: path.read_text() for path in SOURCES}
+    nodes = {node.name: node for text in sources.values() for node in functions(text)}
+    stale = []
+    for path, text in sources.items():
+        if (new := current(text, nodes)) == text:
+            continue
+        stale.append(path)
         print(path.relative_to(ROOT))
+        if args.write:
+            path.write_text(new)
     if stale and not args.write:
         raise SystemExit("run python tools/docstrings.py --write")
 

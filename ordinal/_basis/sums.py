@@ -228,8 +228,6 @@ class Rows:
     n_threads : int
     dtype : float32 or float64
         That of Z.
-    chunk : int
-        The number of the first chunk among those of all rows.
     """
 
     def __init__(
@@ -240,11 +238,10 @@ class Rows:
         losses: Losses,
         n_threads: int,
         dtype: type[np.floating[Any]] = np.float32,
-        chunk: int = 0,
     ):
         self._Z, self.losses = Z, losses
         self.n, self.m = Z.n, Z.m
-        self._dtype, self._n_threads, self._chunk = dtype, n_threads, chunk
+        self._dtype, self._n_threads = dtype, n_threads
         self._rows = rank, weight, losses.by_group.astype(dtype)
         self._g = zeros((losses.T, self.n), dtype)
         self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
@@ -256,9 +253,7 @@ class Rows:
     def in_double(self, Z: Features) -> Rows:
         """The same rows with features in double, and with the same g."""
         rank, weight, _ = self._rows
-        new = Rows(
-            Z, rank, weight, self.losses, self._n_threads, np.float64, self._chunk
-        )
+        new = Rows(Z, rank, weight, self.losses, self._n_threads, np.float64)
         new._g[:] = self._g
         return new
 
@@ -379,7 +374,7 @@ class Rows:
             for k in range(some.start, some.stop):
                 turn()
                 chunk = slice(k * CHUNK, min((k + 1) * CHUNK, self.n))
-                yield Node(self._chunk + k, 0, call(chunk))
+                yield Node(k, 0, call(chunk))
 
         def of_some(some: slice) -> list[Node]:
             return merged(of_each(some))
@@ -428,8 +423,7 @@ class Rows:
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
             if share < 1:
-                before = self._chunk * CHUNK
-                E *= _drawn(before + rows.start, before + rows.stop, share)
+                E *= _drawn(rows.start, rows.stop, share)
             active = np.flatnonzero(E.any(axis=0))
             if active.size:
                 moving.append((rows.start - chunk.start + active, E[:, active]))

@@ -119,15 +119,12 @@ class Reader:
         What is done to features that have been read.
     first_pass : Checksums, or None
         Of the first pass that came to its end; all later ones are compared with it.
-    start : int
-        Number of the source's first row in that pass: of a part of its rows above 0.
     """
 
     def __init__(self, source: Any, missing: bool = False):
         self.source, self.missing = source, missing
         self.transform: Callable[[Any], np.ndarray] | None = None
         self.first_pass: Checksums | None = None
-        self.start = 0
         self.n_features = 0
         self.feature_names: tuple[str, ...] | None = None
         self.is_sparse = False
@@ -143,7 +140,7 @@ class Reader:
         than in the first pass.
         """
         start, weighted = 0, None
-        seen = Checksums(self.first_pass, self.start)
+        seen = Checksums(self.first_pass)
         with closing(raw_blocks(self.source)) as given:
             for number, block in enumerate(given):
                 with in_block(number, start):
@@ -218,8 +215,8 @@ class Reader:
         if not self.at_hand:
             return None
         X = self._read(self.source.features(slice(start, stop)))
-        if (self.start + start) % SPAN == 0:
-            seen = Checksums(self.first_pass, self.start + start)
+        if start % SPAN == 0:
+            seen = Checksums(self.first_pass, start)
             self._compare(seen, X)
             self._compare(seen)
         return self._transformed(X)

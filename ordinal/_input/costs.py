@@ -41,6 +41,11 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
     return frozen(a)
 
 
+def optional_cost(cost: Any, n_classes: int) -> np.ndarray | None:
+    """Return what `check_cost` returns, or None without a cost."""
+    return None if cost is None else check_cost(cost, n_classes)
+
+
 def absolute_cost(n_classes: int) -> np.ndarray:
     """|j - k|, (r, r)."""
     rank = np.arange(float(n_classes))

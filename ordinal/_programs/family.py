@@ -1,8 +1,8 @@
-"""What a method of quadratic programs states, and the options common to all."""
+"""Statement of a method of quadratic programs, and the options common to all."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -51,7 +51,7 @@ class KernelOptions:
     monitor: Monitor
 
 
-class Solved:
+class Solved(ABC):
     """Solutions of the programs of one point, by either driver.
 
     Attributes
@@ -63,23 +63,24 @@ class Solved:
         Coefficients of the scores of the P problems.
     b : list of P (T,) arrays
         The thresholds of every problem.
-    squared_norms : (P,) array
-        |w|^2 of every problem.
     """
 
     options: KernelOptions
     support: Any
     coef: np.ndarray
     b: list[np.ndarray]
-    squared_norms: np.ndarray
 
+    @abstractmethod
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+
+    @abstractmethod
     def records(self) -> list[Convergence]:
         """Return the record of every problem."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scores(self, problem: Problem) -> np.ndarray:
         """Return <w, phi(x)> - b of the training rows, (n,), for the only problem."""
-        raise NotImplementedError
 
 
 class Solver(Protocol[P, M]):
@@ -105,7 +106,7 @@ class Solver(Protocol[P, M]):
         ...
 
 
-class Family(Generic[P, M]):
+class Family(ABC, Generic[P, M]):
     """A method whose models are solutions of quadratic programs.
 
     Subclasses are frozen dataclasses of the method's own options. The P problems of a
@@ -116,6 +117,7 @@ class Family(Generic[P, M]):
     __slots__ = ()
     in_chunks = True  # rows of a source are read in chunks if the fit is on a basis
     folds_start = False  # folds for probabilities begin at the model of all rows
+    keeps_duals = False  # a row whose multipliers sum to 0 is a support row, too
 
     @property
     @abstractmethod
@@ -138,12 +140,6 @@ class Family(Generic[P, M]):
     @abstractmethod
     def model(self, point: P, problem: Problem, solved: Solved) -> M:
         """Return the model of one point."""
-
-    def support(self, solutions: Sequence[np.ndarray]) -> np.ndarray:
-        """Return which training rows the model keeps, (n,) of bool, from the
-        multipliers (P, T, n) of every program."""
-        used = [g.sum(axis=1).any(axis=0) for g in solutions]
-        return np.asarray(np.any(used, axis=0))
 
     def order(self, problem: Problem) -> np.ndarray | None:
         """Return an order of the rows in which the programs are solved faster."""

@@ -39,11 +39,13 @@ class BasisSolution(Solved):
     ):
         self.options, self.solutions = options, solutions
         self.support = kept(features.support)
-        # a vector, and a matrix of one column, have products of other last bits
-        w = np.stack([s.w for s in solutions], axis=1)
-        self.coef = features.coefficients(w)
+        self._w = np.stack([s.w for s in solutions], axis=1)
+        self.coef = features.coefficients(self._w)
         self.b = [s.b for s in solutions]
-        self.squared_norms = (w * w).sum(axis=0)
+
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+        return np.asarray((self._w * self._w).sum(axis=0))
 
     def records(self) -> list[Convergence]:
         """Return the record of every problem."""

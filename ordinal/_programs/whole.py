@@ -39,19 +39,26 @@ class WholeSolution(Solved):
         problem: Problem,
         programs: Sequence[Program],
         solutions: Sequence[Solution],
-        kept: np.ndarray,
+        keeps_duals: bool,
         order: np.ndarray | None,
     ):
         self.options, self.programs, self.solutions = options, programs, solutions
-        used = np.flatnonzero(kept)
-        self.rows = used if order is None else order[used]
+        self._beta = [s.g.sum(axis=1) for s in solutions]
+        used = (
+            [s.g.any(axis=(0, 1)) for s in solutions]
+            if keeps_duals
+            else [beta.any(axis=0) for beta in self._beta]
+        )
+        rows = np.flatnonzero(np.any(used, axis=0))
+        self.coef = np.concatenate([beta[:, rows] for beta in self._beta]).T
+        self.rows = rows if order is None else order[rows]
         self.support = support_rows(options.kernel, problem.X, self.rows)
-        beta = [s.g.sum(axis=1) for s in solutions]
-        self.coef = np.concatenate([g[:, used] for g in beta]).T
         self.b = [b for s in solutions for b in s.b]
-        self.squared_norms = np.concatenate([
-            np.einsum("pn,pn->p", g, s.f) for g, s in zip(beta, solutions, strict=True)
-        ])  # fmt: skip
+
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+        pairs = zip(self._beta, self.solutions, strict=True)
+        return np.concatenate([np.einsum("pn,pn->p", beta, s.f) for beta, s in pairs])
 
     def records(self) -> list[Convergence]:
         """Return the record of every problem."""
@@ -105,8 +112,9 @@ class WholeKernel(Generic[P, M]):
         models: list[M] = []
         used: list[np.ndarray] = []
         for point, own, found in zip(points, programs, solutions, strict=True):
-            kept = family.support([s.g for s in found])
-            solved = WholeSolution(options, problem, own, found, kept, order)
+            solved = WholeSolution(
+                options, problem, own, found, family.keeps_duals, order
+            )
             models.append(family.model(point, problem, solved))
             used.append(solved.rows)
         return models, used

@@ -68,7 +68,7 @@ class NpsvorAdmm(Npsvor):
             )
 
     def own_solver(self, options: KernelOptions) -> Admm:
-        """Return ADMM."""
+        """Return the solver by ADMM."""
         return Admm(self, options)
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from .._basis.fitting import by_problem
 from .._basis.losses import Losses
 from .._dual.program import Program
-from .._input.costs import check_cost
+from .._input.costs import optional_cost
 from .._input.problem import Problem
 from .._programs.family import Family, Solved
 from .model import NpsvorModel, of_present
 
 
 class Parameters(NamedTuple):
-    """What may differ between the points of a path."""
+    """Parameters that may differ between the points of a path."""
 
     C1: float
     C2: float
@@ -38,10 +38,8 @@ class Npsvor(Family[Parameters, NpsvorModel]):
         return self.function
 
     def prepared(self, problem: Problem, basis: Any) -> Self:
-        """Check the cost."""
-        if self.cost is None:
-            return self
-        return replace(self, cost=check_cost(self.cost, problem.n_classes))
+        """Return the method with its cost checked; raise ValueError if it is unusable."""
+        return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def programs(self, point: Parameters, problem: Problem) -> list[Program]:
         """Return (D) of every rank that has training rows."""
@@ -61,7 +59,7 @@ class Npsvor(Family[Parameters, NpsvorModel]):
         """Return the model of one point."""
         return of_present(
             problem, solved.options.kernel, solved.support, solved.coef,
-            np.array([-b[0] for b in solved.b]), solved.squared_norms,
+            np.array([-b[0] for b in solved.b]), solved.squared_norms(),
             solved.records(), normalize=self.normalize, cost=self.cost,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.costs import check_cost
+from .._input.costs import optional_cost
 from .._input.problem import Problem
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, Kernel
@@ -138,8 +138,7 @@ class NpsvorModel(Hyperplanes):
         return np.asarray(self.classes[np.abs(f).argmin(axis=1)])
 
     def _check_values(self) -> None:
-        if self.cost is not None:
-            check_cost(self.cost, self.classes.size)
+        optional_cost(self.cost, self.classes.size)
         present = np.isfinite(self.intercept)
         if self.link and not np.array_equal(np.isfinite(self.link.offsets), present):
             raise ValueError("the link must know the ranks that have hyperplanes")

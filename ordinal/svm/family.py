@@ -16,7 +16,7 @@ from .._basis.fitting import by_problem
 from .._basis.losses import Losses
 from .._dual.program import Program
 from .._input.at_workers import RowsAtWorkers
-from .._input.costs import absolute_cost, check_cost
+from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
 from .._model.convergence import Convergence
@@ -32,7 +32,7 @@ _Terms: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Parameters(NamedTuple):
-    """What may differ between the points of a path."""
+    """Parameters that may differ between the points of a path."""
 
     C: float
     epsilon: float
@@ -59,9 +59,7 @@ class Svm(Family[Parameters, Any]):
                 "thresholds must be 'rounded' where X is a collection of dask, got "
                 "'fitted'"
             )
-        if self.cost is None:
-            return self
-        return replace(self, cost=check_cost(self.cost, problem.n_classes))
+        return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def order(self, problem: Problem) -> np.ndarray | None:
         """Return an order in which the rows of each pair of ranks lie together."""

@@ -158,9 +158,8 @@ def fit_svc(
     >>> model.convergence.converged
     True
     """
-    check_choice("decomposition", decomposition, get_args(_Division))
     model: SvmModel = fit(
-        Svm("svc", decomposition), X, y, _parameters(C), basis=basis,
+        _family("svc", decomposition=decomposition), X, y, _parameters(C), basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
@@ -299,10 +298,10 @@ def fit_svr(
     >>> model.thresholds
     array([0.5, 1.5])
     """
-    check_choice("thresholds", thresholds, get_args(Thresholds))
     model: SvrModel = fit(
-        Svm("svr", None, cost, thresholds), X, y, _parameters(C, epsilon), basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
+        _family("svr", cost=cost, thresholds=thresholds), X, y,
+        _parameters(C, epsilon), basis=basis, cache_mb=cache_mb, max_iter=max_iter,
+        kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
@@ -429,7 +428,7 @@ def fit_cssvc(
     array([1, 2, 3])
     """
     model: SvmModel = fit(
-        Svm("cssvc", "one_vs_all", cost), X, y, _parameters(C), basis=basis,
+        _family("cssvc", cost=cost), X, y, _parameters(C), basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
@@ -558,7 +557,7 @@ def fit_svmop(
     array([1])
     """
     model: SvmModel = fit(
-        Svm("svmop", "ordered", cost), X, y, _parameters(C), basis=basis,
+        _family("svmop", cost=cost), X, y, _parameters(C), basis=basis,
         cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
         classes=classes, sample_weight=sample_weight, class_weight=class_weight,
         rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
@@ -573,6 +572,7 @@ _FITS: dict[Method, Callable[..., Any]] = {
     "cssvc": fit_cssvc,
     "svmop": fit_svmop,
 }
+_OWN = "decomposition", "cost", "thresholds"  # options of some of the methods alone
 _DECOMPOSITIONS: dict[Method, Decomposition | None] = {
     "svr": None,
     "cssvc": "one_vs_all",
@@ -595,18 +595,24 @@ def _fit_path(
     """
     full, every = completed(_FITS[method], _VARYING, points, options)
     checked = [_parameters(**point) for point in full]
-    family = _family(method, every)
+    own = {name: every.pop(name) for name in _OWN if name in every}
+    family = _family(method, **own)
     return fit_path(family, X, y, checked, products, X_test, **every)
 
 
-def _family(method: Method, options: dict[str, Any]) -> Svm:
-    """Return the method; the options that are its own are removed."""
-    cost, thresholds = options.pop("cost", None), options.pop("thresholds", "rounded")
-    decomposition = options.pop("decomposition", _DECOMPOSITIONS.get(method))
-    if method == "svc":
-        check_choice("decomposition", decomposition, get_args(_Division))
+def _family(
+    method: Method,
+    *,
+    decomposition: _Division | None = None,
+    cost: ArrayLike | None = None,
+    thresholds: Thresholds = "rounded",
+) -> Svm:
+    """Return the method with its own options, checked."""
     check_choice("thresholds", thresholds, get_args(Thresholds))
-    return Svm(method, decomposition, cost, thresholds)
+    if method != "svc":
+        return Svm(method, _DECOMPOSITIONS[method], cost, thresholds)
+    check_choice("decomposition", decomposition, get_args(_Division))
+    return Svm(method, decomposition)
 
 
 def _parameters(C: float, epsilon: float = 0.0) -> Parameters:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from .._input.checks import check_entries
-from .._input.costs import check_cost
+from .._input.costs import optional_cost
 from .._input.scores import values_of
 from .._input.types import ArrayLike
 from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
@@ -202,8 +202,7 @@ class SvmModel(Hyperplanes):
         return np.asarray(self.classes[self.rank_values(f).argmax(axis=1)])
 
     def _check_values(self) -> None:
-        if self.cost is not None:
-            check_cost(self.cost, self.classes.size)
+        optional_cost(self.cost, self.classes.size)
         q = int(self.present.sum())
         if q < 2:
             raise ValueError("two or more ranks must be present")
@@ -283,5 +282,4 @@ class SvrModel(ScoreModel):
             return finite_scores(sums[:, 0] + self.intercept)
 
     def _check_values(self) -> None:
-        if self.cost is not None:
-            check_cost(self.cost, self.classes.size)
+        optional_cost(self.cost, self.classes.size)

@@ -1,4 +1,4 @@
-"""What tells the methods of the SVOR family apart, and their model."""
+"""Programs and thresholds of the four methods of the SVOR family, and their model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._basis.losses import Losses
 from .._basis.proximal import Start, cold
 from .._dual.driver import Solution
 from .._dual.program import Program
-from .._input.costs import absolute_cost, check_cost
+from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
 from .._input.types import Kernel
@@ -32,7 +32,7 @@ class Svor(Family[float, SvorModel]):
 
     method: Method
     cost: Any = None
-    folds_start = True
+    folds_start = keeps_duals = True
 
     @property
     def name(self) -> str:
@@ -40,10 +40,8 @@ class Svor(Family[float, SvorModel]):
         return f"fit_{self.method}"
 
     def prepared(self, problem: Problem, basis: Any) -> Self:
-        """Check the cost."""
-        if self.cost is None:
-            return self
-        return replace(self, cost=check_cost(self.cost, problem.n_classes))
+        """Return the method with its cost checked; raise ValueError if it is unusable."""
+        return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def check_start(
         self, start: Any, problem: Problem, kernel: Kernel, on_basis: bool
@@ -53,18 +51,14 @@ class Svor(Family[float, SvorModel]):
 
     def programs(self, point: float, problem: Problem) -> list[Program]:
         """Return (D) with a group for each threshold between ranks that have rows."""
-        return [weighted(self._unit(problem), point * problem.weight)]
+        unit = self._unit(problem, problem.rank_among_present)
+        return [weighted(unit, point * problem.weight)]
 
     def losses(self, point: float, problem: Problem) -> list[Losses]:
         """Return the loss of a row of every rank."""
-        present = np.flatnonzero(problem.present)
-        unit = program_of(self.method, self.cost, np.arange(present.size), present)
-        q = weighted(unit, point)
+        every_rank = np.arange(np.count_nonzero(problem.present))
+        q = weighted(self._unit(problem, every_rank), point)
         return by_problem(q.lo, q.hi, q.pn, q.pp, q.coupled, q.price)
-
-    def support(self, solutions: Any) -> np.ndarray:
-        """Return which rows have a multiplier other than 0: the model keeps all."""
-        return np.asarray(solutions[0].any(axis=(0, 1)))
 
     def begin(
         self, start: Any, program: Program, point: float, problem: Problem
@@ -93,7 +87,8 @@ class Svor(Family[float, SvorModel]):
         present, r = np.flatnonzero(problem.present), problem.n_classes
         b, dual = solved.b[0], None
         if isinstance(solved, WholeSolution):
-            (s,), unit = solved.solutions, weighted(self._unit(problem), problem.weight)
+            unit = self._unit(problem, problem.rank_among_present)
+            (s,), unit = solved.solutions, weighted(unit, problem.weight)
             b = best_thresholds(unit, point, s)
             convergence = _record(unit, point, s, b, solved.options)
             # by columns, which are summed one after the other: those of absent ranks,
@@ -123,10 +118,10 @@ class Svor(Family[float, SvorModel]):
         """Warn of a fit that fell short, and of thresholds out of order."""
         warn_of(model, self.name)
 
-    def _unit(self, problem: Problem) -> Program:
-        """Return (D) for C = 1 and rows of weight 1."""
+    def _unit(self, problem: Problem, rank: np.ndarray) -> Program:
+        """Return (D) for C = 1 and rows of these ranks with weight 1."""
         present = np.flatnonzero(problem.present)
-        return program_of(self.method, self.cost, problem.rank_among_present, present)
+        return program_of(self.method, self.cost, rank, present)
 
 
 def program_of(

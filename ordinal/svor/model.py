@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.costs import check_cost
+from .._input.costs import optional_cost
 from .._model.fields import FINITE, POSITIVE, Array
 from .._model.threshold_model import ScoreModel
 
@@ -52,5 +52,4 @@ class SvorModel(ScoreModel):
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
 
     def _check_values(self) -> None:
-        if self.cost is not None:
-            check_cost(self.cost, self.classes.size)
+        optional_cost(self.cost, self.classes.size)
