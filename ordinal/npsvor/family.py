@@ -38,7 +38,7 @@ class Npsvor(Family[Parameters, NpsvorModel]):
         return self.function
 
     def prepared(self, problem: Problem, basis: Any) -> Self:
-        """Return the method with its cost checked; raise ValueError if it is unusable."""
+        """Return the method with its cost checked; raise if it is unusable."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def programs(self, point: Parameters, problem: Problem) -> list[Program]:

@@ -40,7 +40,7 @@ class Svor(Family[float, SvorModel]):
         return f"fit_{self.method}"
 
     def prepared(self, problem: Problem, basis: Any) -> Self:
-        """Return the method with its cost checked; raise ValueError if it is unusable."""
+        """Return the method with its cost checked; raise if it is unusable."""
         return replace(self, cost=optional_cost(self.cost, problem.n_classes))
 
     def check_start(
