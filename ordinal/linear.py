@@ -32,8 +32,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ._input.at_workers import is_at_workers
-from ._input.blocks import has_blocks
 from ._input.checks import (
     check_choice,
     check_count,
@@ -49,10 +47,9 @@ from ._input.columns import column_number
 from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
 from ._input.sparse import frozen
-from ._input.survey import reads_in_blocks
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from ._linear.bordered import NONE
-from ._linear.chunkwise import has_many
+from ._linear.chunked import has_many
 from ._linear.collinear import identified
 from ._linear.contrasts import Coding
 from ._linear.design import (
@@ -83,6 +80,7 @@ from ._model.convergence import (
 from ._model.entry import Callback, enter
 from ._model.monitor import Monitor
 from ._model.registry import PENALTIES, completed, register
+from ._rows.reading import check_in_memory, is_chunked
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = [
@@ -448,12 +446,12 @@ def _fit(
     largest = max(penalties)
     if largest[0] > 0:
         _check_concave("l1", link, scale)
-    if largest[0] > 0 and (reads_in_blocks(X) or is_at_workers(X)):
+    if largest[0] > 0 and is_chunked(X):
         raise ValueError(
             f"l1 must be 0 where X is read in blocks, got {shown(largest[0])}"
         )
     e = _entered(
-        "fit_pom", X, y, any(largest), link=link, scale=scale, in_blocks=True, **given
+        "fit_pom", X, y, any(largest), link=link, scale=scale, chunks=True, **given
     )
     middle = _middle(robust, e.training.cluster, e.design, largest[0])
     models: dict[tuple[float, float], PomModel] = {}
@@ -555,22 +553,22 @@ def _entered(
     reference: Mapping[str, Any] | None,
     missing: Missing,
     cluster: ArrayLike | None = None,
-    in_blocks: bool = False,
+    chunks: bool = False,
     **common: Any,
 ) -> _Entry:
     """Check and read what the fits share."""
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
-    if (has_blocks(X) or is_at_workers(X)) and not in_blocks:
-        raise TypeError(f"X comes in blocks, and {name} takes rows in memory only")
+    if not chunks:
+        check_in_memory(name, X)
     training = read_training(
         X, y, classes=classes, missing=missing, reference=reference,
         sample_weight=sample_weight, offset=offset, cluster=cluster,
-        in_blocks=in_blocks,
+        chunks=chunks,
     )  # fmt: skip
     entry = enter(
         name, training.X, training.y, classes=training.classes,
-        sample_weight=training.sample_weight, in_blocks=in_blocks, **common,
+        sample_weight=training.sample_weight, chunks=chunks, **common,
     )  # fmt: skip
     problem = entry.problem
     check_columns(name, problem.n_features)
@@ -748,7 +746,7 @@ def _model(
             status, found.n_iter, found.violation, primal, dual
         ),
     )  # fmt: skip
-    if not design.in_blocks:
+    if not design.is_chunked:
         remember(model, Remembered(loss, point.x, training.frame))
     return model
 
@@ -763,6 +761,6 @@ register(
     grid={"l2": PENALTIES},
     varying=("l1", "l2"),
     fit_path=_fit_path,
-    in_blocks=True,
+    reads_chunks=True,
     by_row={"offset", "cluster"},
 )

@@ -28,7 +28,6 @@ import numpy as np
 
 from ._input.checks import check_count, check_factor_or_zero, check_flag
 from ._input.problem import Problem
-from ._input.survey import BlockProblem, reads_in_blocks
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from ._linear.design import check_columns
 from ._linear.score_model import LinearThresholdModel
@@ -38,6 +37,8 @@ from ._model.convergence import warn_of_separation
 from ._model.entry import Callback, Common, enter
 from ._model.folds import few_folds, fold_shares
 from ._model.registry import PENALTIES, register
+from ._rows.first_pass import ChunkedProblem
+from ._rows.reading import is_chunked
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
@@ -272,10 +273,10 @@ def _fit_thresholded(
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    entry = enter(name, X, y, in_blocks=reads_in_blocks(X), **common)
+    entry = enter(name, X, y, chunks=is_chunked(X), remote=False, **common)
     problem = entry.problem
     check_columns(name, problem.n_features)
-    deal = few_folds if isinstance(problem, BlockProblem) else fold_shares
+    deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
     share = deal(problem, entry.rng) if probability else None
     with entry.monitor as monitor, closing(problem):
 
@@ -304,7 +305,7 @@ register(
     estimator="LIT",
     accepts={"sparse"},
     grid={"l2": PENALTIES},
-    in_blocks=True,
+    reads_chunks=True,
 )
 register(
     fit_lat,
@@ -312,5 +313,5 @@ register(
     estimator="LAT",
     accepts={"sparse"},
     grid={"l2": PENALTIES},
-    in_blocks=True,
+    reads_chunks=True,
 )

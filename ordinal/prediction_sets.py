@@ -59,8 +59,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ._input.at_workers import is_at_workers, of_each_block
-from ._input.blocks import Block, in_block, in_chunks, raw_blocks
 from ._input.checks import (
     as_real_array,
     check_choice,
@@ -73,13 +71,17 @@ from ._input.columns import frame_columns, read_once
 from ._input.keywords import with_suggestions
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import frozen
-from ._input.survey import reads_in_blocks, source_of
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.convergence import Convergence
 from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model, innermost
 from ._model.threshold_model import Scored
+from ._rows.first_pass import source_of
+from ._rows.reading import is_chunked
+from ._rows.remote import is_remote, map_blocks
+from ._rows.rows import map_rows
+from ._rows.source import Block, in_block, raw_blocks
 from .model_selection.grouping import group_numbers
 from .model_selection.scoring import classes_of, in_rank_order
 from .model_selection.search import splits_of
@@ -481,7 +483,7 @@ def cross_conformal(
     scores = np.zeros(rank.size)
     for part, (_, test) in zip(parts, splits, strict=True):
         judge = partial(_nonconformities, part, kind=kind)
-        found = in_chunks(judge, work.rows_of(test))
+        found = map_rows(judge, work.rows_of(test))
         scores[test] = found[np.arange(test.size), rank[test]]
     return _calibrated(
         model, parts, kind, by_class, coverage, scores, rank, fold, weight
@@ -630,12 +632,12 @@ def _judged(
     """Nonconformities of the true ranks, these, and weights if there are any, of rows
     in memory, in blocks, or at workers of dask."""
     judge, classes = partial(_judged_block, model, kind), classes_of(model)
-    if is_at_workers(X):
+    if is_remote(X):
         if y is None:
             raise ValueError("y must hold the labels of X, got None")
         X = _named_as(X, getattr(model, "feature_names", None))
-        parts = of_each_block(X, y, sample_weight, judge)
-    elif reads_in_blocks(X):
+        parts = map_blocks(X, y, sample_weight, judge)
+    elif is_chunked(X):
         source, _ = source_of(X, y, classes, sample_weight)
         parts, start = [], 0
         with closing(raw_blocks(source)) as blocks:

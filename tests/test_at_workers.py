@@ -8,12 +8,12 @@ import pytest
 import scipy.sparse
 
 import ordinal
-from ordinal._input.at_workers import is_at_workers, problem_at_workers
-from ordinal._input.blocks import CHUNK
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
-from ordinal._input.survey import BlockProblem
 from ordinal._numerics.rows import dense
+from ordinal._rows.first_pass import ChunkedProblem
+from ordinal._rows.remote import is_remote, remote_problem
+from ordinal._rows.source import CHUNK
 from ordinal.model_selection import Grid, select
 
 da = pytest.importorskip("dask.array")
@@ -37,7 +37,7 @@ def table(n=N, d=3):
     return X, rng.integers(0, 4, n) * 10, rng.integers(1, 4, n) / 2
 
 
-def same(a: BlockProblem, b: Problem):
+def same(a: ChunkedProblem, b: Problem):
     for name in ("rank", "classes", "weight", "sample_weight"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
@@ -48,8 +48,8 @@ def same(a: BlockProblem, b: Problem):
 def test_problem_is_that_of_arrays(size):
     X, y, w = table()
     options = {"class_weight": "balanced"}
-    here = BlockProblem.from_blocks(Whole(X, y, w), **options)
-    there = problem_at_workers(
+    here = ChunkedProblem.from_source(Whole(X, y, w), **options)
+    there = remote_problem(
         da.from_array(X, chunks=(size, 2)), da.from_array(y, chunks=size),
         sample_weight=w, **options,
     )  # fmt: skip
@@ -82,14 +82,14 @@ def test_data_frames_have_names_and_ordered_categories():
     frame["y"] = pandas.Categorical(words[y // 10], words, ordered=True)
     here = Problem.from_arrays(frame[["a", "b", "c"]], frame["y"])
     lazy = dd.from_pandas(frame, npartitions=5)
-    same(problem_at_workers(lazy[["a", "b", "c"]], lazy["y"]), here)
+    same(remote_problem(lazy[["a", "b", "c"]], lazy["y"]), here)
 
 
 def test_sparse_blocks():
     X, y, _ = table()
     X[X < 1] = 0
     lazy = da.from_array(X, chunks=(CHUNK, 3)).map_blocks(scipy.sparse.csr_matrix)
-    problem = problem_at_workers(lazy, y)
+    problem = remote_problem(lazy, y)
     assert problem.moments is None
     rows = problem.X[np.array([7, 9000])]
     assert isinstance(rows, CSR)
@@ -121,15 +121,15 @@ def test_what_is_wrong_names_the_first_block(change, options, words):
     changed = change(X, y)
     X, y = changed or (X, y)
     with pytest.raises(ValueError) as raised:  # noqa: PT011
-        problem_at_workers(da.from_array(X, chunks=CHUNK), y, **options)
+        remote_problem(da.from_array(X, chunks=CHUNK), y, **options)
     for word in words:
         assert word in str(raised.value)
 
 
 def test_what_is_at_workers():
     X = np.ones((2, 2))
-    assert is_at_workers(da.from_array(X))
-    assert not is_at_workers(X)
+    assert is_remote(da.from_array(X))
+    assert not is_remote(X)
 
 
 @pytest.mark.parametrize(
@@ -244,10 +244,10 @@ def test_some_rows_stay_where_they_are():
     X, y, w = table(3000)
     chunks = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=900)
     options = {"sample_weight": w, "class_weight": {0: 2.0}}
-    whole = problem_at_workers(*chunks, **options)
+    whole = remote_problem(*chunks, **options)
     numbers = np.flatnonzero((np.arange(3000) % 3 > 0) & (np.arange(3000) // 900 != 1))
     share = np.where(numbers % 5, 1.0, 0.25)
-    part = whole.kept(numbers, share)
+    part = whole.subset(numbers, share)
     here = Problem.from_arrays(X, y, **options)
     np.testing.assert_array_equal(part.weight, here.weight[numbers] * share)
     assert part.X.sizes.tolist() == [600, 600, 200]
@@ -259,7 +259,7 @@ def test_some_rows_stay_where_they_are():
     weight = np.concatenate([b.weight for b in held])
     np.testing.assert_array_equal(weight, part.sample_weight)
     np.testing.assert_array_equal(part.X.factor[part.rank] * weight, part.weight)
-    assert part.kept(np.arange(700)).X.sizes.tolist() == [600, 100]
+    assert part.subset(np.arange(700)).X.sizes.tolist() == [600, 100]
 
 
 @pytest.mark.slow

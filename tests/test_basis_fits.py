@@ -12,7 +12,7 @@ import ordinal
 from ordinal import ConvergenceWarning
 from ordinal._basis import fitting
 from ordinal._basis.features import RowFeatures
-from ordinal._basis.placed import RowsOnBasis
+from ordinal._basis.rows import RowsOnBasis
 from ordinal._basis.sums import CHUNK
 from ordinal._model import calibration
 from ordinal.kernels import RBF, Linear, Polynomial
@@ -267,13 +267,13 @@ def test_room_for_samples_changes_no_byte(monkeypatch):
     """Of 40 000 rows on 20, 3.2 MB: beside them there is room for no sample, for one of
     the two, or for both."""
     X, y = sample(40_000, 3, noise=1.0)
-    copies, among = [], RowsOnBasis.among
+    copies, restricted_to = [], RowsOnBasis.restricted_to
 
     def counted(Z, numbers, room=0):
         copies.append(numbers.size <= room)
-        return among(Z, numbers, room)
+        return restricted_to(Z, numbers, room)
 
-    monkeypatch.setattr(RowsOnBasis, "among", counted)
+    monkeypatch.setattr(RowsOnBasis, "restricted_to", counted)
     models = [
         ordinal.fit_svorim(
             X, y, gamma=0.3, basis=np.arange(0, 200, 10), cache_mb=cache_mb

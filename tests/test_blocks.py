@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ordinal
-from ordinal._input.blocks import CHUNK, Reader, raw_blocks
-from ordinal._input.moments import Moments
 from ordinal._input.problem import Problem
-from ordinal._input.survey import BlockProblem
 from ordinal._kernel_matrix.choice import make_kernel
+from ordinal._rows.first_pass import ChunkedProblem
+from ordinal._rows.moments import Moments
+from ordinal._rows.source import CHUNK, Reader, raw_blocks
 from ordinal.preprocessing import Standardizer
 from ordinal.preprocessing.scaling import standardizer_of
 
@@ -44,7 +44,7 @@ def table(n, d=3, seed=0):
     return X, rng.integers(0, 4, n) * 10, rng.integers(0, 3, n) * 0.5
 
 
-def same(a: BlockProblem, b: Problem):
+def same(a: ChunkedProblem, b: Problem):
     np.testing.assert_array_equal(a.rank, b.rank)
     np.testing.assert_array_equal(a.classes, b.classes)
     np.testing.assert_array_equal(a.weight, b.weight)
@@ -74,10 +74,10 @@ def test_a_survey_is_the_problem_of_all_rows(ends, classes, class_weight):
     X, y, w = table(20_000)
     options = {"classes": classes, "class_weight": class_weight}
     whole = Problem.from_arrays(X, y, sample_weight=w, **options)
-    same(BlockProblem.from_blocks(Cut(ends, X, y, w), **options), whole)
-    same(BlockProblem.from_blocks(X, y, sample_weight=w, **options), whole)
+    same(ChunkedProblem.from_source(Cut(ends, X, y, w), **options), whole)
+    same(ChunkedProblem.from_source(X, y, sample_weight=w, **options), whole)
     same(
-        BlockProblem.from_blocks(Cut(ends, X, y), **options),
+        ChunkedProblem.from_source(Cut(ends, X, y), **options),
         Problem.from_arrays(X, y, **options),
     )
 
@@ -90,11 +90,13 @@ def test_labels_of_any_kind_and_first_seen_in_any_order():
         np.array([2.0, 2, 1, 1, 1, 1, 1, 2]),
         pandas.Categorical(list("aabbccba"), ["c", "a", "d", "b"], ordered=True),
     ):
-        same(BlockProblem.from_blocks(Cut([2, 4, 6], X, y)), Problem.from_arrays(X, y))
-        same(BlockProblem.from_blocks(X, y), Problem.from_arrays(X, y))
+        same(
+            ChunkedProblem.from_source(Cut([2, 4, 6], X, y)), Problem.from_arrays(X, y)
+        )
+        same(ChunkedProblem.from_source(X, y), Problem.from_arrays(X, y))
     words = np.array(list("abababab"))
     same(
-        BlockProblem.from_blocks(Cut([3], X, words), classes=["b", "a"]),
+        ChunkedProblem.from_source(Cut([3], X, words), classes=["b", "a"]),
         Problem.from_arrays(X, words, classes=["b", "a"]),
     )
 
@@ -108,7 +110,7 @@ def test_columns_are_found_by_name_in_every_block():
             yield frame[:2], y[:2]
             yield frame.loc[2:, ["b", "a"]], y[2:]
 
-    problem = BlockProblem.from_blocks(Source())
+    problem = ChunkedProblem.from_source(Source())
     assert problem.feature_names == ("a", "b")
     np.testing.assert_array_equal(next(problem.X.chunks()), frame)
 
@@ -116,7 +118,7 @@ def test_columns_are_found_by_name_in_every_block():
 def test_sparse_rows():
     X = scipy.sparse.random(50, 7, 0.2, "csr", rng=np.random.default_rng(0))
     y = np.arange(50) % 3
-    problem = BlockProblem.from_blocks(Cut([20, 21, 45], X, y))
+    problem = ChunkedProblem.from_source(Cut([20, 21, 45], X, y))
     assert problem.moments is None
     problem.X.size = 13
     dense = [chunk.dense() for chunk in problem.X.chunks()]
@@ -128,7 +130,7 @@ def test_sparse_rows():
 @given(st.permutations(range(30)), st.integers(0, 30))
 def test_rows_are_taken_by_number(order, k):
     X, y, _ = table(30)
-    problem = BlockProblem.from_blocks(Cut([4, 5, 17], X, y))
+    problem = ChunkedProblem.from_source(Cut([4, 5, 17], X, y))
     np.testing.assert_array_equal(problem.X.take(order[:k]), X[order[:k]])
     assert problem.X.reader.source.open == 0
 
@@ -137,7 +139,7 @@ def test_a_memmap_is_read_in_slices(tmp_path):
     X, y, w = table(20_001)
     stored = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
     stored[:] = X
-    problem = BlockProblem.from_blocks(stored, y, sample_weight=w)
+    problem = ChunkedProblem.from_source(stored, y, sample_weight=w)
     same(problem, Problem.from_arrays(X, y, sample_weight=w))
     chunks = list(problem.X.chunks())
     np.testing.assert_array_equal(np.concatenate(chunks), X)
@@ -146,8 +148,8 @@ def test_a_memmap_is_read_in_slices(tmp_path):
 
 def test_moments_do_not_depend_on_blocks():
     X, y, w = table(20_000)
-    a = BlockProblem.from_blocks(Cut([], X, y, w)).moments
-    b = BlockProblem.from_blocks(Cut(range(7, 20_000, 977), X, y, w)).moments
+    a = ChunkedProblem.from_source(Cut([], X, y, w)).moments
+    b = ChunkedProblem.from_source(Cut(range(7, 20_000, 977), X, y, w)).moments
     for name in ("mean", "variance", "exponent", "low", "high"):
         assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
     joined, whole = standardizer_of(a, None), Standardizer.fit(X, w)
@@ -172,7 +174,7 @@ def test_rows_without_weight_have_no_moments():
     X, y = np.array([[1.0], [2.0], [9.0], [4.0]]), np.array([0, 1, 0, 1])
     source = Cut([2], X, y, np.array([0.0, 0.0, 1.0, 1.0]))
     assert Moments.of(X[:2], np.zeros(2)) is None
-    assert BlockProblem.from_blocks(source).moments.low == 4.0
+    assert ChunkedProblem.from_source(source).moments.low == 4.0
 
 
 def bad_block(change, number=699, rows=10):
@@ -224,7 +226,7 @@ def with_nan(X, y):
 def test_a_bad_block_is_named_and_nothing_is_left_open(change, error, message):
     source = bad_block(change)
     with pytest.raises(error, match=f"block 699, whose row 0 is row 6990 .*{message}"):
-        BlockProblem.from_blocks(source, classes=[0, 1, 2])
+        ChunkedProblem.from_source(source, classes=[0, 1, 2])
     assert source.open == 0
 
 
@@ -232,7 +234,7 @@ def test_labels_without_an_order_are_found_in_their_block():
     for y, message in (([0.5] * 10, "0.5 in row 0"), (["a"] * 10, "holds strings")):
         source = bad_block(lambda X, _, y=y: (X, np.array(y)), number=3)
         with pytest.raises((TypeError, ValueError), match=f"block 3, .*{message}"):
-            BlockProblem.from_blocks(source)
+            ChunkedProblem.from_source(source)
 
 
 @pytest.mark.parametrize(
@@ -245,21 +247,21 @@ def test_labels_without_an_order_are_found_in_their_block():
 )
 def test_blocks_hold_labels_and_weights(given, message):
     with pytest.raises(ValueError, match=message):
-        BlockProblem.from_blocks(Cut([], *table(9)), **given)
+        ChunkedProblem.from_source(Cut([], *table(9)), **given)
 
 
 def test_arrays_need_their_labels():
     X, y, w = table(9)
     with pytest.raises(ValueError, match="y must hold the labels of X, got None"):
-        BlockProblem.from_blocks(X)
+        ChunkedProblem.from_source(X)
     with pytest.raises(ValueError, match=r"y has shape \(8,\), expected \(9,\) as X"):
-        BlockProblem.from_blocks(X, y[:8])
+        ChunkedProblem.from_source(X, y[:8])
     with pytest.raises(ValueError, match="2-dimensional and non-empty"):
-        BlockProblem.from_blocks(X[0], y[:3])
+        ChunkedProblem.from_source(X[0], y[:3])
     with pytest.raises(ValueError, match="at least 2 classes"):
-        BlockProblem.from_blocks(X, np.zeros(9))
+        ChunkedProblem.from_source(X, np.zeros(9))
     with pytest.raises(ValueError, match="zero everywhere"):
-        BlockProblem.from_blocks(Cut([], X, y, 0 * w))
+        ChunkedProblem.from_source(Cut([], X, y, 0 * w))
 
 
 @pytest.mark.parametrize("rows", [[], [5], [5, 4]])
@@ -270,7 +272,7 @@ def test_a_source_that_changes_is_found_out(rows):
         def blocks(self):
             yield from ((np.ones((k, 2)), np.arange(k)) for k in sizes)
 
-    problem = BlockProblem.from_blocks(Source())
+    problem = ChunkedProblem.from_source(Source())
     sizes[:] = rows
     less = "gave no blocks" if not rows else f"first pass and {sum(rows)} in a later"
     with pytest.raises(ValueError, match=less):
@@ -289,9 +291,9 @@ def test_what_is_no_block():
             return iter(self.given)
 
     with pytest.raises(ValueError, match="no blocks"):
-        BlockProblem.from_blocks(Source())
+        ChunkedProblem.from_source(Source())
     with pytest.raises(TypeError, match=r"block 0 must be X, .* got a tuple of 4"):
-        BlockProblem.from_blocks(Source((1, 2, 3, 4)))
+        ChunkedProblem.from_source(Source((1, 2, 3, 4)))
     assert [block.X for block in raw_blocks(Source(7, (8,)))] == [7, 8]
 
 
@@ -299,7 +301,7 @@ def test_what_is_no_block():
 def test_rows_are_a_matrix_that_is_read(held):
     X, y, _ = table(61)
     source = Cut([3, 30], X, y)
-    rows = BlockProblem.from_blocks(source).X
+    rows = ChunkedProblem.from_source(source).X
     rows.size, rows.held = 8, held
     assert rows.shape == X.shape
     assert len(rows) == 61
@@ -324,7 +326,7 @@ def test_rows_are_a_matrix_that_is_read(held):
 def test_threads_read_one_pass():
     X, y, _ = table(16 * 50 + 3)
     source = Cut(range(7, 800, 7), X, y)
-    rows = BlockProblem.from_blocks(source).X
+    rows = ChunkedProblem.from_source(source).X
     rows.size, rows.held = 16, 60
     found = [None] * 51
 
@@ -345,7 +347,7 @@ def test_a_source_that_grows_or_shrinks_while_rows_are_asked_for():
         def blocks(self):
             yield from ((np.ones((k, 2)), np.arange(k)) for k in sizes)
 
-    rows = BlockProblem.from_blocks(Source()).X
+    rows = ChunkedProblem.from_source(Source()).X
     rows.size = 4
     for last, message in ((4, "and 9 in a later one"), (6, "and more in a later one")):
         sizes[1] = last
@@ -361,13 +363,13 @@ def test_gamma_follows_from_the_moments():
     X, y, w = table(3000)
     X[:, [0, 2]] = np.random.default_rng(1).normal(size=(3000, 2)) * [1.0, 30.0]
     whole = make_kernel("rbf", "scale", Problem.from_arrays(X, y, sample_weight=w))
-    rows = BlockProblem.from_blocks(Cut([100, 1999], X, y, w))
+    rows = ChunkedProblem.from_source(Cut([100, 1999], X, y, w))
     assert make_kernel("rbf", "scale", rows).gamma == pytest.approx(whole.gamma, 1e-12)
-    constant = BlockProblem.from_blocks(np.full((9, 2), 0.1), np.arange(9) % 2)
+    constant = ChunkedProblem.from_source(np.full((9, 2), 0.1), np.arange(9) % 2)
     assert make_kernel("rbf", "scale", constant).gamma == 1.0
     sparse = scipy.sparse.csr_array(X)
     with pytest.raises(ValueError, match="gamma must be a number where sparse rows"):
-        make_kernel("rbf", "scale", BlockProblem.from_blocks(Cut([9], sparse, y)))
+        make_kernel("rbf", "scale", ChunkedProblem.from_source(Cut([9], sparse, y)))
 
 
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
@@ -377,13 +379,13 @@ def test_what_was_written_to_a_map_is_read(mode, tmp_path):
     stored = np.memmap(tmp_path / "X", X.dtype, mode, shape=X.shape)
     if mode != "r":
         stored[::1000] = X[::1000] = 5.0
-    rows = BlockProblem.from_blocks(stored, y).X
+    rows = ChunkedProblem.from_source(stored, y).X
     for _ in range(2):
         np.testing.assert_array_equal(
             rows[CHUNK - 7 : 2 * CHUNK], X[CHUNK - 7 : 2 * CHUNK]
         )
         np.testing.assert_array_equal(np.concatenate(list(rows.chunks())), X)
-    every_other = BlockProblem.from_blocks(stored[::2], y[::2]).X
+    every_other = ChunkedProblem.from_source(stored[::2], y[::2]).X
     np.testing.assert_array_equal(every_other[: len(X)], X[::2])
 
 
@@ -427,5 +429,5 @@ def test_what_is_iterated_is_closed_though_others_hold_it():
 
     source = Source()
     with pytest.raises(ValueError, match="block 1, whose row 0 is row 3"):
-        BlockProblem.from_blocks(source)
+        ChunkedProblem.from_source(source)
     assert source.cursor.closed

@@ -8,13 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import fitc
 
 from ordinal import kernels
-from ordinal._numerics import passes as numeric_passes
 from ordinal._numerics.rows import strips
+from ordinal._rows import chunks as row_chunks
 from ordinal._solvers import _gp_products
 from ordinal.gpor import low_rank
+from ordinal.gpor.basis_values import Tile
 from ordinal.gpor.covariance import Dense
 from ordinal.gpor.low_rank import LowRank
-from ordinal.gpor.passes import Tile
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -24,7 +24,7 @@ def small_chunks():
     """Of a dozen rows several, and several tiles of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(low_rank, "CHUNK", 4)
-        patch.setattr(numeric_passes, "CHUNK", 4)
+        patch.setattr(row_chunks, "CHUNK", 4)
         patch.setattr(low_rank, "ROWS", 3)
         yield
 
@@ -40,7 +40,7 @@ class Given:
         self.size = 0.0
 
     def chunks(self, start=0):
-        return numeric_passes.chunks(self.K_nm, start)
+        return row_chunks.chunks(self.K_nm, start)
 
     def tiles(self, chunk):
         for rows in strips(chunk[0].stop, 3, chunk[0].start):

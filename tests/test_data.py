@@ -17,9 +17,9 @@ import ordinal
 from ordinal import data
 from ordinal._input import pieces, readers
 from ordinal._input.pieces import end_of_rows, table_pieces
-from ordinal._input.survey import BlockProblem
 from ordinal._input.table import read_table
 from ordinal._model import predicted
+from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.preprocessing import PreprocessedModel
 
 ROWS = "size,age,stars,kind\n" + "".join(
@@ -75,11 +75,11 @@ def test_blocks_of_a_file(path):
         np.testing.assert_array_equal(X, frame[["size", "age"]])
         y = np.concatenate([y for _, y in blocks])
         np.testing.assert_array_equal(y, frame["stars"])
-    problem = BlockProblem.from_blocks(source)
+    problem = ChunkedProblem.from_source(source)
     assert problem.feature_names == ("size", "age")
     assert problem.X.shape == (200, 2)
     weighted = data.blocks(path, target="kind", weight="stars", features=["age"])
-    problem = BlockProblem.from_blocks(weighted, classes=["b", "a"])
+    problem = ChunkedProblem.from_source(weighted, classes=["b", "a"])
     np.testing.assert_array_equal(problem.weight, frame["stars"])
     np.testing.assert_array_equal(problem.rank, frame["kind"] == "a")
     (X,) = next(data.blocks(path, features=["age", "size"]).blocks())
@@ -119,7 +119,7 @@ def test_errors_have_the_line_of_the_file(tmp_path, line, message, piece):
     lines[151] = line
     path.write_text("\n".join(lines))
     with pytest.raises((ValueError, TypeError), match=message) as caught:
-        BlockProblem.from_blocks(data.blocks(path, target="y"))
+        ChunkedProblem.from_source(data.blocks(path, target="y"))
     if "strings" not in str(caught.value):
         assert f"{path}, line 152" in str(caught.value)
 
@@ -130,7 +130,7 @@ def test_parquet_errors_have_the_row(tmp_path, piece):
     frame.loc[1500, "a"] = np.nan
     frame.to_parquet(path)
     with pytest.raises(ValueError, match="row 1500, column 'a': is missing"):
-        BlockProblem.from_blocks(data.blocks(path, target="y"))
+        ChunkedProblem.from_source(data.blocks(path, target="y"))
     with pytest.raises(ValueError, match=r"no column 'z'; it has .*'a', 'y'"):
         next(data.blocks(path, target="z").blocks())
     with pytest.raises(ValueError, match="no column 'b'"):

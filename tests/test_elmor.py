@@ -11,7 +11,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._numerics import passes
+from ordinal._rows import chunks
 from ordinal.data import blocks
 from ordinal.networks import extreme
 
@@ -225,7 +225,7 @@ def test_sparse_rows_are_dense_rows():
 
 def test_it_takes_one_decomposition_and_a_pass_for_each_step(monkeypatch):
     rows = []
-    plain = passes.summed
+    plain = chunks.summed
 
     def counted(X, call, n_threads=1):
         rows.append(X.shape[0])

@@ -14,9 +14,9 @@ from ordinal._input import basis, cells, columns, weights
 from ordinal._input.cells import Layout
 from ordinal._input.columns import frame_columns, read_frame
 from ordinal._input.frame import Column, Frame, number_kind
-from ordinal._input.moments import Moments
 from ordinal._input.sparse import CSR
-from ordinal._input.survey import BlockProblem
+from ordinal._rows.first_pass import ChunkedProblem
+from ordinal._rows.moments import Moments
 
 NAN = np.nan
 WORDS = np.array(["u", "v"])
@@ -311,7 +311,7 @@ def test_blocks_without_weight_leave_the_moments_as_they_are():
             yield [[1.0], [3.0]], [0, 1], [1.0, 1.0]
             yield [[9.0]], [0], [0.0]
 
-    problem = BlockProblem.from_blocks(Source())
+    problem = ChunkedProblem.from_source(Source())
     mean, scale = problem.moments.mean_and_scale()
     assert (mean, scale) == (2.0, 1.0)
 

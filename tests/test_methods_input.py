@@ -21,9 +21,9 @@ import ordinal.sklearn
 from ordinal import UnscaledFeaturesWarning, kernels
 from ordinal._input.keywords import keyword_defaults
 from ordinal._input.problem import Problem
-from ordinal._input.survey import BlockProblem
 from ordinal._model.entry import warn_of_scales
 from ordinal._model.registry import method_of
+from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.preprocessing import Binning, Standardizer
 
 PRECOMPUTED = {"kernel": "precomputed"}
@@ -705,9 +705,9 @@ def test_features_beyond_30_medians_are_warned_of(X, named):
         UnscaledFeaturesWarning, match=rf"others.*: {named} \("
     ) as caught:
         warn_of_scales("fit_svorim", Problem.from_arrays(X, y))
-    in_chunks = BlockProblem.from_blocks(Cut([7, 20], X, y))
+    map_rows = ChunkedProblem.from_source(Cut([7, 20], X, y))
     with pytest.warns(UnscaledFeaturesWarning) as of_chunks:
-        warn_of_scales("fit_svorim", in_chunks)
+        warn_of_scales("fit_svorim", map_rows)
     assert str(of_chunks[0].message) == str(caught[0].message)
 
 

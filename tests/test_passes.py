@@ -6,9 +6,9 @@ import scipy.sparse
 from sources import Cut, Differing
 
 import ordinal
-from ordinal._input import checksums
-from ordinal._input.checksums import SPAN, Checksums
-from ordinal._input.survey import BlockProblem
+from ordinal._rows import checksums
+from ordinal._rows.checksums import SPAN, Checksums
+from ordinal._rows.first_pass import ChunkedProblem
 
 LINEAR = {"kernel": "linear"}
 ON_BASIS = {"basis": 10}
@@ -49,7 +49,7 @@ def test_a_map_that_is_written_to_between_passes(tmp_path):
     X, y = table(2 * SPAN)
     stored = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
     stored[:] = X
-    problem = BlockProblem.from_blocks(stored, y)
+    problem = ChunkedProblem.from_source(stored, y)
     stored[SPAN:] += 1.0
     rows = problem.X
     np.testing.assert_array_equal(rows[:SPAN], X[:SPAN])
@@ -80,7 +80,7 @@ def test_checksums_do_not_depend_on_blocks(made):
     y = np.arange(n) % 2
     found = []
     for ends in ([], range(1, 400), range(50, n, 777), [SPAN, 2 * SPAN]):
-        reader = BlockProblem.from_blocks(Cut(ends, X, y)).X.reader
+        reader = ChunkedProblem.from_source(Cut(ends, X, y)).X.reader
         found.append(reader.first_pass.sums)
     assert found == [found[0]] * 4
     assert len(set(found[0])) == 3
@@ -98,7 +98,7 @@ def test_a_change_of_127_rows_is_noticed(start):
         later.add(X[begin : begin + 1000])
     later.end_span()
     assert later.unlike is not None
-    assert checksums.SPAN % ordinal._input.blocks.CHUNK == 0
+    assert checksums.SPAN % ordinal._rows.source.CHUNK == 0
 
 
 @pytest.mark.parametrize("name", ["svorim", "npsvor", "svc", "opbe", "kdlor"])

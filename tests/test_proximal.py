@@ -14,11 +14,11 @@ from ordinal._basis.levels import sizes, stratified
 from ordinal._basis.losses import Losses
 from ordinal._basis.precise import Values, finished
 from ordinal._basis.proximal import Start, cold, dual_value, shares, solve
-from ordinal._basis.sums import CHUNK, Kept, LocalSums, Rows
+from ordinal._basis.sums import CHUNK, Kept, LocalSums, RowSums
 from ordinal._basis.thresholds import best
 from ordinal._model.convergence import Status
 from ordinal._model.monitor import Monitor
-from ordinal._numerics.tree import pairwise
+from ordinal._rows.sums import pairwise
 from ordinal.kernels import RBF, LinearARD, Polynomial
 
 SVOR = {
@@ -79,7 +79,7 @@ def made(n=300, r=4, m=40, seed=0):
 def sums_of(Z, y, losses, weight=None, dtype=np.float64, n_threads=1):
     weight = np.ones(len(y)) if weight is None else weight
     Z, weight = Kept(Z.astype(dtype)), weight.astype(np.float32)
-    return LocalSums(Rows(Z, y, weight, losses, n_threads, dtype))
+    return LocalSums(RowSums(Z, y, weight, losses, n_threads, dtype))
 
 
 def fit(sums, tol, start=None, **keywords):
@@ -497,7 +497,7 @@ def test_costly_features_change_nothing_but_rounding():
     losses = svor_losses("svorex", 4, 1.0)
     one = np.ones(len(y), np.float32)
     costly, kept = (
-        LocalSums(Rows(features(Z), y, one, losses, 1, np.float64))
+        LocalSums(RowSums(features(Z), y, one, losses, 1, np.float64))
         for features in (Costly, Kept)
     )
     w, b, keep = np.linspace(-1, 1, 20), np.array([-1.0, 0.0, 1.0]), np.eye(2, 3) + 0.5

@@ -14,18 +14,23 @@ from test_proximal import fit, made, svor_losses
 
 from ordinal._basis.features import RowFeatures
 from ordinal._basis.levels import stratified
-from ordinal._basis.placed import BlockReader
-from ordinal._basis.remote import Labelled, LabelledPart, RemoteRows, lacking
+from ordinal._basis.remote import BasisPart, BlockState, RemoteSums, needed
+from ordinal._basis.rows import RowsOnBasis, cached_chunks
 from ordinal._basis.sums import (
     CHUNK,
     Kept,
     LocalSums,
-    Rows,
+    RowSums,
 )
-from ordinal._input.at_workers import LabelReader
-from ordinal._input.blocks import Block as RawBlock
-from ordinal._numerics.crew import Behind, Move, Question, packed, unpacked
-from ordinal._numerics.tree import Node, merged, pairwise, whole
+from ordinal._rows.sums import Node, merged, pairwise, whole
+from ordinal._rows.transport import (
+    Event,
+    NeedsReplay,
+    RemoteState,
+    Request,
+    packed,
+    unpacked,
+)
 from ordinal.kernels import RBF
 
 SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
@@ -36,7 +41,7 @@ class Block(Kept):
 
     def __init__(self, Z):
         super().__init__(Z)
-        self.among = lambda numbers: Kept(Z[numbers])
+        self.restricted_to = lambda numbers: Kept(Z[numbers])
 
 
 def in_double(Z):
@@ -45,17 +50,17 @@ def in_double(Z):
 
 def features(block, room, n_threads):
     Z, y = block
-    return Labelled(
+    return BlockState(
         Block(Z), in_double(Z.astype(float)), y, np.ones(len(y), np.float32)
     )
 
 
-class Crew:
+class Workers:
     """Parts in this process, of which some are lost now and then."""
 
     def __init__(self, groups, blocks, lose=0, read=features, room=0):
         self.parts = [
-            LabelledPart(group, len(blocks), 1, room, read, *(blocks[k] for k in group))
+            BasisPart(group, len(blocks), 1, room, read, *(blocks[k] for k in group))
             for group in groups
         ]
         self.lose, self.asked, self.behind = lose, 0, 0
@@ -63,13 +68,15 @@ class Crew:
     def __len__(self):
         return len(self.parts)
 
-    def ask(self, questions):
+    def ask(self, requests):
         self.asked += 1
         if self.lose and self.asked % self.lose == 0:
             k = self.asked // self.lose % len(self.parts)
             self.parts[k] = pickle.loads(pickle.dumps(self.parts[k]))
-        answers = {k: self.parts[k].answer(q) for k, q in questions.items()}
-        self.behind += sum(isinstance(answer, Behind) for answer in answers.values())
+        answers = {k: self.parts[k].answer(q) for k, q in requests.items()}
+        self.behind += sum(
+            isinstance(answer, NeedsReplay) for answer in answers.values()
+        )
         return answers
 
 
@@ -92,7 +99,7 @@ class Blocks(LocalSums):
                 rows = stratified(y, round(share * len(y)), rng)
             Z, y = Z[rows], y[rows]
             weight = np.ones(len(y), np.float32)
-            self.sums.append(LocalSums(Rows(Kept(Z), y, weight, losses, 1)))
+            self.sums.append(LocalSums(RowSums(Kept(Z), y, weight, losses, 1)))
         self.n, self.m, self.losses = 0, blocks[0][0].shape[1], losses
 
     def take(self):
@@ -115,6 +122,12 @@ class Blocks(LocalSums):
         return pairwise(sums._sum(*question) for sums in self.sums)
 
 
+def begun(state, losses, *sample, m=6):
+    """The sums of a problem at workers."""
+    state.record("begin", losses, *sample)
+    return RemoteSums(state, sum(SIZES), m, losses)
+
+
 def same_fit(here, there, tol, start=None):
     here, there = fit(here, tol, start), fit(there, tol, start)
     assert there.w.tobytes() == here.w.tobytes()
@@ -132,14 +145,15 @@ def same_fit(here, there, tol, start=None):
 def test_bytes_do_not_depend_on_who_holds_or_loses_rows(method, lose, groups):
     Z, y, blocks = problem()
     losses = svor_losses(method, 4, 1.0)
-    crew = Crew(groups, blocks, lose)
-    rows = RemoteRows(crew, len(y), Z.shape[1])
-    some = same_fit(Blocks(blocks, losses, 0.25, 7), rows.sums(losses, 0.25, 7), 1e-3)
-    here, there = Blocks(blocks, losses), rows.sums(losses)  # nothing is left of `some`
+    workers = Workers(groups, blocks, lose)
+    state = RemoteState(workers, needed)
+    sampled = begun(state, losses, 0.25, 7)
+    some = same_fit(Blocks(blocks, losses, 0.25, 7), sampled, 1e-3)
+    here, there = Blocks(blocks, losses), begun(state, losses)  # `some` is forgotten
     every = same_fit(here, there, 1e-3, some.end)
     same_fit(here.in_double(), there.in_double(), 1e-6, every.here)
-    assert (crew.behind > 0) == (lose > 0)
-    together = LocalSums(Rows(Kept(Z), y, np.ones(len(y), np.float32), losses, 1))
+    assert (workers.behind > 0) == (lose > 0)
+    together = LocalSums(RowSums(Kept(Z), y, np.ones(len(y), np.float32), losses, 1))
     whole = fit(together, 1e-3)
     assert every.primal <= whole.primal + 1e-3 * abs(whole.primal)
     assert every.dual <= whole.primal  # a bound of the same problem
@@ -154,11 +168,15 @@ def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
     X = rng.normal(size=(sum(sizes), 3))
     y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
     cut = np.split(np.arange(len(X)), np.cumsum(sizes)[:-1])
-    blocks = [RawBlock(X[rows], y[rows]) for rows in cut]
+    blocks = [(X[rows], y[rows].astype(np.int32)) for rows in cut]
     on = RowFeatures(RBF(0.5), X[rng.integers(0, len(X), 40)])
-    read = BlockReader(
-        on, LabelReader(np.arange(4), None), np.arange(4, dtype=np.int32), True
-    )
+
+    def read(block, room, n_threads):
+        Z = RowsOnBasis(
+            on, block[0], cached_chunks(len(block[0]), room), n_threads, True
+        )
+        return BlockState(Z, None, block[1], np.ones(len(block[1]), np.float32))
+
     losses = svor_losses("svorim", 4, 1.0)
     found = []
     for groups, room in (
@@ -166,9 +184,9 @@ def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
         ([[2], [0, 1]], CHUNK),
         ([[0, 1, 2]], 0),
     ):
-        there = RemoteRows(Crew(groups, blocks, 0, read, room), len(y), on.m)
-        some = fit(there.sums(losses, 0.3, 5), 1e-3)
-        every = fit(there.sums(losses), 1e-3, some.end)
+        state = RemoteState(Workers(groups, blocks, 0, read, room), needed)
+        some = fit(begun(state, losses, 0.3, 5, m=on.m), 1e-3)
+        every = fit(begun(state, losses, m=on.m), 1e-3, some.end)
         found.append([some.w, some.b, every.w, every.b])
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
@@ -177,39 +195,39 @@ def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
 
 def test_an_interrupted_question_is_asked_again():
     """Some parts have made moves then of which the others have not heard."""
-    _, y, blocks = problem(SIZES[:2])
+    _, _, blocks = problem(SIZES[:2])
     losses, w, b = svor_losses("svorim", 4, 1.0), np.ones(6), np.array([-1.0, 0.0, 1.0])
-    here, crew = Blocks(blocks, losses), Crew([[0], [1]], blocks)
-    there = RemoteRows(crew, len(y), 6).sums(losses)
+    here, workers = Blocks(blocks, losses), Workers([[0], [1]], blocks)
+    there = begun(RemoteState(workers, needed), losses)
     for sums in (here, there):
         sums.at(w, b, 0.1)
         sums.take()
-    real = crew.ask
+    real = workers.ask
 
     def interrupted(questions):
-        crew.parts[1].answer(questions[1])
+        workers.parts[1].answer(questions[1])
         raise KeyboardInterrupt
 
-    crew.ask = interrupted
+    workers.ask = interrupted
     with pytest.raises(KeyboardInterrupt):
         there.loss(b)
-    crew.ask = real
+    workers.ask = real
     for sums in (here, there):
         sums.at(0.5 * w, b, 0.1)
         sums.take()
     np.testing.assert_array_equal(
         there.at(w, b, 0.2).back, here.at(w, b, 0.2).back, strict=True
     )
-    assert crew.behind == 1
+    assert workers.behind == 1
 
 
 moves = st.lists(st.sampled_from(["begin", "go", "go", "take"]), max_size=12)
 
 
 @given(moves, st.integers(0, 12))
-def test_what_is_lacking_is_enough(names, known):
+def test_dropped_events_are_overwritten(names, known):
     """A part that made all moves, and one that knew some of them and hears only of what
-    it lacks, remember the same."""
+    those that are needed, have the same state."""
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(30, 2)), rng.integers(0, 3, 30).astype(np.int32)
     given_ = {
@@ -218,22 +236,22 @@ def test_what_is_lacking_is_enough(names, known):
         "take": lambda k: (),
     }
     every = [
-        Move(name, given_[name](k)) for k, name in enumerate(["begin", "go", *names])
+        Event(name, given_[name](k)) for k, name in enumerate(["begin", "go", *names])
     ]
     known = min(known, len(every))
     answers = []
-    for heard in ([every], [every[:known], lacking(every[known:])]):
-        part = LabelledPart([0], 1, 1, 0, features, (Z.astype(np.float32), y))
+    for heard in ([every], [every[:known], needed(every[known:])]):
+        part = BasisPart([0], 1, 1, 0, features, (Z.astype(np.float32), y))
         made = 0
         for some in heard:
-            question = Question(
+            request = Request(
                 made, tuple(some), made + len(some), "loss", (np.ones(2),)
             )
             if some and (made or some[0].name == "begin"):
-                part.answer(question)
-                made = question.made
+                part.answer(request)
+                made = request.applied
         answers += [
-            part.answer(Question(made, (), made, name, arguments))[0].parts
+            part.answer(Request(made, (), made, name, arguments))[0].parts
             for name, arguments in (
                 ("point", ()), ("slopes", (np.array([0.0, 0.5, 2.0]),)),
                 ("loss", (np.zeros(2),)), ("curvature", (1.0,)),
@@ -242,7 +260,7 @@ def test_what_is_lacking_is_enough(names, known):
     for one, other in zip(answers[:4], answers[4:], strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
-    assert len(lacking(every)) <= 3 + 2 * names.count("take")
+    assert len(needed(every)) <= 3 + 2 * names.count("take")
 
 
 @given(st.integers(1, 40), st.sets(st.integers(1, 39)), st.randoms())
@@ -284,12 +302,12 @@ import dask
 import dask.array as da
 from dask.distributed import Client, LocalCluster
 import ordinal
-from ordinal._numerics.crew import DaskCrew
+from ordinal._rows.transport import DaskTransport
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(4000, 3))
 y = np.digitize(X[:, 0] + np.sin(2 * X[:, 1]), [-1.0, 0.5])
-real, asked, later, killed = DaskCrew.ask, 0, 0, []
+real, asked, later, killed = DaskTransport.ask, 0, 0, []
 
 # a fit, and how many questions lie between the losses of two workers
 FITS = [
@@ -303,10 +321,10 @@ def bytes_of(fit):
     model = fit(*there)
     return model.coef.tobytes() + model.thresholds.tobytes()
 
-def kill_a_holder(crew):
+def kill_a_holder(workers):
     # by its nanny: the scheduler may not know yet of a worker that was killed before
     while True:
-        held = {of for some in client.who_has(crew._blocks).values() for of in some}
+        held = {of for some in client.who_has(workers._blocks).values() for of in some}
         for nanny in cluster.workers.values():
             if nanny.worker_address in held and nanny.pid and nanny.pid not in killed:
                 killed.append(nanny.pid)
@@ -314,12 +332,12 @@ def kill_a_holder(crew):
                 return
         time.sleep(0.01)
 
-def ask(crew, questions):
+def ask(workers, questions):
     global asked
     asked += 1
     if asked in (5, 5 + later):
-        kill_a_holder(crew)
-    return real(crew, questions)
+        kill_a_holder(workers)
+    return real(workers, questions)
 
 if __name__ == "__main__":
     # a local cluster gives workers up that were gone for 15 s, restarted or not
@@ -329,9 +347,9 @@ if __name__ == "__main__":
     ) as cluster, Client(cluster) as client:
         for fit, later in FITS:
             client.wait_for_workers(2)
-            DaskCrew.ask, asked, before = real, 0, len(killed)
+            DaskTransport.ask, asked, before = real, 0, len(killed)
             whole = bytes_of(fit)
-            DaskCrew.ask = ask
+            DaskTransport.ask = ask
             assert bytes_of(fit) == whole, fit
             assert len(set(killed)) == before + 2, fit
     print("the same bytes")

@@ -13,7 +13,8 @@ from sources import Cut
 
 import ordinal
 from ordinal._basis import fitting
-from ordinal._input.blocks import CHUNK, Arrays, Rows
+from ordinal._rows.rows import LocalRows
+from ordinal._rows.source import CHUNK, Arrays
 from ordinal.model_selection import (
     Grid,
     UniformDesign,
@@ -188,7 +189,7 @@ def test_features_are_made_once_a_fold(rows, monkeypatch):
     source = Cut([100], *rows)
     select(ordinal.fit_svorim, source, None, search=grid, cv=3, **OPTIONS)
     assert len(made) == 3 + 1
-    assert all(isinstance(args[1], Rows) for args in made)  # never all of X
+    assert all(isinstance(args[1], LocalRows) for args in made)  # never all of X
 
 
 def test_a_search_is_continued_from_a_store(rows, tmp_path):

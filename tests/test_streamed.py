@@ -11,9 +11,9 @@ from sources import Cut
 import ordinal
 import ordinal._command.data
 from ordinal._command.main import main
-from ordinal._input import blocks, survey
-from ordinal._input.blocks import CHUNK
 from ordinal._model import calibration, folds
+from ordinal._rows import reading
+from ordinal._rows.source import CHUNK, Arrays
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
@@ -68,15 +68,15 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
     X, y = rows[0].astype(np.float32), rows[1]
     copied = ordinal.fit_svorim(X, y, **OPTIONS)
     chunks = []
-    sliced = blocks.Arrays.features
+    sliced = Arrays.features
 
     def seen(source, chunk):
         assert source.X is X
         chunks.append(chunk)
         return sliced(source, chunk)
 
-    monkeypatch.setattr(survey, "_LARGE", X.nbytes)
-    monkeypatch.setattr(blocks.Arrays, "features", seen)
+    monkeypatch.setattr(reading, "_LARGE", X.nbytes)
+    monkeypatch.setattr(Arrays, "features", seen)
     in_place = ordinal.fit_svorim(X, y, **OPTIONS)
     assert bytes_of(in_place) == bytes_of(copied)
     assert chunks
@@ -117,7 +117,7 @@ def test_probabilities_of_other_rows(form, rows, monkeypatch):
         given = X.astype(np.float32), y, w
     whole = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
     if form == "single":
-        monkeypatch.setattr(survey, "_LARGE", given[0].nbytes)
+        monkeypatch.setattr(reading, "_LARGE", given[0].nbytes)
         cut = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
     else:
         source = Cut([9, 9999], *given)

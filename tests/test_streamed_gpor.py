@@ -8,10 +8,10 @@ from sources import Cut
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._input import blocks
-from ordinal._input.survey import BlockProblem
 from ordinal._kernel_matrix import choice
-from ordinal._numerics import passes
+from ordinal._rows import chunks, source
+from ordinal._rows import rows as chunked_rows
+from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.gpor import low_rank
 from ordinal.gpor.evidence import Evidence
 from ordinal.preprocessing import PreprocessedModel, Standardizer
@@ -23,7 +23,7 @@ FEW = {"inference": "laplace", "max_iter": 3, "tol": 0.5, "rng": 5}
 @pytest.fixture(autouse=True)
 def many_chunks(monkeypatch):
     """More than are held, so that rows are read again."""
-    for module in (blocks, low_rank, passes):
+    for module in (source, chunked_rows, chunks, low_rank):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 
@@ -100,7 +100,7 @@ def test_the_gradient_of_blocks_is_that_of_the_evidence(
 ):
     X, y = rows
     arrays = (X, y, np.arange(N) % 3.0) if weighted else (X, y)
-    problem = BlockProblem.from_blocks(Cut([999, 9000], *arrays))
+    problem = ChunkedProblem.from_source(Cut([999, 9000], *arrays))
     own = X[:3] * 0.7
     search = Evidence(
         problem, kernel, inference, "evidence", "weak", None, own, 2, cache_mb=0.1
@@ -136,8 +136,8 @@ def test_gpor_finds_the_size_of_a_basis_of_blocks(rows):
 def test_some_rows_of_a_source_are_taken_as_all_of_them_are(rows, monkeypatch):
     monkeypatch.setattr(choice, "CHUNK", 1000)
     X, y = rows
-    problem = BlockProblem.from_blocks(Cut([700], X, y))
-    part = problem.kept(np.arange(0, N, 2))
+    problem = ChunkedProblem.from_source(Cut([700], X, y))
+    part = problem.subset(np.arange(0, N, 2))
     for kernel in ("rbf", "ard"):
         options = {"basis": ("random", 6), "kernel": kernel, "optimize": False}
         assert_equal(fit(part, None, **options), fit(X[::2], y[::2], **options))

@@ -10,13 +10,13 @@ from sources import Cut
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._input.blocks import CHUNK, Arrays
 from ordinal._input.problem import Problem
-from ordinal._input.survey import BlockProblem
 from ordinal._linear import design
-from ordinal._linear.chunkwise import ChunkwiseLikelihood
+from ordinal._linear.chunked import ChunkedLikelihood
 from ordinal._linear.design import Design
 from ordinal._linear.fitting import likelihood_of
+from ordinal._rows.first_pass import ChunkedProblem
+from ordinal._rows.source import CHUNK, Arrays
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
@@ -149,11 +149,11 @@ def test_evaluations_are_those_of_rows_in_memory(ranks, nominal):
             np.zeros(0, np.int64), None, "flexible",
         )
         for problem in (
-            Problem.from_arrays(X, rank), BlockProblem.from_blocks(Arrays(X, rank))
+            Problem.from_arrays(X, rank), ChunkedProblem.from_source(Arrays(X, rank))
         )
     ]  # fmt: skip
     held, cut = (likelihood_of(d, "logit", 0.3, 2) for d in design)
-    assert isinstance(cut, ChunkwiseLikelihood)
+    assert isinstance(cut, ChunkedLikelihood)
     x = held.start()
     x[-2:] = 0.05
     ours, theirs = cut.at(x), held.at(x)
@@ -378,12 +378,12 @@ def test_products_of_rows_in_blocks_are_those_of_their_matrix():
     n = 2 * CHUNK + 7
     X, y, v, w = rng.normal(size=(n, 3)), np.arange(n) % 3, np.ones(3), rng.random(n)
     weight = 1.0 + np.arange(n) % 2
-    problem = BlockProblem.from_blocks(Cut([n // 3, n - 5], X, y, weight))
+    problem = ChunkedProblem.from_source(Cut([n // 3, n - 5], X, y, weight))
     assert_allclose(design.product(problem.X, v), X @ v)
     assert_allclose(design.across(problem.X, w), X.T @ w)
     rows, columns = slice(CHUNK - 2, CHUNK + 5), np.array([2, 0])
     assert_allclose(design.block(problem.X, rows, columns), X[rows][:, columns])
-    again = BlockProblem.from_blocks(problem)
+    again = ChunkedProblem.from_source(problem)
     assert_allclose(again.X[slice(0, n)], X)
     assert_allclose(again.sample_weight, weight)
     assert (again.rank == y).all()

@@ -9,7 +9,7 @@ from sources import Cut
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._input.blocks import CHUNK
+from ordinal._rows.source import CHUNK
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777

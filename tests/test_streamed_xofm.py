@@ -8,7 +8,7 @@ from sources import Cut
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._input.blocks import CHUNK
+from ordinal._rows.source import CHUNK
 
 N = CHUNK + 777
 FEW = {"max_iter": 12, "n_factors": 2, "tol": 1e-12}

@@ -27,10 +27,11 @@ from ordinal._basis.choice import drawn
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
 from ordinal._model.folds import fold_shares
+from ordinal._rows.state import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.tlssvor.columns import Columns, kernel_values
 from ordinal.tlssvor.newton import Descent
-from ordinal.tlssvor.objective import LocalRows, Rows, Terms, TruncatedObjective
+from ordinal.tlssvor.objective import LossSums, Terms, TruncatedObjective
 
 PRECOMPUTED = {"kernel": "precomputed"}
 RBF = kernels.RBF(0.3)
@@ -59,9 +60,9 @@ def oracle(case, model, u=None):
 
 def truncated(problem, columns, C, eta, price, n_threads=1):
     terms = Terms.of(problem, eta)
-    rows = Rows(columns, problem.rank, problem.weight, terms, n_threads)
+    rows = LossSums(columns, problem.rank, problem.weight, terms, n_threads)
     total = problem.weight.sum()
-    return TruncatedObjective(LocalRows(rows), terms, total, C, price)
+    return TruncatedObjective(LocalState(rows), terms, total, C, price)
 
 
 def objective(case):

@@ -9,8 +9,8 @@ thresholds  best thresholds for given scores
 precise     the end of a fit in double precision
 levels      samples of the rows to begin with
 fitting     features and solutions of all points of a path
-placed      rows in this process or at workers
-remote      the sums at the workers of a cluster
+rows        rows and their features, in this process or at workers
+remote      sums at the workers of a cluster
 
 Imports `_model` and what stands below. Methods import it.
 """

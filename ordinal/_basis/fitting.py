@@ -11,25 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from .._input.at_workers import RowsAtWorkers
 from .._input.basis import BasisChoice, read_choice
 from .._input.labels import ranks_of
 from .._input.problem import Problem
-from .._input.survey import BlockProblem
 from .._input.types import Kernel, Matrix
 from .._model.convergence import Convergence, Status
 from .._model.entry import KernelEntry
 from .._model.folds import hold_out, parted
 from .._model.monitor import Monitor, OutOfTime
 from .._numerics.rows import strips, take
+from .._rows.first_pass import ChunkedProblem
+from .._rows.remote import RemoteRows
 from ..kernels import Linear, LinearARD, Precomputed
 from .choice import choose, enough
 from .features import ColumnFeatures, Features, is_linear, row_features
 from .levels import sizes, stratified
 from .losses import Losses
-from .placed import RowsHere, RowsThere, SumsOf
 from .precise import finished, is_to_finish, look_ahead
 from .proximal import Solution, Start, solve
+from .rows import LocalBasisRows, RemoteBasisRows, SumsOf
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4
@@ -88,7 +88,7 @@ def held_for(choice: BasisChoice | None, entry: KernelEntry) -> KernelEntry:
     """Return the entry of a fit with its rows in memory if it needs the whole kernel
     matrix; ValueError for many rows that are read in blocks."""
     problem = entry.problem
-    if choice is not None or not isinstance(problem, BlockProblem):
+    if choice is not None or not isinstance(problem, ChunkedProblem):
         return entry
     n, d = problem.n_samples, problem.n_features
     if n >= _MANY:
@@ -123,10 +123,10 @@ def enough_rows(
     square of their number: there is a limit to it, so that it costs no more than one
     to the whole kernel matrix."""
     n = problem.n_samples
-    if isinstance(problem, BlockProblem) or n > _MOST_ROWS:
+    if isinstance(problem, ChunkedProblem) or n > _MOST_ROWS:
         rng = np.random.default_rng(seed)
         rows = stratified(problem.rank, min(n, _MOST_ROWS), rng)
-        if isinstance(problem, BlockProblem):
+        if isinstance(problem, ChunkedProblem):
             problem = problem.part(rows)
         else:
             problem = parted(problem, kernel, rows, rows[:0])[0]
@@ -199,7 +199,7 @@ class BasisFit:
     Parameters
     ----------
     features : Features
-    X : (n, d) matrix, or RowsAtWorkers
+    X : (n, d) matrix, or RemoteRows
     rank : (n,) array of int32
         Which entry of the tables of losses is that of a row.
     weight : (n,) array
@@ -214,7 +214,7 @@ class BasisFit:
     def __init__(
         self,
         features: Features,
-        X: Matrix | RowsAtWorkers,
+        X: Matrix | RemoteRows,
         rank: np.ndarray,
         weight: np.ndarray,
         cache_mb: float,
@@ -226,11 +226,11 @@ class BasisFit:
         self._n, self._weight = rank.size, weight
         # in rows: for all of them, and for a copy of a sample
         room = int(min(2 * rank.size, cache_mb * 1e6 / (4 * features.m)))
-        self._rows: RowsThere | RowsHere
-        if isinstance(X, RowsAtWorkers):
-            self._rows = RowsThere(features, X, rank, room, rng, monitor)
+        self._rows: RemoteBasisRows | LocalBasisRows
+        if isinstance(X, RemoteRows):
+            self._rows = RemoteBasisRows(features, X, rank, room, rng, monitor)
         else:
-            self._rows = RowsHere(
+            self._rows = LocalBasisRows(
                 features, X, rank, weight, room, n_threads, rng, monitor
             )
 
@@ -306,7 +306,7 @@ class BasisFit:
         size = len(problems)
         if every:
             each = 8 * self._n * (2 + max(losses.T for losses in problems))
-            here = isinstance(self._rows, RowsHere)
+            here = isinstance(self._rows, LocalBasisRows)
             size = max(1, int(_TOGETHER / each)) if here else 1
         for some in strips(len(problems), size):
             yield range(some.start, some.stop)

@@ -19,12 +19,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._model.monitor import turn
 from .._numerics.memory import Scratch, zeros
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
-from .._numerics.tree import Node, Parts, merged, whole
+from .._rows.source import CHUNK
+from .._rows.sums import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear
 from .losses import Losses
 
@@ -177,7 +177,7 @@ def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
 
 class Asked:
     """`Sums` from sums over all chunks, for which `_sum` asks by the name of a method
-    of `Rows`."""
+    of `RowSums`."""
 
     losses: Losses
     _by_side: np.ndarray | None = None  # (2 T, m), where `point` says so much
@@ -214,7 +214,7 @@ class Asked:
         return np.cumsum(self._sum("jumps", grid)[0][:, :-1], axis=1)
 
 
-class Rows:
+class RowSums:
     """Rows of this process with what they remember. Each question about them is
     answered by the sums of chunks, in the order of these.
 
@@ -250,10 +250,10 @@ class Rows:
         self._sigma = 1.0
         self._w: np.ndarray | None = None  # where the scores are not those of here yet
 
-    def in_double(self, Z: Features) -> Rows:
+    def in_double(self, Z: Features) -> RowSums:
         """The same rows with features in double, and with the same g."""
         rank, weight, _ = self._rows
-        new = Rows(Z, rank, weight, self.losses, self._n_threads, np.float64)
+        new = RowSums(Z, rank, weight, self.losses, self._n_threads, np.float64)
         new._g[:] = self._g
         return new
 
@@ -275,7 +275,7 @@ class Rows:
         with Pool(self._n_threads, brief=True) as pool:
             pool.run(of_chunk, strips(self.n, CHUNK))
 
-    def point(self, *beside: Rows) -> Nodes:
+    def point(self, *beside: RowSums) -> Nodes:
         """What `Point.of` takes, but that `back` is a matrix of one row, or of one for
         each side of a group where that saves a pass over costly features. Behind it the
         same for other problems of these rows, which use the features, too."""
@@ -448,7 +448,7 @@ class LocalSums(Asked):
 
     _ahead: Point | None = None
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: RowSums):
         self._rows = rows
         self.n, self.m, self.losses = rows.n, rows.m, rows.losses
 

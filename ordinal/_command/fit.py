@@ -22,13 +22,13 @@ def fit(args: argparse.Namespace) -> None:
     check_target(args.out)  # better now than after the fit
     rng = np.random.default_rng(args.seed or 0)
     watched = on_terminal()
-    in_blocks = "basis" in learner.params and is_large(args.data)
+    chunks = "basis" in learner.params and is_large(args.data)
     data: Data | Streamed
     with warnings.catch_warnings(record=True) as caught:
         filter_held("always")  # as each becomes a line
-        if args.stream or in_blocks:
+        if args.stream or chunks:
             data = read_streamed(args)
-            model, point = learner.learn_in_blocks(data.X, rng, watched, **data.params)
+            model, point = learner.learn_in_chunks(data.X, rng, watched, **data.params)
         else:
             data = read_data(args)
             model, point = learner.learn(

@@ -87,7 +87,7 @@ class Learner:
         how = self.preprocess
         return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
 
-    def learn_in_blocks(
+    def learn_in_chunks(
         self,
         source: TableBlocks,
         rng: np.random.Generator,

@@ -13,10 +13,6 @@ problem                checked training data
 basis                  the argument `basis`
 predictions, scores    arguments of the metrics and of comparisons
 immutable              base class of immutable objects
-blocks                 sources of rows that are read in chunks
-survey, moments        first pass over a source: ranks, weights, moments
-checksums              comparison of later passes with the first
-at_workers             rows of dask collections
 table, cells, readers  tables in files
 pieces                 tables in files that are larger than memory
 

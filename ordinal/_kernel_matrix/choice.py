@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._input.checks import check_choice, check_positive, shown
-from .._input.moments import Moments
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._input.survey import BlockProblem
 from .._input.types import Kernel, Matrix
 from .._numerics.rows import squared_norms, strips
+from .._rows.first_pass import ChunkedProblem
+from .._rows.moments import Moments
+from .._rows.source import CHUNK
 from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
 
 LARGEST = 1e100  # value of a kernel: solvers take squares and products of it
@@ -90,7 +90,7 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the columns by the weights of samples, the same wherever the
     rows are; of sparse ones those of the columns that hold anything."""
     X, w = problem.X, problem.sample_weight
-    if not isinstance(problem, BlockProblem):
+    if not isinstance(problem, ChunkedProblem):
         squared_norms(X)  # bounds all sums of the caller
         if isinstance(X, CSR):
             held = np.unique(X.indices)  # all columns could be too many for a vector
@@ -106,7 +106,7 @@ def dense_moments(problem: Problem) -> Moments | None:
 
     Those of rows in chunks were measured in the first pass.
     """
-    if isinstance(problem, BlockProblem):
+    if isinstance(problem, ChunkedProblem):
         return problem.moments
     X, w = problem.X, problem.sample_weight
     if isinstance(X, CSR):

@@ -4,8 +4,7 @@ formula, expressions      formulas and the arithmetic in them
 contrasts, training       tables as columns of numbers, and the training rows
 design, matrices          columns, thresholds and parameters of a model
 likelihood                mean loss with its gradient and Hessian
-rowwise, chunkwise        the same for sparse rows and for rows in chunks
-placed                    the same at workers of dask
+rowwise, chunked          the same for sparse rows and for rows in chunks
 bordered                  Hessians by many thresholds
 newton                    Newton's method
 elastic_net               coordinate descent for the elastic net

@@ -14,13 +14,13 @@ from itertools import islice
 
 import numpy as np
 
-from .._input.blocks import Rows
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
 from .._model.convergence import CollinearColumnsWarning, warn
-from .._numerics.passes import column_units, sparse_moments
 from .._numerics.rows import strips, turns
-from .._numerics.tree import Parts
+from .._rows.chunks import column_units, sparse_moments
+from .._rows.rows import LocalRows
+from .._rows.sums import Parts
 from .design import HESSIAN_COLUMNS, Design, across, block, product
 from .matrices import columns_of
 
@@ -122,7 +122,7 @@ def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
 
 def _gram(D: Design, which: np.ndarray) -> np.ndarray:
     """Inner products of the columns as they are, by weight."""
-    if D.in_blocks:
+    if D.is_chunked:
         return D.summed(partial(_gram_of, which))[0]
     if isinstance(D.X, CSR):
         every = columns_of(D.X, D.centre, np.ones(D.X.shape[1]), 1)
@@ -160,7 +160,7 @@ def _correlations_of(
 def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not D.is_sparse:
         return D.centre[which], D.spread[which]
-    if isinstance(D.X, Rows):
+    if isinstance(D.X, LocalRows):
         mean, variance, unit = sparse_moments(D.X, D.weight)
     else:
         assert isinstance(D.X, CSR)

@@ -23,28 +23,28 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from .._input.at_workers import RowsAtWorkers
-from .._input.blocks import CHUNK, Rows
 from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._input.survey import BlockProblem
 from .._input.types import Matrix
 from .._model.monitor import turn
 from .._numerics.memory import check_memory
-from .._numerics.passes import (
-    Read,
+from .._numerics.rows import matvec, strips, take
+from .._rows.chunks import (
+    InProcess,
+    chunked_matvec,
+    chunked_moments,
     chunks,
     column_units,
     is_sparse,
-    moments_by_chunk,
     sparse_moments,
     summed,
-    times,
 )
-from .._numerics.rows import matvec, strips, take
-from .._numerics.tree import Parts
-from .placed import RowsAsked
+from .._rows.first_pass import ChunkedProblem
+from .._rows.remote import RemoteRows
+from .._rows.rows import LocalRows, Rows
+from .._rows.source import CHUNK
+from .._rows.sums import Parts
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS
@@ -68,9 +68,9 @@ def read_offset(offset: Any, n: int) -> np.ndarray:
     return a
 
 
-def across(X: Read, v: np.ndarray) -> np.ndarray:
+def across(X: InProcess, v: np.ndarray) -> np.ndarray:
     """X'v, (D,)."""
-    if isinstance(X, Rows):
+    if isinstance(X, LocalRows):
         return summed(X, lambda chunk: (across(chunk[1], v[chunk[0]]),))[0]
     if not isinstance(X, CSR):
         return np.asarray(v @ X)
@@ -116,9 +116,8 @@ class Design:
 
     Attributes
     ----------
-    X : (n, D) array, CSR, Rows, or RowsAsked
-        All columns, in their units; of rows that are read in blocks slices are best
-        asked for in their order, and those at workers can be asked for sums alone.
+    X : (n, D) array, CSR, or Rows
+        All columns, in their units.
     location, nominal, scale : (d,), (m,), (k,) int arrays
         Which of them have beta, nu and zeta.
     offset : (n,) array or None
@@ -157,10 +156,10 @@ class Design:
         total, X = float(problem.weight.sum()), cast(Any, problem.X)
         centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
-        if isinstance(X, RowsAtWorkers):
+        if isinstance(X, RemoteRows):
             if offset is not None:
                 raise ValueError("offset must be None where X is a collection of dask")
-            X = RowsAsked(X, problem.among_present)
+            X = X.with_codes(problem.among_present)
         return cls(
             X, location, nominal, scale, offset, problem.rank_among_present,
             problem.weight, total, J, centre, spread,
@@ -171,7 +170,7 @@ class Design:
         rows = slice(None, None, step)
         X = (
             self.X.take(np.arange(0, self.n_samples, step))
-            if isinstance(self.X, Rows | RowsAsked)
+            if isinstance(self.X, Rows)
             else take(self.X, rows)
         )
         weight = np.ascontiguousarray(self.weight[rows])
@@ -206,14 +205,14 @@ class Design:
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
         """The sum over all chunks of rows of what is made of one. A function that is
         sent to workers, with what it needs to know beside."""
-        if isinstance(self.X, RowsAsked):
-            return self.X.summed(call, self._sent())
+        if isinstance(self.X, RemoteRows):
+            return self.X.sum(partial(_call_of_part, call, self._without_rows()))
         return summed(self.X, lambda chunk: call(self._of_chunk(*chunk)), n_threads)
 
     def of_chunks(self, call: Callable[[Design], np.ndarray]) -> np.ndarray:
         """What is made of each, (chunks, k)."""
-        if isinstance(self.X, RowsAsked):
-            return self.X.of_chunks(call, self._sent())
+        if isinstance(self.X, RemoteRows):
+            return self.X.stack(partial(_call_of_part, call, self._without_rows()))
         with closing(chunks(self.X)) as given:
             return np.stack([call(self._of_chunk(*chunk)) for chunk in given])
 
@@ -223,15 +222,15 @@ class Design:
             return part
         return replace(part, offset=self.offset[rows])
 
-    def _sent(self) -> Design:
-        """What workers are to know."""
+    def _without_rows(self) -> Design:
+        """Return what the functions of one chunk need beside its rows."""
         none = np.empty(0)
         return replace(self, X=none, rank=none, weight=none)
 
     def strips(self, width: int) -> Iterator[slice]:
         """Slices that cover all rows, of so many or, where these are read in blocks, no
         more than are held."""
-        if not isinstance(self.X, Rows | RowsAsked):
+        if not isinstance(self.X, Rows):
             yield from strips(self.n_samples, width)
             return
         for rows in strips(self.n_samples, min(width, self.X.size)):
@@ -239,9 +238,9 @@ class Design:
             yield rows
 
     @property
-    def in_blocks(self) -> bool:
+    def is_chunked(self) -> bool:
         """Whether the rows are read again at every pass."""
-        return isinstance(self.X, Rows | RowsAsked)
+        return isinstance(self.X, Rows)
 
     @property
     def is_sparse(self) -> bool:
@@ -315,7 +314,7 @@ class Design:
         if rows == slice(None):
             f = product(self.X, slopes)
         else:
-            X = self.X[rows] if isinstance(self.X, Rows) else take(self.X, rows)
+            X = self.X[rows] if isinstance(self.X, LocalRows) else take(self.X, rows)
             f = matvec(X, slopes)
         return f - self.centre @ slopes
 
@@ -384,7 +383,7 @@ class Design:
     def mass(self) -> np.ndarray:
         """The weight of each rank, (T + 1,)."""
         # bincount copies what it counts
-        every = self.strips(self.X.size) if self.in_blocks else [slice(None)]
+        every = self.strips(self.X.size) if self.is_chunked else [slice(None)]
         mass = np.zeros(self.T + 1)
         for rows in every:
             mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
@@ -397,6 +396,17 @@ class Design:
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
 
 
+def _call_of_part(
+    call: Callable[[Design], Any],
+    design: Design,
+    X: Matrix,
+    rank: np.ndarray,
+    weight: np.ndarray,
+) -> Any:
+    """Call a function of the design of one chunk, at a worker."""
+    return call(design.part(X, rank, weight))
+
+
 def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
     """`Design.crossings` of a chunk."""
     count = np.zeros(D.T - 1, dtype=np.int64)
@@ -407,18 +417,18 @@ def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
     return (count,)
 
 
-def product(X: Read | RowsAsked, v: np.ndarray) -> np.ndarray:
+def product(X: InProcess | RemoteRows, v: np.ndarray) -> np.ndarray:
     """X v, (n,)."""
-    if isinstance(X, RowsAsked):
-        return X.times(v)
-    return times(X, v) if isinstance(X, Rows) else matvec(X, v)
+    if isinstance(X, RemoteRows):
+        return X.matvec(v)
+    return chunked_matvec(X, v) if isinstance(X, LocalRows) else matvec(X, v)
 
 
-def block(X: Read | RowsAsked, rows: slice, columns: np.ndarray) -> np.ndarray:
+def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Some columns of some rows, as a dense array."""
-    if isinstance(X, RowsAsked):  # few of them
+    if isinstance(X, RemoteRows):  # few of them
         return block(X.take(np.arange(rows.start, rows.stop)), slice(None), columns)
-    if isinstance(X, Rows):
+    if isinstance(X, LocalRows):
         return block(X[rows], slice(None), columns)
     if not isinstance(X, CSR):
         return X[rows, columns]
@@ -469,13 +479,13 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
     """The same of the columns of a problem, in memory or in blocks, whose rows weigh so
     much together."""
-    if not isinstance(problem, BlockProblem):
+    if not isinstance(problem, ChunkedProblem):
         return moments(problem.X, problem.weight / total)
     if is_sparse(problem.X):
         mean, variance, unit = sparse_moments(problem.X, problem.weight)
         none = np.zeros(mean.size)
         return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)
-    found = moments_by_chunk(problem)
+    found = chunked_moments(problem)
     mean, _ = found.mean_and_variance()
     spread = np.ldexp(np.sqrt(np.maximum(found.variance, 0.0)), found.exponent)
     return _varying(mean, spread, found.low)

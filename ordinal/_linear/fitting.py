@@ -23,7 +23,7 @@ from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .._numerics import lbfgs
 from .bordered import NONE
-from .chunkwise import ChunkwiseLikelihood, has_many, likelihood_in_memory
+from .chunked import ChunkedLikelihood, has_many, likelihood_in_memory
 from .design import Design
 from .likelihood import Likelihood, Link, Point
 from .newton import Minimum
@@ -43,8 +43,8 @@ _STEEPER = 3.0  # slopes of cauchit may be far above those of light tails
 
 def likelihood_of(design: Design, link: Link, l2: float, n_threads: int) -> Likelihood:
     """The loss of a design."""
-    if design.in_blocks:
-        return ChunkwiseLikelihood(design, link, l2, n_threads)
+    if design.is_chunked:
+        return ChunkedLikelihood(design, link, l2, n_threads)
     return likelihood_in_memory(design, link, l2, n_threads)
 
 
@@ -94,7 +94,7 @@ def _start_of_many(loss: Likelihood) -> np.ndarray:
     rows are few, or thresholds could cross at the others."""
     D, least = loss.design, max(_SHARE, _ROWS_EACH * loss.design.n_parameters)
     step = _STEP
-    if D.in_blocks:  # of which no more than some megabytes are held
+    if D.is_chunked:  # of which no more than some megabytes are held
         step = max(step, -(-D.n_samples * D.X.shape[1] // _HELD))
     if D.n_samples < step * least or D.nominal.size or not loss.is_convex:
         return loss.start()
@@ -118,7 +118,7 @@ def _descent(
 ) -> Minimum:
     """A minimum from x; without Hessian where there are many features, and `violation`
     is then the largest slope."""
-    rowwise = RowwiseLikelihood | ChunkwiseLikelihood
+    rowwise = RowwiseLikelihood | ChunkedLikelihood
     if not (has_many(loss.design) and isinstance(loss, rowwise)):
         return newton(loss, x, max_iter, monitor, done)
     found = lbfgs.minimize(

@@ -11,13 +11,13 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from .._input.blocks import Rows
 from .._input.sparse import CSR
 from .._input.types import Matrix
 from .._model.monitor import turn
-from .._numerics.passes import Chunk, each, summed
 from .._numerics.rows import matvec, strips
-from .._numerics.tree import Parts
+from .._rows.chunks import Chunk, each, summed
+from .._rows.rows import LocalRows
+from .._rows.sums import Parts
 from .._solvers import _sparse_products
 
 _FAR = 100.0  # spreads: products with a column whose centre is there lose two digits
@@ -234,12 +234,12 @@ class ReadColumns:
 
     Attributes
     ----------
-    X : Rows
+    X : LocalRows
     centre, spread : (d,) arrays
     n_threads : int
     """
 
-    X: Rows
+    X: LocalRows
     centre: np.ndarray
     spread: np.ndarray
     n_threads: int

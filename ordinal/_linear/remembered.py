@@ -14,7 +14,7 @@ import numpy as np
 from .._input.frame import Frame
 from .._model.model import Model
 from .._model.monitor import Monitor
-from .chunkwise import ChunkwiseLikelihood
+from .chunked import ChunkedLikelihood
 from .likelihood import Likelihood
 from .newton import Loss, Minimum, minimize
 
@@ -97,6 +97,6 @@ def null_loglik(loss: Likelihood) -> float:
         D, X=np.empty((D.n_samples, 0)), centre=nothing, spread=nothing,
         location=none, nominal=none, scale=none,
     )  # fmt: skip
-    kind = ChunkwiseLikelihood if D.in_blocks else Likelihood
+    kind = ChunkedLikelihood if D.is_chunked else Likelihood
     without = kind(bare, loss.link, 0.0, loss.n_threads)
     return -D.total * refit(without, without.start(), "null_loglik").point.value

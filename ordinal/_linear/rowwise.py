@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._input import blocks
 from .._numerics.line_search import shortened
+from .._rows.rows import LocalRows
 from .._solvers import _cumulative
 from .bordered import NONE, tridiagonal
 from .design import Design
@@ -103,7 +103,7 @@ class RowwiseLikelihood(Likelihood):
     ):
         super().__init__(design, link, l2, n_threads)
         if parts is None:
-            assert not isinstance(design.X, blocks.Rows)
+            assert not isinstance(design.X, LocalRows)
             every = columns_of(design.X, design.centre, design.spread, n_threads)
             held: Held = every
             if design.location.size < design.X.shape[1]:

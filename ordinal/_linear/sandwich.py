@@ -27,7 +27,7 @@ import numpy as np
 
 from .._input.checks import as_array, shown
 from .._input.sparse import frozen
-from .._numerics.tree import Parts
+from .._rows.sums import Parts
 from .bordered import Bordered, Factor
 from .design import Design
 from .likelihood import Likelihood, Link, Point

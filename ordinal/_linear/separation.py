@@ -41,14 +41,14 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.blocks import Rows
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.rows import take
-from .._numerics.tree import Parts
+from .._rows.remote import RemoteRows
+from .._rows.rows import LocalRows
+from .._rows.sums import Parts
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
-from .placed import RowsAsked
 
 _HOLDS = 1e-9  # of the largest move: what rounding may take from another
 _INVOLVED = 1e-6  # of the largest change by a column's spread
@@ -190,12 +190,12 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     if is_certificate(design, guess):
         return guess
     is_plain = design.is_flexible and not design.nominal.size
-    if isinstance(design.X, RowsAsked) and not is_plain:
+    if isinstance(design.X, RemoteRows) and not is_plain:
         return None
     cone = _Neighbours(design) if is_plain else _Rows(design)
     if cone.c.size <= _LARGEST:
         found = cone.whole(_nearest(cone))
-    elif design.is_flexible and design.nominal.size and not design.in_blocks:
+    elif design.is_flexible and design.nominal.size and not design.is_chunked:
         found = _by_thresholds(design)
     else:
         return None
@@ -205,7 +205,7 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
 def _by_thresholds(D: Design) -> np.ndarray:
     """A direction that leaves beta as it is: the slopes of every threshold whose two
     ranks they tell apart."""
-    assert not isinstance(D.X, Rows)
+    assert not isinstance(D.X, LocalRows)
     none = np.zeros(0, dtype=np.int64)
     alpha, nu = np.zeros(D.T), np.zeros((D.T, D.nominal.size))
     by_rank, bounds = _grouped(D)

@@ -33,12 +33,12 @@ import numpy as np
 
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
-from .._input.survey import BlockProblem
 from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import armijo
+from .._rows.first_pass import ChunkedProblem
 from .._solvers import _threshold_losses
 from .design import HESSIAN_COLUMNS, Design, moments_of, prices
 from .matrices import DenseColumns, ReadColumns, SparseColumns, columns_of
@@ -111,7 +111,7 @@ class ThresholdLoss:
         about = self.centre, self.spread, n_threads
         self.columns: SparseColumns | DenseColumns | ReadColumns = (
             ReadColumns(problem.X, *about)
-            if isinstance(problem, BlockProblem)
+            if isinstance(problem, ChunkedProblem)
             else columns_of(problem.X, *about)
         )
         self.price = prices(l2, self.spread)

@@ -12,8 +12,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._input.at_workers import is_at_workers
-from .._input.blocks import has_blocks
 from .._input.checks import as_array, as_real_array, check_choice, shown
 from .._input.columns import (
     as_objects,
@@ -27,7 +25,8 @@ from .._input.features import read_dense
 from .._input.frame import Frame
 from .._input.labels import declared_categories, is_missing
 from .._input.sparse import is_sparse
-from .._input.survey import reads_in_blocks
+from .._rows.reading import is_chunked
+from .._rows.source import has_blocks
 from .contrasts import Coding
 from .formula import Parsed, parse_formula
 
@@ -76,14 +75,14 @@ def read_training(
     sample_weight: Any = None,
     offset: Any = None,
     cluster: Any = None,
-    in_blocks: bool = False,
+    chunks: bool = False,
 ) -> Training:
     """Read what a fit is given.
 
     Parameters
     ----------
     X : table, matrix, source of blocks, or formula
-        A source, or a map of a file, is left as it is where it is read `in_blocks`.
+        If `chunks`, rows that are not in memory are left as they are.
     y : labels, or the data frame that a formula is about
     sample_weight, offset, cluster : (n,) array-like, or the name of a column of it
 
@@ -96,9 +95,9 @@ def read_training(
         For a formula without formulaic.
     """
     check_choice("missing", missing, get_args(Missing))
-    if in_blocks and (reads_in_blocks(X) or is_at_workers(X)):
+    if chunks and is_chunked(X):
         given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
-        _check_blocks(missing, reference, given)
+        _check_chunked(missing, reference, given)
         return Training(
             X, y, classes, coding=None, n_missing=0, frame=None, **given
         )  # fmt: skip
@@ -142,7 +141,7 @@ def read_training(
     )
 
 
-def _check_blocks(missing: Missing, reference: Any, given: Mapping[str, Any]) -> None:
+def _check_chunked(missing: Missing, reference: Any, given: Mapping[str, Any]) -> None:
     """Raise ValueError for what needs all rows at once."""
     rules = {
         "missing": ("'error'", missing == "drop"),

@@ -8,11 +8,9 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from .._input.at_workers import is_at_workers, problem_at_workers
 from .._input.checks import check_flag, check_positive, enumerated, resolve_rng
 from .._input.columns import Categories
 from .._input.problem import Problem
-from .._input.survey import BlockProblem, read_problem
 from .._input.types import (
     ArrayLike,
     Blocks,
@@ -32,6 +30,8 @@ from .._kernel_matrix.choice import (
     takes_missing,
 )
 from .._numerics.threads import resolve_n_threads
+from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import read_problem
 from ..kernels import Precomputed
 from .convergence import UnscaledFeaturesWarning, warn
 from .folds import Shares, few_folds, fold_shares
@@ -118,8 +118,8 @@ def enter(
     missing: bool = False,
     categories: Categories | None = None,
     by_scale: bool = False,
-    in_blocks: bool = False,
-    at_workers: bool = True,
+    chunks: bool = False,
+    remote: bool = True,
     in_place: bool = False,
     watch: type[Monitor] = Monitor,
 ) -> Entry:
@@ -133,14 +133,8 @@ def enter(
     by_scale : bool
         Whether predictions depend on the units of the features: the fit then warns of
         features that drown the others.
-    in_blocks : bool
-        Whether rows of a source are read in blocks, which not all fits can.
-    at_workers : bool
-        Whether a fit that reads rows in blocks takes those at workers of dask as well.
-    in_place : bool
-        Whether those of a large array in single precision are then, too.
-    missing, categories
-        As for `read_features`.
+    chunks, remote, in_place, missing, categories
+        As for `read_problem`.
     watch : type of Monitor
 
     Raises
@@ -158,21 +152,18 @@ def enter(
     generator = resolve_rng(rng)
     line = Line() if check_flag("verbose", verbose) else None
     monitor = watch(name, tol, callback, max_time, line)
-    if in_blocks and not at_workers and is_at_workers(X):
-        raise TypeError(
-            f"X is a collection of dask, which {name} does not take: pass an array, a "
-            "numpy.memmap, or an object with blocks()"
-        )
-    labels: dict[str, Any] = {
-        "classes": classes, "sample_weight": sample_weight,
-        "class_weight": class_weight, "in_blocks": in_blocks,
-    }  # fmt: skip
-    problem = (
-        problem_at_workers(X, y, **labels)
-        if is_at_workers(X)
-        else read_problem(
-            X, y, in_place=in_place, missing=missing, categories=categories, **labels
-        )
+    problem = read_problem(
+        name,
+        X,
+        y,
+        chunks=chunks,
+        remote=remote,
+        in_place=in_place,
+        missing=missing,
+        categories=categories,
+        classes=classes,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
     )
     problem.check_spans()
     if by_scale:
@@ -217,8 +208,8 @@ def enter_with_kernel(
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
     probability: bool = False,
-    in_blocks: bool = False,
-    at_workers: bool = True,
+    chunks: bool = False,
+    remote: bool = True,
     in_place: bool = False,
     **common: Unpack[Common],
 ) -> KernelEntry:
@@ -227,12 +218,18 @@ def enter_with_kernel(
     missing = takes_missing(kernel)
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
     e = enter(
-        name, X, y, missing=missing, by_scale=compares_units(kernel),
-        in_blocks=in_blocks, at_workers=at_workers,
-        in_place=in_place and not (missing or by_number), **common,
-    )  # fmt: skip
+        name,
+        X,
+        y,
+        missing=missing,
+        by_scale=compares_units(kernel),
+        chunks=chunks,
+        remote=remote,
+        in_place=in_place and not (missing or by_number),
+        **common,
+    )
     made = make_kernel(kernel, gamma, e.problem)
-    if isinstance(e.problem, BlockProblem):
+    if isinstance(e.problem, ChunkedProblem):
         if isinstance(made, Precomputed):
             raise ValueError(
                 "kernel must not be 'precomputed' where X is read in blocks"

@@ -12,9 +12,9 @@ import numpy as np
 
 from .._input.checks import shown
 from .._input.problem import Problem
-from .._input.survey import BlockProblem
 from .._input.types import Kernel, Matrix
 from .._numerics.rows import content_hash, take
+from .._rows.first_pass import ChunkedProblem
 from ..kernels import Precomputed
 
 N_FOLDS = 5
@@ -87,7 +87,7 @@ def few_folds(
             drawn.append(of_rank)
         rows = np.sort(np.concatenate(drawn))
     some = problem
-    if isinstance(problem, BlockProblem):
+    if isinstance(problem, ChunkedProblem):
         some = problem.part(rows)
     elif n > _MOST:
         some, _ = parted(problem, kernel, rows, rows[:0])
@@ -198,8 +198,8 @@ def parted(
 ) -> tuple[Problem, Matrix]:
     """The problem of some rows with all or a share of their weights, and the features
     of others."""
-    if isinstance(problem, BlockProblem):
-        return problem.kept(train, share), problem.X.take(test)
+    if isinstance(problem, ChunkedProblem):
+        return problem.subset(train, share), problem.X.take(test)
     X, X_test = (take(problem.X, rows) for rows in (train, test))
     if isinstance(kernel, Precomputed):
         X, X_test = np.ascontiguousarray(X[:, train]), X_test[:, train]

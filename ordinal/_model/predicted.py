@@ -15,11 +15,11 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from .._input.blocks import Arrays, has_blocks, in_block, raw_blocks
 from .._input.checks import as_path
 from .._input.frame import Frame
 from .._input.pieces import TableBlocks
 from .._input.table import Table
+from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 from .writing import writing
 
 

@@ -86,8 +86,8 @@ class Method:
         What the command tries with --tune: arguments and their values. Empty for a
         method that finds its own.
     path : Path or None
-    in_blocks : bool
-        Whether it reads rows in blocks without a basis.
+    reads_chunks : bool
+        Whether the fit reads rows in chunks without a basis.
     by_row : set of str
         Arguments of the fit with an entry a row, beside `sample_weight`. Estimators and
         searches, which order, merge and split rows, do without them, and so does the
@@ -104,7 +104,7 @@ class Method:
     variants: Mapping[str, Mapping[str, Any]]
     grid: Grid
     path: Path | None
-    in_blocks: bool
+    reads_chunks: bool
     by_row: Set[str]
 
     def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
@@ -130,7 +130,7 @@ def register(
     grid: Grid | None = None,
     varying: tuple[str, ...] = (),
     fit_path: Callable[..., tuple[Any, Any]] | None = None,
-    in_blocks: bool = False,
+    reads_chunks: bool = False,
     by_row: Set[str] = frozenset(),
 ) -> None:
     """Make a method known; `Method` says what is declared. Points that differ in
@@ -147,7 +147,7 @@ def register(
         {name.replace("_", "-"): {}} if variants is None else variants,
         {} if grid is None else grid,
         path,
-        in_blocks,
+        reads_chunks,
         frozenset(by_row),
     )
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._input.blocks import in_chunks
 from .._input.checks import check_entries
 from .._input.sparse import CSR, frozen
 from .._input.types import Kernel, Matrix
@@ -14,6 +13,7 @@ from .._kernel_matrix.choice import NAMED, takes_missing
 from .._kernel_matrix.tiles import Evaluator
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
+from .._rows.rows import map_rows
 from ..kernels import ARD, LinearARD, Pearson, Precomputed
 from .convergence import Convergence
 from .fields import DISTINCT, FINITE, LABELS, Array, Length, Size
@@ -94,7 +94,7 @@ def decisions(
     def sums_of(rows: Any) -> np.ndarray:
         return Evaluator(models[0].kernel, rows, support).product(coef)
 
-    sums = np.split(in_chunks(sums_of, X_test), ends[:-1], axis=1)
+    sums = np.split(map_rows(sums_of, X_test), ends[:-1], axis=1)
     return [model._decided(part) for model, part in zip(models, sums, strict=True)]
 
 

@@ -5,9 +5,6 @@ lbfgs, line_search          smooth minimisation
 tails                       tail probabilities of distributions
 imputation                  imputation by a table of low rank
 rows                        rows of dense and sparse matrices
-tree                        sums over chunks of rows in a fixed tree
-passes                      passes over rows in chunks
-crew                        questions to rows at the workers of a cluster
 pool, helpers               threads of this process
 threads                     number of threads, and the vector code in use
 memory                      available memory

@@ -115,7 +115,7 @@ class Family(ABC, Generic[P, M]):
     """
 
     __slots__ = ()
-    in_chunks = True  # rows of a source are read in chunks if the fit is on a basis
+    reads_chunks = True  # rows of a source are read in chunks if the fit is on a basis
     folds_start = False  # folds for probabilities begin at the model of all rows
     keeps_duals = False  # a row whose multipliers sum to 0 is a support row, too
 

@@ -65,9 +65,13 @@ def fit_path(
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
     prepared = enter_with_kernel(
-        family.name, X, y, in_place=basis is not None,
-        in_blocks=family.in_chunks and on_basis(basis, common.get("kernel")), **common,
-    )  # fmt: skip
+        family.name,
+        X,
+        y,
+        in_place=basis is not None,
+        chunks=family.reads_chunks and on_basis(basis, common.get("kernel")),
+        **common,
+    )
     kernel = prepared.kernel
     choice = family.basis(basis, kernel, prepared.problem, start)
     prepared = held_for(choice, prepared)

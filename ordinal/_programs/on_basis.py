@@ -20,11 +20,11 @@ from .._basis.fitting import (
 )
 from .._basis.proximal import Solution
 from .._input.basis import BasisChoice
-from .._input.blocks import in_chunks
 from .._input.problem import Problem
 from .._kernel_matrix.tiles import Evaluator, Products
 from .._model.convergence import Convergence
 from .._model.support import kept
+from .._rows.rows import map_rows
 from ..kernels import Precomputed
 from .family import Family, KernelOptions, M, P, Solved
 
@@ -59,7 +59,7 @@ class BasisSolution(Solved):
             values = Evaluator(kernel, rows, self.support, n_threads)
             return np.asarray(values.product(self.coef)[:, 0] - self.b[0][0])
 
-        return in_chunks(scores_of, problem.X)
+        return map_rows(scores_of, problem.X)
 
 
 @dataclass(frozen=True, slots=True)

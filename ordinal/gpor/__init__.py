@@ -27,7 +27,7 @@ The modules of this package:
     laplace, ep           Gaussian posterior and evidence, in two ways
     hyperparameters       theta, its prior, and where searches begin
     evidence              evidence as a function of theta, and its maximum
-    passes                kernel values with basis rows, in chunks of rows
+    basis_values          kernel values with basis rows, in chunks of rows
 """
 
 from .fit import GporModel, fit_gpor

@@ -9,11 +9,9 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import numpy as np
 
 from .. import kernels
-from .._input.blocks import RowsInParts, in_chunks
 from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
-from .._input.survey import BlockProblem
 from .._input.types import Kernel
 from .._kernel_matrix.choice import (
     LARGEST,
@@ -29,13 +27,15 @@ from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import check_memory, gib
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
+from .._rows.first_pass import ChunkedProblem
+from .._rows.rows import Rows, map_rows
+from .basis_values import BasisValues
 from .covariance import Covariance, Dense
 from .ep import expectation_propagation
 from .hyperparameters import Hyperparameters
 from .laplace import laplace
 from .likelihood import Likelihood, Posterior
 from .low_rank import LowRank
-from .passes import BasisValues
 
 MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
 # at the peak of an evaluation, by tracemalloc over the kernels: a little more than
@@ -179,8 +179,8 @@ class Evidence:
         self.n_threads = n_threads if n >= _SHARED else 1
         left_out = n < problem.n_samples
         X: Any = problem.X
-        if left_out and isinstance(X, RowsInParts):
-            X = X.kept(self.rows)
+        if left_out and isinstance(X, Rows):
+            X = X.subset(self.rows)
         elif left_out:
             X = take(X, self.rows)
         self.X = X
@@ -200,7 +200,7 @@ class Evidence:
 
     def close(self) -> None:
         """Where rows are read in blocks: end the present pass."""
-        if isinstance(self.X, RowsInParts):
+        if isinstance(self.X, Rows):
             self.X.close()
 
     def _chosen(
@@ -428,7 +428,7 @@ def maximize(
 
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
     """c: the root of the mean of k(x, x)."""
-    diagonal = in_chunks(partial(diagonal_of, kernel), X)
+    diagonal = map_rows(partial(diagonal_of, kernel), X)
     mean = float(np.average(diagonal, weights=weight))
     if not mean > 0:
         raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")
@@ -444,7 +444,7 @@ def _kernel_family(
     kernel: str | Kernel, problem: Problem, X: Any, weight: np.ndarray
 ) -> Family:
     learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
-    if learned and isinstance(problem, BlockProblem) and problem.moments is None:
+    if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
             f"kernel={shown(kernel)} takes dense rows where they are read in blocks"
         )
@@ -454,7 +454,7 @@ def _kernel_family(
     if isinstance(kernel, str) and kernel in ("ard", "ard_linear"):
         if isinstance(X, CSR):
             raise TypeError(f"kernel={shown(kernel)} takes dense rows")
-        in_chunks(squared_norms, X)  # bounds the averages
+        map_rows(squared_norms, X)  # bounds the averages
         mean, variance = column_moments(problem)
         size = 2 * variance if kernel == "ard" else variance + mean**2
         # a constant feature, or one of zeros, has no scale and does no harm

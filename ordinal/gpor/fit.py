@@ -14,7 +14,6 @@ import numpy as np
 from .._basis.choice import chosen_rows, drawn
 from .._basis.fitting import enough_rows
 from .._input.basis import BasisChoice, read_choice
-from .._input.blocks import has_blocks
 from .._input.checks import (
     as_real_array,
     check_choice,
@@ -26,7 +25,6 @@ from .._input.checks import (
 from .._input.labels import ranks_of, read_labels
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
-from .._input.survey import BlockProblem
 from .._input.types import (
     AnyBasis,
     ArrayLike,
@@ -51,12 +49,14 @@ from .._model.threshold_model import ThresholdModel
 from .._numerics.lbfgs import Minimum
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import strips, take, times
+from .._rows.first_pass import ChunkedProblem
+from .._rows.source import has_blocks
 from .._solvers import _ordinal_probit
 from ..kernels import ARD, LinearARD, Precomputed
 from ..preprocessing.joined import Preprocess, preprocessed
+from .basis_values import ReadAgainError
 from .evidence import Basis as FitcBasis
 from .evidence import Choice, Evidence, basis_size, maximize
-from .passes import ReadAgainError
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time
@@ -448,7 +448,7 @@ def fit_gpor(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
         verbose=verbose, missing=takes_missing(kernel), by_scale=compares_units(kernel),
-        in_blocks=_in_blocks(X, basis, kernel), at_workers=False,
+        chunks=_reads_chunks(X, basis, kernel), remote=False,
     )  # fmt: skip
     choice = None if basis is None else _read(basis, entry.problem, kernel)
     late = None if max_time is None else partial(entry.monitor.late, Monitor.GRACE)
@@ -504,9 +504,11 @@ def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
     return Choice(min(choice.m, positive), partial(_pivots, choice.m))
 
 
-def _in_blocks(X: Any, basis: Any, kernel: Any) -> bool:
-    """Whether X is read in blocks if it can be. What a map of a file alone cannot be
-    used for, such as a kernel matrix, is read from it whole."""
+def _reads_chunks(X: Any, basis: Any, kernel: Any) -> bool:
+    """Return whether X is read in chunks if it is not in memory.
+
+    A mapped file with a kernel matrix or with missing values is read whole.
+    """
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
     if has_blocks(X) and basis is not None and by_number:
         raise ValueError("kernel must not be 'precomputed' where X is read in blocks")
@@ -517,11 +519,11 @@ def _in_blocks(X: Any, basis: Any, kernel: Any) -> bool:
 def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
     """The problem; of rows in blocks with the moments of its columns, or in memory if
     the basis is one of all rows."""
-    if not isinstance(problem, BlockProblem):
+    if not isinstance(problem, ChunkedProblem):
         return problem
     n = int(np.count_nonzero(problem.weight > 0))
     if basis_size(basis, n) < n:
-        return problem.measured()
+        return problem.with_moments()
     return problem.part(np.arange(problem.n_samples))
 
 

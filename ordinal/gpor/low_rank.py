@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._input.types import Matrix
 from .._numerics.cholesky import lower_inverse
-from .._numerics.passes import Chunk, in_room
 from .._numerics.pool import in_order
 from .._numerics.rows import inner, strips, times
-from .._numerics.tree import Parts, pairwise
-from .passes import ROWS, BasisValues, Tile
+from .._rows.chunks import Chunk, in_room
+from .._rows.source import CHUNK
+from .._rows.sums import Parts, pairwise
+from .basis_values import ROWS, BasisValues, Tile
 
 _JITTER = 1e-10  # of the mean diagonal of k(B, B)
 _ROUNDING = 1e-14  # of a matrix of norm 1, at first

@@ -198,8 +198,8 @@ def _fit(
     ridges = [check_factor("u", u) for u in ridges]
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
     entry = enter_with_kernel(
-        "fit_kdlor", X, y, in_blocks=on_basis(basis, common.get("kernel")),
-        at_workers=False, in_place=basis is not None, **common,
+        "fit_kdlor", X, y, chunks=on_basis(basis, common.get("kernel")),
+        remote=False, in_place=basis is not None, **common,
     )  # fmt: skip
     problem, kernel = entry.problem, entry.kernel
     choice = read(basis, kernel, problem)

@@ -13,9 +13,9 @@ from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Products, on_itself
 from .._model.support import kept, support_rows
 from .._numerics.cholesky import Cholesky
-from .._numerics.passes import Chunk, summed
 from .._numerics.rows import inner, times
-from .._numerics.tree import Parts
+from .._rows.chunks import Chunk, summed
+from .._rows.sums import Parts
 
 # The share of a row that has no weight: its coefficient is then as far below those of
 # the others, and no model keeps it

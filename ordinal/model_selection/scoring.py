@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .. import metrics
-from .._input.blocks import in_chunks
 from .._input.checks import check_choice, check_flag, listed, shown
 from .._input.labels import declared_categories, ranks_of, read_labels
+from .._rows.rows import map_rows
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
 Gain = Literal[
@@ -88,13 +88,13 @@ class Scorer:
         are not None."""
         if self.needs_proba:
             told = (
-                in_chunks(model.predict_proba, X)
+                map_rows(model.predict_proba, X)
                 if values is None
                 else model._proba(values)
             )
             told = in_rank_order(told, model, classes)
         elif values is None:
-            told = in_chunks(model.predict, X)
+            told = map_rows(model.predict, X)
         else:
             told = model._labels(values)
         known = {"labels": classes, "sample_weight": weight} if self.weighs else {}

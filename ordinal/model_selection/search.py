@@ -241,4 +241,4 @@ def splits_of(
         seen = X[rows] if isinstance(X, np.ndarray) else rows[:, None]
         splits = own_splits(given, name, seen, y, group)
     splits = [(rows[train], rows[test]) for train, test in splits]
-    return splits if work.in_blocks is None else in_order(splits, name)
+    return splits if work.chunked is None else in_order(splits, name)

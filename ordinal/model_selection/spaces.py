@@ -19,7 +19,6 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._input.blocks import RowsInParts
 from .._input.checks import (
     as_real,
     can_be_listed,
@@ -36,6 +35,7 @@ from .._input.checks import (
 from .._input.features import read_features
 from .._input.immutable import Immutable
 from .._numerics.rows import inner_products, squared_norms, take
+from .._rows.rows import Rows
 from .designs import uniform_design
 from .points import Point
 
@@ -296,7 +296,7 @@ def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     (0.001001, 1.897)
     """
     quantile = check_share("quantile", quantile)
-    X = X if isinstance(X, RowsInParts) else read_features(X)
+    X = X if isinstance(X, Rows) else read_features(X)
     n = X.shape[0]
     some = np.arange(min(n, _PAIRS_OF)) * n // min(n, _PAIRS_OF)
     X = take(X, some)

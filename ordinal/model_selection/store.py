@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from .._input.blocks import Rows
 from .._input.checks import as_path, shown
 from .._model.convergence import Status
 from .._model.writing import writing
+from .._rows.rows import LocalRows
 from .._solvers import _build_info
 from .work import Outcome, Task, Work
 
@@ -152,7 +152,7 @@ def _feed(digest: Any, value: Any, where: str) -> None:
     elif isinstance(value, np.ndarray) and value.dtype != object:
         digest.update(f"{value.dtype.str} {value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, Rows):
+    elif isinstance(value, LocalRows):
         with closing(value.chunks()) as chunks:
             for X in chunks:
                 _feed(digest, X, where)

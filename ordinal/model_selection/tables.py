@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from .._basis.fitting import on_basis
-from .._input.at_workers import is_at_workers, problem_at_workers
-from .._input.blocks import RowsInParts, has_blocks
 from .._input.checks import check_flag, enumerated, shown
 from .._input.columns import (
     as_objects,
@@ -24,8 +22,11 @@ from .._input.features import read_features
 from .._input.frame import Frame, number_kind
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
-from .._input.survey import BlockProblem
 from .._model.registry import Content, method_of, unwrapped
+from .._rows.first_pass import ChunkedProblem
+from .._rows.remote import is_remote, remote_problem
+from .._rows.rows import Rows
+from .._rows.source import has_blocks
 from ..preprocessing import Standardizer, TablePreprocessor
 from ..preprocessing.joined import Preprocess, preprocess_for
 from ..preprocessing.scaling import standardizer_of
@@ -124,7 +125,7 @@ def read_rows(
     preprocess: Preprocess | None,
     classes: Any,
     sample_weight: Any,
-) -> tuple[Problem, np.ndarray | CSR | Frame | RowsInParts, tuple[str, ...] | None]:
+) -> tuple[Problem, np.ndarray | CSR | Frame | Rows, tuple[str, ...] | None]:
     """The rows of a search: their labels and weights, the table, and its names.
 
     A source of blocks is read once here, and again by every fit; so is a memmap that
@@ -138,12 +139,12 @@ def read_rows(
     labels: dict[str, Any] = {"classes": classes, "sample_weight": sample_weight}
     kernel = given.get("kernel", "rbf")
     method = method_of(unwrapped(fit)[0])
-    without = method is not None and method.in_blocks
+    without = method is not None and method.reads_chunks
     mapped = isinstance(X, np.memmap) and (
         without or on_basis(given.get("basis"), kernel)
     )
-    at_workers = is_at_workers(X)
-    if not (mapped or at_workers or has_blocks(X)):
+    remote = is_remote(X)
+    if not (mapped or remote or has_blocks(X)):
         table, names = read_table(X, fit, given, preprocess)
         values = table.values if isinstance(table, Frame) else table
         return Problem.from_arrays(values, y, missing=True, **labels), table, names
@@ -157,24 +158,24 @@ def read_rows(
             "preprocess must be None where X is read in blocks: standardize scales "
             "its features"
         )
-    read = problem_at_workers if at_workers else BlockProblem.from_blocks
+    read = remote_problem if remote else ChunkedProblem.from_source
     problem = read(X, y, **labels)
     if preprocess is Standardizer and problem.moments is None:
         raise TypeError(_FILLED)
     return problem, problem.X, problem.feature_names
 
 
-def has_no_weights(problem: BlockProblem) -> bool:
+def has_no_weights(problem: ChunkedProblem) -> bool:
     """Whether rows in blocks came without weights, all of which are then one number."""
     return problem.sample_weight.strides == (0,)
 
 
-def part_in_blocks(
-    problem: BlockProblem, train: np.ndarray, standardize: bool
-) -> tuple[BlockProblem, Standardizer | None]:
+def chunked_part(
+    problem: ChunkedProblem, train: np.ndarray, standardize: bool
+) -> tuple[ChunkedProblem, Standardizer | None]:
     """Some rows as a fit reads them, standardised by their own moments if asked for."""
-    part = problem if train.size == problem.n_samples else problem.kept(train)
-    part = part.measured()
+    part = problem if train.size == problem.n_samples else problem.subset(train)
+    part = part.with_moments()
     if not standardize or part.moments is None:
         return part, None
     standardizer = standardizer_of(part.moments, part.feature_names)

@@ -19,19 +19,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._input.at_workers import RowsAtWorkers
-from .._input.blocks import RowsInParts
 from .._input.checks import shortened, shown
 from .._input.frame import Frame
 from .._input.keywords import check_keywords
 from .._input.sparse import CSR
-from .._input.survey import BlockProblem
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._kernel_matrix.tiles import Products
 from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import method_of, path_of, unwrapped
 from .._numerics.rows import take
+from .._rows.first_pass import ChunkedProblem
+from .._rows.remote import RemoteRows
+from .._rows.rows import Rows
 from ..preprocessing import (
     PreprocessedModel,
     Standardizer,
@@ -40,7 +40,7 @@ from ..preprocessing import (
 from ..preprocessing.joined import Preprocess, as_named
 from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
-from .tables import chosen_preprocess, has_no_weights, part_in_blocks, read_rows
+from .tables import chosen_preprocess, chunked_part, has_no_weights, read_rows
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows
 _REASON = 400  # characters that are kept of why a fit failed
@@ -91,7 +91,7 @@ class Work:
     fit : callable
     options : dict
         The arguments of every fit beside the points.
-    X : (n, d) array, CSR, Frame or RowsInParts
+    X : (n, d) array, CSR, Frame or Rows
         A Frame only if there are columns of categories.
     y : (n,) array of labels
     classes : (r,) array
@@ -100,7 +100,7 @@ class Work:
         What is fitted to the training rows first.
     scorers : tuple of Scorer
     feature_names : tuple of (d,) str, or None
-    in_blocks : BlockProblem or None
+    chunked : ChunkedProblem or None
         What X, y and weight are of, where rows are read in blocks.
     stop : Stop or None
         Set when the fits in this process are to end.
@@ -119,14 +119,14 @@ class Work:
 
     fit: Callable[..., Any]
     options: dict[str, Any]
-    X: np.ndarray | CSR | Frame | RowsInParts
+    X: np.ndarray | CSR | Frame | Rows
     y: np.ndarray
     classes: np.ndarray
     weight: np.ndarray | None
     preprocess: Preprocess | None
     scorers: tuple[Scorer, ...]
     feature_names: tuple[str, ...] | None = None
-    in_blocks: BlockProblem | None = None
+    chunked: ChunkedProblem | None = None
     stop: Stop | None = None
     _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
 
@@ -152,10 +152,10 @@ class Work:
         how = chosen_preprocess(fit, standardize, preprocess)
         given = {**unwrapped(fit)[1], **options}
         problem, table, names = read_rows(X, y, fit, given, how, classes, sample_weight)
-        in_blocks = problem if isinstance(problem, BlockProblem) else None
+        chunked = problem if isinstance(problem, ChunkedProblem) else None
         weighted = sample_weight is not None
-        if in_blocks is not None:
-            weighted = not has_no_weights(in_blocks)
+        if chunked is not None:
+            weighted = not has_no_weights(chunked)
         work = cls(
             fit=fit,
             options=options,
@@ -166,7 +166,7 @@ class Work:
             preprocess=how,
             scorers=scorers_of(scoring, greater_is_better),
             feature_names=names,
-            in_blocks=in_blocks,
+            chunked=chunked,
         )
         work._check(weighted)
         return work
@@ -237,19 +237,19 @@ class Work:
     def pickled(self) -> bytes:
         """As bytes for another process; TypeError for what cannot be."""
         work = replace(self, stop=None, _kept={})
-        if self.in_blocks is not None:
-            if isinstance(self.in_blocks.X, RowsAtWorkers):
+        if self.chunked is not None:
+            if isinstance(self.chunked.X, RemoteRows):
                 raise TypeError(
                     "executor must be None where X is a collection of dask, whose "
                     "workers hold the rows"
                 )
-            _pickled(self.in_blocks.X, "X must be a source that")
+            _pickled(self.chunked.X, "X must be a source that")
         return _pickled(work, "fit, scoring and options must be such as")
 
     def rows_of(self, numbers: np.ndarray) -> Any:
-        """Features of some rows: a matrix, a Frame, or RowsInParts."""
-        if isinstance(self.X, RowsInParts):
-            return self.X.kept(numbers)
+        """Features of some rows: a matrix, a Frame, or Rows."""
+        if isinstance(self.X, Rows):
+            return self.X.subset(numbers)
         return take(self.X, numbers)
 
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
@@ -397,7 +397,7 @@ class TrainingRows:
 
     Attributes
     ----------
-    X : (n, m) array, CSR, Frame or RowsInParts
+    X : (n, m) array, CSR, Frame or Rows
     named : the same as the fit is given it, with names if there are any
     y : (n,) array of labels, or None where `named` has them, and weights, too
     weight : (n,) array or None
@@ -405,7 +405,7 @@ class TrainingRows:
     products : Products of X, or None
     """
 
-    X: np.ndarray | CSR | Frame | RowsInParts
+    X: np.ndarray | CSR | Frame | Rows
     named: Any
     y: np.ndarray | None
     weight: np.ndarray | None
@@ -414,9 +414,9 @@ class TrainingRows:
 
     @classmethod
     def of(cls, work: Work, train: np.ndarray) -> TrainingRows:
-        if work.in_blocks is not None:
-            made, standardizer = part_in_blocks(
-                work.in_blocks, train, work.preprocess is Standardizer
+        if work.chunked is not None:
+            made, standardizer = chunked_part(
+                work.chunked, train, work.preprocess is Standardizer
             )
             return cls(made.X, made, None, None, standardizer, None)
         X, names = work.rows_of(train), work.feature_names
@@ -435,7 +435,7 @@ class TrainingRows:
     def transformed(self, X: Any) -> Any:
         if self.preprocessor is None:
             return X
-        if isinstance(X, RowsInParts):
+        if isinstance(X, Rows):
             return X.transformed(self.preprocessor.transform)
         return self.preprocessor.transform(X)
 

@@ -172,7 +172,7 @@ class Workers:
                 )
             self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
-        elif work.in_blocks is None and _calls_only_ours(work, space):
+        elif work.chunked is None and _calls_only_ours(work, space):
             if (n_threads := resolve_n_threads(n_threads)) > 1:
                 self._executor = self._pool = ThreadPoolExecutor(n_threads)
             self._n_threads = 1

@@ -29,7 +29,7 @@ from .._model.monitor import Monitor, turn
 from .._numerics.lbfgs import minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import strips
-from .._numerics.tree import Parts, pairwise
+from .._rows.sums import Parts, pairwise
 from .layers import Rows
 from .losses import log_odds
 from .training import Training

@@ -20,19 +20,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._input.blocks import CHUNK
-from .._input.moments import Moments
 from .._input.problem import Problem
 from .._input.sparse import frozen
-from .._input.survey import BlockProblem
 from .._input.types import Matrix
 from .._model.convergence import Convergence, Status
 from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
 from .._model.monitor import Monitor, OutOfTime, turn
-from .._numerics.passes import Chunk, chunks, is_sparse, moments_by_chunk, summed
 from .._numerics.rows import TILE, dense, strips, take
-from .._numerics.tree import Parts
+from .._rows.chunks import Chunk, chunked_moments, chunks, is_sparse, summed
+from .._rows.first_pass import ChunkedProblem
+from .._rows.moments import Moments
+from .._rows.source import CHUNK
+from .._rows.sums import Parts
 from .layers import Rows, hidden_units
 from .models import ElmorModel, code_distances
 
@@ -57,8 +57,8 @@ class Layer:
     def of(cls, problem: Problem, U: np.ndarray) -> Layer:
         """Standardised by the moments of the rows, by their weights."""
         sparse = is_sparse(problem.X)
-        if isinstance(problem, BlockProblem) and not sparse:
-            return cls(*moments_by_chunk(problem).mean_and_scale(), U)
+        if isinstance(problem, ChunkedProblem) and not sparse:
+            return cls(*chunked_moments(problem).mean_and_scale(), U)
         found: Moments | None = None
         for rows, part in chunks(problem.X):
             weight = problem.weight[rows]
@@ -129,7 +129,7 @@ class Regression:
         self._units: dict[int, np.ndarray] = {}
         self._projected: dict[int, np.ndarray] = {}
         self._keeps = (
-            not isinstance(problem, BlockProblem)
+            not isinstance(problem, ChunkedProblem)
             and problem.n_samples * layer.U.shape[1] <= _KEPT
         )
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
@@ -340,7 +340,7 @@ def _link(of: Regression, ridge: float, share: FewFolds | None) -> SoftmaxLink |
         return None
     problem = of.problem
     rows, weight = share.rows, problem.weight[share.rows] * share.factor
-    X = problem.X.take(rows) if isinstance(problem, BlockProblem) else problem.X
+    X = problem.X.take(rows) if isinstance(problem, ChunkedProblem) else problem.X
     X = take(X, rows) if X.shape[0] > rows.size else X
     outputs = of.left_out(X, rows, ridge)
     single, _ = never_scored(problem, share)

@@ -15,12 +15,12 @@ from .._input.checks import (
     check_factor_or_zero,
     check_flag,
 )
-from .._input.survey import reads_in_blocks
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._linear.likelihood import Link
 from .._model.entry import Callback, Common, Entry, enter
 from .._model.folds import few_folds
 from .._model.registry import PENALTIES, register
+from .._rows.reading import is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
 from .convolution import Sizes, fit_relations
 from .extreme import elmor_model, fit_codes
@@ -404,7 +404,7 @@ def fit_elmor(
         "fit_elmor", X, y, tol=tol, sample_weight=sample_weight,
         class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
         max_time=max_time, callback=callback, verbose=verbose,
-        in_blocks=reads_in_blocks(X), at_workers=False,
+        chunks=is_chunked(X), remote=False,
     )  # fmt: skip
     problem = entry.problem
     U = random_layer(problem.n_features, n_hidden, entry.rng)
@@ -613,7 +613,7 @@ register(
     accepts={"sparse"},
     scale_free=True,
     grid={"n_hidden": (50, 100, 200, 400)},
-    in_blocks=True,
+    reads_chunks=True,
 )
 
 register(

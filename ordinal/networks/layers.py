@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._input.moments import Moments
 from .._input.types import Matrix
 from .._numerics.rows import dense, strips, take
+from .._rows.moments import Moments
 
 ROWS = 1024  # of a chunk: with 50 hidden units they fit in the L2 cache
 _KEPT = 32_000_000  # entries of the standardised rows that are kept, 256 MB

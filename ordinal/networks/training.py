@@ -12,7 +12,7 @@ from .._model.monitor import Monitor
 from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import take
-from .._numerics.tree import Parts, pairwise
+from .._rows.sums import Parts, pairwise
 from .._solvers import _hidden_layer
 from .layers import ROWS, Rows, Spaces, random_layer
 from .losses import Loss

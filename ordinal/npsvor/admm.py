@@ -37,7 +37,7 @@ class NpsvorAdmm(Npsvor):
     e_rel: float = 1e-2
     polish: bool = False
     low_rank: int | float | np.ndarray | None = None  # `basis` of a factor of low rank
-    in_chunks = False
+    reads_chunks = False
 
     def basis(
         self, basis: Any, kernel: Kernel, problem: Problem, start: Any

@@ -12,16 +12,16 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 import numpy as np
 
 from .._basis.fitting import on_basis
-from .._input.at_workers import is_at_workers, problem_at_workers
-from .._input.blocks import has_blocks
 from .._input.checks import shown
 from .._input.frame import Frame
 from .._input.keywords import with_suggestions
-from .._input.survey import BlockProblem
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped
+from .._rows.first_pass import ChunkedProblem
+from .._rows.remote import is_remote, remote_problem
+from .._rows.source import has_blocks
 from ..kernels import Precomputed
 from .coding import TableCoding, TablePreprocessor
 from .scaling import Standardizer, standardizer_of
@@ -109,12 +109,12 @@ class PreprocessedModel(Model):
         given = TablePreprocessor() if preprocess is None else preprocess
         how = preprocess_for(fit, given)
         _check_features(X, options)
-        if _comes_in_blocks(X, fit, how, options):
+        if _is_chunked(X, fit, how, options):
             if how is not Standardizer:
                 raise ValueError(
                     "preprocess must be Standardizer where X is read in blocks"
                 )
-            return cls(*_fit_in_blocks(fit, X, y, sample_weight, options))
+            return cls(*_fit_chunked(fit, X, y, sample_weight, options))
         table = cast(MatrixLike, X)
         preprocessor = how.fit(table, sample_weight)
         if sample_weight is not None:
@@ -189,12 +189,12 @@ class PreprocessedModel(Model):
         return np.asarray(self.model.predict_proba(Z, **how))
 
 
-def _fit_in_blocks(
+def _fit_chunked(
     fit: Callable[..., Any], X: Any, y: Any, sample_weight: Any, options: dict[str, Any]
 ) -> tuple[Standardizer, Any]:
     """A standardizer of the rows of a source, and a model of what it makes of them."""
     about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
-    read = problem_at_workers if is_at_workers(X) else BlockProblem.from_blocks
+    read = remote_problem if is_remote(X) else ChunkedProblem.from_source
     rows = read(X, y, sample_weight=sample_weight, **about)
     if rows.moments is None:
         raise TypeError("X is sparse, and the result would not be: make it dense")
@@ -238,16 +238,16 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
         )
 
 
-def _comes_in_blocks(
+def _is_chunked(
     X: Any, fit: Callable[..., Any], how: Preprocess, options: dict[str, Any]
 ) -> bool:
     """Return whether the preprocessor and the fit read X in blocks."""
-    if has_blocks(X) or is_at_workers(X):
+    if has_blocks(X) or is_remote(X):
         return True
     if not isinstance(X, np.memmap) or options.get("basis") is not None:
         return isinstance(X, np.memmap)
     method = method_of(unwrapped(fit)[0])
-    without = method is not None and method.in_blocks
+    without = method is not None and method.reads_chunks
     by_columns = on_basis(None, options.get("kernel", "rbf"))
     return how is Standardizer and (without or by_columns)
 

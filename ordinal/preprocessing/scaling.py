@@ -5,16 +5,16 @@ from typing import Annotated, cast
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._input.checks import as_real_array
 from .._input.columns import feature_names
 from .._input.features import read_dense
-from .._input.moments import Moments
 from .._input.sparse import frozen
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.fields import FINITE, Array, Length, Rule, check_fields, field_values
 from .._model.files import Storable
+from .._rows.moments import Moments
+from .._rows.source import CHUNK
 
 _TINY = np.finfo(np.float64).tiny
 _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)

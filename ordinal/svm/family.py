@@ -15,12 +15,12 @@ import numpy as np
 from .._basis.fitting import by_problem
 from .._basis.losses import Losses
 from .._dual.program import Program
-from .._input.at_workers import RowsAtWorkers
 from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import frozen
 from .._model.convergence import Convergence
 from .._programs.family import Family, Solved
+from .._rows.remote import RemoteRows
 from .decompositions import Decomposition, sides
 from .model import SvmModel, SvrModel
 from .thresholds import best_thresholds
@@ -54,7 +54,7 @@ class Svm(Family[Parameters, Any]):
 
     def prepared(self, problem: Problem, basis: Any) -> Self:
         """Check the cost, and whether thresholds can be fitted to the rows."""
-        if self.thresholds == "fitted" and isinstance(problem.X, RowsAtWorkers):
+        if self.thresholds == "fitted" and isinstance(problem.X, RemoteRows):
             raise ValueError(
                 "thresholds must be 'rounded' where X is a collection of dask, got "
                 "'fitted'"

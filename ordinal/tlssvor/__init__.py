@@ -49,7 +49,6 @@ The modules of this package:
     objective     psi with its gradient and Hessian
     newton        Newton's method for indefinite Hessians
     continuation  descent from u = inf, where psi is convex
-    placed        rows in this process or at workers of dask
 """
 
 from .fit import TlsSvorModel, fit_tlssvor

@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Evaluator
 from .._model.monitor import turn
-from .._numerics.passes import in_room
 from .._numerics.pool import in_order
 from .._numerics.rows import strips, take
-from .._numerics.tree import Parts
+from .._rows.chunks import in_room
+from .._rows.source import CHUNK
+from .._rows.sums import Parts
 
 Fill = Callable[[Any, np.ndarray, int], None]
 """Of some rows, room for their columns, threads."""
@@ -98,18 +98,33 @@ def _double(X: Matrix) -> Matrix:
     return X if isinstance(X, CSR) else np.asarray(X, np.float64)
 
 
-def squares(
-    features: Callable[[Matrix], np.ndarray], X: Any, weight: np.ndarray, n_threads: int
-) -> Iterator[Parts]:
-    """Of the chunks of some rows, sum_h v_h z_h z_h'."""
+class Squares:
+    """State of some rows that sums the squares of their features."""
 
-    def of_chunk(rows: slice) -> Parts:
-        Z = features(_double(take(X, rows)))
-        check_values(np.einsum("ij,ij->i", Z, Z))
-        Z = np.sqrt(weight[rows])[:, None] * Z
-        return (Z.T @ Z,)
+    size = 0  # bytes beside the rows
 
-    return in_order(of_chunk, strips(len(X), CHUNK), n_threads)
+    def __init__(
+        self,
+        features: Callable[[Matrix], np.ndarray],
+        X: Any,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        room: int,
+        n_threads: int,
+    ):
+        self.n, self._n_threads = len(X), n_threads
+        self._features, self._X, self._weight = features, X, weight
+
+    def squares(self) -> Iterator[Parts]:
+        """Yield sum_h v_h z_h z_h' of each chunk."""
+
+        def of_chunk(rows: slice) -> Parts:
+            Z = self._features(_double(take(self._X, rows)))
+            check_values(np.einsum("ij,ij->i", Z, Z))
+            Z = np.sqrt(self._weight[rows])[:, None] * Z
+            return (Z.T @ Z,)
+
+        return in_order(of_chunk, strips(self.n, CHUNK), self._n_threads)
 
 
 def root_of(S: np.ndarray) -> np.ndarray:

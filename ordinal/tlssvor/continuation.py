@@ -7,7 +7,7 @@ import math
 from .._model.convergence import Status
 from .._model.monitor import Monitor
 from .newton import Descent
-from .objective import Point, TruncatedObjective
+from .objective import TlsPoint, TruncatedObjective
 
 _LOWERED = 0.7  # u from one step to the next
 _LOOSE = 1e-2  # tolerance of the steps before the last
@@ -15,11 +15,11 @@ _LOOSE = 1e-2  # tolerance of the steps before the last
 
 def minimize(
     psi: TruncatedObjective,
-    begin: Point,
+    begin: TlsPoint,
     u: float,
     max_iter: int,
     monitor: Monitor,
-) -> tuple[Point, Status, int]:
+) -> tuple[TlsPoint, Status, int]:
     """(best point, why it is the last, Newton steps).
 
     First np-SVOR, u = inf, from `begin`; its minimum is unique. Then u falls in steps
@@ -38,7 +38,7 @@ def minimize(
             with monitor.stage(f"u = {higher:.3g}"):
                 descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
         ends = psi.at(start.x, u), psi.at(descent.point.x, u)
-        below: Point | None = min(ends, key=lambda point: point.value)
+        below: TlsPoint | None = min(ends, key=lambda point: point.value)
         while below is not None:
             descent.run(below, tol)
             converged = descent.status is Status.CONVERGED

@@ -43,12 +43,12 @@ from .._model.registry import COSTS, GAMMAS, register
 from .._model.support import kept
 from .._model.threshold_model import ScoreModel, warn_of
 from .._numerics.rows import take
+from .._rows.state import with_state
 from ..kernels import Linear, LinearARD, Precomputed
 from ..preprocessing.joined import Preprocess, preprocessed
-from .columns import Fill, kernel_values, mixed
+from .columns import Columns, Fill, Squares, kernel_values, mixed, root_of
 from .continuation import minimize
-from .objective import Point, Terms, TruncatedObjective
-from .placed import root_of_all_rows, rows_of
+from .objective import LossSums, Terms, TlsPoint, TruncatedObjective
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -227,7 +227,7 @@ def fit_tlssvor(
         "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose, in_blocks=on_basis(basis, kernel),
+        callback=callback, verbose=verbose, chunks=on_basis(basis, kernel),
         in_place=basis is not None,
     )  # fmt: skip
     problem = entry.problem
@@ -348,11 +348,18 @@ class _Job:
 
     def _begun(
         self, problem: Problem, choice: BasisChoice
-    ) -> tuple[_Stated, TruncatedObjective, Point]:
+    ) -> tuple[_Stated, TruncatedObjective, TlsPoint]:
         """(P) for np-SVOR, and the point 0."""
         stated = self._stated(problem, choice)
         terms, m = Terms.of(problem, self.eta), stated.price.size
-        rows = rows_of(problem, m, stated.fill, terms, self._mb, self.n_threads)
+        rows = with_state(
+            problem.X,
+            problem.rank,
+            problem.weight,
+            partial(_loss_sums, m, stated.fill, terms),
+            self.n_threads,
+            self._cache_mb * 1e6 / (8 * max(1, m)),  # columns are doubles
+        )
         total = float(problem.weight.sum())
         psi = TruncatedObjective(
             rows, terms, total, self.C, stated.price, self.n_threads
@@ -378,16 +385,39 @@ class _Job:
         """(P) with every row in the basis of a linear kernel, as one of d columns."""
         assert isinstance(self.kernel, Linear | LinearARD)
         features = ColumnFeatures(self.kernel, problem.n_features)
-        R = root_of_all_rows(features.double, problem, self.n_threads)
+        rows = with_state(
+            problem.X,
+            problem.rank,
+            problem.weight,
+            partial(Squares, features.double),
+            self.n_threads,
+        )
+        (S,) = rows.sum("squares")
+        R = root_of(S)
         return _Stated(
             mixed(features.double, R), np.ones(R.shape[1]), kept(features.support),
             lambda q: features.coefficients(R @ q),
         )  # fmt: skip
 
     @property
-    def _mb(self) -> float:
-        """Memory for columns: a fit to the whole kernel matrix keeps it."""
+    def _cache_mb(self) -> float:
+        """Memory for columns: a fit to the whole kernel matrix keeps all of it."""
         return np.inf if self.every_row else self.cache_mb
+
+
+def _loss_sums(
+    m: int,
+    fill: Fill,
+    terms: Terms,
+    X: Any,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    room: int,
+    n_threads: int,
+) -> LossSums:
+    """Make the columns of some rows, which are cached for `room` of them."""
+    columns = Columns(X, m, fill, room, n_threads)
+    return LossSums(columns, rank, weight, terms, n_threads)
 
 
 register(

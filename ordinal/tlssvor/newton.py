@@ -14,7 +14,7 @@ from .._model.convergence import Status
 from .._model.monitor import Monitor, OutOfTime
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
-from .objective import Point, TruncatedObjective
+from .objective import TlsPoint, TruncatedObjective
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of psi, relative to it
@@ -29,7 +29,7 @@ class Descent:
 
     Attributes
     ----------
-    point : Point
+    point : TlsPoint
         Where the last descent ended.
     status : Status
         Why it went no further; once a limit is met, descents stay where they begin.
@@ -37,14 +37,14 @@ class Descent:
         Steps of all descents.
     """
 
-    point: Point
+    point: TlsPoint
 
     def __init__(self, psi: TruncatedObjective, max_iter: int, monitor: Monitor):
         self.psi, self.max_iter, self.monitor = psi, max_iter, monitor
         self.n_iter, self.status = 0, Status.CONVERGED
         self._shift = 0.0
 
-    def run(self, point: Point, tol: float) -> None:
+    def run(self, point: TlsPoint, tol: float) -> None:
         """Go from the point downhill until its violation is at most tol."""
         self.point = point
         while True:
@@ -68,7 +68,7 @@ class Descent:
             self.point = there
             self.n_iter += 1
 
-    def below_saddle(self) -> Point | None:
+    def below_saddle(self) -> TlsPoint | None:
         """A point below a saddle, where a descent may end by symmetry; None below a
         minimum, whose Hessian is positive definite."""
         self._shift = 0.0
@@ -112,7 +112,7 @@ class Descent:
                 self._shift = max(least, 4 * self._shift)
         return None
 
-    def _step(self) -> Point | None:
+    def _step(self) -> TlsPoint | None:
         """Armijo's rule along Newton's direction from a step of 1; None where no step
         is left that improves."""
         here, factor = self.point, self._factor()
@@ -132,7 +132,7 @@ class Descent:
                 return self._lengthened(there, d, size) if self._shift > 0 else there
         return None
 
-    def _lengthened(self, there: Point, d: np.ndarray, size: float) -> Point:
+    def _lengthened(self, there: TlsPoint, d: np.ndarray, size: float) -> TlsPoint:
         """The step of this size doubled while psi falls."""
         here = self.point
         while True:

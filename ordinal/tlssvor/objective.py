@@ -9,19 +9,18 @@ who holds which rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._input.problem import Problem
 from .._model.monitor import turn
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
-from .._numerics.tree import Parts, pairwise
+from .._rows.source import CHUNK
+from .._rows.state import RowState
+from .._rows.sums import Parts
 from .._solvers import _truncated_loss
 from .columns import Columns
 
@@ -33,7 +32,7 @@ _Loss = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class TlsPoint:
     """x = (b, w), and psi for a value of u.
 
     Attributes
@@ -74,9 +73,8 @@ class Terms:
         return cls(times, problem.among_present, eta)
 
 
-class Rows:
-    """Rows of this process. Each question about them is answered by the sums of chunks,
-    in the order of these, or by a tuple of arrays for all of them.
+class LossSums:
+    """Sums of the loss over some rows, by chunks in order or as arrays of all rows.
 
     Parameters
     ----------
@@ -226,42 +224,14 @@ def _add_products(H: np.ndarray, sign: int, scaled: np.ndarray, columns: slice) 
     H[columns.start :, columns] += sign * below
 
 
-class Asked(Protocol):
-    """Who answers for all rows: `LocalRows`, or a crew (`_numerics.crew.Asking`)."""
-
-    def ask(self, name: str, *arguments: Any) -> Parts:
-        """The sum over all chunks of what a method of `Rows` answers."""
-        ...
-
-    def each(self, name: str, *arguments: Any) -> list[Parts]:
-        """What it answers of some rows, of all of them."""
-        ...
-
-
-class LocalRows:
-    """Those of this process."""
-
-    def __init__(self, rows: Rows):
-        self._rows = rows
-
-    def ask(self, name: str, *arguments: Any) -> Parts:
-        parts = getattr(self._rows, name)(*arguments)
-        if not hasattr(parts, "close"):
-            return pairwise(parts)
-        with closing(parts):
-            return pairwise(parts)
-
-    def each(self, name: str, *arguments: Any) -> list[Parts]:
-        return [getattr(self._rows, name)(*arguments)]
-
-
 class TruncatedObjective:
     """psi of one training set, over x = (b, w) and the T thresholds between ranks that
     have rows.
 
     Parameters
     ----------
-    rows : Asked
+    rows : RowState
+        Of `LossSums`.
     terms : Terms
         Which they have.
     total : float
@@ -282,7 +252,7 @@ class TruncatedObjective:
 
     def __init__(
         self,
-        rows: Asked,
+        rows: RowState,
         terms: Terms,
         total: float,
         C: float,
@@ -292,31 +262,31 @@ class TruncatedObjective:
         self._rows, self.C, self.eta, self.n_threads = rows, C, terms.eta, n_threads
         self.T = terms.times.size
         self.price = np.concatenate([terms.times, price])
-        (column,) = rows.ask("column_weights")
+        (column,) = rows.sum("column_weights")
         column[column == 0] = 1.0  # such a w_h is in no term, and stays 0
         self.scale = np.concatenate([total * terms.times, terms.times.sum() * column])
 
-    def at(self, x: np.ndarray, u: float) -> Point:
+    def at(self, x: np.ndarray, u: float) -> TlsPoint:
         """Value and gradient."""
-        (value, *by_threshold), by_column = self._rows.ask("slopes", x, u)
+        (value, *by_threshold), by_column = self._rows.sum("slopes", x, u)
         gradient = np.concatenate([by_threshold, by_column])
         ridge = self.price * x / self.C
         gradient += ridge
         value += 0.5 * float(ridge @ x)
         violation = float(np.abs(gradient / self.scale).max())
-        return Point(x, u, float(value), gradient, violation)
+        return TlsPoint(x, u, float(value), gradient, violation)
 
-    def hessian(self, point: Point) -> np.ndarray:
+    def hessian(self, point: TlsPoint) -> np.ndarray:
         """Its lower triangle; what is above blocks on the diagonal is not set."""
-        (H,) = self._rows.ask("curvature", point.x, point.u)
+        (H,) = self._rows.sum("curvature", point.x, point.u)
         diagonal = np.arange(len(H))
         H[diagonal, diagonal] += self.price / self.C
         return H
 
     def largest_score(self, w: np.ndarray) -> float:
         """Of all rows, in absolute value."""
-        return max(float(s) for (s,) in self._rows.each("largest_score", w))
+        return max(float(s) for (s,) in self._rows.map("largest_score", w))
 
-    def largest_slack(self, point: Point) -> float:
+    def largest_slack(self, point: TlsPoint) -> float:
         """Of the rows that have weight."""
-        return max(float(s) for (s,) in self._rows.each("largest_slack", point.x))
+        return max(float(s) for (s,) in self._rows.map("largest_slack", point.x))

@@ -43,7 +43,7 @@ The modules of this package:
     held_out         early stopping by a hold-out split
     training_scores  scores that new rows are compared with
     explanations     curves, interactions and contributions
-    in_blocks        rows in chunks
+    chunked          rows in chunks
 """
 
 from .explanations import Interaction, Named, ScoreFunction

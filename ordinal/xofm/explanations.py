@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._input.sparse import frozen
-from .._numerics.tree import Parts
+from .._rows.sums import Parts
 from .layout import Layout
 from .objective import Rows
 

@@ -23,7 +23,6 @@ from .._input.columns import Categories, column_categories, column_number, defau
 from .._input.features import read_features
 from .._input.problem import Problem
 from .._input.sparse import frozen
-from .._input.survey import BlockProblem, reads_in_blocks
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.calibration import calibrate
 from .._model.convergence import Convergence
@@ -48,7 +47,10 @@ from .._model.registry import PENALTIES, register
 from .._model.rules import predicted
 from .._model.support import finite_scores
 from .._numerics.threads import resolve_n_threads
+from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
+from .chunked import ChunkRows, check_blocks, counted, knots_of, numbers_of
 from .explanations import (
     Explained,
     Interaction,
@@ -57,7 +59,6 @@ from .explanations import (
     ScoreFunction,
 )
 from .held_out import HeldOutMonitor, hold_out_rows
-from .in_blocks import ChunkRows, check_blocks, counted, knots_of, numbers_of
 from .layout import Layout, pieces_of, signs_of
 from .objective import (
     Bounds,
@@ -623,14 +624,14 @@ def fit_xofm(
         solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
         n_epochs=n_epochs, batch_size=batch_size,
     )  # fmt: skip
-    if in_blocks := reads_in_blocks(X):
+    if chunks := is_chunked(X):
         check_blocks(solver, early_stopping, categorical)
-    categories = () if in_blocks else column_categories(X, categorical)
+    categories = () if chunks else column_categories(X, categorical)
     entry = enter(
         "fit_xofm", X, y, tol=options.pop("tol"), classes=classes,
         sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose, missing=True, categories=categories,
-        watch=HeldOutMonitor, in_blocks=in_blocks,
+        watch=HeldOutMonitor, chunks=chunks, remote=False,
     )  # fmt: skip
     categories = categories or numbers_of(entry.problem)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
@@ -677,7 +678,7 @@ class _Job:
         """The model, with a link if asked for. The start of the fits, of the folds as
         well, is drawn as it is without a link."""
         drawn = copy.deepcopy(rng)
-        deal = few_folds if isinstance(problem, BlockProblem) else fold_shares
+        deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
         share = deal(problem, copy.deepcopy(rng)) if probability else None
 
         def of_fold(part: Problem, train: np.ndarray) -> list[XofmModel]:
@@ -753,6 +754,6 @@ register(
     estimator="XOFM",
     accepts={"missing", "categories"},
     scale_free=True,
-    in_blocks=True,
+    reads_chunks=True,
     grid={"lambda_main": PENALTIES, "lambda_pair": PENALTIES},
 )

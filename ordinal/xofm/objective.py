@@ -12,9 +12,9 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from .._input.blocks import CHUNK
 from .._numerics.rows import strips
-from .._numerics.tree import Parts, pairwise
+from .._rows.source import CHUNK
+from .._rows.sums import Parts, pairwise
 from .._solvers import _factorization
 from .layout import Layout
 

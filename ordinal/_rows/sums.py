@@ -1,6 +1,6 @@
 """Sums over chunks of rows, added in a tree that depends on the number of chunks alone.
 
-The bytes of a sum then do not depend on who computes which chunk, or when.
+The bytes of a sum do not depend on who computes which chunk, or when.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ Parts = tuple[np.ndarray, ...]
 
 
 class Node(NamedTuple):
-    """The sum of 2^level chunks that begin at a multiple of as many: one of the sums
-    that are made on the way to that of all chunks."""
+    """Sum of 2^level chunks, the first of which is a multiple of 2^level."""
 
     first: int
     level: int
@@ -23,12 +22,19 @@ class Node(NamedTuple):
 
 
 def merged(nodes: Iterable[Node], n: int | None = None) -> list[Node]:
-    """Nodes in the order of their chunks, two halves of a larger one made that. What is
-    added may be overwritten. Of adjacent ones at most log2 of their number are held.
+    """Add neighbouring nodes as far as the tree allows.
 
-    Where it is known that there are n chunks, a node that ends with the last of them is
-    that of as many chunks as it were with those that are missing, which adds nothing:
-    so few nodes are left of the last chunks, too.
+    At most log2 of the number of adjacent nodes are held at a time. The arrays of the
+    nodes may be overwritten.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        In the order of their chunks.
+    n : int, optional
+        Number of chunks, if known. A node that ends with the last chunk is then raised
+        to the level that it would have with the missing chunks, which add nothing, so
+        that few nodes remain of the last chunks.
     """
     held: list[Node] = []
     for node in nodes:
@@ -50,7 +56,7 @@ def merged(nodes: Iterable[Node], n: int | None = None) -> list[Node]:
 
 
 def whole(nodes: list[Node]) -> Parts:
-    """The sum of all chunks from what `merged` gives of them."""
+    """Return the sum of all chunks from the nodes that `merged` returns."""
     total = nodes.pop().parts
     while nodes:
         total = _added(nodes.pop().parts, total)
@@ -58,8 +64,7 @@ def whole(nodes: list[Node]) -> Parts:
 
 
 def pairwise(parts: Iterable[Parts]) -> Parts:
-    """The sum of tuples of arrays, in a tree that depends on their number alone: the
-    first and the second, the third and the fourth, ..., and so on for these sums."""
+    """Sum tuples of arrays in pairs, pairs of pairs, and so on."""
     return whole(merged(Node(i, 0, part) for i, part in enumerate(parts)))
 
 

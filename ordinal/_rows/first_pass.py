@@ -1,5 +1,4 @@
-"""The first pass over rows in blocks: how many there are, their ranks and weights, and
-the moments of their columns."""
+"""The first pass over a source: number of rows, ranks, weights and column moments."""
 
 from __future__ import annotations
 
@@ -10,30 +9,33 @@ from typing import Any, Self
 
 import numpy as np
 
-from .blocks import CHUNK, Arrays, Block, Reader, Rows, has_blocks
-from .checks import as_array, check_spans
-from .columns import Categories
-from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
+from .._input.checks import as_array, check_spans
+from .._input.labels import (
+    classes_in_rank_order,
+    declared_categories,
+    ranks_of,
+    read_labels,
+)
+from .._input.problem import Problem
+from .._input.sparse import frozen
+from .._input.weights import class_weights, sample_weights, total_weights
 from .moments import Moments
-from .problem import Problem
-from .sparse import frozen
-from .weights import class_weights, sample_weights, total_weights
-
-_LARGE = 1 << 26  # bytes
+from .rows import LocalRows
+from .source import CHUNK, Arrays, Block, Reader, has_blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockProblem(Problem):
-    """Training data that are read in blocks: as `Problem`, but
+class ChunkedProblem(Problem):
+    """Training data whose features are read in chunks; otherwise like `Problem`.
 
     Attributes
     ----------
     X : Rows
-        To be read again at every pass.
+        Features, read again at every pass or held by workers.
     weight, sample_weight : (n,) float64
-        Ones that take no memory where no weights are given.
+        Without weights, a view of a single 1 that takes no memory.
     moments : Moments or None
-        Of the columns, by `sample_weight`; None of sparse ones.
+        Moments of dense columns, by `sample_weight`.
     """
 
     X: Any
@@ -49,48 +51,51 @@ class BlockProblem(Problem):
     @property
     def present(self) -> np.ndarray:
         mass = np.zeros(self.n_classes)
-        for start in range(0, self.rank.size, CHUNK):  # bincount copies what it counts
+        # bincount copies its arguments, so that it is given some rows at a time
+        for start in range(0, self.rank.size, CHUNK):
             rows = slice(start, start + CHUNK)
             mass += np.bincount(self.rank[rows], self.weight[rows], mass.size)
         return mass > 0
 
     def part(self, numbers: np.ndarray) -> Problem:
-        """The problem of rows that are few enough to be held."""
+        """Return the problem of some rows, which are read into memory."""
         rank, weight, sample = (
             a[numbers] for a in (self.rank, self.weight, self.sample_weight)
         )
         X = self.X.take(numbers)
         return Problem(X, rank, self.classes, weight, sample, self.feature_names)
 
-    def kept(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
-        """The problem of the rows of these numbers, increasing, to be read as all of
-        them are, with so much of their weights. It has no moments."""
+    def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
+        """Return the problem of the rows of these numbers, increasing, without moments.
+
+        The rows are read as all rows are; `share` multiplies their weights.
+        """
         return replace(
             self,
-            X=self.X.kept(numbers, share),
+            X=self.X.subset(numbers, share),
             rank=frozen(self.rank[numbers]),
             weight=_shared(self.weight, numbers, share),
             sample_weight=_shared(self.sample_weight, numbers, share),
             moments=None,
         )
 
-    def measured(self) -> Self:
-        """The same with the moments of its columns, by a pass over dense rows."""
+    def with_moments(self) -> Self:
+        """Return the problem with the moments of dense columns, by one more pass."""
         if self.moments is not None:
             return self
         return replace(self, moments=self.X.moments(self.sample_weight))
 
-    def weighed(self, class_weight: Any) -> Self:
-        """The same with the weights of classes, too."""
+    def with_class_weights(self, class_weight: Any) -> Self:
+        """Multiply the weights of the rows by those of their classes."""
         if class_weight is None:
             return self
         about = self.classes, self.rank
         weight = total_weights(self.sample_weight, class_weight, *about)
         factor = class_weights(class_weight, *about, self.sample_weight)
-        return replace(self, X=self.X.weighed(factor), weight=frozen(weight))
+        return replace(self, X=self.X.with_class_weights(factor), weight=frozen(weight))
 
     def blocks(self) -> Generator[Block, None, None]:
-        """The rows as a source gives them."""
+        """Yield the rows as a source does."""
         start = 0
         with closing(self.X.chunks()) as chunks:
             for X in chunks:
@@ -101,13 +106,15 @@ class BlockProblem(Problem):
 
     def transformed(
         self, transform: Callable[[Any], np.ndarray], moments: Moments
-    ) -> BlockProblem:
-        """The same with features that are made of those of some rows, and moments of
-        what is made; as many columns of the same names."""
+    ) -> ChunkedProblem:
+        """Return the problem of transformed features, with their moments.
+
+        There are as many columns as before, of the same names.
+        """
         return replace(self, X=self.X.transformed(transform), moments=moments)
 
     @classmethod
-    def from_blocks(
+    def from_source(
         cls,
         X: Any,
         y: Any = None,
@@ -116,7 +123,7 @@ class BlockProblem(Problem):
         sample_weight: Any = None,
         class_weight: Any = None,
         missing: bool = False,
-    ) -> BlockProblem:
+    ) -> ChunkedProblem:
         """Read and validate all rows once.
 
         Parameters
@@ -125,12 +132,12 @@ class BlockProblem(Problem):
         y : (n,) labels, beside an array alone
         sample_weight : (n,) weights >= 0, optional, beside an array alone
         classes, class_weight, missing
-            As for `Problem.from_arrays`; what may be missing has no moments.
+            As for `Problem.from_arrays`; there are no moments with missing values.
 
         Raises
         ------
         ValueError, TypeError
-            As `Problem.from_arrays`; what is wrong with the rows names their block.
+            As `Problem.from_arrays`; errors in rows name the block.
         """
         source, classes = source_of(X, y, classes, sample_weight)
         reader, ranker = Reader(source, missing), _Ranker(classes)
@@ -148,53 +155,18 @@ class BlockProblem(Problem):
         rank, classes = ranker.finish(ranks)
         sample, weight = _weights(weights, class_weight, classes, rank)
         names = reader.feature_names
-        rows = Rows(reader, rank.size)
+        rows = LocalRows(reader, rank.size)
         problem = cls(rows, rank, classes, weight, sample, names, moments)
         problem.check_classes()
         return problem
 
 
-def read_problem(
-    X: Any,
-    y: Any,
-    *,
-    in_blocks: bool = False,
-    in_place: bool = False,
-    missing: bool = False,
-    categories: Categories | None = None,
-    **labels: Any,
-) -> Problem:
-    """Training data as a fit can take them: all at once or, of a source, a memmap too,
-    `in_blocks`. So is a large array in single precision if it may stay `in_place`: a
-    copy in double would take twice its memory. A problem that was read in blocks is
-    taken as it is, with weights of classes if there are any. TypeError for a source of
-    a fit that can not."""
-    if in_blocks and isinstance(X, BlockProblem):
-        return X.weighed(labels.get("class_weight"))
-    stays = in_place and is_single(X) and X.nbytes >= _LARGE
-    if in_blocks and (reads_in_blocks(X) or stays):
-        return BlockProblem.from_blocks(X, y, missing=missing, **labels)
-    if has_blocks(X):
-        raise TypeError(
-            "X comes in blocks, which a fit reads for a model on a basis alone: pass "
-            "how many rows that is to have, such as basis=300"
-        )
-    return Problem.from_arrays(X, y, missing=missing, categories=categories, **labels)
-
-
-def reads_in_blocks(X: Any) -> bool:
-    """Whether `read_problem` takes X in blocks, whatever its size."""
-    return has_blocks(X) or isinstance(X, np.memmap)
-
-
-def is_single(X: Any) -> bool:
-    """Whether X is an array in single precision."""
-    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == np.float32
-
-
 def source_of(X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, Any]:
-    """A source of blocks with labels, and the classes that are known of it, from what a
-    caller gives of it or of arrays. ValueError if the two are mixed up."""
+    """Return a source of labelled blocks, and the classes as far as they are known.
+
+    X is a source, or an array beside arrays of labels and weights; ValueError if a
+    source is given labels beside it.
+    """
     if has_blocks(X):
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
@@ -214,15 +186,15 @@ def source_of(X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, An
 
 
 def _array(values: Any, name: str) -> np.ndarray:
-    """An array, or a map of a file as it is."""
+    """Return an array, and a mapped file as it is."""
     return values if isinstance(values, np.memmap) else as_array(values, name)
 
 
 class _Ranker:
-    """Makes ranks of labels, block by block.
+    """Converter of labels to ranks, block by block.
 
-    Where the classes are not given, ranks are numbers in the order in which labels
-    appear, until `finish`.
+    Without declared classes, ranks number the labels in their order of appearance
+    until `finish` sorts them.
     """
 
     def __init__(self, classes: Any):
@@ -243,7 +215,7 @@ class _Ranker:
         return np.array(numbers)[np.searchsorted(seen, labels)]
 
     def finish(self, ranks: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """All ranks, (n,) int32, and the classes."""
+        """Return all ranks, (n,) int32, and the classes."""
         rank = np.concatenate(ranks)
         if self.classes is not None:
             return frozen(rank.astype(np.int32)), self.classes
@@ -259,7 +231,7 @@ def _declared(classes: Any) -> np.ndarray:
 def _shared(
     weight: np.ndarray, numbers: np.ndarray, share: np.ndarray | None
 ) -> np.ndarray:
-    """So much of the weights of some rows; ones that take no memory stay such."""
+    """Return shares of the weights of some rows; a view of one number stays a view."""
     if weight.strides == (0,) and share is None:
         return np.broadcast_to(weight[0], numbers.shape)
     return frozen(weight[numbers] if share is None else weight[numbers] * share)
@@ -268,7 +240,7 @@ def _shared(
 def _weights(
     blocks: list[np.ndarray], class_weight: Any, classes: np.ndarray, rank: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sample weights, and these times those of the classes."""
+    """Return sample weights, and their products with the weights of the classes."""
     if blocks:
         sample = sample_weights(np.concatenate(blocks), rank.size)
     else:

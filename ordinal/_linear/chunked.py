@@ -13,14 +13,14 @@ from functools import partial
 
 import numpy as np
 
-from .._numerics.tree import Parts
+from .._rows.sums import Parts
 from .bordered import NONE, Bordered
 from .design import HESSIAN_COLUMNS, Design
 from .likelihood import Likelihood, Link, Point
 from .rowwise import RowwiseLikelihood
 
 
-class ChunkwiseLikelihood(Likelihood):
+class ChunkedLikelihood(Likelihood):
     """The loss of rows that are taken chunk by chunk, as many as threads at a time, or
     where they are."""
 

@@ -1,4 +1,4 @@
-"""Mean, deviation and range of columns, joined from those of parts of the rows."""
+"""Mean, variance and range of columns, combined from those of subsets of the rows."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import numpy as np
 
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
-_LEAST = -1100  # an exponent below that of every double
+_LEAST = -1100  # an exponent below that of every double, for columns of zeros
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
     """Weighted mean and variance of d columns.
 
-    Both are held in units of a power of two, above the largest absolute value of the
-    column: no square or sum of any finite column overflows or vanishes there.
+    Both are in units of a power of two above the largest absolute value of the column,
+    in which no square or sum of a finite column overflows or underflows.
 
     Attributes
     ----------
     weight : float, > 0
-        Of all rows.
+        Sum of the weights of all rows.
     exponent : (d,) int
-        Of the unit.
+        Exponents of the units.
     mean : (d,) float64
-        In units.
+        Means in units.
     variance : (d,) float64
-        In squares of units; rounding may leave it just below 0.
+        Variances in squares of units; rounding may leave them just below 0.
     low, high : (d,) float64
-        The range.
+        Ranges.
     """
 
     weight: float
@@ -42,7 +42,7 @@ class Moments:
 
     @classmethod
     def of(cls, X: np.ndarray, weight: np.ndarray) -> Moments | None:
-        """Of (n, d) finite rows with weights >= 0; None if all of these are 0."""
+        """Compute the moments of (n, d) finite rows; None if all weights are 0."""
         if not weight.all():
             X, weight = X[weight > 0], weight[weight > 0]
         if not weight.size:
@@ -52,11 +52,12 @@ class Moments:
         low, high = X.min(axis=0), X.max(axis=0)
         largest = np.maximum(-low, high)
         exponent = np.where(largest > 0, np.frexp(largest)[1], _LEAST)
-        with np.errstate(under="ignore"):  # of what is nothing beside the largest
+        # small values may underflow beside the largest one, where they do not count
+        with np.errstate(under="ignore"):
             Z = np.ldexp(X, -exponent)
             mean = w @ Z
             D = Z - mean
-            shift = w @ D  # what rounding left of the mean and of the weights' sum
+            shift = w @ D  # the rounding error of the mean and of the sum of weights
             variance = w @ (D * D) - shift * shift
         with np.errstate(over="ignore"):
             total = float(weight.sum())
@@ -64,12 +65,15 @@ class Moments:
 
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> Moments | None:
-        """Of rows that come some at a time, as (X, weight)."""
+        """Compute the moments of rows that come in chunks (X, weight)."""
         return joined(cls.of(X, weight) for X, weight in parts)
 
     def joined(self, other: Moments | None) -> Moments:
-        """Those of both parts: Chan, Golub, LeVeque, "Updating formulae and a pairwise
-        algorithm for computing sample variances", COMPSTAT 1982."""
+        """Combine the moments of two sets of rows.
+
+        Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing
+        sample variances", COMPSTAT 1982.
+        """
         if other is None:
             return self
         weight = self.weight + other.weight
@@ -90,7 +94,7 @@ class Moments:
         return Moments(weight, exponent, mean, variance, low, high)
 
     def standardized(self, mean: np.ndarray, scale: np.ndarray) -> Moments:
-        """Those of (X - mean) / scale."""
+        """Return the moments of (X - mean) / scale."""
         of = [(a - mean) / scale for a in (self.low, self.high)]
         centre, variance = self.mean_and_variance()
         unit = np.frexp(np.maximum(-of[0], of[1]))[1]
@@ -100,19 +104,21 @@ class Moments:
         )
 
     def mean_and_variance(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every column, as they are; infinite beyond the largest double."""
+        """Return means and variances, infinite beyond the largest double."""
         with np.errstate(over="ignore"):
             variance = np.ldexp(np.maximum(self.variance, 0.0), 2 * self.exponent)
         return np.ldexp(self.mean, self.exponent), variance
 
     def mean_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and population deviation of every column; a constant column has its
-        value and 1."""
+        """Return means and population standard deviations.
+
+        A constant column has its value for a mean, and the deviation 1.
+        """
         mean, scale, constant = self._deviations()
         return mean, np.where(constant, 1.0, scale)
 
     def spread(self) -> np.ndarray:
-        """Return how far every column varies: its deviation, and 0 if it is constant.
+        """Return the standard deviation of every column, 0 if it is constant.
 
         A column of two values counts with half their distance, whatever their shares,
         because an indicator of a rare category is not in smaller units than others.
@@ -139,7 +145,7 @@ class Moments:
 
 
 def joined(parts: Iterable[Moments | None]) -> Moments | None:
-    """Those of all parts, one after the other."""
+    """Combine moments, one after the other."""
     moments: Moments | None = None
     for part in parts:
         moments = moments.joined(part) if moments else part

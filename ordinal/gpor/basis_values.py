@@ -11,8 +11,8 @@ import numpy as np
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
 from .._kernel_matrix.tiles import Evaluator, diagonal_of
-from .._numerics.passes import Chunk, Read, chunks
 from .._numerics.rows import strips, take
+from .._rows.chunks import Chunk, InProcess, chunks
 from ..kernels import Precomputed
 
 ROWS = 1024  # of a tile: what is made of them stays in the cache
@@ -63,7 +63,7 @@ class BasisValues:
         Whether several threads may ask at once.
     """
 
-    def __init__(self, kernel: Kernel, X: Read, B: Matrix):
+    def __init__(self, kernel: Kernel, X: InProcess, B: Matrix):
         self._kernel, self._X, self._B = kernel, X, B
         self.shape = len(X), len(B)
         itself: Any = take(X, B) if isinstance(kernel, Precomputed) else B  # type: ignore[arg-type]

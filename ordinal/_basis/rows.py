@@ -1,60 +1,65 @@
-"""Where the rows of a fit on a basis are: here, or at workers.
+"""Rows of a fit on a basis, with their features, in this process or at workers.
 
-In either place features are kept for as many rows as there is room for, and sums are
-taken of samples of the rows and of all of them.
+Features are cached for as many rows as memory allows. Sums are taken over samples of
+the rows, and over all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._input.at_workers import LabelReader, RowsAtWorkers
-from .._input.blocks import CHUNK, Block
 from .._input.types import Index, Matrix
 from .._model.monitor import Monitor
-from .._numerics.crew import DaskCrew
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
+from .._rows.remote import RemoteRows
+from .._rows.source import CHUNK
+from .._rows.transport import RemoteState
 from .features import Features
 from .levels import stratified
 from .losses import Losses
 from .precise import Values
-from .remote import Labelled, LabelledPart, RemoteRows
+from .remote import BasisPart, BlockState, RemoteSums, needed
 from .sums import Features as FeaturesOfRows
-from .sums import Kept, LocalSums, Rows, Sums, taken
+from .sums import Kept, LocalSums, RowSums, Sums, taken
 
-SumsOf: TypeAlias = Callable[[Losses], Sums]  # of a problem, for the same rows
+SumsOf: TypeAlias = Callable[[Losses], Sums]  # sums of a problem over some rows
 
 
-def keeping(n: int, room: int) -> np.ndarray:
-    """Of which chunks of n rows features are kept where there is room for so many: all,
-    or some that are spread evenly, so that a share of the chunks has its share."""
+def cached_chunks(n: int, room: int) -> np.ndarray:
+    """Choose the chunks whose features are cached, spread evenly; (chunks,) bool.
+
+    `room` is the number of rows whose features fit into memory. With even spacing,
+    every part of the rows has its share of cached chunks.
+    """
     chunks = -(-n // CHUNK)
     if n <= room:
         return np.ones(chunks, bool)
-    kept = max(room // CHUNK - 1, 0)  # as the features made of others take room, too
+    # one chunk less, because features that are not cached take room when they are made
+    kept = max(room // CHUNK - 1, 0)
     return np.diff(np.arange(chunks + 1) * kept // chunks) > 0
 
 
 class RowsOnBasis:
-    """Features of rows in single precision: kept for as many as there is memory for,
-    and made for the others whenever they are asked for.
+    """Features of rows in single precision, cached for some chunks.
+
+    The features of the other chunks are computed at each use.
 
     Parameters
     ----------
     features : Features
     X : (n, d) matrix
     keep : (chunks,) array of bool
-        Which features are kept.
+        The chunks whose features are cached.
     n_threads : int
     costly : bool, optional
-        Whether those of other rows of the same sums are made whenever they are asked
-        for: what is summed must be alike for all rows. By default those of these rows.
+        Whether some rows of the same sums have no cached features, here or at other
+        workers; sums are then organised to use features less often. By default, whether
+        some of these rows have none.
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class RowsOnBasis:
         ]
         n_kept = sum(rows.stop - rows.start for rows in chunks)
         self.kept = np.empty((n_kept, self.m), np.float32)
-        self._lag = np.cumsum(~keep) * CHUNK  # of the place of a row behind its number
+        self._lag = np.cumsum(~keep) * CHUNK  # rows before a chunk that are not cached
         self._keep = keep
         self.costly = n_kept < self.n if costly is None else costly
 
@@ -94,24 +99,27 @@ class RowsOnBasis:
         return self._features.single(take(self._X, rows.start + places), out)
 
     def _places(self, rows: slice) -> slice:
-        """Where those of a chunk are kept, or of a part of it."""
+        """Return the place of rows of one chunk in the cache."""
         lag = int(self._lag[rows.start // CHUNK])
         return slice(rows.start - lag, rows.stop - lag)
 
-    def among(self, numbers: np.ndarray, room: int = 0) -> FeaturesOfRows:
-        """Those of some rows, which are kept. Where there is room for so many rows
-        beside, they are gathered once and not at each step."""
+    def restricted_to(self, numbers: np.ndarray, room: int = 0) -> FeaturesOfRows:
+        """Return the features of some rows, cached.
+
+        They are gathered once if there is room for so many rows more, otherwise at
+        each use.
+        """
         if len(self.kept) == self.n:
             if numbers.size <= room:
                 return Kept(self.kept.take(numbers, axis=0))
             return Kept(self.kept, numbers)
         some = take(self._X, numbers)
         return RowsOnBasis(
-            self._features, some, keeping(len(some), len(some)), self._n_threads
+            self._features, some, cached_chunks(len(some), len(some)), self._n_threads
         )
 
 
-class RowsHere:
+class LocalBasisRows:
     """Rows of this process.
 
     Parameters
@@ -119,7 +127,7 @@ class RowsHere:
     features, X, rank, weight, n_threads, rng, monitor
         As for `fitting.BasisFit`.
     room : int
-        For how many rows features may be kept.
+        Number of rows whose features may be cached.
     """
 
     def __init__(
@@ -136,120 +144,108 @@ class RowsHere:
         self._features, self._X = features, X
         self._rank, self._weight, self._room = rank, weight, room
         self._n_threads, self._rng, self._monitor = n_threads, rng, monitor
-        self._whole: RowsOnBasis | None = None
+        self._all: RowsOnBasis | None = None
 
     def sample(self, size: int) -> SumsOf:
-        """Of about so many rows: of each rank its share."""
+        """Draw about `size` rows, a fair share of each rank."""
         numbers = stratified(self._rank, min(size, self._room), self._rng)
         if (n := self._rank.size) <= self._room:
-            some = self._fill().among(numbers, self._room - n)
+            some = self._cached().restricted_to(numbers, self._room - n)
             return partial(self._sums, some, numbers)
         some = self._made(take(self._X, numbers), numbers.size)
         return partial(self._sums, some, numbers)
 
     def every(self) -> SumsOf:
-        """Of all rows."""
-        return partial(self._sums, self._fill(), slice(None))
+        """Take all rows."""
+        return partial(self._sums, self._cached(), slice(None))
 
     def in_double(self, sums: Any) -> Sums:
-        """For features in double, of what `every` has made."""
+        """Return sums over all rows with features in double precision."""
         double: Sums = sums.in_double(Values(self._features, self._X))
         return double
 
     def close(self) -> None:
-        """All is in this process."""
+        """Do nothing: no other process holds anything."""
 
     def _sums(self, Z: FeaturesOfRows, rows: Index, losses: Losses) -> LocalSums:
         rank, weight = self._rank[rows], self._weight[rows].astype(np.float32)
-        return LocalSums(Rows(Z, rank, weight, losses, self._n_threads))
+        return LocalSums(RowSums(Z, rank, weight, losses, self._n_threads))
 
-    def _fill(self) -> RowsOnBasis:
-        if self._whole is None:
-            self._whole = self._made(self._X, self._room)
-        return self._whole
+    def _cached(self) -> RowsOnBasis:
+        if self._all is None:
+            self._all = self._made(self._X, self._room)
+        return self._all
 
     def _made(self, X: Matrix, room: int) -> RowsOnBasis:
         with self._monitor.stage("features"), self._monitor.limited():
-            keep = keeping(len(X), room)
+            keep = cached_chunks(len(X), room)
             return RowsOnBasis(self._features, X, keep, self._n_threads)
 
 
-class RowsThere:
-    """Rows at workers; samples are drawn where they lie.
+class RemoteBasisRows:
+    """Rows at workers, where samples are drawn, too.
 
     Parameters
     ----------
     features, X, rank, rng, monitor
         As for `fitting.BasisFit`.
     room : int
-        For how many rows a worker may keep features.
+        Number of rows whose features one worker may cache.
     """
 
     def __init__(
         self,
         features: Features,
-        X: RowsAtWorkers,
+        X: RemoteRows,
         rank: np.ndarray,
         room: int,
         rng: np.random.Generator,
         monitor: Monitor,
     ):
-        costly = room < len(X)
-        self._read = BlockReader(features, X.labels, rank[X.examples], costly)
-        self._X, self._room, self._rng, self._monitor = X, room, rng, monitor
-        self._rows: RemoteRows | None = None
+        # sums are added over workers, so that all must organise them in the same way
+        self._make = partial(_block_state, features, room < len(X))
+        self._X, self._m, self._room = X.with_codes(rank[X.examples]), features.m, room
+        self._rng, self._monitor = rng, monitor
+        self._state: RemoteState | None = None
 
     def sample(self, size: int) -> SumsOf:
-        """Of about so many rows: of each block and rank its share."""
+        """Draw about `size` rows, a fair share of each block and rank."""
         share, seed = size / len(self._X), int(self._rng.integers(2**31))
-        return lambda losses: self._begun().sums(losses, share, seed)
+        return lambda losses: self._sums(losses, share, seed)
 
     def every(self) -> SumsOf:
-        """Of all rows."""
-        return self._begun().sums
+        """Take all rows."""
+        return self._sums
 
     def in_double(self, sums: Any) -> Sums:
-        """For features in double, of what `every` has made."""
+        """Return sums over all rows with features in double precision."""
         double: Sums = sums.in_double()
         return double
 
     def close(self) -> None:
-        """Dask lets go of the parts when nothing refers to them."""
-        self._rows = None
+        """Release the states; dask frees them when nothing refers to them."""
+        self._state = None
 
-    def _begun(self) -> RemoteRows:
-        if self._rows is None:
+    def _sums(self, losses: Losses, *sample: Any) -> RemoteSums:
+        """Begin a problem of all rows or of a sample; the one before it is over."""
+        if self._state is None:
             with self._monitor.stage("features"), self._monitor.limited():
-                crew = DaskCrew(
-                    self._X.client, self._X.blocks, self._room, self._read, LabelledPart
+                self._state = self._X.with_state(
+                    self._make, self._room, BasisPart, needed
                 )
-            self._rows = RemoteRows(crew, len(self._X), self._read.features.m)
-        return self._rows
+        self._state.record("begin", losses, *sample)
+        return RemoteSums(self._state, len(self._X), self._m, losses)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockReader:
-    """Makes of a block at a worker what sums are taken of.
-
-    Attributes
-    ----------
-    features : Features
-    labels : LabelReader
-    rank : (r,) array of int32
-        Which entry of the tables of losses is that of a class.
-    costly : bool
-        Whether features of some rows may have to be made at each step. It is for all
-        workers, as their sums are added.
-    """
-
-    features: Features
-    labels: LabelReader
-    rank: np.ndarray
-    costly: bool
-
-    def __call__(self, block: Block, room: int, n_threads: int) -> Labelled:
-        X, of_class, weight, _ = self.labels(block)
-        keep = keeping(len(X), room)
-        Z = RowsOnBasis(self.features, X, keep, n_threads, self.costly)
-        double = Values(self.features, X)
-        return Labelled(Z, double, self.rank[of_class], weight.astype(np.float32))
+def _block_state(
+    features: Features,
+    costly: bool,
+    X: Matrix,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    room: int,
+    n_threads: int,
+) -> BlockState:
+    """Make the features of a block at its worker."""
+    Z = RowsOnBasis(features, X, cached_chunks(len(X), room), n_threads, costly)
+    return BlockState(Z, Values(features, X), rank, weight.astype(np.float32))

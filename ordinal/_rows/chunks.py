@@ -1,7 +1,7 @@
-"""Passes over rows that are read in chunks: sums, products and moments of columns.
+"""Passes over the chunks of rows in this process: sums, products and moments.
 
-Each chunk is worked on by itself, and what chunks give is added in a tree that depends
-on their number alone (`tree.py`). Rows in memory are taken in the same way.
+Rows in memory are processed in the same chunks as rows that are read again at every
+pass. Sums over chunks are added in the tree of `sums`.
 """
 
 from __future__ import annotations
@@ -13,37 +13,39 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._input.at_workers import RowsAtWorkers
-from .._input.blocks import CHUNK, Rows
-from .._input.moments import Moments
 from .._input.sparse import CSR
-from .._input.survey import BlockProblem
 from .._input.types import Matrix
-from .pool import in_order
-from .rows import matvec, strips, take
-from .tree import Parts, pairwise
+from .._numerics.pool import in_order
+from .._numerics.rows import matvec, strips, take
+from .first_pass import ChunkedProblem
+from .moments import Moments
+from .remote import RemoteRows
+from .rows import LocalRows
+from .source import CHUNK
+from .sums import Parts, pairwise
 
-Read: TypeAlias = Matrix | Rows  # in memory, or read again at every pass
+InProcess: TypeAlias = Matrix | LocalRows  # in memory, or read again at every pass
 Chunk: TypeAlias = tuple[slice, Matrix]
 
 
-def is_sparse(X: Read) -> bool:
-    """Whether the rows are sparse, wherever they are."""
-    return X.reader.is_sparse if isinstance(X, Rows) else isinstance(X, CSR)
+def is_sparse(X: InProcess) -> bool:
+    """Return whether the rows are sparse."""
+    return X.reader.is_sparse if isinstance(X, LocalRows) else isinstance(X, CSR)
 
 
 def in_room(n: int, room: float) -> int:
-    """For how many of n rows, the first of them, something is kept where there is room
-    for so many: all, or whole chunks."""
+    """Return how many of the first of n rows to cache: all, or whole chunks."""
     return n if room >= n else int(room) // CHUNK * CHUNK
 
 
-def chunks(X: Read, start: int = 0) -> Generator[Chunk, None, None]:
-    """The rows in their order, some at a time, and which they are: from `start` on,
-    which begins a chunk or is their number."""
+def chunks(X: InProcess, start: int = 0) -> Generator[Chunk, None, None]:
+    """Yield slices of row numbers and the rows, chunk by chunk.
+
+    `start` is the first row of a chunk, or the number of all rows.
+    """
     if start == X.shape[0]:
         return
-    if isinstance(X, Rows) and not (start and X.reader.at_hand):
+    if isinstance(X, LocalRows) and not (start and X.reader.is_seekable):
         first = 0
         with closing(X.chunks()) as read:
             for part in read:
@@ -53,28 +55,27 @@ def chunks(X: Read, start: int = 0) -> Generator[Chunk, None, None]:
                 first = rows.stop
     else:
         for rows in strips(X.shape[0], CHUNK, start):
-            yield rows, X[rows] if isinstance(X, Rows) else take(X, rows)
+            yield rows, X[rows] if isinstance(X, LocalRows) else take(X, rows)
 
 
 def by_chunk(
-    X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1, start: int = 0
+    X: InProcess, call: Callable[[Chunk], Parts], n_threads: int = 1, start: int = 0
 ) -> Generator[Parts, None, None]:
-    """call((rows, chunk)) of every chunk in order, some ahead on so many threads; from
-    row `start` on, as in `chunks`."""
+    """Yield call((rows, chunk)) of every chunk in order, computed ahead on threads."""
     with closing(chunks(X, start)) as given:
         yield from in_order(call, given, n_threads)
 
 
-def summed(X: Read, call: Callable[[Chunk], Parts], n_threads: int = 1) -> Parts:
-    """The sum of call((rows, chunk)) of every chunk."""
+def summed(X: InProcess, call: Callable[[Chunk], Parts], n_threads: int = 1) -> Parts:
+    """Return the sum of call((rows, chunk)) over all chunks."""
     with closing(by_chunk(X, call, n_threads)) as parts:
         return pairwise(parts)
 
 
 def each(
-    X: Read, call: Callable[[Chunk], None], n_threads: int = 1, start: int = 0
+    X: InProcess, call: Callable[[Chunk], None], n_threads: int = 1, start: int = 0
 ) -> None:
-    """The same calls, for what they do."""
+    """Call a function of every chunk for its effect."""
 
     def nothing_of(chunk: Chunk) -> Parts:
         call(chunk)
@@ -85,8 +86,8 @@ def each(
             pass
 
 
-def times(X: Rows, v: np.ndarray) -> np.ndarray:
-    """X v, (n,)."""
+def chunked_matvec(X: LocalRows, v: np.ndarray) -> np.ndarray:
+    """Return X v, (n,)."""
     out = np.empty(len(X))
 
     def of_chunk(chunk: Chunk) -> None:
@@ -96,13 +97,13 @@ def times(X: Rows, v: np.ndarray) -> np.ndarray:
     return out
 
 
-def moments_by_chunk(problem: BlockProblem) -> Moments:
-    """Of dense columns, by the weights of the rows."""
+def chunked_moments(problem: ChunkedProblem) -> Moments:
+    """Return the moments of dense columns, by the weights of the rows."""
     if problem.moments is not None and problem.weight is problem.sample_weight:
         return problem.moments
     found: Moments | None = None
-    if isinstance(problem.X, RowsAtWorkers):
-        found = problem.X.moments_by_all_weights()
+    if isinstance(problem.X, RemoteRows):
+        found = problem.X.moments_by_weight()
         if found is None:
             raise TypeError(
                 "X must be dense where it is a collection of dask, unless the model is "
@@ -119,10 +120,12 @@ def moments_by_chunk(problem: BlockProblem) -> Moments:
 
 
 def sparse_moments(
-    X: Rows, weight: np.ndarray
+    X: LocalRows, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and variance of sparse columns by the weights of the rows, in a unit and in
-    its square, and the unit of each column."""
+    """Return means and variances of sparse columns in units, and the units.
+
+    The unit of a column is a power of two, as `unit_of` chooses it.
+    """
     largest = np.zeros(X.shape[1])
     with closing(chunks(X)) as given:
         for _, part in given:
@@ -146,8 +149,10 @@ def sparse_moments(
 
 
 def unit_of(largest: np.ndarray) -> np.ndarray:
-    """Return a power of two for each column, from its largest absolute value, such that
-    squares of quotients by it neither overflow nor vanish."""
+    """Return a power of two for each column, from its largest absolute value.
+
+    Squares of the quotients neither overflow nor underflow.
+    """
     moderate = (largest == 0) | ((largest > 1e-100) & (largest < 1e100))
     near = np.ldexp(1.0, np.frexp(largest)[1] - 1)
     return np.where(moderate, 1.0, near)

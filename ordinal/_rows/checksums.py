@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from .types import Matrix
+from .._input.types import Matrix
 
 SPAN = 8192  # rows of a checksum
 _HEAD, _STEP = 64, 127

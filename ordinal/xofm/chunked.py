@@ -18,10 +18,10 @@ import numpy as np
 from .._input.checks import check_spans
 from .._input.columns import Categories
 from .._input.problem import Problem
-from .._input.survey import BlockProblem
-from .._numerics.passes import Chunk, by_chunk, chunks, each, in_room, summed
 from .._numerics.rows import take
-from .._numerics.tree import Parts
+from .._rows.chunks import Chunk, by_chunk, chunks, each, in_room, summed
+from .._rows.first_pass import ChunkedProblem
+from .._rows.sums import Parts
 from .explanations import Marginals, sums_of
 from .layout import Layout, make_knots
 from .objective import Rows, scattered, scores
@@ -44,7 +44,7 @@ def check_blocks(solver: str, early_stopping: Any, categorical: Sequence[Any]) -
 def numbers_of(problem: Problem) -> Categories:
     """The categories of columns that are read in blocks, which hold numbers alone;
     TypeError for sparse blocks."""
-    if isinstance(problem, BlockProblem) and problem.X.reader.is_sparse:
+    if isinstance(problem, ChunkedProblem) and problem.X.reader.is_sparse:
         raise TypeError("X is sparse, and zeros are values: pass arrays")
     return (None,) * problem.n_features
 
@@ -179,8 +179,8 @@ def counted(problem: Problem) -> Problem:
     if counts.all():
         return problem
     numbers = np.flatnonzero(counts)
-    if isinstance(problem, BlockProblem):
-        return problem.kept(numbers)
+    if isinstance(problem, ChunkedProblem):
+        return problem.subset(numbers)
     rank, weight, sample = (
         a[numbers] for a in (problem.rank, problem.weight, problem.sample_weight)
     )

@@ -1,0 +1,21 @@
+"""Rows that are processed in chunks, wherever they are.
+
+Rows are held in memory, read again from a source at every pass, or held by the workers
+of a dask cluster. A method writes functions of one chunk; what they return is summed in
+a tree that depends on the number of chunks alone, so that a fit has the same bytes
+wherever its rows are.
+
+rows        protocol of chunked rows, and its back end for sources and files
+remote      back end for dask collections
+state       state that stays beside the rows
+reading     training data of a fit from the caller's arguments
+first_pass  validation of all rows in one pass over a source
+source      sources of blocks, and their validation
+checksums   comparison of later passes with the first one
+chunks      passes over the chunks of rows in this process
+sums        sums over chunks in a fixed tree
+moments     mean, variance and range of columns
+transport   requests to workers, and replay for workers that are lost
+
+Imports `_numerics` and what stands below.
+"""

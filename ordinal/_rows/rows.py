@@ -1,0 +1,219 @@
+"""Rows that are not in memory all at once: the protocol, and rows of this process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import closing
+from copy import copy
+from threading import Lock
+from typing import Any, Self
+
+import numpy as np
+
+from .._input.types import Matrix
+from .._numerics.rows import take
+from .moments import Moments
+from .source import CHUNK, Reader, SubsetReader, changed_count, stacked
+
+
+class Rows(ABC):
+    """Features of n rows that are never in memory all at once.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    size : int
+        Number of rows in a chunk.
+    """
+
+    shape: tuple[int, int]
+    size: int = CHUNK
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def take(self, numbers: np.ndarray) -> Matrix:
+        """Return copies of rows by number, in the order of `numbers`."""
+
+    @abstractmethod
+    def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> Self:
+        """Return the rows of these numbers, increasing, read as all rows are.
+
+        `share` multiplies their weights, if the weights are beside the rows.
+        """
+
+    @abstractmethod
+    def transformed(self, transform: Callable[[Any], np.ndarray]) -> Self:
+        """Return rows whose features are a function of those of the same rows."""
+
+    @abstractmethod
+    def moments(self, weight: np.ndarray) -> Moments | None:
+        """Return the moments of dense columns, by the weights of the rows."""
+
+    @abstractmethod
+    def map(self, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Apply a function of some rows to all rows, and concatenate the results."""
+
+    def with_class_weights(self, factor: np.ndarray) -> Self:
+        """Multiply the weights of each class, if the weights are beside the rows."""
+        return self
+
+    @abstractmethod
+    def close(self) -> None:
+        """End a pass, if one was begun."""
+
+
+class LocalRows(Rows):
+    """Features of n rows, of which few chunks are in memory at a time.
+
+    `rows[slice]` and `rows[numbers]` read the source again. Slices in increasing order
+    take one pass over the source. Several threads may ask for rows that are near each
+    other at once; one of them reads at a time.
+
+    Attributes
+    ----------
+    shape : (n, d)
+    reader : Reader
+        A reader that has completed its first pass.
+    size : int
+        Number of rows in a chunk.
+    held : int
+        Number of chunks of the present pass that are held for slower threads.
+    """
+
+    def __init__(self, reader: Reader, n: int):
+        self.reader, self.shape = reader, (n, reader.n_features)
+        self.size, self.held = CHUNK, 4
+        self._lock = Lock()
+        self._pass: Generator[Matrix, None, None] | None = None
+        self._next = 0  # chunk of the pass
+        self._chunks: dict[int, Matrix] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LocalRows, (self.reader, len(self))
+
+    def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
+        """Return a read-only range of rows of step 1, or copies of rows by number.
+
+        Rows that are near each other are taken from the present pass.
+        """
+        if not isinstance(rows, slice):
+            if rows.size == 0 or np.ptp(rows) >= self.size:
+                return self.take(rows)
+            start = int(rows.min())
+            found: Matrix = take(self[start : int(rows.max()) + 1], rows - start)
+            return found
+        start, stop, _ = rows.indices(len(self))
+        at_once = self.reader.between(start, stop)
+        if at_once is not None:
+            return at_once
+        parts = []
+        for k in range(start // self.size, max(start, stop - 1) // self.size + 1):
+            first = k * self.size
+            inside = slice(max(start - first, 0), min(stop - first, self.size))
+            parts.append(take(self._chunk(k), inside))
+        return stacked(parts)
+
+    def _chunk(self, k: int) -> Matrix:
+        with self._lock:
+            if k not in self._chunks:
+                self._advance(k)
+            return self._chunks[k]
+
+    def _advance(self, k: int) -> None:
+        """Read until chunk k is held."""
+        try:
+            if self._pass is None or k < self._next:
+                self._end()
+                self._pass = self.chunks()
+            while self._next <= k:
+                self._chunks[self._next] = next(self._pass)
+                self._chunks.pop(self._next - self.held, None)
+                self._next += 1
+            if self._next * self.size >= len(self):
+                # reading on raises if the source has more rows than in the first pass
+                next(self._pass, None)
+                self._pass = None
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self._pass is not None:
+            self._pass.close()
+        self._pass, self._next = None, 0
+        self._chunks.clear()
+
+    def close(self) -> None:
+        """End a pass, if one was begun, so that the source closes its files."""
+        with self._lock:
+            self._end()
+
+    def chunks(self) -> Generator[Matrix, None, None]:
+        """Yield all rows, `size` at a time; ValueError if their number changed."""
+        n, seen = len(self), 0
+        with closing(self.reader.chunks(self.size)) as chunks:
+            for X, _, _ in chunks:
+                seen += X.shape[0]
+                if seen > n:
+                    break
+                yield X
+        if seen != n:
+            raise changed_count(self.reader.source, n, seen)
+
+    def take(self, numbers: np.ndarray) -> Matrix:
+        """Return copies of rows by number, in a pass that ends at the last of them."""
+        self.close()
+        numbers = np.asarray(numbers, np.intp)
+        at_once = self.reader.take(numbers)
+        if at_once is not None:
+            return at_once
+        order = np.argsort(numbers, kind="stable")
+        wanted = numbers[order]
+        parts: list[Matrix] = []
+        start = done = 0
+        with closing(self.chunks()) as chunks:
+            for X in chunks:
+                to = int(np.searchsorted(wanted, start + X.shape[0]))
+                parts.append(take(X, wanted[done:to] - start))
+                start, done = start + X.shape[0], to
+                if done == wanted.size:
+                    break
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        found: Matrix = take(stacked(parts), place)
+        return found
+
+    def moments(self, weight: np.ndarray) -> Moments | None:
+        """Return the moments of dense columns, in one pass."""
+        if self.reader.is_sparse:
+            return None
+        with closing(self.chunks()) as chunks:
+            starts = range(0, len(self), self.size)
+            return Moments.of_parts(
+                (X, weight[start : start + self.size])
+                for X, start in zip(chunks, starts, strict=False)
+                if isinstance(X, np.ndarray)
+            )
+
+    def map(self, call: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """Apply a function to each chunk in one pass, and concatenate the results."""
+        with closing(self.chunks()) as chunks:
+            return np.concatenate([call(rows) for rows in chunks])
+
+    def transformed(self, transform: Callable[[Any], np.ndarray]) -> LocalRows:
+        """Return rows whose features are a function of those of the same rows."""
+        reader = copy(self.reader)
+        reader.transform = transform
+        return LocalRows(reader, len(self))
+
+    def subset(self, numbers: np.ndarray, share: np.ndarray | None = None) -> LocalRows:
+        """Return the rows of these numbers, increasing; weights are held elsewhere."""
+        return LocalRows(SubsetReader(self.reader, len(self), numbers), numbers.size)
+
+
+def map_rows(call: Callable[[Any], np.ndarray], X: Any) -> np.ndarray:
+    """Apply a function to the rows of X, chunk by chunk unless X is in memory."""
+    return X.map(call) if isinstance(X, Rows) else call(X)

@@ -1,0 +1,376 @@
+"""Sources of blocks of rows, and their validation.
+
+A source is an object whose method `blocks()` starts anew at each call and yields some
+rows at a time, as (X, y) or (X, y, weight), or as X alone where no labels are needed.
+An array, such as a `numpy.memmap`, is a source as well; its labels and weights are
+whole vectors.
+
+Blocks may have any sizes: they are cut into chunks of `CHUNK` rows, so that results
+do not depend on how the rows were stored.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._input.checks import shown
+from .._input.columns import check_shape, feature_names
+from .._input.features import read_features
+from .._input.sparse import CSR
+from .._input.types import Matrix
+from .._input.weights import row_weights
+from .._numerics.rows import take
+from .checksums import SPAN, Checksums
+
+CHUNK = 8192  # rows: 1.3 MB of 20 columns
+
+
+class Block(NamedTuple):
+    """Some rows: as a source yields them, or validated, with ranks for labels."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class Arrays:
+    """Arrays, or objects that are sliced like arrays, as a source of blocks."""
+
+    def __init__(self, X: Any, y: Any = None, weight: Any = None):
+        self.X, self.y, self.weight = X, y, weight
+
+    def blocks(self) -> Iterator[Block]:
+        check_shape(self.X.shape)
+        for start in range(0, self.X.shape[0], CHUNK):
+            rows = slice(start, start + CHUNK)
+            yield Block(*map(partial(_sliced, rows), (self.X, self.y, self.weight)))
+
+    def features(self, rows: slice) -> Any:
+        return _sliced(rows, self.X)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the features, those of a mapped file by its path."""
+        mapped = _mapping(self.X)
+        return (Arrays, (self.X,)) if mapped is None else (_mapped, mapped)
+
+
+def _sliced(rows: slice, a: Any) -> Any:
+    """Return some rows, copied from a mapped file.
+
+    The pages of the file are released at once: the system reclaims pages only when it
+    must, and counts them as memory of this process until then.
+    """
+    if not isinstance(a, np.memmap):
+        return None if a is None else a[rows]
+    view = a[rows]
+    part = np.array(view)
+    # releasing the pages of a copy-on-write map would lose what was written to it
+    if a.mode != "c" and view.flags.c_contiguous and hasattr(mmap, "MADV_DONTNEED"):
+        file = a._mmap  # type: ignore[attr-defined]
+        first = view.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
+        page = first - first % mmap.PAGESIZE
+        file.madvise(mmap.MADV_DONTNEED, page, first + view.nbytes - page)
+    return part
+
+
+def _mapping(X: Any) -> tuple[Any, ...] | None:
+    """Return the arguments of `_mapped` for an array of a file, otherwise None."""
+    if not isinstance(X, np.memmap) or X.filename is None:
+        return None
+    # another process would not see what was written to a copy-on-write map
+    if X.mode == "c" or not X.flags.c_contiguous:
+        return None
+    file = X._mmap  # type: ignore[attr-defined]
+    inside = X.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
+    start = X.offset - X.offset % mmap.ALLOCATIONGRANULARITY
+    return str(X.filename), X.dtype, start + inside, X.shape
+
+
+def _mapped(path: str, dtype: Any, offset: int, shape: tuple[int, ...]) -> Arrays:
+    return Arrays(np.memmap(path, dtype, "r", offset, shape))
+
+
+def has_blocks(X: Any) -> bool:
+    """Return whether X has a method `blocks()`."""
+    return callable(getattr(X, "blocks", None))
+
+
+class Reader:
+    """Reader of the blocks of a source, all of which have the columns of the first.
+
+    Attributes
+    ----------
+    source : object with `blocks()`
+    n_features : int
+        Number of columns; 0 before the first block is read.
+    feature_names : tuple of str, or None
+        Columns that are selected by name where blocks are data frames.
+    is_sparse : bool
+        Whether blocks are sparse.
+    missing : bool
+        Whether features may be NaN.
+    transform : callable, optional
+        Transformation of features that have been read.
+    first_pass : Checksums, or None
+        Checksums of the first complete pass, with which later passes are compared.
+    """
+
+    def __init__(self, source: Any, missing: bool = False):
+        self.source, self.missing = source, missing
+        self.transform: Callable[[Any], np.ndarray] | None = None
+        self.first_pass: Checksums | None = None
+        self.n_features = 0
+        self.feature_names: tuple[str, ...] | None = None
+        self.is_sparse = False
+
+    def blocks(
+        self, ranks: Callable[[Any, int], np.ndarray] | None = None
+    ) -> Generator[Block, None, None]:
+        """Yield validated blocks: features, and ranks and weights if `ranks` is given.
+
+        Parameters
+        ----------
+        ranks : callable, optional
+            Makes ranks of the labels of a block and its number of rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a block is invalid, or has other features than in the first pass. The
+            message names the block and its first row. The generator of the source is
+            closed after an error, at the end, and with this generator.
+        """
+        start, weighted = 0, None
+        seen = Checksums(self.first_pass)
+        with closing(raw_blocks(self.source)) as given:
+            for number, block in enumerate(given):
+                with in_block(number, start):
+                    X = self._read(block.X)
+                    self._compare(seen, X)
+                    if ranks is not None:
+                        block = _labelled(block, ranks, X.shape[0])
+                        if weighted not in (None, block.weight is not None):
+                            raise ValueError("all blocks must have weights, or none")
+                        weighted = block.weight is not None
+                    X = self._transformed(X)
+                yield block._replace(X=X)
+                start += X.shape[0]
+        if start == 0:
+            raise ValueError(f"{self._name} gave no blocks")
+        self._compare(seen)
+        self.first_pass = self.first_pass or seen
+
+    def _compare(self, seen: Checksums, X: Matrix | None = None) -> None:
+        """Raise ValueError if the next rows differ from those of the first pass.
+
+        Without X all rows have been read.
+        """
+        if X is None:
+            seen.end_span()
+        else:
+            seen.add(X)
+        if seen.unlike is not None:
+            raise _changed_rows(
+                f"{self._name} gave other features in rows {seen.unlike[0]} to "
+                f"{seen.unlike[-1]} of all than in the first pass"
+            )
+        if self.missing and isinstance(X, np.ndarray):
+            column = seen.add_missing(X)
+            if column is not None:
+                names = self.feature_names or range(self.n_features)
+                raise _changed_rows(
+                    f"{self._name} gave a missing value in column "
+                    f"{shown(names[column])}, which has none in the first pass"
+                )
+
+    def _read(self, X: Any) -> Matrix:
+        """Validate the features of some rows; the first rows set names and types."""
+        if self.n_features == 0:
+            self.feature_names = feature_names(X)
+        read = read_features(
+            X,
+            self.n_features or None,
+            missing=self.missing,
+            feature_names=self.feature_names,
+        )
+        if self.n_features == 0:
+            self.n_features, self.is_sparse = read.shape[1], isinstance(read, CSR)
+        if isinstance(read, CSR) != self.is_sparse:
+            raise TypeError("X must be sparse in all blocks, or in none")
+        return read
+
+    def _transformed(self, X: Matrix) -> Matrix:
+        return X if self.transform is None else self.transform(X)
+
+    @property
+    def _name(self) -> str:
+        """Return the name of the source in messages."""
+        return "X" if isinstance(self.source, Arrays) else shown(self.source)
+
+    @property
+    def is_seekable(self) -> bool:
+        """Return whether some rows can be read without a pass."""
+        return isinstance(self.source, Arrays)
+
+    def between(self, start: int, stop: int) -> Matrix | None:
+        """Return the features of a range of rows, or None if that takes a pass."""
+        if not self.is_seekable:
+            return None
+        X = self._read(self.source.features(slice(start, stop)))
+        if start % SPAN == 0:
+            seen = Checksums(self.first_pass, start)
+            self._compare(seen, X)
+            self._compare(seen)
+        return self._transformed(X)
+
+    def take(self, numbers: np.ndarray) -> Matrix | None:
+        """Return the features of rows by number, or None if that takes a pass."""
+        source = self.source
+        if not isinstance(source, Arrays) or isinstance(source.X, np.memmap):
+            return None
+        return self._transformed(self._read(source.X[numbers]))
+
+    def chunks(
+        self,
+        size: int = CHUNK,
+        ranks: Callable[[Any, int], np.ndarray] | None = None,
+    ) -> Generator[Block, None, None]:
+        """Yield the same rows, `size` at a time; the last chunk may have fewer."""
+        held: list[Block] = []
+        missing = size
+        with closing(self.blocks(ranks)) as blocks:
+            for block in blocks:
+                start, n = 0, block.X.shape[0]
+                while n - start >= missing:
+                    held.append(_rows(block, slice(start, start + missing)))
+                    yield _joined(held)
+                    start, held, missing = start + missing, [], size
+                if start < n:
+                    held.append(_rows(block, slice(start, n)))
+                    missing -= n - start
+        if held:
+            yield _joined(held)
+
+
+class SubsetReader(Reader):
+    """Reader of the features of a subset of the rows of another reader.
+
+    Parameters
+    ----------
+    reader : Reader
+        A reader that has completed its first pass.
+    n : int
+        Number of its rows.
+    numbers : (k,) array
+        Numbers of the rows of the subset, increasing.
+    """
+
+    def __init__(self, reader: Reader, n: int, numbers: np.ndarray):
+        super().__init__(reader.source)
+        self.n_features, self.is_sparse = reader.n_features, reader.is_sparse
+        self.feature_names = reader.feature_names
+        self._whole, self._n, self._numbers = reader, n, numbers
+
+    def blocks(
+        self, ranks: Callable[[Any, int], np.ndarray] | None = None
+    ) -> Generator[Block, None, None]:
+        """Yield blocks of features alone."""
+        start = done = 0
+        with closing(self._whole.blocks()) as blocks:
+            for block in blocks:
+                stop = start + block.X.shape[0]
+                to = int(np.searchsorted(self._numbers, stop))
+                if to > done:
+                    X = take(block.X, self._numbers[done:to] - start)
+                    yield Block(X if self.transform is None else self.transform(X))
+                start, done = stop, to
+        if start != self._n:
+            raise changed_count(self.source, self._n, start)
+
+    @property
+    def is_seekable(self) -> bool:
+        return False
+
+    def take(self, numbers: np.ndarray) -> Matrix | None:
+        X = self._whole.take(self._numbers[numbers])
+        return X if X is None or self.transform is None else self.transform(X)
+
+
+def _changed_rows(what: str) -> ValueError:
+    return ValueError(
+        f"{what}: every pass must give the same rows in the same order; shuffle or "
+        "change them before the fit, or from a seed that each pass sets anew"
+    )
+
+
+def changed_count(source: Any, n: int, seen: int) -> ValueError:
+    return ValueError(
+        f"{shown(source)} gave {n} rows in the first pass and "
+        f"{'more' if seen > n else seen} in a later one"
+    )
+
+
+def raw_blocks(source: Any) -> Generator[Block, None, None]:
+    """Yield the blocks of a source as they are; TypeError if one is no block."""
+    blocks = iter(source.blocks())
+    try:
+        for number, given in enumerate(blocks):
+            block = given if isinstance(given, tuple) else (given,)
+            if not 1 <= len(block) <= 3:
+                raise TypeError(
+                    f"block {number} must be X, (X, y) or (X, y, weight), got a tuple "
+                    f"of {len(block)}"
+                )
+            yield Block(*block)
+    finally:  # a generator may hold a file, or a thread
+        if hasattr(blocks, "close"):
+            blocks.close()
+
+
+def stacked(parts: Sequence[Matrix]) -> Matrix:
+    """Stack matrices of one kind and width."""
+    if len(parts) == 1:
+        return parts[0]
+    sparse = [part for part in parts if isinstance(part, CSR)]
+    if sparse:
+        return CSR.stacked(sparse)
+    return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
+
+
+@contextmanager
+def in_block(number: int, start: int) -> Iterator[None]:
+    """Name the block in the errors that are raised inside."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        where = f"block {number}, whose row 0 is row {start} of all"
+        raise kind(f"{where}: {error}") from error
+
+
+def _labelled(block: Block, ranks: Callable[[Any, int], np.ndarray], n: int) -> Block:
+    if block.y is None:
+        raise ValueError("a fit needs blocks (X, y) or (X, y, weight), got X alone")
+    weight = None if block.weight is None else row_weights(block.weight, n)
+    return Block(block.X, ranks(block.y, n), weight)
+
+
+def _rows(block: Block, rows: slice) -> Block:
+    if (rows.start, rows.stop) == (0, block.X.shape[0]):
+        return block
+    y, weight = (None if part is None else part[rows] for part in block[1:])
+    return Block(take(block.X, rows), y, weight)
+
+
+def _joined(held: Sequence[Block]) -> Block:
+    y, weight = (
+        None if parts[0] is None else np.concatenate(parts)
+        for parts in ([b.y for b in held], [b.weight for b in held])
+    )
+    return Block(stacked([b.X for b in held]), y, weight)
