@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         preprocessing,
     )
     from ._input.errors import OrdinalError
-    from ._model.convergence import (
+    from ._model.model import Model, load
+    from ._numerics.threads import show_config
+    from ._watch.convergence import (
         CollinearColumnsWarning,
         Convergence,
         ConvergenceWarning,
@@ -44,9 +46,7 @@ if TYPE_CHECKING:
         Status,
         UnscaledFeaturesWarning,
     )
-    from ._model.model import Model, load
-    from ._model.monitor import State
-    from ._numerics.threads import show_config
+    from ._watch.monitor import State
     from .gpor import GporModel, fit_gpor
     from .kdlor import KdlorModel, fit_kdlor
     from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test

@@ -11,7 +11,7 @@ from typing import Any
 # A public module without names here is reached by its own name.
 NAMES: dict[str, tuple[str, ...]] = {
     "_input.errors": ("OrdinalError",),
-    "_model.convergence": (
+    "_watch.convergence": (
         "CollinearColumnsWarning",
         "Convergence",
         "ConvergenceWarning",
@@ -21,7 +21,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "UnscaledFeaturesWarning",
     ),
     "_model.model": ("Model", "load"),
-    "_model.monitor": ("State",),
+    "_watch.monitor": ("State",),
     "_numerics.threads": ("show_config",),
     "comparison": (),
     "data": (),

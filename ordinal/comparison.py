@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ._input.checks import check_share
 from ._input.scores import score_tables, scores_of
-from ._input.sparse import frozen
+from ._input.sparse import read_only
 from ._numerics.tails import chi2_tail, f_tail, range_quantile
 
 __all__ = [
@@ -197,7 +197,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
         F = float((N - 1) * S2 / rest) if rest else math.inf
     q = range_quantile(1 - alpha, k)
     return Friedman(
-        ranks=frozen(rank.mean(axis=0)),
+        ranks=read_only(rank.mean(axis=0)),
         chi2=chi2,
         chi2_p=chi2_tail(chi2, k - 1),
         F=F,
@@ -263,7 +263,7 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
                 pairs[better] += 1
     win, loss = pairs.sum(axis=1), pairs.sum(axis=0)
     draw = len(tables) * (k - 1) - win - loss
-    return WinDrawLoss(*map(frozen, (pairs, win, draw, loss)))
+    return WinDrawLoss(*map(read_only, (pairs, win, draw, loss)))
 
 
 def _scaled(scores: np.ndarray) -> np.ndarray:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ._files.chunks import TableBlocks
+from ._files.table import STDIN, layout_of
 from ._input.checks import as_path, check_flag, shown
-from ._input.pieces import TableBlocks
-from ._input.table import STDIN, layout_of
 from ._model.predicted import predicted, write_predicted
 
 __all__ = ["blocks", "predictions", "write_predictions"]

@@ -18,9 +18,9 @@ from ._input.checks import (
 )
 from ._input.features import read_features
 from ._input.immutable import Immutable
-from ._input.sparse import CSR, frozen
+from ._input.sparse import CSR, read_only
 from ._input.types import Matrix
-from ._numerics.rows import inner_products, squared_norms, turns, z_scores
+from ._numerics.rows import cancellable_slices, inner_products, squared_norms, z_scores
 from ._solvers import _kernel_values
 
 __all__ = ["ARD", "RBF", "Linear", "LinearARD", "Pearson", "Polynomial", "Precomputed"]
@@ -79,7 +79,7 @@ class Polynomial(Immutable):
     def __call__(self, A: ArrayLike | CSR, B: ArrayLike | CSR) -> np.ndarray:
         def values() -> np.ndarray:
             out = inner_products(_rows(A), _rows(B))
-            for rows in turns(len(out), _POWER * out.shape[1]):
+            for rows in cancellable_slices(len(out), _POWER * out.shape[1]):
                 out[rows] = (self.gamma * out[rows] + self.coef0) ** self.degree
             return out
 
@@ -111,7 +111,7 @@ class RBF(Immutable):
         A, B = _rows(A), _rows(B)
         aa, bb = squared_norms(A), squared_norms(B)  # which bound the products
         out = inner_products(A, B)
-        for rows in turns(len(out), _EXP * out.shape[1]):
+        for rows in cancellable_slices(len(out), _EXP * out.shape[1]):
             _kernel_values.rbf(out[rows], aa[rows], bb, self.gamma, out[rows])
         return out
 
@@ -213,7 +213,7 @@ def _relevances(gamma: ArrayLike) -> np.ndarray:
             f"gamma must be positive and finite, got {values[bad[0]]} for feature "
             f"{bad[0]}"
         )
-    return frozen(values)
+    return read_only(values)
 
 
 def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
@@ -229,7 +229,7 @@ def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
     # the first two are seen by the check, and what is far away has the kernel 0
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         K = values()
-    for rows in turns(len(K), _CHECK * K[:1].size):
+    for rows in cancellable_slices(len(K), _CHECK * K[:1].size):
         if not np.isfinite(K[rows]).all():
             raise ValueError("kernel values must be finite: scale the features of X")
     return K

@@ -46,7 +46,7 @@ from ._input.checks import (
 from ._input.columns import column_number
 from ._input.keywords import with_suggestions
 from ._input.problem import Problem, around_ranks
-from ._input.sparse import frozen
+from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from ._linear.bordered import NONE
 from ._linear.chunked import has_many
@@ -71,21 +71,26 @@ from ._linear.rowwise import RowwiseLikelihood
 from ._linear.sandwich import Middle, covariance_of
 from ._linear.separation import judged
 from ._linear.training import Missing, Training, read_training
-from ._model.convergence import (
+from ._model.preparation import Callback, prepare
+from ._model.registry import PENALTIES, completed, register
+from ._rows.reading import check_in_memory, is_chunked
+from ._watch.convergence import (
     Convergence,
     Status,
     warn_of_disorder,
     warn_of_separation,
 )
-from ._model.entry import Callback, enter
-from ._model.monitor import Monitor
-from ._model.registry import PENALTIES, completed, register
-from ._rows.reading import check_in_memory, is_chunked
+from ._watch.monitor import Monitor
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = [
-    "LikelihoodRatio", "PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test",
-]  # fmt: skip
+    "LikelihoodRatio",
+    "PomModel",
+    "PomPath",
+    "fit_pom",
+    "fit_pom_path",
+    "lr_test",
+]
 
 
 def __dir__() -> list[str]:
@@ -253,11 +258,27 @@ def fit_pom(
     x2     0.993955 0.898988 1.09895
     """
     return _fit(
-        X, y, [(l1, l2)], link=link, threshold=threshold, nominal=nominal, scale=scale,
-        offset=offset, sample_weight=sample_weight, class_weight=class_weight,
-        robust=robust, cluster=cluster, classes=classes, reference=reference,
-        missing=missing, tol=tol, max_iter=max_iter, max_time=max_time,
-        n_threads=n_threads, callback=callback, verbose=verbose,
+        X,
+        y,
+        [(l1, l2)],
+        link=link,
+        threshold=threshold,
+        nominal=nominal,
+        scale=scale,
+        offset=offset,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        robust=robust,
+        cluster=cluster,
+        classes=classes,
+        reference=reference,
+        missing=missing,
+        tol=tol,
+        max_iter=max_iter,
+        max_time=max_time,
+        n_threads=n_threads,
+        callback=callback,
+        verbose=verbose,
     )[0]  # fmt: skip
 
 
@@ -403,20 +424,38 @@ def fit_pom_path(
     n_lambdas = check_count("n_lambdas", n_lambdas)
     smallest = None if smallest is None else check_share("smallest", smallest)
     max_iter = check_count("max_iter", max_iter)
-    e = _entered(
-        "fit_pom_path", X, y, True, link=link, threshold=threshold, nominal=nominal,
-        scale=(), offset=offset, sample_weight=sample_weight,
-        class_weight=class_weight, classes=classes, reference=reference,
-        missing=missing, tol=tol, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
+    prepared = _prepared(
+        "fit_pom_path",
+        X,
+        y,
+        True,
+        link=link,
+        threshold=threshold,
+        nominal=nominal,
+        scale=(),
+        offset=offset,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        reference=reference,
+        missing=missing,
+        tol=tol,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
     )  # fmt: skip
-    with e.monitor as monitor:
-        solver = PathSolver(e.rowwise, max_iter, monitor)
+    with prepared.monitor as monitor:
+        solver = PathSolver(prepared.rowwise, max_iter, monitor)
         if lambdas is None:
             if smallest is None:
-                smallest = 1e-4 if e.problem.n_samples > e.problem.n_features else 1e-2
+                smallest = (
+                    1e-4
+                    if prepared.problem.n_samples > prepared.problem.n_features
+                    else 1e-2
+                )
             lambdas = geometric((solver.largest or 1.0) / ratio, smallest, n_lambdas)
-        path = _path(e, solver, lambdas, ratio)
+        path = _path(prepared, solver, lambdas, ratio)
         monitor.conclude(path.convergence)
     path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
     lines = dict.fromkeys(line for model in path.models for line in model.disorder)
@@ -450,19 +489,23 @@ def _fit(
         raise ValueError(
             f"l1 must be 0 where X is read in blocks, got {shown(largest[0])}"
         )
-    e = _entered(
+    prepared = _prepared(
         "fit_pom", X, y, any(largest), link=link, scale=scale, chunks=True, **given
     )
-    middle = _middle(robust, e.training.cluster, e.design, largest[0])
+    middle = _middle(robust, prepared.training.cluster, prepared.design, largest[0])
     models: dict[tuple[float, float], PomModel] = {}
-    with e.monitor as monitor, closing(e.problem):
-        net = PathSolver(e.rowwise, max_iter, monitor) if largest[0] > 0 else None
+    with prepared.monitor as monitor, closing(prepared.problem):
+        net = (
+            PathSolver(prepared.rowwise, max_iter, monitor) if largest[0] > 0 else None
+        )
         for l1, l2 in sorted(penalties, reverse=True):
             if net is not None and l1 > 0:
-                model = _model_of_net(e, net, net.reach(l1, l2), l1, l2)
+                model = _model_of_net(prepared, net, net.reach(l1, l2), l1, l2)
             else:
-                loss = likelihood_of(e.design, link, l2, e.n_threads)
-                model = _model(e, loss, minimize(loss, max_iter, monitor), l2, middle)
+                loss = likelihood_of(prepared.design, link, l2, prepared.n_threads)
+                model = _model(
+                    prepared, loss, minimize(loss, max_iter, monitor), l2, middle
+                )
             models[l1, l2] = model
         monitor.conclude(model.convergence)
     for model in models.values():
@@ -500,19 +543,21 @@ def _fit_path(
     return models, [None] * len(models)
 
 
-def _path(e: _Entry, solver: PathSolver, lambdas: np.ndarray, ratio: float) -> PomPath:
+def _path(
+    prepared: _Prepared, solver: PathSolver, lambdas: np.ndarray, ratio: float
+) -> PomPath:
     """The models of the penalties, as far as time allows."""
     models: list[PomModel] = []
     null = null_loglik(solver.loss)
     for i, penalty in enumerate(lambdas.tolist()):
         l1, l2 = ratio * penalty, (1 - ratio) * penalty
-        with e.monitor.numbered("penalty", i, lambdas.size):
+        with prepared.monitor.numbered("penalty", i, lambdas.size):
             found = solver.solve(l1, l2)
-        models.append(_model_of_net(e, solver, found, l1, l2, null))
+        models.append(_model_of_net(prepared, solver, found, l1, l2, null))
         if found.status in (Status.MAX_TIME, Status.STOPPED):
             break
     return PomPath(
-        lambdas=frozen(lambdas[: len(models)]),
+        lambdas=read_only(lambdas[: len(models)]),
         ratio=ratio,
         models=tuple(models),
         convergence=Convergence.of_parts([model.convergence for model in models]),
@@ -520,7 +565,7 @@ def _path(e: _Entry, solver: PathSolver, lambdas: np.ndarray, ratio: float) -> P
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Entry:
+class _Prepared:
     """What a fit may rely on when its own part begins."""
 
     training: Training
@@ -537,7 +582,7 @@ class _Entry:
         return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
 
 
-def _entered(
+def _prepared(
     name: str,
     X: MatrixLike | Blocks | str,
     y: Labels | None,
@@ -555,30 +600,41 @@ def _entered(
     cluster: ArrayLike | None = None,
     chunks: bool = False,
     **common: Any,
-) -> _Entry:
+) -> _Prepared:
     """Check and read what the fits share."""
     check_choice("link", link, get_args(Link))
     check_choice("threshold", threshold, get_args(Threshold))
     if not chunks:
         check_in_memory(name, X)
     training = read_training(
-        X, y, classes=classes, missing=missing, reference=reference,
-        sample_weight=sample_weight, offset=offset, cluster=cluster,
+        X,
+        y,
+        classes=classes,
+        missing=missing,
+        reference=reference,
+        sample_weight=sample_weight,
+        offset=offset,
+        cluster=cluster,
         chunks=chunks,
-    )  # fmt: skip
-    entry = enter(
-        name, training.X, training.y, classes=training.classes,
-        sample_weight=training.sample_weight, chunks=chunks, **common,
-    )  # fmt: skip
-    problem = entry.problem
+    )
+    prepared = prepare(
+        name,
+        training.X,
+        training.y,
+        classes=training.classes,
+        sample_weight=training.sample_weight,
+        chunks=chunks,
+        **common,
+    )
+    problem = prepared.problem
     check_columns(name, problem.n_features)
     with closing(problem):
         design = _design(training, problem, nominal, scale, threshold)
         design = identified(design, problem.shown_names, is_penalised)
         if design.offset is not None:
-            _check_start(design, link, entry.n_threads)
-    return _Entry(
-        training, problem, design, link, threshold, entry.n_threads, entry.monitor
+            _check_start(design, link, prepared.n_threads)
+    return _Prepared(
+        training, problem, design, link, threshold, prepared.n_threads, prepared.monitor
     )
 
 
@@ -618,10 +674,12 @@ def _design(
         known = read_offset(known, problem.n_samples)
         fits = (np.abs(known) <= _OFFSET) | (problem.weight == 0)
         check_entries(
-            "offset", known, fits,
+            "offset",
+            known,
+            fits,
             f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
             "the latent noise: subtract its mean, or divide it by its scale",
-        )  # fmt: skip
+        )
     return Design.of(problem, location, nominal, scale, known, threshold)
 
 
@@ -661,7 +719,7 @@ def _chosen(
 
 
 def _model_of_net(
-    e: _Entry,
+    prepared: _Prepared,
     solver: PathSolver,
     found: Solution,
     l1: float,
@@ -675,9 +733,9 @@ def _model_of_net(
     point = Point(x, found.value, nothing, NONE)
     gap = (found.primal - found.dual) / solver.null.value
     end = Minimum(point, nothing, gap, found.status, found.n_iter)
-    middle = Middle.of(False, None, e.problem.n_samples)
+    middle = Middle.of(False, None, prepared.problem.n_samples)
     objectives = found.primal, found.dual
-    return _model(e, solver.loss, end, l2, middle, l1, objectives, null)
+    return _model(prepared, solver.loss, end, l2, middle, l1, objectives, null)
 
 
 def _crossings(problem: Problem, inner: np.ndarray) -> np.ndarray:
@@ -688,7 +746,7 @@ def _crossings(problem: Problem, inner: np.ndarray) -> np.ndarray:
 
 
 def _model(
-    e: _Entry,
+    prepared: _Prepared,
     loss: Likelihood,
     found: Minimum,
     l2: float,
@@ -699,13 +757,13 @@ def _model(
 ) -> PomModel:
     """The model of a minimum, in the units of the features; `objectives` are primal and
     dual, where there is a dual."""
-    training, problem = e.training, e.problem
+    training, problem = prepared.training, prepared.problem
     design, point = loss.design, found.point
     primal, dual = objectives or (point.value, None)
     status, separated = found.status, np.zeros(0, dtype=np.int64)
     if l1 == 0:
         status, separated = judged(
-            design, loss.link, point.x, found.step, status, l2 > 0, e.monitor
+            design, loss.link, point.x, found.step, status, l2 > 0, prepared.monitor
         )
     alpha, nu, beta, zeta = design.split(design.raw(point.x))
     present = np.flatnonzero(problem.present)
@@ -716,23 +774,23 @@ def _model(
     coding = training.coding
     table = problem if coding is None else coding
     model = PomModel(
-        classes=frozen(problem.classes),
+        classes=read_only(problem.classes),
         n_features=table.n_features,
         feature_names=table.feature_names,
         coding=coding,
         column_names=problem.shown_names,
         link=loss.link,
-        threshold=e.threshold,
-        location=frozen(design.location),
-        nominal=frozen(design.nominal),
-        scale=frozen(design.scale),
-        crossings=frozen(_crossings(problem, design.crossings(alpha, nu))),
-        thresholds=frozen(around_ranks(inner, present, problem.n_classes)),
-        alpha=frozen(alpha),
-        nominal_coef=frozen(nu),
-        coef=frozen(beta),
-        scale_coef=frozen(zeta),
-        observed=frozen(problem.present),
+        threshold=prepared.threshold,
+        location=read_only(design.location),
+        nominal=read_only(design.nominal),
+        scale=read_only(design.scale),
+        crossings=read_only(_crossings(problem, design.crossings(alpha, nu))),
+        thresholds=read_only(around_ranks(inner, present, problem.n_classes)),
+        alpha=read_only(alpha),
+        nominal_coef=read_only(nu),
+        coef=read_only(beta),
+        scale_coef=read_only(zeta),
+        observed=read_only(problem.present),
         covariance=covariance_of(loss, point, middle),
         covariance_type=middle.kind,
         l1=l1,
@@ -741,11 +799,11 @@ def _model(
         null_loglik=null_loglik(loss) if null is None else null,
         n_obs=design.total,
         n_missing=training.n_missing,
-        separated=frozen(separated),
-        convergence=e.monitor.record(
+        separated=read_only(separated),
+        convergence=prepared.monitor.record(
             status, found.n_iter, found.violation, primal, dual
         ),
-    )  # fmt: skip
+    )
     if not design.is_chunked:
         remember(model, Remembered(loss, point.x, training.frame))
     return model

@@ -33,12 +33,12 @@ from ._linear.design import check_columns
 from ._linear.score_model import LinearThresholdModel
 from ._linear.thresholded import fit_thresholded
 from ._model.calibration import calibrate
-from ._model.convergence import warn_of_separation
-from ._model.entry import Callback, Common, enter
 from ._model.folds import few_folds, fold_shares
+from ._model.preparation import Callback, Common, prepare
 from ._model.registry import PENALTIES, register
 from ._rows.first_pass import ChunkedProblem
 from ._rows.reading import is_chunked
+from ._watch.convergence import warn_of_separation
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
@@ -273,19 +273,19 @@ def _fit_thresholded(
     l2 = check_factor_or_zero("l2", l2)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    entry = enter(name, X, y, chunks=is_chunked(X), remote=False, **common)
-    problem = entry.problem
+    prepared = prepare(name, X, y, chunks=is_chunked(X), remote=False, **common)
+    problem = prepared.problem
     check_columns(name, problem.n_features)
     deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
-    share = deal(problem, entry.rng) if probability else None
-    with entry.monitor as monitor, closing(problem):
+    share = deal(problem, prepared.rng) if probability else None
+    with prepared.monitor as monitor, closing(problem):
 
         def fit(
             part: Problem, train: np.ndarray | None = None
         ) -> list[LinearThresholdModel]:
             beside = name == "fit_lit"
             return [
-                fit_thresholded(part, beside, l2, entry.n_threads, max_iter, monitor)
+                fit_thresholded(part, beside, l2, prepared.n_threads, max_iter, monitor)
             ]
 
         model: LinearThresholdModel

@@ -54,16 +54,16 @@ import numpy as np
 
 from ._input.checks import check_count, check_factor, check_real
 from ._input.problem import Problem, around_ranks
-from ._input.sparse import frozen
+from ._input.sparse import read_only
 from ._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from ._linear.hierarchy import Found, HierarchyPath
 from ._linear.pair_model import OfmhsModel
 from ._linear.pair_scores import both_ways
-from ._model.entry import Callback, Common, enter
-from ._model.monitor import Monitor
+from ._model.preparation import Callback, Common, prepare
 from ._model.registry import completed, register
 from ._numerics.memory import check_memory
 from ._numerics.rows import dense
+from ._watch.monitor import Monitor
 from .preprocessing.joined import Preprocess, preprocessed
 
 __all__ = ["OfmhsModel", "fit_ofmhs"]
@@ -192,13 +192,13 @@ def _fit(
     """A model for the l1 and ratio of every point, each begun at another one."""
     penalties = [(_ratio(p["ratio"]), check_factor("l1", p["l1"])) for p in points]
     max_iter = check_count("max_iter", max_iter)
-    entry = enter("fit_ofmhs", X, y, **common)
-    d = entry.problem.n_features
+    prepared = prepare("fit_ofmhs", X, y, **common)
+    d = prepared.problem.n_features
     check_memory("fit_ofmhs", _BYTES * d * (d - 1) / 2, f"the pairs of {d} features")
-    problem = replace(entry.problem, X=dense(entry.problem.X))
+    problem = replace(prepared.problem, X=dense(prepared.problem.X))
     models: dict[tuple[float, float], OfmhsModel] = {}
-    with entry.monitor as monitor:
-        path = HierarchyPath(problem, entry.n_threads, max_iter, monitor)
+    with prepared.monitor as monitor:
+        path = HierarchyPath(problem, prepared.n_threads, max_iter, monitor)
         # pairs come in as the ratio falls, and are 0 where it is infinite
         for ratio, l1 in sorted(set(penalties), reverse=True):
             found = path.reach(l1, ratio)
@@ -228,22 +228,22 @@ def _model(
     brought[path.first, path.second] = point.parts[:, 0]
     brought[path.second, path.first] = point.parts[:, 1]
     return OfmhsModel(
-        main=frozen(main),
-        pairs=frozen(both_ways(main.size, path.first, path.second, theta)),
-        brought=frozen(brought),
-        centre=frozen(path.design.centre),
-        spread=frozen(path.design.spread),
-        thresholds=frozen(around_ranks(point.u, present, problem.n_classes)),
+        main=read_only(main),
+        pairs=read_only(both_ways(main.size, path.first, path.second, theta)),
+        brought=read_only(brought),
+        centre=read_only(path.design.centre),
+        spread=read_only(path.design.spread),
+        thresholds=read_only(around_ranks(point.u, present, problem.n_classes)),
         l1=l1,
         ratio=ratio,
         largest=path.largest(ratio),
-        classes=frozen(problem.classes),
+        classes=read_only(problem.classes),
         n_features=problem.n_features,
         feature_names=problem.feature_names,
         convergence=monitor.record(
             found.status, found.n_iter, found.violation, found.primal, found.dual
         ),
-    )  # fmt: skip
+    )
 
 
 def _fit_path(

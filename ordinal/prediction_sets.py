@@ -68,13 +68,12 @@ from ._input.checks import (
     shown,
 )
 from ._input.columns import frame_columns, read_once
+from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._input.keywords import with_suggestions
 from ._input.labels import ranks_of, read_labels
-from ._input.sparse import frozen
+from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, row_weights, sample_weights
-from ._model.convergence import Convergence
-from ._model.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._model.model import Model, innermost
 from ._model.threshold_model import Scored
 from ._rows.first_pass import source_of
@@ -82,6 +81,7 @@ from ._rows.reading import is_chunked
 from ._rows.remote import is_remote, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block, in_block, raw_blocks
+from ._watch.convergence import Convergence
 from .model_selection.grouping import group_numbers
 from .model_selection.scoring import classes_of, in_rank_order
 from .model_selection.search import splits_of
@@ -460,10 +460,17 @@ def cross_conformal(
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
     work = Work.of(
-        fit, X, y, classes=classes, sample_weight=sample_weight, scoring="mae",
-        greater_is_better=None, standardize=standardize, preprocess=preprocess,
+        fit,
+        X,
+        y,
+        classes=classes,
+        sample_weight=sample_weight,
+        scoring="mae",
+        greater_is_better=None,
+        standardize=standardize,
+        preprocess=preprocess,
         options=options,
-    )  # fmt: skip
+    )
     rank = ranks_of(work.y, work.classes)
     group = group_numbers(groups, rank.size)
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
@@ -509,10 +516,10 @@ def _calibrated(
         nonconformity=kind,
         by_class=by_class,
         coverage=coverage,
-        scores=frozen(scores[used]),
-        ranks=frozen(rank[used].astype(np.int64)),
-        folds=frozen(fold[used]),
-        weights=frozen(weight[used]),
+        scores=read_only(scores[used]),
+        ranks=read_only(rank[used].astype(np.int64)),
+        folds=read_only(fold[used]),
+        weights=read_only(weight[used]),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 import ordinal
-from ordinal._model.archive import checksum
+from ordinal._files.archive import checksum
 
 
 def assert_same_fields(a, b):

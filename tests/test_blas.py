@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ordinal
-from ordinal._model import blas
-from ordinal._model.blas import OneThread
+from ordinal._watch import blas
+from ordinal._watch.blas import OneThread
 
 X, Y = ordinal.datasets.make_gaussians(40, rng=0)
 

@@ -15,7 +15,7 @@ from ordinal._linear import likelihood
 from ordinal._linear.bordered import Bordered, Factor
 from ordinal._linear.likelihood import Point
 from ordinal._linear.newton import minimize
-from ordinal._model.monitor import Monitor
+from ordinal._watch.monitor import Monitor
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.tuples(st.integers(0, 9), st.integers(1, 3), st.integers(0, 3))

@@ -22,8 +22,8 @@ import ordinal
 from ordinal._command.main import main
 from ordinal._command.methods import METHODS, in_options
 from ordinal._command.reports import REPORTS
-from ordinal._model.progress import Line
 from ordinal._model.registry import COSTS, GAMMAS, methods
+from ordinal._watch.progress import Line
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import mae, mze
 from ordinal.model_selection import Grid, select, stratified_holdout

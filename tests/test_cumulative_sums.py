@@ -8,12 +8,12 @@ from ordinal._input.problem import Problem
 from ordinal._linear.design import Design
 from ordinal._linear.likelihood import Likelihood
 from ordinal._linear.rowwise import RowwiseLikelihood
-from ordinal._model.entry import enter
+from ordinal._model.preparation import prepare
 from ordinal._solvers._cumulative import LINKS
 
 
 def problem_of(X, y, weight) -> Problem:
-    return enter(
+    return prepare(
         "fit_pom", X, y, tol=1e-6, classes=None, sample_weight=weight,
         class_weight=None, n_threads=1, max_time=None, callback=None, verbose=False,
     ).problem  # fmt: skip

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import ordinal
 from ordinal import data
-from ordinal._input import pieces, readers
-from ordinal._input.pieces import end_of_rows, table_pieces
-from ordinal._input.table import read_table
+from ordinal._files import chunks as pieces
+from ordinal._files import readers
+from ordinal._files.chunks import end_of_rows, table_pieces
+from ordinal._files.table import read_table
 from ordinal._model import predicted
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.preprocessing import PreprocessedModel

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
-from ordinal._model.fields import (
+from ordinal._input.fields import (
     DISTINCT,
     FINITE,
     INCREASING,

@@ -17,7 +17,7 @@ from ordinal import (
     fit_npsvor,
     fit_npsvor_path,
 )
-from ordinal._model.monitor import Monitor
+from ordinal._watch.monitor import Monitor
 
 
 def record(status=Status.CONVERGED, **changes):

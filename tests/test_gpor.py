@@ -27,8 +27,8 @@ import ordinal
 from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
 from ordinal._input.problem import Problem
 from ordinal._kernel_matrix.tiles import diagonal_of
-from ordinal._model.monitor import Monitor
 from ordinal._numerics import memory
+from ordinal._watch.monitor import Monitor
 from ordinal.gpor import ep, laplace
 from ordinal.gpor.covariance import Dense
 from ordinal.gpor.evidence import Evidence

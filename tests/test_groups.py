@@ -149,9 +149,9 @@ def test_holdouts_are_near_their_share_and_every_group_has_its_turn():
     # a draw of whole patients that does not look at ranks deviates by 0.10
     assert np.abs(np.array(shares) - 0.25).mean() < 0.04
     assert len({test_idx.tobytes() for _, test_idx in splits}) == 200
-    turns = Counter(p for _, test_idx in splits for p in set(patient[test_idx]))
-    assert len(turns) == 60
-    assert min(turns.values()) >= 10
+    appearances = Counter(p for _, test_idx in splits for p in set(patient[test_idx]))
+    assert len(appearances) == 60
+    assert min(appearances.values()) >= 10
 
 
 def test_a_seed_fixes_the_splits_and_only_the_partition_matters():

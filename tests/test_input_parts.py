@@ -10,8 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from ordinal._input import basis, cells, columns, weights
-from ordinal._input.cells import Layout
+from ordinal._files import cells
+from ordinal._files.cells import Layout
+from ordinal._input import basis, columns, weights
 from ordinal._input.columns import frame_columns, read_frame
 from ordinal._input.frame import Column, Frame, number_kind
 from ordinal._input.sparse import CSR

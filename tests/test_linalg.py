@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 
-from ordinal._model.monitor import OutOfTime, ended_by, turn
 from ordinal._numerics.cholesky import BLOCK, Cholesky, lower_inverse
 from ordinal._numerics.pivoted_cholesky import in_proportion, pivoted_cholesky
+from ordinal._watch.monitor import OutOfTime, check_cancelled, ended_by
 
 SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
 
@@ -163,7 +163,7 @@ def test_lower_inverse(n):
 
 
 def test_a_factorisation_that_is_of_no_more_use_ends():
-    """As does all that is done with it: each calls `turn` between its blocks."""
+    """Every operation on it checks for cancellation between its blocks."""
     factor = Cholesky(np.eye(300))
     for call in (
         lambda: Cholesky(np.eye(300)),
@@ -178,8 +178,8 @@ def test_a_factorisation_that_is_of_no_more_use_ends():
         with ended_by(lambda: False):
             factor.solve(np.ones((300, 1)))
         with pytest.raises(OutOfTime):
-            turn()
-    turn()  # outside nothing ends
+            check_cancelled()
+    check_cancelled()  # outside nothing ends
 
 
 @pytest.mark.slow

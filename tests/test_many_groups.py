@@ -10,9 +10,9 @@ from ordinal import Status, kernels
 from ordinal._dual import many_groups
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Points, Program
-from ordinal._model.monitor import Monitor
 from ordinal._numerics.line_search import rising_zero
 from ordinal._solvers import _group_steps
+from ordinal._watch.monitor import Monitor
 
 RBF = kernels.RBF(0.3)
 both = pytest.mark.parametrize("method", ["svorim", "redsvm"])

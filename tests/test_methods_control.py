@@ -21,8 +21,8 @@ from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
 from ordinal._dual import driver
 from ordinal._dual.program import Points
 from ordinal._model import calibration
-from ordinal._model.monitor import Monitor, OutOfTime, turn
 from ordinal._numerics.pool import at_work
+from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled
 
 
 def warned(fit, *args, match, **options):
@@ -215,7 +215,7 @@ def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch
     def endless(points, k, n_threads):
         begun.set()
         while True:
-            turn()
+            check_cancelled()
             time.sleep(1e-3)
 
     monkeypatch.setattr(driver, "newton_step", endless)

@@ -20,7 +20,7 @@ from strategies import sample
 
 import ordinal
 from ordinal import kernels
-from ordinal._model.fields import Array, check_fields
+from ordinal._input.fields import Array, check_fields
 
 NAMES = np.array(["low", "mid", "top"])
 FORMS = ["dense", "strings", "csr", "precomputed", "polynomial", "probability"]

@@ -21,7 +21,7 @@ import ordinal.sklearn
 from ordinal import UnscaledFeaturesWarning, kernels
 from ordinal._input.keywords import keyword_defaults
 from ordinal._input.problem import Problem
-from ordinal._model.entry import warn_of_scales
+from ordinal._model.preparation import warn_of_scales
 from ordinal._model.registry import method_of
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.preprocessing import Binning, Standardizer

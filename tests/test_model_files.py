@@ -24,12 +24,12 @@ from scipy import sparse
 from strategies import sample
 
 from ordinal import fit_gpor, kernels
+from ordinal._files.archive import checksum
 from ordinal._input.features import read_features
 from ordinal._input.sparse import CSR
-from ordinal._model.archive import checksum
-from ordinal._model.convergence import Convergence, Status
-from ordinal._model.files import Storable
 from ordinal._model.model import load
+from ordinal._model.storage import Storable
+from ordinal._watch.convergence import Convergence, Status
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -775,7 +775,7 @@ def test_gpor_models_that_contradict_themselves_are_refused(
     with pytest.raises(ValueError, match=f"^{reason}"):
         tampered.save(path)
     with monkeypatch.context() as unchecked:
-        unchecked.setattr("ordinal._model.files._decode_model", lambda *_: None)
+        unchecked.setattr("ordinal._model.storage._decode_model", lambda *_: None)
         tampered.save(path)
     with refused(reason):
         load(path)

@@ -15,9 +15,9 @@ import ordinal
 from ordinal._input.problem import Problem
 from ordinal._linear.hierarchy import HierarchyPath, Prices, Quadratic
 from ordinal._linear.pair_scores import both_ways, scores
-from ordinal._model.monitor import Monitor
 from ordinal._model.registry import path_of
 from ordinal._solvers import _pair_descent
+from ordinal._watch.monitor import Monitor
 from ordinal.model_selection import Grid, select
 
 seeds = st.integers(0, 2**32 - 1)

@@ -20,8 +20,8 @@ from ordinal._dual.driver import least_rows, solve
 from ordinal._dual.gram import Gram
 from ordinal._dual.newton import newton_step
 from ordinal._dual.program import Points
-from ordinal._model.monitor import Monitor
 from ordinal._solvers._pair_smo import groups_of_block
+from ordinal._watch.monitor import Monitor
 
 KINDS = ("separate", "coupled", "priced")
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -13,8 +13,8 @@ from ordinal._dual.driver import least_rows, solve
 from ordinal._dual.feasible import ahead, near
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Points
-from ordinal._model.monitor import Monitor
 from ordinal._model.registry import path_of
+from ordinal._watch.monitor import Monitor
 from ordinal.svor.family import program_of
 
 METHODS = "svorim", "svorex", "shashua_levin", "redsvm"

@@ -22,7 +22,7 @@ from ordinal._input.problem import Problem
 from ordinal._linear import newton
 from ordinal._linear.design import Design, structure_of
 from ordinal._linear.likelihood import Likelihood
-from ordinal._model.monitor import Monitor
+from ordinal._watch.monitor import Monitor
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}

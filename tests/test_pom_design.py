@@ -32,7 +32,7 @@ from ordinal._linear.design import Design
 from ordinal._linear.expressions import columns_of, evaluate
 from ordinal._linear.formula import parse_formula
 from ordinal._linear.separation import certificate, judged, moves
-from ordinal._model.monitor import Monitor
+from ordinal._watch.monitor import Monitor
 
 LEVELS = {
     "Infl": ["Low", "Medium", "High"],
@@ -913,7 +913,7 @@ def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
 def test_a_fit_ends_in_time_where_separation_is_not_told_yet(monkeypatch):
     X, _ = clean(60)
     y = np.digitize(X[:, 0], [-1, 1])
-    monkeypatch.setattr("ordinal._model.monitor.Monitor.late", lambda *_: True)
+    monkeypatch.setattr("ordinal._watch.monitor.Monitor.late", lambda *_: True)
     design = design_of(X, y)
     monitor = Monitor("fit", 1e-6)
     zeros = np.zeros(design.n_parameters)

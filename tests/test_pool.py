@@ -16,9 +16,9 @@ from strategies import sample
 
 import ordinal
 from ordinal import ConvergenceWarning
-from ordinal._model.monitor import OutOfTime, ended_by, turn
 from ordinal._numerics import pool as pool_module
 from ordinal._numerics.pool import Pool, at_work, in_order
+from ordinal._watch.monitor import OutOfTime, check_cancelled, ended_by
 
 
 def soon(true):
@@ -41,7 +41,7 @@ def test_calls_in_other_threads_end_with_the_time_of_the_one_that_waits(n_thread
     def call(i):
         begun.set()
         for _ in range(1000):
-            turn()
+            check_cancelled()
             looked.append(i)
             time.sleep(1e-3)
 
@@ -50,7 +50,7 @@ def test_calls_in_other_threads_end_with_the_time_of_the_one_that_waits(n_thread
             pool.run(call, [0, 1])
     assert looked == []
     with Pool(n_threads) as pool:
-        pool.run(lambda i: turn(), [0, 1])
+        pool.run(lambda i: check_cancelled(), [0, 1])
 
 
 def test_what_a_call_raises_is_raised_and_others_go_on():
@@ -144,7 +144,7 @@ def test_calls_in_this_thread_end_with_their_time(monkeypatch):
 
     monkeypatch.setattr(pool_module, "start_new_thread", refuse)
     with ended_by(lambda: True), Pool(2) as pool, pytest.raises(OutOfTime):
-        pool.submit(lambda i: turn(), 0)
+        pool.submit(lambda i: check_cancelled(), 0)
 
 
 @pytest.mark.parametrize("fit", [ordinal.fit_nnor, ordinal.fit_elmor])
@@ -215,7 +215,7 @@ def test_a_call_that_nobody_waits_for_ends_at_its_next_turn():
         begin.set()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            turn()
+            check_cancelled()
 
     with suppress(ZeroDivisionError), Pool(2, brief=True) as pool:
         begun = pool.submit(busy, 60)

@@ -31,12 +31,12 @@ from ordinal import (
 from ordinal._dual import path
 from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
-from ordinal._model import calibration, entry
+from ordinal._model import calibration, preparation
 from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
 from ordinal._model.links import CumulativeLink, SoftmaxLink
-from ordinal._model.monitor import Monitor
 from ordinal._model.rules import cost_of_rule, decide
 from ordinal._numerics.rows import content_hash
+from ordinal._watch.monitor import Monitor
 from ordinal.npsvor import admm as npsvor_admm
 
 # Links: what they compute
@@ -880,7 +880,7 @@ def by_number(problem, rng, kernel):
 @pytest.mark.parametrize("form", ["precomputed", "csr"])
 def test_the_form_of_the_data_does_not_matter(name, form, monkeypatch):
     if form == "precomputed":  # whose rows are known by number: let those of X be, too
-        monkeypatch.setattr(entry, "fold_shares", by_number)
+        monkeypatch.setattr(preparation, "fold_shares", by_number)
         fitted.cache_clear()
     X, y = sample(120, 4, noise=1.0)
     new, kernel = new_rows(30), kernels.RBF(0.3)

@@ -35,7 +35,7 @@ from ordinal._input.labels import (
 )
 from ordinal._input.problem import Problem, around_ranks
 from ordinal._input.scores import score_tables, values_of
-from ordinal._input.sparse import CSR, frozen
+from ordinal._input.sparse import CSR, read_only
 
 
 def problem(y, **options):
@@ -784,10 +784,10 @@ def test_other_values_are_not_rngs(rng):
 
 def test_frozen_arrays_cannot_change():
     own = np.arange(6.0)
-    assert frozen(own) is own
+    assert read_only(own) is own
     assert not own.flags.writeable
     base = np.arange(6.0)
-    copied = frozen(base[::2])
+    copied = read_only(base[::2])
     base[:] = -1
     assert_array_equal(copied, [0, 2, 4])
     assert not copied.flags.writeable

@@ -9,8 +9,8 @@ import pytest
 from registry import METHODS, every_method
 from strategies import sample
 
-from ordinal._model.monitor import Monitor, OutOfTime, turn
-from ordinal._model.progress import Line, duration
+from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled
+from ordinal._watch.progress import Line, duration
 
 
 class Terminal(io.StringIO):
@@ -164,14 +164,14 @@ def test_stages_are_named_while_they_last():
     monitor = Monitor("fit_it", 0.01, line=Line(stream))
     with monitor, monitor.numbered("fold", 1, 5):
         with monitor.stage("kernel matrix"):
-            turn()
+            check_cancelled()
         with monitor.numbered("point", 0, 1):  # the only one
             monitor.to_tol(0.5).stop(7, 0.25)
     stages, steps, end = stream.getvalue().splitlines()
     assert stages.endswith(" s: fold 2 of 5, kernel matrix")
     assert steps.endswith(" s: fold 2 of 5: 7 steps, violation 2.5e-01, tol 0.5")
     assert end.startswith("fit_it, 0.0 s: ")
-    turn()  # which tells nothing any more
+    check_cancelled()  # which tells nothing any more
     assert stream.getvalue().count("\n") == 3
 
 
@@ -188,9 +188,9 @@ def test_the_line_ends_with_what_broke_the_fit_off():
 def test_a_stage_leaves_the_limit_around_it(line):
     monitor = Monitor("fit_it", 0.01, max_time=1e-9, line=line)
     with monitor.limited(), monitor.stage("kernel matrix"), pytest.raises(OutOfTime):
-        turn()
+        check_cancelled()
     with monitor.limited(1e9), monitor.stage("kernel matrix"):
-        turn()
+        check_cancelled()
 
 
 @pytest.mark.usefixtures("at_once")

@@ -10,15 +10,15 @@ from oracles import qp_optimum
 
 import ordinal
 from ordinal._basis.features import ColumnFeatures, row_features
-from ordinal._basis.levels import sizes, stratified
 from ordinal._basis.losses import Losses
 from ordinal._basis.precise import Values, finished
 from ordinal._basis.proximal import Start, cold, dual_value, shares, solve
+from ordinal._basis.sampling import sizes, stratified
 from ordinal._basis.sums import CHUNK, Kept, LocalSums, RowSums
 from ordinal._basis.thresholds import best
-from ordinal._model.convergence import Status
-from ordinal._model.monitor import Monitor
 from ordinal._rows.sums import pairwise
+from ordinal._watch.convergence import Status
+from ordinal._watch.monitor import Monitor
 from ordinal.kernels import RBF, LinearARD, Polynomial
 
 SVOR = {
@@ -215,8 +215,8 @@ def test_thresholds_are_the_best(seed, ordered):
     w = np.ones(1)
     sums.at(w, np.zeros(2), 1.0)
     b = best(sums.loss_slopes, losses, np.zeros(2))
-    turns = np.concatenate([Z + dense.pn, Z + dense.pp])
-    pairs = itertools.product(turns.ravel(), repeat=2)
+    cancellable_slices = np.concatenate([Z + dense.pn, Z + dense.pp])
+    pairs = itertools.product(cancellable_slices.ravel(), repeat=2)
     least = min(
         dense.primal(w, np.array(p)) for p in pairs if not ordered or p[0] <= p[1]
     )

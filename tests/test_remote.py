@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from test_proximal import fit, made, svor_losses
 
 from ordinal._basis.features import RowFeatures
-from ordinal._basis.levels import stratified
 from ordinal._basis.remote import BasisPart, BlockState, RemoteSums, needed
 from ordinal._basis.rows import RowsOnBasis, cached_chunks
+from ordinal._basis.sampling import stratified
 from ordinal._basis.sums import (
     CHUNK,
     Kept,

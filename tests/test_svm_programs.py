@@ -16,8 +16,8 @@ from ordinal import Status, kernels
 from ordinal._dual.driver import solve
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Program
-from ordinal._model.monitor import Monitor
 from ordinal._solvers._pair_smo import Smo, Workspace, advance
+from ordinal._watch.monitor import Monitor
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):

@@ -49,7 +49,7 @@ from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._model.folds import fold_shares
-from ordinal._model.monitor import Monitor
+from ordinal._watch.monitor import Monitor
 
 FITS = dict(
     zip(

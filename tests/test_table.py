@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordinal._input import readers
-from ordinal._input.cells import Layout
-from ordinal._input.table import read_table
+from ordinal._files import readers
+from ordinal._files.cells import Layout
+from ordinal._files.table import read_table
 
 READERS = [None, *readers.CSV_READERS]
 

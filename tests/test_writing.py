@@ -11,7 +11,7 @@ import threading
 import pytest
 
 import ordinal
-from ordinal._model.writing import check_target, descriptor_of, writing
+from ordinal._files.writing import check_target, descriptor_of, writing
 from ordinal.preprocessing import Binning
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes and links of Unix")

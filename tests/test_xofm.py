@@ -30,7 +30,7 @@ from ordinal import ConvergenceWarning, Status, fit_xofm
 from ordinal._model.links import CumulativeLink
 from ordinal._solvers import _factorization
 from ordinal.xofm.layout import Layout, quantile_knots
-from ordinal.xofm.objective import Bounds, Objective, PairLoss, Rows, packed
+from ordinal.xofm.objective import Bounds, LocatedRows, Objective, PairLoss, packed
 from ordinal.xofm.training_scores import TrainingScores
 
 SOLVERS = ["lbfgs", "sgd"]
@@ -135,7 +135,7 @@ def test_the_gradient_is_that_of_differences(case, seed):
             )
     weight = case.weight[case.weight > 0]
     order = np.argsort(y, kind="stable")
-    part = Rows(*layout.locate(codes[order]), y[order], weight[order])
+    part = LocatedRows(*layout.locate(codes[order]), y[order], weight[order])
     rng = np.random.default_rng(seed)
     W = packed(rng.normal(size=model.u.size), rng.normal(size=model.V.shape))
     k = case.n_factors
@@ -359,7 +359,7 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
         start = fit_xofm(X, y, max_time=1e-12, **options)
     layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
     order = np.argsort(y, kind="stable")
-    rows = Rows(*layout.locate(X[order]), y[order], weight[order])
+    rows = LocatedRows(*layout.locate(X[order]), y[order], weight[order])
     W = packed(start.u, start.V)
     W[layout.first[1:] - 1] = 0  # nothing is missing
     bounds = Bounds.of(layout, np.zeros(3))
@@ -386,7 +386,7 @@ def test_tau_is_the_unit_of_the_score(tau):
     order = np.argsort(y, kind="stable")
     start = fit_xofm(X, y)
     layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
-    rows = Rows(*layout.locate(X[order]), y[order], np.ones(60))
+    rows = LocatedRows(*layout.locate(X[order]), y[order], np.ones(60))
     rng = np.random.default_rng(1)
     W = packed(rng.normal(size=start.u.size), rng.normal(size=start.V.shape))
     unit = np.append(tau, np.full(W.shape[1] - 1, np.sqrt(tau)))

@@ -1,4 +1,4 @@
-"""The figures of the import graph that docs/architecture.md states, from the source.
+"""Count packages, modules, imports and levels of the import graph.
 
     python tools/import_graph.py [--root FOLDER] [--edges]
 
@@ -7,16 +7,15 @@ no Python module of ours. An import is counted once for each pair of modules, wh
 in the file it stands; a package's __init__.py counts as the package. The level of a
 module is one more than the highest level of what it imports, and modules that import
 one another in a circle share a level. An import is upwards if the layers in
-pyproject.toml put the importer below what it imports. A room is a folder of `ordinal/`
-or a module at its top; the levels of rooms are counted as those of modules.
+pyproject.toml put the importer below what it imports. A package is a folder of
+`ordinal/` or a module at its top; the levels of packages are counted as those of
+modules.
 """
 
 import argparse
 import ast
 import tomllib
 from pathlib import Path
-
-_WATCHING = ("blas", "convergence", "fields", "monitor", "progress")  # of _model
 
 
 def name_of(path: Path, root: Path) -> str:
@@ -76,18 +75,10 @@ def layers(root: Path) -> list[set[str]]:
     return [{name.strip() for name in row.split("|")} for row in rows]
 
 
-def room(module: str) -> str:
-    """The folder, or the public module, in which a module lies; how a fit is watched
-    is a room of its own, on which the numerics stand."""
+def package_of(module: str) -> str:
+    """Return the package, or the module at the top, in which a module lies."""
     parts = module.split(".")
-    if parts[1:2] == ["_model"] and parts[2:] and parts[2] in _WATCHING:
-        return ", ".join(f"_model.{name}" for name in _WATCHING)
     return parts[1] if len(parts) > 1 else module
-
-
-def layer(module: str) -> str:
-    """The name among the layers; what is watched stands on _input alone."""
-    return "_input" if "," in room(module) else room(module)
 
 
 def main() -> None:
@@ -101,21 +92,22 @@ def main() -> None:
     graph = imports(args.root)
     edges = [(a, b) for a in sorted(graph) for b in sorted(graph[a])]
     rank = {name: -i for i, names in enumerate(layers(args.root)) for name in names}
-    upwards = [
-        (a, b) for a, b in edges
-        if {layer(a), layer(b)} <= rank.keys() and rank[layer(a)] < rank[layer(b)]
-    ]  # fmt: skip
+    upwards = []
+    for a, b in edges:
+        above, below = package_of(a), package_of(b)
+        if {above, below} <= rank.keys() and rank[above] < rank[below]:
+            upwards.append((a, b))
     print(f"{len(graph)} modules, {len(edges)} imports, {len(upwards)} of them upwards")
     level = levels(graph)
     circle = sorted(a for a, below in reached(graph).items() if a in below)
     print(f"{max(level.values())} levels, {len(circle)} modules in circles", *circle)
 
-    rooms: dict[str, set[str]] = {room(a): set() for a in graph}
+    packages: dict[str, set[str]] = {package_of(a): set() for a in graph}
     for a, b in edges:
-        rooms[room(a)] |= {room(b)} - {room(a)}
-    level = levels(rooms)
-    count = sum(map(len, rooms.values()))
-    print(f"{len(rooms)} rooms, {count} imports between them, on", end=" ")
+        packages[package_of(a)] |= {package_of(b)} - {package_of(a)}
+    level = levels(packages)
+    count = sum(map(len, packages.values()))
+    print(f"{len(packages)} packages, {count} imports between them, on", end=" ")
     print(f"{max(level.values())} levels")
     for i in range(max(level.values()), 0, -1):
         print(f"{i:3}  {' '.join(sorted(m for m in level if level[m] == i))}")

@@ -13,8 +13,8 @@ from ordinal._input.problem import Problem
 from ordinal._linear.design import Design
 from ordinal._linear.fitting import likelihood_of, minimize
 from ordinal._linear.newton import minimize as newton
-from ordinal._model.convergence import Status
-from ordinal._model.monitor import Monitor
+from ordinal._watch.convergence import Status
+from ordinal._watch.monitor import Monitor
 
 STEPS, LOWER = 100, 1e-3  # of a descent; of log likelihoods
 

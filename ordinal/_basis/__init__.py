@@ -7,7 +7,7 @@ sums        everything that the solver asks of the rows
 proximal    the solver: proximal points with semismooth Newton steps
 thresholds  best thresholds for given scores
 precise     the end of a fit in double precision
-levels      samples of the rows to begin with
+sampling    samples of the rows to begin with
 fitting     features and solutions of all points of a path
 rows        rows and their features, in this process or at workers
 remote      sums at the workers of a cluster

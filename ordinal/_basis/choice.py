@@ -24,9 +24,9 @@ import numpy as np
 from .._input.basis import BasisChoice
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.tiles import diagonal_of, on_itself
-from .._model.monitor import turn
 from .._numerics.pivoted_cholesky import in_proportion, pivoted_cholesky
 from .._numerics.rows import dense, take
+from .._watch.monitor import check_cancelled
 from ..kernels import Precomputed
 from .features import RowFeatures
 
@@ -116,7 +116,7 @@ def enough(losses_at: Callable[[int], np.ndarray], least: int, most: int) -> int
     m = min(least, most)
     losses = losses_at(m)
     while 2 * m <= most:
-        turn()
+        check_cancelled()
         more = losses_at(2 * m)
         fall = losses - more
         if not fall.mean() > fall.std(ddof=1) / np.sqrt(fall.size):
@@ -162,7 +162,7 @@ def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.n
     column = np.empty((len(S), 1))
     chosen = [int(rng.integers(len(S)))]
     while True:
-        turn()
+        check_cancelled()
         i = chosen[-1]
         values.tile(slice(0, len(S)), np.array([i]), column)
         np.minimum(away, diagonal + diagonal[i] - 2 * column[:, 0], out=away)

@@ -15,21 +15,21 @@ from .._input.basis import BasisChoice, read_choice
 from .._input.labels import ranks_of
 from .._input.problem import Problem
 from .._input.types import Kernel, Matrix
-from .._model.convergence import Convergence, Status
-from .._model.entry import KernelEntry
 from .._model.folds import hold_out, parted
-from .._model.monitor import Monitor, OutOfTime
+from .._model.preparation import PreparedWithKernel
 from .._numerics.rows import strips, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import RemoteRows
+from .._watch.convergence import Convergence, Status
+from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
 from .choice import choose, enough
 from .features import ColumnFeatures, Features, is_linear, row_features
-from .levels import sizes, stratified
 from .losses import Losses
 from .precise import finished, is_to_finish, look_ahead
 from .proximal import Solution, Start, solve
 from .rows import LocalBasisRows, RemoteBasisRows, SumsOf
+from .sampling import sizes, stratified
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4
@@ -84,19 +84,21 @@ def read(
     )
 
 
-def held_for(choice: BasisChoice | None, entry: KernelEntry) -> KernelEntry:
+def held_for(
+    choice: BasisChoice | None, prepared: PreparedWithKernel
+) -> PreparedWithKernel:
     """Return the entry of a fit with its rows in memory if it needs the whole kernel
     matrix; ValueError for many rows that are read in blocks."""
-    problem = entry.problem
+    problem = prepared.problem
     if choice is not None or not isinstance(problem, ChunkedProblem):
-        return entry
+        return prepared
     n, d = problem.n_samples, problem.n_features
     if n >= _MANY:
         raise ValueError(
             f"X comes in blocks, {n} rows of {d} columns in all, which this fit would "
             "need at once: pass how many rows a basis is to have, such as basis=300"
         )
-    return replace(entry, problem=problem.part(np.arange(n)))
+    return replace(prepared, problem=problem.part(np.arange(n)))
 
 
 def chosen(
@@ -107,9 +109,14 @@ def chosen(
         assert isinstance(kernel, Linear | LinearARD)
         return ColumnFeatures(kernel, problem.n_features)
     return choose(
-        choice, kernel, partial(take, problem.X), problem.rank, problem.weight,
-        np.random.default_rng(seed), n_threads,
-    )  # fmt: skip
+        choice,
+        kernel,
+        partial(take, problem.X),
+        problem.rank,
+        problem.weight,
+        np.random.default_rng(seed),
+        n_threads,
+    )
 
 
 def enough_rows(

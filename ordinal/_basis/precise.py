@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from .._input.types import Matrix
-from .._model.convergence import Status
-from .._model.monitor import Monitor
 from .._numerics.rows import take
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .features import Features
 from .losses import Losses
 from .proximal import Solution, solve
-from .sums import LocalSums, Point, Sums
+from .sums import BasisPoint, LocalSums, Sums
 
 
 class Values:
@@ -52,7 +52,7 @@ class Mixed:
     def losses(self) -> Losses:
         return self._sums.losses
 
-    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         point = self._sums.at(self._M @ w, b, sigma)
         return replace(point, back=self._M.T @ point.back)
 

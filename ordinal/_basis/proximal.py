@@ -33,11 +33,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime
 from .._numerics.cholesky import Cholesky
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime
 from .losses import Losses
-from .sums import Point, Sums
+from .sums import BasisPoint, Sums
 from .thresholds import best
 
 _INNER = 15  # Newton steps for one g
@@ -149,7 +149,7 @@ class _Place:
     b: np.ndarray
     nu: np.ndarray
     s: float
-    point: Point
+    point: BasisPoint
     by_w: np.ndarray
     by_b: np.ndarray
     value: float  # of (S)
@@ -417,7 +417,7 @@ def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
 
 
 def dual_value(
-    losses: Losses, point: Point, keep: np.ndarray, back: np.ndarray
+    losses: Losses, point: BasisPoint, keep: np.ndarray, back: np.ndarray
 ) -> float:
     """The objective of (D) at the multipliers of a point, of which the sides of groups
     are multiplied by `keep`, so that the sum of all z t is `back`; and then all by the

@@ -15,8 +15,8 @@ import numpy as np
 
 from .._rows.sums import Parts, merged, whole
 from .._rows.transport import Event, Part, RemoteState
-from .levels import stratified
 from .losses import Losses
+from .sampling import stratified
 from .sums import Asked, Features, Nodes, RowSums
 
 

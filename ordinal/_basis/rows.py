@@ -13,17 +13,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._input.types import Index, Matrix
-from .._model.monitor import Monitor
 from .._numerics.pool import Pool
 from .._numerics.rows import strips, take
 from .._rows.remote import RemoteRows
 from .._rows.source import CHUNK
 from .._rows.transport import RemoteState
+from .._watch.monitor import Monitor
 from .features import Features
-from .levels import stratified
 from .losses import Losses
 from .precise import Values
 from .remote import BasisPart, BlockState, RemoteSums, needed
+from .sampling import stratified
 from .sums import Features as FeaturesOfRows
 from .sums import Kept, LocalSums, RowSums, Sums, taken
 

@@ -19,13 +19,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._model.monitor import turn
 from .._numerics.memory import Scratch, zeros
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
 from .._rows.source import CHUNK
 from .._rows.sums import Node, Parts, merged, whole
 from .._solvers import _piecewise_linear
+from .._watch.monitor import check_cancelled
 from .losses import Losses
 
 _ENTRIES = 1 << 18  # of Z in a block: it and its products stay in the cache
@@ -43,7 +43,7 @@ def block_rows(width: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class BasisPoint:
     """Sums over the rows at (w, b), where t are the multipliers after a proximal step
     from g with sigma.
 
@@ -71,7 +71,7 @@ class Point:
     loss: float
 
     @classmethod
-    def of(cls, sums: np.ndarray, back: np.ndarray) -> Point:
+    def of(cls, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
         """From what the kernel `point` returns."""
         by_kind = sums.T
         envelope, loss = by_kind[5:].sum(axis=1)
@@ -96,7 +96,7 @@ class Sums(Protocol):
     @property
     def losses(self) -> Losses: ...
 
-    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         """Go to a point."""
         ...
 
@@ -188,13 +188,13 @@ class Asked:
     def _sum(self, question: str, *arguments: Any) -> Parts:
         raise NotImplementedError
 
-    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         self._go(w, b, sigma)
         return self._arrived(*self._sum("point"))
 
-    def _arrived(self, sums: np.ndarray, back: np.ndarray) -> Point:
+    def _arrived(self, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
         self._by_side = back if len(back) > 1 else None
-        return Point.of(sums, back.sum(axis=0))
+        return BasisPoint.of(sums, back.sum(axis=0))
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
         return self._sum("slopes", lengths)[0]
@@ -372,7 +372,7 @@ class RowSums:
 
         def of_each(some: slice) -> Iterator[Node]:
             for k in range(some.start, some.stop):
-                turn()
+                check_cancelled()
                 chunk = slice(k * CHUNK, min((k + 1) * CHUNK, self.n))
                 yield Node(k, 0, call(chunk))
 
@@ -446,13 +446,13 @@ class RowSums:
 class LocalSums(Asked):
     """`Sums` of rows of this process."""
 
-    _ahead: Point | None = None
+    _ahead: BasisPoint | None = None
 
     def __init__(self, rows: RowSums):
         self._rows = rows
         self.n, self.m, self.losses = rows.n, rows.m, rows.losses
 
-    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> Point:
+    def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
         if self._ahead is None:
             return super().at(w, b, sigma)
         point, self._ahead = self._ahead, None

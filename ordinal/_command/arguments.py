@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_layout(command: argparse.ArgumentParser) -> None:
     """Add the options on how a table of text is written."""
-    from .._input.table import SEPARATORS
+    from .._files.table import SEPARATORS
 
     command.add_argument(
         "--separator",
@@ -89,17 +89,29 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         "--classes", metavar="LOW,...,HIGH", help="the target's labels in rank order"
     )
     command.add_argument(
-        "--drop", nargs="+", action="extend", default=[], metavar="NAME",
+        "--drop",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
         help="columns to leave out",
-    )  # fmt: skip
+    )
     command.add_argument(
-        "--categorical", nargs="+", action="extend", default=[], metavar="NAME",
+        "--categorical",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
         help="columns of categories, though they hold numbers; words always are",
-    )  # fmt: skip
+    )
     command.add_argument(
-        "--order", nargs="+", action="extend", default=[],
-        metavar="NAME=LOW,...,HIGH", help="the categories of a column in their order",
-    )  # fmt: skip
+        "--order",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=LOW,...,HIGH",
+        help="the categories of a column in their order",
+    )
     command.add_argument(
         "--threads", type=int, metavar="N", help="default: all that may be used"
     )

@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
+from .._files.writing import check_target, writing
 from .._input.checks import shortened
-from .._model.convergence import filter_held
-from .._model.monitor import State
-from .._model.progress import Line, duration
-from .._model.writing import check_target, writing
+from .._watch.convergence import filter_held
+from .._watch.monitor import State
+from .._watch.progress import Line, duration
 from ..metrics import mae, mze
 from .data import Data, Splits, read_task
 from .figure import check_figure, save_figure

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.cells import Layout, as_numbers, column_of, is_gap
+from .._files.cells import Layout, as_numbers, column_of, is_gap
+from .._files.chunks import TableBlocks
+from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words
 from .._input.frame import Frame
-from .._input.pieces import TableBlocks
-from .._input.table import STDIN, Table, read_table
 from ..datasets import make_gaussians, make_tlssvor
 from ..model_selection import stratified_holdout
 from ..preprocessing import Binning

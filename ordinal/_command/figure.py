@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._files.writing import writing
 from .._input.checks import shown
-from .._model.writing import writing
 
 _SUFFIXES = (".pdf", ".png", ".svg")
 

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from .._model.convergence import filter_held
-from .._model.writing import check_target, descriptor_of
+from .._files.writing import check_target, descriptor_of
+from .._watch.convergence import filter_held
 from .data import Data, Streamed, is_large, read_data, read_streamed
 from .methods import described, in_options, learner_of, on_terminal
 

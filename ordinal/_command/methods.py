@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from .._files.chunks import TableBlocks
 from .._input.checks import shortened, shown
 from .._input.keywords import suggestion
-from .._input.pieces import TableBlocks
-from .._model.monitor import State
 from .._model.registry import Method, methods
+from .._watch.monitor import State
 from ..model_selection import Grid, select
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
@@ -37,9 +37,15 @@ FOLDS = 5  # of the search of each training part, as in the papers
 
 # Arguments that the command line cannot hold, or has an option of its own for.
 _NOT_SETTABLE = {
-    "X", "y", "classes", "sample_weight", "start", "callback", "verbose",
+    "X",
+    "y",
+    "classes",
+    "sample_weight",
+    "start",
+    "callback",
+    "verbose",
     "preprocess",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +117,16 @@ class Learner:
     ) -> tuple[Any, dict[str, Any]]:
         """The refitted model, and the point that was chosen for it."""
         found = select(
-            self.fit, X, y, search=Grid(**self.grid), cv=FOLDS, rng=rng,
-            n_threads=self.n_threads, progress=progress, **self.params, **options,
+            self.fit,
+            X,
+            y,
+            search=Grid(**self.grid),
+            cv=FOLDS,
+            rng=rng,
+            n_threads=self.n_threads,
+            progress=progress,
+            **self.params,
+            **options,
         )  # fmt: skip
         return found.model, found.params
 

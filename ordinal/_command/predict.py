@@ -6,10 +6,10 @@ from contextlib import closing
 
 import ordinal
 
-from .._input.pieces import TableBlocks
-from .._input.table import layout_of
+from .._files.chunks import TableBlocks
+from .._files.table import layout_of
+from .._files.writing import check_target
 from .._model.predicted import predicted, write_csv, write_predicted
-from .._model.writing import check_target
 
 
 def predict(args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._model.convergence import Status
+from .._watch.convergence import Status
 from .data import Data, Splits
 from .methods import FOLDS, Learner, described, described_grid
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor
 from .._solvers import _admm_updates
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .factors import Factor, NoFactor
 from .program import Program
 

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime, ended_by
 from .._numerics.pool import Begun, Pool
 from .._solvers._pair_smo import Phase, Smo, Workspace, advance, groups_of_block
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime, ended_by
 from . import many_groups
 from .gram import Gram
 from .newton import newton_step
@@ -225,9 +225,12 @@ class _Fit:
         try:
             with self.monitor.limited():
                 n = many_groups.approach(
-                    self.points, INNER_TOL * self.tol, self.max_iter, self.monitor,
+                    self.points,
+                    INNER_TOL * self.tol,
+                    self.max_iter,
+                    self.monitor,
                     self.n_threads,
-                )  # fmt: skip
+                )
         except OutOfTime:  # the point is feasible, and the monitor says why
             return
         self.tasks[0].resume(_PATIENCE, n)

@@ -8,10 +8,10 @@ import numpy as np
 from .. import kernels
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.tiles import Products, diagonal_of, on_itself
-from .._model.monitor import turn
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
 from .._numerics.rows import inner, strips, times
+from .._watch.monitor import check_cancelled
 
 _TINY = 1e-100  # products with entries near 1e-308 are many times slower
 _THIN = 128  # rows from which it pays to look for a low rank
@@ -132,7 +132,7 @@ def _factor_at(
     which K depends on the others."""
     K_PP = np.empty((rows.size, rows.size))
     for strip in strips(rows.size):
-        turn()
+        check_cancelled()
         tile(rows[strip], rows, K_PP[strip])
 
     def within(some: np.ndarray | slice, columns: np.ndarray, out: np.ndarray) -> None:
@@ -142,7 +142,7 @@ def _factor_at(
     pivots, top = rows[order], np.tril(top[order])
     L = np.empty((diagonal.size, pivots.size))
     for strip in strips(len(L)):
-        turn()
+        check_cancelled()
         tile(strip, pivots, L[strip])
     times(L, lower_inverse(top).T, out=L)
     L[pivots] = top

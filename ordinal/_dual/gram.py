@@ -13,10 +13,10 @@ import numpy as np
 from .. import kernels
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
-from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
 from .._solvers import _kernel_values
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 
 _MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
 
@@ -127,7 +127,7 @@ class Gram:
         for part in strips(missing.size, 64):
             into = oldest[part]
             for columns in strips(self.slot.size, 4096):
-                turn()
+                check_cancelled()
                 tile = np.empty((into.size, columns.stop - columns.start), np.float32)
                 self.K[into, columns] = self._values.tile(missing[part], columns, tile)
         self._holder[oldest] = missing

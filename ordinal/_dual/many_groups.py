@@ -39,12 +39,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._model.monitor import Monitor, turn
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import rising_zero
 from .._numerics.rows import inner
 from .._solvers import _group_steps
 from .._solvers._pair_smo import groups_of_block
+from .._watch.monitor import Monitor, check_cancelled
 from .feasible import restore_sums
 from .program import Points
 
@@ -73,9 +73,11 @@ def pays(points: Points) -> bool:
 def approach(
     points: Points, tol: float, most: int, monitor: Monitor, n_threads: int = 1
 ) -> int:
-    """Move the one problem of `points` to where its violation is at most tol, in `most`
-    Newton steps at most; how many were taken. The point is feasible whenever `turn`
-    ends it, or rounding does."""
+    """Move the one problem of `points` until its violation is at most tol.
+
+    Return the number of Newton steps, at most `most`. The point stays feasible if the
+    solver is cancelled or stops for rounding errors.
+    """
     fit = _Approach(points, n_threads)
     steps, most = 0, min(most, _STEPS)
     while steps < most:
@@ -123,7 +125,7 @@ class _Approach:
 
     def moved(self, f: np.ndarray, t: np.ndarray, inside: np.ndarray) -> np.ndarray:
         """(1) and b after f; the sums of t by row, (n,)."""
-        turn()
+        check_cancelled()
         _group_steps.steps(
             f, self.g, self.lo, self.hi, self.slope, self.price, self.sigma, self.b, t,
             inside, self.totals, self.lack, self.n_threads,

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._model.monitor import ended_by, never
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner
+from .._watch.monitor import ended_by, never
 from .program import Points
 
 _RIDGE = 1e-10  # of the mean diagonal: duplicate rows make a free block singular

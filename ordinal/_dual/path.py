@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .._model.convergence import Convergence, Status
-from .._model.monitor import Monitor
+from .._watch.convergence import Convergence, Status
+from .._watch.monitor import Monitor
 from .driver import Solution, solve
 from .feasible import ahead, near
 from .gram import Gram
@@ -37,9 +37,16 @@ def along(
             g = near(ahead(s.g, s.f, programs[i - 1], program), program)
         with monitor.numbered("point", i, len(programs)):
             s = solve(
-                gram, program, g, tol=tol, max_iter=max_iter, n_threads=n_threads,
-                monitor=monitor, pivoting=pivoting, from_start=starts is not None,
-            )  # fmt: skip
+                gram,
+                program,
+                g,
+                tol=tol,
+                max_iter=max_iter,
+                n_threads=n_threads,
+                monitor=monitor,
+                pivoting=pivoting,
+                from_start=starts is not None,
+            )
         monitor = monitor.after(int(s.n_iter.sum()))
         yield s
 

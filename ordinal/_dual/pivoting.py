@@ -49,8 +49,14 @@ class Pivoting:
         lo, hi, pn, pp = points.terms
         most = min(_PIVOTS, max_iter - task.steps)
         pivots = self._active.minimise(
-            points.entries[k], points.f[k], lo[k], hi[k], pn[k], pp[k], INNER_TOL * tol,
+            points.entries[k],
+            points.f[k],
+            lo[k],
+            hi[k],
+            pn[k],
+            pp[k],
+            INNER_TOL * tol,
             most,
-        )  # fmt: skip
+        )
         self.announce(task)
         return pivots

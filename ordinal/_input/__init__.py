@@ -13,8 +13,7 @@ problem                checked training data
 basis                  the argument `basis`
 predictions, scores    arguments of the metrics and of comparisons
 immutable              base class of immutable objects
-table, cells, readers  tables in files
-pieces                 tables in files that are larger than memory
+fields                 declared types and rules of the fields of records
 
-Imports nothing of this package but `_solvers`. Every package may import it.
+Imports `_solvers`. Every package may import it.
 """

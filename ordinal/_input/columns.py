@@ -26,7 +26,7 @@ from .checks import (
 )
 from .frame import Column, Frame, Kind, number_kind
 from .labels import categories_of, is_missing, is_ordered, read_labels
-from .sparse import frozen, is_sparse
+from .sparse import is_sparse, read_only
 
 Categories = tuple[np.ndarray | None, ...]  # of every column; None: it holds numbers
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
@@ -252,7 +252,7 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
     labels = _categories(column, declared, name)
     if is_ordered(getattr(column, "dtype", None)):
         labels = read_labels(declared, f"column {shown(name)}")
-        return _codes(column, labels), frozen(labels.copy()), "ordered"
+        return _codes(column, labels), read_only(labels.copy()), "ordered"
     return _codes(column, labels), labels, "category"
 
 
@@ -330,7 +330,7 @@ def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
     if declared is not None:
         order = [value for value in np.asarray(declared).tolist() if value in seen]
     labels = read_labels(order, f"column {shown(name)}")
-    return frozen(np.sort(labels) if declared is None else labels)
+    return read_only(np.sort(labels) if declared is None else labels)
 
 
 def _codes(column: Any, labels: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .checks import as_real_array
-from .sparse import frozen
+from .sparse import read_only
 from .weights import check_spread
 
 
@@ -38,7 +38,7 @@ def check_cost(cost: Any, n_classes: int, convex: bool = False) -> np.ndarray:
         # a row such as 0.1 * |i - j| is convex up to the rounding of its entries
         rounding = 4 * np.finfo(float).eps * a.max(axis=1, keepdims=True, initial=0)
         _every_row(np.diff(step, axis=1) >= -rounding, "must be convex")
-    return frozen(a)
+    return read_only(a)
 
 
 def optional_cost(cost: Any, n_classes: int) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .checks import shown
-from .sparse import frozen
+from .sparse import read_only
 from .types import Index
 
 Kind = Literal["number", "whole", "truth", "category", "ordered"]
@@ -147,8 +147,8 @@ class Column:
         """The values that it has, each once: in the order of the labels, or rising."""
         present = np.unique(self.values[~np.isnan(self.values)])
         if self.labels is not None:
-            return frozen(self.labels[present.astype(np.intp)])
-        return frozen(np.asarray(replace(self, values=present)))
+            return read_only(self.labels[present.astype(np.intp)])
+        return read_only(np.asarray(replace(self, values=present)))
 
     def places(self, known: np.ndarray) -> np.ndarray:
         """(n,) places of the values among these labels, NaN for what is missing or not

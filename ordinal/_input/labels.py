@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .checks import as_array, listed, shown
-from .sparse import frozen
+from .sparse import read_only
 
 _DROP = ": drop the rows without a label"
 
@@ -88,7 +88,7 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
         if values.size < classes.size:
             twice = listed(values[counts > 1])
             raise ValueError(f"classes must be distinct, got {twice} more than once")
-        return frozen(classes.copy())
+        return read_only(classes.copy())
     if y.dtype.kind == "U":
         # Sorting strings would silently order high < low < medium.
         raise TypeError(
@@ -102,7 +102,7 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
                 f"y holds {y[bad[0]].item()} in row {bad[0]}, not a whole number: bin "
                 "it with ordinal.preprocessing, or pass classes= in rank order"
             )
-    return frozen(np.unique(y))
+    return read_only(np.unique(y))
 
 
 def ranks_of(
@@ -120,4 +120,4 @@ def ranks_of(
             f"{name} holds {shown(y[bad[0]].item())} in row {bad[0]}, which is not "
             f"among {argument}={listed(classes)}"
         )
-    return frozen(rank)
+    return read_only(rank)

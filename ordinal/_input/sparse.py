@@ -13,7 +13,7 @@ from .checks import shown
 from .immutable import Immutable
 
 
-def frozen(values: ArrayLike) -> np.ndarray:
+def read_only(values: ArrayLike) -> np.ndarray:
     """Make an array that owns its data read-only; of any other, a read-only copy."""
     a: np.ndarray = np.asarray(values)
     if not a.flags.owndata:  # whoever owns the data could still write to it

@@ -14,7 +14,7 @@ from .checks import (
     listed,
     shown,
 )
-from .sparse import frozen
+from .sparse import read_only
 
 _RATIO = 1e15  # beyond it, sums in double lose the lighter rows
 
@@ -22,11 +22,11 @@ _RATIO = 1e15  # beyond it, sums in double lose the lighter rows
 def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
     """The caller's weights, or ones."""
     if sample_weight is None:
-        return frozen(np.ones(n))
+        return read_only(np.ones(n))
     a = row_weights(sample_weight, n)
     if not a.any():
         raise ValueError("sample_weight must not be zero everywhere")
-    return frozen(a)
+    return read_only(a)
 
 
 def row_weights(sample_weight: Any, n: int) -> np.ndarray:
@@ -70,7 +70,7 @@ def total_weights(
         return sample_weight
     factor = class_weights(class_weight, classes, rank, sample_weight)
     with np.errstate(over="ignore", invalid="ignore"):  # reported below
-        weight = frozen(sample_weight * factor[rank])
+        weight = read_only(sample_weight * factor[rank])
     if weight.any():
         check_spread("sample_weight times class_weight", weight)
     return weight

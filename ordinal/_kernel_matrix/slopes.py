@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from .._input.types import Kernel
-from .._model.monitor import turn
 from .._numerics.rows import strips, take
+from .._watch.monitor import check_cancelled
 from ..kernels import ARD, RBF, LinearARD
 
 _LEARNED = RBF | ARD | LinearARD
@@ -24,7 +24,7 @@ def gamma_slopes(
         centre = A.mean(axis=0)  # far from 0, squares would cancel
         A, B = A - centre, B - centre
     for rows in strips(len(K) if out.size else 0):  # so that Ctrl-C has its turn
-        turn()
+        check_cancelled()
         # the slopes of an RBF kernel are seen from its values, without the rows
         part = None if isinstance(kernel, RBF) else take(A, rows)
         out += _of_rows(kernel, part, B, K[rows], G[rows])

@@ -7,10 +7,10 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Index, Kernel, Matrix
-from .._model.monitor import turn
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
 from .._solvers import _kernel_values
+from .._watch.monitor import check_cancelled
 from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
 from .choice import LARGEST, NAMED, check_values
 
@@ -135,7 +135,7 @@ class Evaluator:
         def strip(rows: slice) -> None:
             buffer = np.empty(TILE * TILE)
             for columns in strips(self.shape[1]):
-                turn()
+                check_cancelled()
                 size = rows.stop - rows.start, columns.stop - columns.start
                 tile = buffer[: size[0] * size[1]].reshape(size)
                 K = self.tile(rows, columns, tile, buffer)
@@ -151,7 +151,7 @@ class Evaluator:
         def strip(rows: slice) -> None:
             scratch = np.empty(TILE * TILE)
             for columns in strips(self.shape[1]):
-                turn()
+                check_cancelled()
                 self.tile(rows, columns, out[rows, columns], scratch)
 
         self._each_strip(strip)
@@ -165,7 +165,7 @@ class Evaluator:
         def strip(rows: slice) -> None:
             scratch = np.empty(TILE * TILE)
             for columns in strips(self.shape[1], start=rows.start):
-                turn()
+                check_cancelled()
                 tile = self.tile(rows, columns, out[rows, columns], scratch)
                 if columns.start == rows.start and not self.concurrent:
                     _check_symmetry(tile)  # of a callable; ours are symmetric

@@ -80,10 +80,15 @@ def averages_table(
         G = of_ranks(G)
     error = errors_of(G, covariance)
     lower, upper = logit_interval(p, error, z)
-    return Table({
-        **names, "probability": p, "standard_error": error, "lower": lower,
-        "upper": upper,
-    })  # fmt: skip
+    return Table(
+        {
+            **names,
+            "probability": p,
+            "standard_error": error,
+            "lower": lower,
+            "upper": upper,
+        }
+    )
 
 
 def effects_table(
@@ -96,13 +101,15 @@ def effects_table(
     error = np.array([errors_of(of_ranks(G), covariance) for _, G in found]).ravel()
     ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
     ranks = model.classes[model.observed]
-    return Table({
-        "name": np.repeat(np.array([f.name for f in features], str), ranks.size),
-        "rank": np.tile(ranks, len(features)),
-        "effect": effect,
-        "standard_error": error,
-        "z": ratio,
-        "p_value": normal_two_sided(ratio),
-        "lower": effect - z * error,
-        "upper": effect + z * error,
-    })  # fmt: skip
+    return Table(
+        {
+            "name": np.repeat(np.array([f.name for f in features], str), ranks.size),
+            "rank": np.tile(ranks, len(features)),
+            "effect": effect,
+            "standard_error": error,
+            "z": ratio,
+            "p_value": normal_two_sided(ratio),
+            "lower": effect - z * error,
+            "upper": effect + z * error,
+        }
+    )

@@ -16,11 +16,11 @@ import numpy as np
 
 from .._input.checks import enumerated, shown
 from .._input.sparse import CSR
-from .._model.convergence import CollinearColumnsWarning, warn
-from .._numerics.rows import strips, turns
+from .._numerics.rows import cancellable_slices, strips
 from .._rows.chunks import column_units, sparse_moments
 from .._rows.rows import LocalRows
 from .._rows.sums import Parts
+from .._watch.convergence import CollinearColumnsWarning, warn
 from .design import HESSIAN_COLUMNS, Design, across, block, product
 from .matrices import columns_of
 
@@ -129,7 +129,7 @@ def _gram(D: Design, which: np.ndarray) -> np.ndarray:
         return every.chosen(which).gram(D.weight)
     equal = bool((D.weight == D.weight[0]).all())
     gram = np.zeros((D.X.shape[1], D.X.shape[1]))
-    for part in turns(D.X.shape[0], gram.size):
+    for part in cancellable_slices(D.X.shape[0], gram.size):
         for rows in strips(part.stop, _ROWS, part.start):
             X = D.X[rows]  # X'X is half of the work of another product
             gram += X.T @ (X if equal else X * D.weight[rows, None])

@@ -31,10 +31,10 @@ from .._input.columns import (
     places_of,
     read_frame,
 )
+from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import Frame
 from .._input.types import ArrayLike, MatrixLike
-from .._model.fields import DISTINCT, FINITE, LABELS, Array
-from .._model.files import Storable
+from .._model.storage import Storable
 from .design import read_offset
 from .expressions import columns_of, evaluate
 

@@ -27,7 +27,6 @@ from .._input.checks import as_real_array, check_entries
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Matrix
-from .._model.monitor import turn
 from .._numerics.memory import check_memory
 from .._numerics.rows import matvec, strips, take
 from .._rows.chunks import (
@@ -45,6 +44,7 @@ from .._rows.remote import RemoteRows
 from .._rows.rows import LocalRows, Rows
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
+from .._watch.monitor import check_cancelled
 
 HESSIAN_COLUMNS = 2000  # up to which methods make a matrix of columns squared
 _BYTES = 350  # that a fit holds for a column: vectors, and the history of L-BFGS
@@ -175,27 +175,36 @@ class Design:
         )
         weight = np.ascontiguousarray(self.weight[rows])
         return replace(
-            self, X=X,
+            self,
+            X=X,
             offset=None if self.offset is None else self.offset[rows].copy(),
-            rank=np.ascontiguousarray(self.rank[rows]), weight=weight,
+            rank=np.ascontiguousarray(self.rank[rows]),
+            weight=weight,
             total=float(weight.sum()),
-        )  # fmt: skip
+        )
 
     def of_columns(self, which: np.ndarray) -> Design:
-        """With some columns of the location, of a dense X, of which all others but
-        those of nominal effects and the scale are left out. Raises OutOfTime as `turn`
-        does."""
+        """Return the design with some columns of the location, of a dense X.
+
+        Columns of nominal effects and of the scale stay. Raises OutOfTime as
+        `check_cancelled` does.
+        """
         parts = self.location[which], self.nominal, self.scale
         held = np.unique(np.concatenate(parts))
         location, nominal, scale = (np.searchsorted(held, part) for part in parts)
         X = np.empty((self.n_samples, held.size))
         for rows in strips(self.n_samples, CHUNK):
-            turn()
+            check_cancelled()
             X[rows] = block(self.X, rows, held)
         return replace(
-            self, X=X, location=location, nominal=nominal, scale=scale,
-            centre=self.centre[held], spread=self.spread[held],
-        )  # fmt: skip
+            self,
+            X=X,
+            location=location,
+            nominal=nominal,
+            scale=scale,
+            centre=self.centre[held],
+            spread=self.spread[held],
+        )
 
     def part(self, X: Matrix, rank: np.ndarray, weight: np.ndarray) -> Design:
         """The same of a chunk of the rows, by which it is not known what they weigh
@@ -234,7 +243,7 @@ class Design:
             yield from strips(self.n_samples, width)
             return
         for rows in strips(self.n_samples, min(width, self.X.size)):
-            turn()
+            check_cancelled()
             yield rows
 
     @property
@@ -275,10 +284,14 @@ class Design:
         """The parameters of the columns in their units, (p,), or such columns (p, k):
         linear in those of x."""
         q, qm, d, _ = self.sizes
-        factor = np.concatenate([
-            np.ones(q), np.tile(1 / self.spread[self.nominal], q),
-            1 / self.spread[self.location], 1 / self.spread[self.scale],
-        ])  # fmt: skip
+        factor = np.concatenate(
+            [
+                np.ones(q),
+                np.tile(1 / self.spread[self.nominal], q),
+                1 / self.spread[self.location],
+                1 / self.spread[self.scale],
+            ]
+        )
         out: np.ndarray = (x.T * factor).T
         shift = self.centre[self.location] @ out[q + qm : q + qm + d]
         out[:q] += np.multiply.outer(self.even(), shift)

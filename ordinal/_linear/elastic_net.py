@@ -31,13 +31,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime, turn
 from .._solvers import _coordinate_descent
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .design import lasso_prices, prices
 from .likelihood import Likelihood
 from .matrices import SparseColumns
-from .rowwise import LEAST, Rows, RowwiseLikelihood, factor, with_best_free
+from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor, with_best_free
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the loss, relative to it
@@ -128,7 +128,7 @@ class Local:
     free: np.ndarray
     border: np.ndarray
     hessian: np.ndarray | None
-    rows: Rows | None
+    rows: RowTerms | None
 
 
 class Part:
@@ -260,7 +260,7 @@ class PathSolver:
             with self.monitor.limited():
                 if self._part is None or not np.array_equal(which, self._part.which):
                     self._part = Part(which, self.loss.of_columns(which))
-                turn()
+                check_cancelled()
             if not self.monitor.ended:
                 return self._part
         except OutOfTime:
@@ -361,7 +361,7 @@ class PathSolver:
         at_once = max(1, int(self.monitor.SLICE / (_SECONDS * cost)))
         tol, sweeps = limit, 0
         while sweeps < _SWEEPS and not self.monitor.late():
-            turn()
+            check_cancelled()
             done, worth = descend(tol, at_once)
             sweeps += done
             if worth <= tol:
@@ -380,6 +380,12 @@ class PathSolver:
         slope = loss.columns.across(rows.slope)
         primal = rows.value + (penalty(beta) if beta.any() else 0.0)
         return Solution(
-            u, beta, rows.value, slope, primal, penalty.bound(rows.value, slope, beta),
-            self._status, self._n_iter,
-        )  # fmt: skip
+            u,
+            beta,
+            rows.value,
+            slope,
+            primal,
+            penalty.bound(rows.value, slope, beta),
+            self._status,
+            self._n_iter,
+        )

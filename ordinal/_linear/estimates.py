@@ -8,10 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from .._input.checks import enumerated
-from .._input.problem import around_ranks
-from .._input.sparse import frozen
-from .._model.convergence import Convergence
-from .._model.fields import (
+from .._input.fields import (
     DISTINCT,
     FINITE,
     LABELS,
@@ -22,7 +19,10 @@ from .._model.fields import (
     Length,
     Size,
 )
+from .._input.problem import around_ranks
+from .._input.sparse import read_only
 from .._model.threshold_model import Thresholds, names_between
+from .._watch.convergence import Convergence
 from .contrasts import Coding
 from .design import Threshold, structure_of, threshold_parameter_names
 from .likelihood import Link
@@ -145,7 +145,7 @@ class Estimates(Thresholds, Trained):
         """All estimates, (p,), in the order of `covariance`: `alpha`, `nominal_coef` by
         rows, `coef`, `scale_coef`."""
         parts = self.alpha, self.nominal_coef.ravel(), self.coef, self.scale_coef
-        return frozen(np.concatenate(parts))
+        return read_only(np.concatenate(parts))
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

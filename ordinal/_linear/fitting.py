@@ -19,9 +19,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor
 from .._numerics import lbfgs
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .bordered import NONE
 from .chunked import ChunkedLikelihood, has_many, likelihood_in_memory
 from .design import Design

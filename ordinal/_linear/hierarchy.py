@@ -28,15 +28,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._input.problem import Problem
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
 from .._solvers import _pair_descent
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .design import Design
 from .matrices import DenseColumns
 from .pair_scores import both_ways, scores
-from .rowwise import LEAST, Rows, RowwiseLikelihood, factor, with_best_free
+from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor, with_best_free
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the value, relative to it
@@ -74,7 +74,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class PairPoint:
     """Where (P) was evaluated.
 
     Attributes
@@ -92,7 +92,7 @@ class Point:
     u: np.ndarray
     own: np.ndarray
     parts: np.ndarray
-    rows: Rows
+    rows: RowTerms
     value: float
 
 
@@ -101,7 +101,7 @@ class Found:
     """Where a descent has ended, and why. `violation` is the gap by the loss without
     effects."""
 
-    point: Point
+    point: PairPoint
     primal: float
     dual: float
     violation: float
@@ -243,22 +243,22 @@ class HierarchyPath:
 
     def at(
         self, u: np.ndarray, own: np.ndarray, parts: np.ndarray, prices: Prices
-    ) -> Point:
+    ) -> PairPoint:
         """(P) at some effects, with the best thresholds, looked for from u on.
         O(n d^2)."""
         main, theta = self.effects(own, parts)
         pairs = both_ways(main.size, self.first, self.second, theta)
         u, rows = with_best_free(self._loss, u, scores(self.Z, main, pairs))
-        return Point(u, own, parts, rows, rows.value + prices(own, parts))
+        return PairPoint(u, own, parts, rows, rows.value + prices(own, parts))
 
-    def slopes_at(self, here: Point) -> tuple[np.ndarray, np.ndarray]:
+    def slopes_at(self, here: PairPoint) -> tuple[np.ndarray, np.ndarray]:
         """g and G. O(n d^2)."""
         columns, slope = self._loss.columns, here.rows.slope
         G = columns.gram(slope)[self.first, self.second]
         return columns.across(slope), G
 
     def bound(
-        self, here: Point, prices: Prices, slopes: tuple[np.ndarray, np.ndarray]
+        self, here: PairPoint, prices: Prices, slopes: tuple[np.ndarray, np.ndarray]
     ) -> float:
         """(2), or 0, for the loss is never less."""
         (g, G), (main, theta) = slopes, self.effects(here.own, here.parts)
@@ -313,11 +313,11 @@ class HierarchyPath:
 
     def _step(
         self,
-        here: Point,
+        here: PairPoint,
         prices: Prices,
         slopes: tuple[np.ndarray, np.ndarray],
         gap: float,
-    ) -> Point | None:
+    ) -> PairPoint | None:
         """The next point; None where none is lower."""
         mains, chosen = self._taking_part(here, prices, slopes)
         own, parts = here.own.copy(), here.parts.copy()
@@ -343,7 +343,7 @@ class HierarchyPath:
 
     def _taking_part(
         self,
-        here: Point,
+        here: PairPoint,
         prices: Prices,
         slopes: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -365,7 +365,7 @@ class HierarchyPath:
 
     def _of_quadratic(
         self,
-        here: Point,
+        here: PairPoint,
         mains: np.ndarray,
         chosen: np.ndarray,
         prices: Prices,
@@ -388,7 +388,7 @@ class HierarchyPath:
         cost = _SECONDS * (mains.size + 3 * chosen.size) * max(1, slope.size)
         sweeps = min(_SWEEPS, max(1, int(self.monitor.SLICE / cost)))
         for i in range(_ROUNDS if slope.size else 0):
-            turn()
+            check_cancelled()
             worth = quadratic.descend(tol, sweeps)
             if self.monitor.late() or (i and not worth > tol):
                 break
@@ -402,7 +402,7 @@ class HierarchyPath:
         """Some features, and products of two, (n, m)."""
         D = np.empty((len(self.Z), mains.size + first.size))
         for rows in strips(len(D)):
-            turn()
+            check_cancelled()
             Z = self.Z[rows]
             D[rows, : mains.size] = Z[:, mains]
             D[rows, mains.size :] = Z[:, first] * Z[:, second]

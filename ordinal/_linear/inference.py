@@ -18,7 +18,7 @@ from .._input.checks import (
     enumerated,
     shown,
 )
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._model.threshold_model import names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
@@ -54,17 +54,17 @@ class Inference(Estimates):
             The fit was penalised, or ranks are separated: the covariance then says
             nothing of how far the estimates may be from the truth.
         """
-        return frozen(np.sqrt(np.diagonal(covariance_for(self, "standard_errors"))))
+        return read_only(np.sqrt(np.diagonal(covariance_for(self, "standard_errors"))))
 
     @property
     def z(self) -> np.ndarray:
         """Estimates in standard errors, (p,): Wald's statistics."""
-        return frozen(self.parameters / self.standard_errors)
+        return read_only(self.parameters / self.standard_errors)
 
     @property
     def p_values(self) -> np.ndarray:
         """Two-sided, of the normal distribution at `z`, (p,)."""
-        return frozen(normal_two_sided(self.z))
+        return read_only(normal_two_sided(self.z))
 
     @property
     def has_errors(self) -> bool:
@@ -126,14 +126,16 @@ class Inference(Estimates):
         """
         kinds = "threshold", "nominal", "location", "scale"
         parts = self.alpha, self.nominal_coef, self.coef, self.scale_coef
-        return Table({
-            "name": np.array(self.parameter_names, dtype=str),
-            "kind": np.repeat(kinds, [part.size for part in parts]),
-            "estimate": self.parameters,
-            "standard_error": self.standard_errors,
-            "z": self.z,
-            "p_value": self.p_values,
-        })  # fmt: skip
+        return Table(
+            {
+                "name": np.array(self.parameter_names, dtype=str),
+                "kind": np.repeat(kinds, [part.size for part in parts]),
+                "estimate": self.parameters,
+                "standard_error": self.standard_errors,
+                "z": self.z,
+                "p_value": self.p_values,
+            }
+        )
 
     def summary(self) -> Text:
         """The table as R's `clm` prints it, with what else there is to say of the fit.
@@ -221,12 +223,14 @@ class Inference(Estimates):
             ends = self._profile_ends(which, z)
             lower, upper = ends[:, 0], ends[:, 1]
         names = self.parameter_names
-        return Table({
-            "name": np.array([names[j] for j in which], dtype=str),
-            "estimate": self.parameters[which],
-            "lower": lower,
-            "upper": upper,
-        })  # fmt: skip
+        return Table(
+            {
+                "name": np.array([names[j] for j in which], dtype=str),
+                "estimate": self.parameters[which],
+                "lower": lower,
+                "upper": upper,
+            }
+        )
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
         """Ends of the profile intervals of some of (coef, scale_coef), (m, 2)."""
@@ -372,12 +376,14 @@ class Inference(Estimates):
         else:
             chi2, dof = ratio_tests(fit, groups)
         tails = [chi2_tail(x, k) for x, k in zip(chi2, dof, strict=True)]
-        return Table({
-            "name": np.array(["all", *features]),
-            "chi2": np.array(chi2),
-            "dof": np.array(dof),
-            "p_value": np.array(tails),
-        })  # fmt: skip
+        return Table(
+            {
+                "name": np.array(["all", *features]),
+                "chi2": np.array(chi2),
+                "dof": np.array(dof),
+                "p_value": np.array(tails),
+            }
+        )
 
     def marginal_effects(
         self,
@@ -540,8 +546,10 @@ def _summary_lines(model: Inference) -> list[str]:
         if not own.any():
             continue
         p = None if kind == "threshold" else table["p_value"][own]
-        names = tuple(n.removeprefix("scale.") if kind == "scale" else n
-                      for n in table["name"][own].tolist())  # fmt: skip
+        names = tuple(
+            n.removeprefix("scale.") if kind == "scale" else n
+            for n in table["name"][own].tolist()
+        )
         lines += ["", f"{title}:"]
         lines += coefficient_lines(
             names, table["estimate"][own], table["standard_error"][own], p

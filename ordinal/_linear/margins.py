@@ -306,9 +306,11 @@ class Means:
         through = bend * e - f * spread  # by eta itself
         over = (f * unit).T
         beside = self._place(  # where e has the parameters in it
-            np.zeros(len(self.J)), -over @ dN, -over @ dL,
+            np.zeros(len(self.J)),
+            -over @ dN,
+            -over @ dL,
             (f * moved * unit).T @ S - (f * eta).T @ dS,
-        )  # fmt: skip
+        )
         gradient = self._chain(here, through, eta, unit) + beside
         return (f * e).sum(axis=0), gradient
 
@@ -319,9 +321,11 @@ class Means:
         m = self.model
         over = (by_eta * unit).T
         return self._place(
-            over.sum(axis=1), -over @ at.Z[:, m.nominal], -over @ at.Z[:, m.location],
+            over.sum(axis=1),
+            -over @ at.Z[:, m.nominal],
+            -over @ at.Z[:, m.location],
             -(by_eta * eta).T @ at.Z[:, m.scale],
-        )  # fmt: skip
+        )
 
     def _place(
         self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray
@@ -330,9 +334,9 @@ class Means:
         same threshold as those by the parameters, (T, p)."""
         by_nu = self.J[:, :, None] * nu[:, None, :]
         size = self.J.shape[1] * nu.shape[1]
-        return np.hstack([
-            theta[:, None] * self.J, by_nu.reshape(theta.size, size), beta, zeta
-        ])  # fmt: skip
+        return np.hstack(
+            [theta[:, None] * self.J, by_nu.reshape(theta.size, size), beta, zeta]
+        )
 
 
 def _finite(eta: np.ndarray) -> np.ndarray:

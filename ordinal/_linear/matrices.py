@@ -13,12 +13,12 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Matrix
-from .._model.monitor import turn
 from .._numerics.rows import matvec, strips
 from .._rows.chunks import Chunk, each, summed
 from .._rows.rows import LocalRows
 from .._rows.sums import Parts
 from .._solvers import _sparse_products
+from .._watch.monitor import check_cancelled
 
 _FAR = 100.0  # spreads: products with a column whose centre is there lose two digits
 _BLOCK, _LEAST = 65_536, 256  # entries at a time, in so many rows or more
@@ -73,7 +73,7 @@ def columns_of(
 
 def _blocks(n: int, d: int) -> Iterator[slice]:
     for rows in strips(n, max(_LEAST, _BLOCK // max(1, d))):
-        turn()
+        check_cancelled()
         yield rows
 
 
@@ -125,9 +125,16 @@ class SparseColumns:
         out = np.zeros((d, d))
         A, B = self.columns, self.rows
         _sparse_products.weighted_gram(
-            A.indptr, A.indices, A.data, B.indptr, B.indices, B.data, v, out,
+            A.indptr,
+            A.indices,
+            A.data,
+            B.indptr,
+            B.indices,
+            B.data,
+            v,
+            out,
             self.n_threads,
-        )  # fmt: skip
+        )
         return out + np.tril(out, -1).T
 
     def by_rank(
@@ -137,9 +144,14 @@ class SparseColumns:
         out = np.zeros((len(A), T))
         for group, of in ((np.where(rank < T, rank, -1), v), (rank - 1, w)):
             _sparse_products.sum_by_group(
-                A.indptr, A.indices, A.data, group.astype(np.int32), of, out,
+                A.indptr,
+                A.indices,
+                A.data,
+                group.astype(np.int32),
+                of,
+                out,
                 self.n_threads,
-            )  # fmt: skip
+            )
         return out
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:

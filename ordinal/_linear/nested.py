@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.checks import listed, shown
-from .._model.convergence import ConvergenceWarning, warn
 from .._numerics.tails import chi2_tail
+from .._watch.convergence import ConvergenceWarning, warn
 from .estimates import check_likelihood
 from .inference import Inference
 

@@ -16,9 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor
 from .._numerics.line_search import HALVINGS, armijo, shortened
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .bordered import Bordered, Factor
 from .design import Design
 from .likelihood import Point

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._model.convergence import ConvergenceWarning, Status, warn
+from .._watch.convergence import ConvergenceWarning, Status, warn
 from .design import Design
 from .fitting import likelihood_of
 from .likelihood import cumulative
@@ -71,9 +71,13 @@ def _binary_fits(
     b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
     for j in range(D.T):
         binary = replace(
-            D, location=columns, nominal=none, scale=none, J=np.eye(1),
+            D,
+            location=columns,
+            nominal=none,
+            scale=none,
+            J=np.eye(1),
             rank=(D.rank > j).astype(np.int32),
-        )  # fmt: skip
+        )
         loss = likelihood_of(binary, "logit", 0.0, n_threads)
         found = refit(loss, loss.start(), _ASKED)
         x = found.point.x

@@ -8,10 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from .._input.columns import default_names
-from .._input.sparse import frozen
-from .._input.types import MatrixLike
-from .._model.convergence import Convergence
-from .._model.fields import (
+from .._input.fields import (
     DISTINCT,
     FINITE,
     LABELS,
@@ -24,11 +21,14 @@ from .._model.fields import (
     Length,
     Size,
 )
+from .._input.sparse import read_only
+from .._input.types import MatrixLike
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import dense, strips, take
+from .._watch.convergence import Convergence
 from .pair_scores import scores
 from .tables import Table
 
@@ -151,7 +151,7 @@ class OfmhsModel(Scored):
         effect = np.concatenate([self.main[mains], self.pairs[first, second]])
         order = np.argsort(-np.abs(effect), kind="stable")
         name = np.array(shown, dtype=str)[order]
-        return Table({"name": frozen(name), "effect": effect[order]})
+        return Table({"name": read_only(name), "effect": effect[order]})
 
     def _summary(self) -> dict[str, str]:
         d = self.n_features

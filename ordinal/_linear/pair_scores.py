@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._model.monitor import turn
 from .._numerics.rows import strips
+from .._watch.monitor import check_cancelled
 
 _ENTRIES, _LEAST = 65_536, 256  # of an array at a time, in so many rows or more
 
@@ -19,7 +19,7 @@ def scores(Z: np.ndarray, main: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     if held.size:
         among = pairs[np.ix_(held, held)]
         for rows in strips(len(Z), max(_LEAST, _ENTRIES // held.size)):
-            turn()
+            check_cancelled()
             part = Z[rows][:, held]
             f[rows] += 0.5 * np.einsum("ij,ij->i", part @ among, part)
     return f

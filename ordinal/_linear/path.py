@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from .._input.checks import as_real_array, check_entries, shown
-from .._model.convergence import Convergence
-from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
-from .._model.files import Storable
+from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
+from .._model.storage import Storable
+from .._watch.convergence import Convergence
 from .model import PomModel
 
 ConcaveLink = Literal["logit", "probit", "cloglog", "loglog"]

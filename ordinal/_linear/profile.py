@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._model.convergence import ConvergenceWarning, Status, warn
+from .._watch.convergence import ConvergenceWarning, Status, warn
 from .design import Design
 from .likelihood import Likelihood, Point
 from .newton import Minimum

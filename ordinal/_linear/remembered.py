@@ -13,7 +13,7 @@ import numpy as np
 
 from .._input.frame import Frame
 from .._model.model import Model
-from .._model.monitor import Monitor
+from .._watch.monitor import Monitor
 from .chunked import ChunkedLikelihood
 from .likelihood import Likelihood
 from .newton import Loss, Minimum, minimize
@@ -94,9 +94,14 @@ def null_loglik(loss: Likelihood) -> float:
         return float(mass @ np.log(mass / D.total))
     none, nothing = np.zeros(0, np.int64), np.zeros(0)
     bare = replace(
-        D, X=np.empty((D.n_samples, 0)), centre=nothing, spread=nothing,
-        location=none, nominal=none, scale=none,
-    )  # fmt: skip
+        D,
+        X=np.empty((D.n_samples, 0)),
+        centre=nothing,
+        spread=nothing,
+        location=none,
+        nominal=none,
+        scale=none,
+    )
     kind = ChunkedLikelihood if D.is_chunked else Likelihood
     without = kind(bare, loss.link, 0.0, loss.n_threads)
     return -D.total * refit(without, without.start(), "null_loglik").point.value

@@ -38,7 +38,7 @@ _FLAT = 1e-200  # the least curvature whose inverse is finite with room
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowTerms:
     """What derivatives of the loss without penalty are made of at a point.
 
     Attributes
@@ -123,21 +123,28 @@ class RowwiseLikelihood(Likelihood):
         parts = self.columns.chosen(which), self.N, self.Z
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
 
-    def rows_at(self, x: np.ndarray) -> Rows:
+    def rows_at(self, x: np.ndarray) -> RowTerms:
         """O(entries + n m)."""
         return self.rows_of(*self._free_and_rest(x))
 
-    def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> Rows:
+    def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> RowTerms:
         """The same from (alpha, nu*) of (q, 1 + m), zeta and x'beta."""
         E, s, t = self._terms(free, zeta, f)
         w = self.design.weight / self.design.total
         with np.errstate(over="ignore"):  # which is no finite value
             value = -float(w @ t.log_p)
-        return Rows(
-            value if math.isfinite(value) else math.inf, E, s,
-            np.where(np.isinf(t.a), 0, t.a), np.where(np.isinf(t.b), 0, t.b),
-            -w * t.g1, w * (t.g1 - t.g), -w * t.c1, -w * t.c2, w * t.h12,
-        )  # fmt: skip
+        return RowTerms(
+            value if math.isfinite(value) else math.inf,
+            E,
+            s,
+            np.where(np.isinf(t.a), 0, t.a),
+            np.where(np.isinf(t.b), 0, t.b),
+            -w * t.g1,
+            w * (t.g1 - t.g),
+            -w * t.c1,
+            -w * t.c2,
+            w * t.h12,
+        )
 
     def _free_and_rest(
         self, x: np.ndarray
@@ -169,25 +176,25 @@ class RowwiseLikelihood(Likelihood):
             _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
         return E, s, Terms(a, b, *out)
 
-    def gradient_of(self, r: Rows) -> np.ndarray:
+    def gradient_of(self, r: RowTerms) -> np.ndarray:
         """Of the loss without penalty."""
         by_scale = -(r.by_a * r.a + r.by_b * r.b)
-        return np.concatenate([
-            self.free_gradient(r), self.columns.across(r.slope), by_scale @ self.Z
-        ])  # fmt: skip
+        return np.concatenate(
+            [self.free_gradient(r), self.columns.across(r.slope), by_scale @ self.Z]
+        )
 
-    def free_gradient(self, r: Rows) -> np.ndarray:
+    def free_gradient(self, r: RowTerms) -> np.ndarray:
         """By alpha and nu*, (U,)."""
         by_slot = [self._by_rank(r.by_a * e, r.by_b * e) for e in r.E.T]
         by_u = self.design.J.T @ np.stack(by_slot, axis=1)
         return np.concatenate([by_u[:, 0], by_u[:, 1:].ravel()])
 
-    def free_hessian(self, r: Rows) -> np.ndarray:
+    def free_hessian(self, r: RowTerms) -> np.ndarray:
         """By alpha and nu*, (U, U)."""
         by_slot = tridiagonal(*self._by_slots(r))
         return self.design.of_slots(self.design.of_slots(by_slot).T)
 
-    def _by_slots(self, r: Rows) -> tuple[np.ndarray, np.ndarray]:
+    def _by_slots(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray]:
         """Of the Hessian, by a threshold with its slopes, (T, M, M), and by it and the
         next one, (T - 1, M, M)."""
         T, M = self.design.T, r.E.shape[1]
@@ -201,12 +208,12 @@ class RowwiseLikelihood(Likelihood):
                 off[:, k, h] = -self._by_rank(np.zeros_like(e), r.cross * e)[:-1]
         return diag, off
 
-    def border(self, r: Rows) -> np.ndarray:
+    def border(self, r: RowTerms) -> np.ndarray:
         """Of the Hessian, by alpha and nu* and by beta: (U, d)."""
         by_slot = self._border_by_slot(r)
         return self.design.of_slots(by_slot.reshape(-1, by_slot.shape[2]))
 
-    def _border_by_slot(self, r: Rows) -> np.ndarray:
+    def _border_by_slot(self, r: RowTerms) -> np.ndarray:
         """The same by thresholds with their slopes, (T, M, d)."""
         D = self.design
         by_slot = [
@@ -237,7 +244,7 @@ class RowwiseLikelihood(Likelihood):
         gradient = self.gradient_of(r) + self.price * x
         return r.value + 0.5 * float(self.price @ x**2), gradient
 
-    def _by_zeta(self, r: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _by_zeta(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the Hessian, by zeta and thresholds, (T, M, k), beta, (d, k), and zeta,
         (k, k): a and b fall with it in proportion to themselves, and so do their slopes
         by all else."""
@@ -245,13 +252,14 @@ class RowwiseLikelihood(Likelihood):
         to_a = h11 * r.a - r.cross * r.b + r.by_a  # minus the slopes of by_a, by_b
         to_b = h22 * r.b - r.cross * r.a + r.by_b
         own = to_a * r.a + to_b * r.b
-        by_slot = np.stack([
-            np.stack([-self._by_rank(to_a * z * e, to_b * z * e) for e in r.E.T], 1)
-            for z in self.Z.T
-        ], axis=2)  # fmt: skip
-        by_beta = [
-            self.columns.across((to_a + to_b) * z * r.scale) for z in self.Z.T
-        ]  # fmt: skip
+        by_slot = np.stack(
+            [
+                np.stack([-self._by_rank(to_a * z * e, to_b * z * e) for e in r.E.T], 1)
+                for z in self.Z.T
+            ],
+            axis=2,
+        )
+        by_beta = [self.columns.across((to_a + to_b) * z * r.scale) for z in self.Z.T]
         return by_slot, np.stack(by_beta, axis=1), (own[:, None] * self.Z).T @ self.Z
 
     def _by_rank(self, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
@@ -264,12 +272,12 @@ class RowwiseLikelihood(Likelihood):
 
 def with_best_free(
     loss: RowwiseLikelihood, u: np.ndarray, f: np.ndarray
-) -> tuple[np.ndarray, Rows]:
+) -> tuple[np.ndarray, RowTerms]:
     """The best alpha and nu* for scores f of the location, without scale effects, by
     Newton's method from u, and the rows there."""
     q, none = loss.design.J.shape[1], np.zeros(0)
 
-    def rows_at(u: np.ndarray) -> Rows:
+    def rows_at(u: np.ndarray) -> RowTerms:
         free = np.column_stack([u[:q], u[q:].reshape(q, -1)])
         return loss.rows_of(free, none, f)
 

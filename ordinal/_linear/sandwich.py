@@ -26,7 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._input.checks import as_array, shown
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._rows.sums import Parts
 from .bordered import Bordered, Factor
 from .design import Design
@@ -88,7 +88,7 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
         inner = sandwich(loss, at.x, inner, middle.groups)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = loss.design.raw_covariance(inner)
-    return frozen(covariance) if np.isfinite(covariance).all() else None
+    return read_only(covariance) if np.isfinite(covariance).all() else None
 
 
 def _inverse(H: Bordered) -> np.ndarray:
@@ -154,9 +154,14 @@ def scores(loss: Likelihood, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]
         by_nu = -by_alpha[:, :, None] * N[:, None, :]
         a = np.where(upper, terms.a, 0.0)
         b = np.where(lower, terms.b, 0.0)
-        yield rows, np.hstack([
-            by_alpha,
-            by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
-            -((by_a + by_b) / s)[:, None] * X,
-            -(by_a * a + by_b * b)[:, None] * Z,
-        ])  # fmt: skip
+        yield (
+            rows,
+            np.hstack(
+                [
+                    by_alpha,
+                    by_nu.reshape(len(X), by_alpha.shape[1] * N.shape[1]),
+                    -((by_a + by_b) / s)[:, None] * X,
+                    -(by_a * a + by_b * b)[:, None] * Z,
+                ]
+            ),
+        )

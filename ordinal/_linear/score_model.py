@@ -7,9 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from .._input.types import MatrixLike
-from .._model.convergence import Convergence
-from .._model.fields import (
+from .._input.fields import (
     DISTINCT,
     FINITE,
     INCREASING,
@@ -22,11 +20,13 @@ from .._model.fields import (
     Length,
     Size,
 )
+from .._input.types import MatrixLike
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import matvec
+from .._watch.convergence import Convergence
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

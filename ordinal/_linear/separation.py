@@ -41,12 +41,12 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.rows import take
 from .._rows.remote import RemoteRows
 from .._rows.rows import LocalRows
 from .._rows.sums import Parts
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled
 from .design import Design, across
 from .likelihood import Link, cumulative, exceeding
 
@@ -104,7 +104,7 @@ def separated_columns(
     Raises
     ------
     OutOfTime
-        As `turn` does.
+        As `check_cancelled` does.
     """
     none = np.zeros(0, dtype=np.int64)
     if is_penalised and not design.nominal.size:
@@ -185,14 +185,14 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     Raises
     ------
     OutOfTime
-        As `turn` does.
+        As `check_cancelled` does.
     """
     if is_certificate(design, guess):
         return guess
     is_plain = design.is_flexible and not design.nominal.size
     if isinstance(design.X, RemoteRows) and not is_plain:
         return None
-    cone = _Neighbours(design) if is_plain else _Rows(design)
+    cone = _Neighbours(design) if is_plain else _AllRows(design)
     if cone.c.size <= _LARGEST:
         found = cone.whole(_nearest(cone))
     elif design.is_flexible and design.nominal.size and not design.is_chunked:
@@ -284,7 +284,7 @@ class _Cone(Protocol):
         """All parameters of a direction."""
 
 
-class _Rows:
+class _AllRows:
     """The cone over all parameters: a row of A is up or low of a row of the data."""
 
     def __init__(self, design: Design):
@@ -426,7 +426,7 @@ def _nearest(cone: _Cone) -> np.ndarray:
     d, held, multiplier = c.copy(), _Held(c.size), np.zeros(0)
     settled: list[Row] = []  # that the rows held imply, to rounding
     for _ in range(20 * c.size + 100):
-        turn()
+        check_cancelled()
         row, moved = cone.worst(d, held.rows + settled)
         if moved >= -1e-14:
             break

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 
 _STARS = (0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, ".")
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
@@ -20,14 +20,17 @@ class Table(dict[str, np.ndarray]):
     """
 
     def __init__(self, columns: dict[str, np.ndarray]):
-        super().__init__({k: frozen(np.asarray(v)) for k, v in columns.items()})
+        super().__init__({k: read_only(np.asarray(v)) for k, v in columns.items()})
 
     def __repr__(self) -> str:
         words = [
-            aligned(name, [_number(v) if a.dtype.kind == "f" else str(v) for v in a],
-                    left=a.dtype.kind == "U")
+            aligned(
+                name,
+                [_number(v) if a.dtype.kind == "f" else str(v) for v in a],
+                left=a.dtype.kind == "U",
+            )
             for name, a in self.items()
-        ]  # fmt: skip
+        ]
         return "\n".join(" ".join(line).rstrip() for line in zip(*words, strict=True))
 
 

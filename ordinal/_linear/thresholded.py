@@ -32,14 +32,14 @@ from functools import partial
 import numpy as np
 
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import frozen
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime
+from .._input.sparse import read_only
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._numerics.line_search import armijo
 from .._rows.first_pass import ChunkedProblem
 from .._solvers import _threshold_losses
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime
 from .design import HESSIAN_COLUMNS, Design, moments_of, prices
 from .matrices import DenseColumns, ReadColumns, SparseColumns, columns_of
 from .newton import length_in_errors
@@ -52,7 +52,7 @@ _RIDGE = 1e-10  # share of the curvature of the losses that collinear features n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class ThresholdPoint:
     """Where V was evaluated, in the units of the centred and scaled features.
 
     Attributes
@@ -83,7 +83,7 @@ class Found:
     """Where a descent ended, and why. `step` is the next one of (b, beta), or all steps
     together."""
 
-    point: Point
+    point: ThresholdPoint
     step: np.ndarray
     violation: float
     status: Status
@@ -125,7 +125,7 @@ class ThresholdLoss:
         below, above = np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[-2::-1]
         self.sides = (mass[:-1], mass[1:]) if beside else (below, above)
 
-    def at(self, x: np.ndarray, b: np.ndarray) -> Point:
+    def at(self, x: np.ndarray, b: np.ndarray) -> ThresholdPoint:
         """V and its gradient; the search for the thresholds begins at b."""
         f = self.columns.times(x)
         b, pools = self._thresholds(f, b)
@@ -138,14 +138,14 @@ class ThresholdLoss:
         ridge = self.price * x
         value = float(by_chunk.sum() + 0.5 * (ridge @ x))
         gradient = self.columns.across(slope) + ridge
-        return Point(x, b, pools, f, curvature, value, gradient)
+        return ThresholdPoint(x, b, pools, f, curvature, value, gradient)
 
-    def start(self) -> Point:
+    def start(self) -> ThresholdPoint:
         """No effects, with the thresholds that are best for them."""
         low, high = self.sides
         return self.at(np.zeros(self.spread.size), np.log(low / high))
 
-    def hessian(self, here: Point) -> tuple[np.ndarray, np.ndarray]:
+    def hessian(self, here: ThresholdPoint) -> tuple[np.ndarray, np.ndarray]:
         """(H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T, d).
         O(n d^2)."""
         if isinstance(self.columns, ReadColumns):
@@ -163,16 +163,22 @@ class ThresholdLoss:
         return H, np.repeat(moves, self._sizes(here.pools), axis=0)
 
     def _second(
-        self, here: Point, rows: slice, columns: SparseColumns | DenseColumns
+        self, here: ThresholdPoint, rows: slice, columns: SparseColumns | DenseColumns
     ) -> tuple[np.ndarray, np.ndarray]:
         """Sums over some rows of L_beta,beta and L_b,beta, whose columns are given."""
         f, rank, weight = here.f[rows], self.rank[rows], self.weight[rows]
         border = np.zeros((here.b.size, here.x.size))
         for some, Z in columns.blocks():
             _threshold_losses.across(
-                f[some], here.b, rank[some], weight[some], self.times, self.beside, Z,
+                f[some],
+                here.b,
+                rank[some],
+                weight[some],
+                self.times,
+                self.beside,
+                Z,
                 border,
-            )  # fmt: skip
+            )
         return columns.gram(here.curvature[rows]), border
 
     def _thresholds(
@@ -215,9 +221,15 @@ class ThresholdLoss:
             b = np.repeat(b, self._sizes(pools))
         by_chunk = np.empty((_threshold_losses.n_chunks(f.size), b.size, 2))
         _threshold_losses.by_threshold(
-            f, b, self.rank, self.weight, self.times, self.beside, by_chunk,
+            f,
+            b,
+            self.rank,
+            self.weight,
+            self.times,
+            self.beside,
+            by_chunk,
             self.n_threads,
-        )  # fmt: skip
+        )
         return np.asarray(np.add.reduceat(by_chunk.sum(axis=0), pools).T)
 
     def _sizes(self, pools: np.ndarray) -> np.ndarray:
@@ -244,18 +256,18 @@ def fit_thresholded(
     present = np.flatnonzero(problem.present)
     return LinearThresholdModel(
         method="lit" if beside else "lat",
-        coef=frozen(coef),
-        thresholds=frozen(around_ranks(b, present, problem.n_classes)),
+        coef=read_only(coef),
+        thresholds=read_only(around_ranks(b, present, problem.n_classes)),
         l2=l2,
-        separated=frozen(separated),
-        classes=frozen(problem.classes),
+        separated=read_only(separated),
+        classes=read_only(problem.classes),
         n_features=problem.n_features,
         feature_names=problem.feature_names,
         link=None,
         convergence=monitor.record(
             status, found.n_iter, found.violation, found.point.value
         ),
-    )  # fmt: skip
+    )
 
 
 def _judged(
@@ -313,8 +325,12 @@ def _solved(H: np.ndarray, price: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _along(
-    loss: ThresholdLoss, here: Point, step: np.ndarray, moves: np.ndarray, size: float
-) -> Point:
+    loss: ThresholdLoss,
+    here: ThresholdPoint,
+    step: np.ndarray,
+    moves: np.ndarray,
+    size: float,
+) -> ThresholdPoint:
     """A point of a search, whose thresholds are near those that have moved along."""
     return loss.at(here.x + size * step, here.b + size * moves)
 

@@ -98,9 +98,7 @@ def read_training(
     if chunks and is_chunked(X):
         given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
         _check_chunked(missing, reference, given)
-        return Training(
-            X, y, classes, coding=None, n_missing=0, frame=None, **given
-        )  # fmt: skip
+        return Training(X, y, classes, coding=None, n_missing=0, frame=None, **given)
     parsed: Parsed | None = None
     given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
     if isinstance(X, str) and has_blocks(y):

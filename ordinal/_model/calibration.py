@@ -9,9 +9,9 @@ import numpy as np
 
 from .._input.problem import Problem
 from .._numerics.rows import take
-from .convergence import Status, worse
+from .._watch.convergence import Status, worse
+from .._watch.monitor import Monitor
 from .folds import N_FOLDS, FewFolds, Shares, never_scored, out_of_fold
-from .monitor import Monitor
 
 
 def calibrate(

@@ -20,10 +20,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from .._input.fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
 from .._input.immutable import Immutable
 from .._input.problem import around_ranks
-from .._input.sparse import frozen
-from .fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
+from .._input.sparse import read_only
 
 _MAX_STEPS = 100  # of Newton; a dozen is usual
 _LARGEST = np.finfo(np.float64).max
@@ -97,7 +97,7 @@ class CumulativeLink(Immutable):
         p = _newton(loss, derivatives, level)
         slope = p[0] / scale
         offsets = around_ranks(p[1:] + slope * centre, present, r)
-        return cls(float(slope), frozen(offsets))
+        return cls(float(slope), read_only(offsets))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +166,7 @@ class SoftmaxLink(Immutable):
         p = _newton(loss, derivatives, level)
         offsets = np.full(r, -np.inf)
         offsets[present] = p[1:]
-        return cls(float(p[0] / scale), frozen(offsets))
+        return cls(float(p[0] / scale), read_only(offsets))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +208,7 @@ class PartitionLink(Immutable):
         ]
         slopes = np.array([link.slope for link in each])
         offsets = np.concatenate([link.offsets for link in each])
-        return cls(frozen(slopes), frozen(offsets))
+        return cls(read_only(slopes), read_only(offsets))
 
 
 def falling(values: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ from .._input.columns import Categories
 from .._input.features import read_features
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
-from .convergence import Convergence
-from .files import Storable, read_file
+from .._watch.convergence import Convergence
+from .storage import Storable, read_file
 
 
 class Model(Storable):
@@ -116,9 +116,13 @@ def read_for(
     """X as the model's matrix: its columns by name where both have names, else by
     position. It may have no rows. Raises ValueError or TypeError as `read_features`."""
     return read_features(
-        X, model.n_features, missing=missing, feature_names=model.feature_names,
-        categories=categories, empty=True,
-    )  # fmt: skip
+        X,
+        model.n_features,
+        missing=missing,
+        feature_names=model.feature_names,
+        categories=categories,
+        empty=True,
+    )
 
 
 def innermost(model: Any) -> Any:

@@ -15,12 +15,12 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
+from .._files.chunks import TableBlocks
+from .._files.table import Table
+from .._files.writing import writing
 from .._input.checks import as_path
 from .._input.frame import Frame
-from .._input.pieces import TableBlocks
-from .._input.table import Table
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
-from .writing import writing
 
 
 def predicted(

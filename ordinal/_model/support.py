@@ -7,16 +7,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._input.checks import check_entries
-from .._input.sparse import CSR, frozen
+from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
+from .._input.sparse import CSR, read_only
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import NAMED, takes_missing
 from .._kernel_matrix.tiles import Evaluator
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from .._rows.rows import map_rows
+from .._watch.convergence import Convergence
 from ..kernels import ARD, LinearARD, Pearson, Precomputed
-from .convergence import Convergence
-from .fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .model import Model, read_for
 
 
@@ -47,13 +47,13 @@ def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
     """What a kernel model keeps of its training rows: for a precomputed kernel their
     numbers, else the rows."""
     if isinstance(kernel, Precomputed):
-        return frozen(rows.astype(np.int64))
-    return kept(take(X, rows))
+        return read_only(rows.astype(np.int64))
+    return read_only_matrix(take(X, rows))
 
 
-def kept(support: Matrix) -> Matrix:
+def read_only_matrix(support: Matrix) -> Matrix:
     """Rows that no one may write to."""
-    return support if isinstance(support, CSR) else frozen(support)
+    return support if isinstance(support, CSR) else read_only(support)
 
 
 def decision(model: Any, X: Any) -> np.ndarray:

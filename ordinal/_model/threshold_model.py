@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from .._input.checks import shown
+from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
 from .._input.types import ArrayLike
-from .convergence import warn_of_disorder
-from .fields import FINITE, SHARED, THRESHOLDS, Array
+from .._watch.convergence import warn_of_disorder
 from .links import CumulativeLink, require_link
 from .model import Model
 from .rules import predicted

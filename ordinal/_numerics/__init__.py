@@ -1,4 +1,4 @@
-"""Textbook numerics that know no ranks.
+"""Numerical algorithms that do not depend on ordinal regression.
 
 cholesky, pivoted_cholesky  factorisations that can be interrupted
 lbfgs, line_search          smooth minimisation
@@ -9,6 +9,6 @@ pool, helpers               threads of this process
 threads                     number of threads, and the vector code in use
 memory                      available memory
 
-Imports `_solvers`, `_input`, and how a fit is watched (`_model.convergence`,
-`_model.monitor`). Every package above may import it.
+Imports `_solvers`, `_input`, and how a fit is watched (`_watch.convergence`,
+`_watch.monitor`). Every package above may import it.
 """

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from .._model.monitor import turn
 from .._solvers import _triangular
+from .._watch.monitor import check_cancelled
 from .pool import Pool
 from .rows import strips, times
 
@@ -53,7 +53,7 @@ class Cholesky:
     numpy.linalg.LinAlgError
         A is not positive definite to working precision.
     OutOfTime
-        As `turn` does, here and in all methods.
+        As `check_cancelled` does, here and in all methods.
     """
 
     def __init__(self, A: np.ndarray, n_threads: int = 1):
@@ -63,7 +63,7 @@ class Cholesky:
         self._n_threads = n_threads if n > _STRIP else 1
         with Pool(self._n_threads) as pool:
             for J in self.blocks:
-                turn()
+                check_cancelled()
                 if J.start:
                     pool.run(partial(self._subtract, J), strips(n, _STRIP, J.start))
                 inverse = lower_inverse(np.linalg.cholesky(A[J, J]))
@@ -84,7 +84,7 @@ class Cholesky:
     def forward(self, B: np.ndarray) -> np.ndarray:
         """L^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
         for J in self.blocks:
-            turn()
+            check_cancelled()
             if J.start:
                 B[J] -= self.A[J, : J.start] @ B[: J.start]
             B[J] = self.A[J, J] @ B[J]
@@ -93,7 +93,7 @@ class Cholesky:
     def backward(self, B: np.ndarray) -> np.ndarray:
         """L'^-1 B for a matrix of columns, in B's memory. O(n^2) a column."""
         for J in reversed(self.blocks):
-            turn()
+            check_cancelled()
             B[J] -= self.A[J.stop :, J].T @ B[J.stop :]
             B[J] = self.A[J, J].T @ B[J]
         return B
@@ -110,7 +110,7 @@ class Cholesky:
         A, blocks = self.A, self.blocks
         with Pool(self._n_threads) as pool:
             for i, I in enumerate(blocks):  # below the diagonal, row by row
-                turn()
+                check_cancelled()
                 left = A[I, : I.start].copy()  # of L, where the strips write X
                 pool.run(partial(self._invert_rows, I, left), _groups(blocks[:i]))
         return A
@@ -131,7 +131,7 @@ class Cholesky:
         A, blocks = self.A, self.blocks
         with Pool(self._n_threads) as pool:
             for I in blocks:  # from the top: rows above I are no longer needed
-                turn()
+                check_cancelled()
                 left = np.ascontiguousarray(A[I.start :, I].T)
                 pool.run(partial(self._multiply, I, left), strips(I.stop, _STRIP))
                 A[I, I] = np.tril(A[I, I]) + np.tril(A[I, I], -1).T  # to the last bit

@@ -8,8 +8,8 @@ interpreter ends.
 import atexit
 import os
 
-from .._model.monitor import ended_by, never
 from .._solvers import _parts
+from .._watch.monitor import ended_by, never
 from .pool import Pool
 
 

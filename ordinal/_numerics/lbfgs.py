@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime
 from .._solvers import _two_loops
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime
 
 _FALL, _FLATTEN = 1e-4, 0.9  # the two Wolfe constants
 _ROUNDING = 1e-12  # of a value, relative to it
@@ -32,7 +32,7 @@ class NotFiniteError(ValueError):
 
 
 @dataclass(slots=True, eq=False)
-class Point:
+class SearchPoint:
     """Where a function was evaluated, what it is there, and its slope along a line."""
 
     x: np.ndarray
@@ -95,9 +95,15 @@ class Curvature:
             return -gradient
         out = np.empty_like(gradient)
         _two_loops.direction(
-            self._steps, self._changes, self._rho, self._last, self.count, gradient,
-            self._weights, out,
-        )  # fmt: skip
+            self._steps,
+            self._changes,
+            self._rho,
+            self._last,
+            self.count,
+            gradient,
+            self._weights,
+            out,
+        )
         return out
 
 
@@ -148,7 +154,7 @@ def minimize(
         return fun(x)
 
     try:
-        here = Point(x, *in_time(x))
+        here = SearchPoint(x, *in_time(x))
     except OutOfTime:
         return Minimum(x, np.inf, np.full_like(x, np.inf), 0, 1, Status.MAX_TIME)
     pairs = Curvature(x.size)
@@ -183,8 +189,8 @@ def minimize(
 
 
 def _search(
-    fun: Function, start: Point, d: np.ndarray, step: float, max_step: float
-) -> Point | None:
+    fun: Function, start: SearchPoint, d: np.ndarray, step: float, max_step: float
+) -> SearchPoint | None:
     """A point on start + t d where the Wolfe conditions hold.
 
     `low` is the best point that still falls too steeply, `high` one that rises again;
@@ -199,7 +205,7 @@ def _search(
     low, high = start, None
     for _ in range(_TRIALS):
         x = start.x + step * d
-        point = Point(x, *fun(x), step)
+        point = SearchPoint(x, *fun(x), step)
         finite = point.finite
         point.slope = float(point.gradient @ d) if finite else np.inf
         fall = start.value - point.value
@@ -224,14 +230,14 @@ def _search(
     return low if low.at > 0 else None
 
 
-def _beyond(low: Point, slope: float, step: float) -> float:
+def _beyond(low: SearchPoint, slope: float, step: float) -> float:
     """Where the slope would vanish if it went on as from 0 to `low`: 2 to 10 times."""
     change = low.slope - slope
     guess = step * -slope / change if change > 0 else np.inf
     return min(max(guess, 2 * step), 10 * step)
 
 
-def _between(low: Point, high: Point) -> float:
+def _between(low: SearchPoint, high: SearchPoint) -> float:
     """Minimum of the cubic through both points, away from either."""
     width = high.at - low.at
     if not high.finite:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._model.monitor import turn
+from .._watch.monitor import check_cancelled
 from .rows import strips
 
 Tile = Callable[[np.ndarray | slice, np.ndarray, np.ndarray], object]
@@ -57,7 +57,7 @@ def pivoted_cholesky(
     while pivots.size < most and left.max() > floor:
         if by_trace and left.sum() <= stop * trace:
             break
-        turn()
+        check_cancelled()
         m = pivots.size
         new, small = _next_pivots(tile, left, L[:, :m], floor, most - m, rng)
         if m + new.size > L.shape[1]:

@@ -26,7 +26,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 from weakref import ref
 
-from .._model.monitor import current, ended_by, turn
+from .._watch.monitor import check_cancelled, current, ended_by
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ class Begun(Generic[Result]):
         self._raised: list[BaseException] = []
 
     def make(self) -> None:
-        """Make the call in a thread of the pool, where `turn` asks over()."""
+        """Make the call in a thread of the pool, cancelled once over() is true."""
         with ended_by(self._over):
             self._make()
 
@@ -132,10 +132,11 @@ class Begun(Generic[Result]):
 class Pool:
     """Independent calls on n_threads threads; in this one where that is 1.
 
-    For calls that spend their time in numpy or a kernel, without the interpreter's
-    lock. Ctrl-C leaves at once, or if `brief` when the calls that have begun, which are
-    short or ask `turn`, are over: what has not begun never will. `turn` raises in the
-    calls what it would raise in the thread that makes them, and once that has left.
+    The calls should spend their time in numpy or a kernel, without the interpreter's
+    lock. After Ctrl-C no further call begins. The pool then leaves at once or, if
+    `brief`, when the running calls are over, which are short or call
+    `check_cancelled`. That function raises in the calls what it would raise in the
+    thread that runs the pool, also once that thread has left.
 
     The thread that waits for calls of `run` makes those that nobody has begun, so that
     short ones do not wait for a thread to start or to get a processor.
@@ -213,20 +214,20 @@ class Pool:
         """call(argument) for each; returns when all have."""
         calls = []
         for argument in arguments:
-            turn()
+            check_cancelled()
             if self._n_threads == 1:
                 call(argument)
             else:
                 calls.append(self.share(call, argument))
         for begun in calls:
             begun.help()
-            turn()
+            check_cancelled()
         for begun in calls:
             begun.result()
 
 
 def _unwanted(shared: _Shared, over: Callable[[], bool]) -> bool:
-    """What `turn` asks in a call: whether nobody waits for it, or time is up."""
+    """Return whether nobody waits for a call, or time is up."""
     return bool(shared.left) or over()
 
 
@@ -264,13 +265,13 @@ def in_order(
     """call(argument) of each in order, some of them ahead on n_threads threads."""
     if n_threads == 1:  # without the queues of a pool
         for argument in arguments:
-            turn()
+            check_cancelled()
             yield call(argument)
         return
     waiting: deque[Begun[Result]] = deque()
     with Pool(n_threads, brief=True) as pool:
         for argument in arguments:
-            turn()
+            check_cancelled()
             waiting.append(pool.share(call, argument))
             if len(waiting) > 2 * n_threads:
                 yield _first_of(waiting)

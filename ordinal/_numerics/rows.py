@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.types import Index, Matrix
-from .._model.blas import OneThread
-from .._model.monitor import turn
 from .._solvers import _kernel_values, _sparse_products
+from .._watch.blas import OneThread
+from .._watch.monitor import check_cancelled
 
 TILE = 512  # rows and columns of a tile: two of them in double fit in the L2 cache
 # multiplications of one product of matrices: a tenth of a second of one processor
@@ -36,11 +36,13 @@ def strips(n: int, width: int = TILE, start: int = 0) -> Iterator[slice]:
     return (slice(i, min(i + width, n)) for i in range(start, n, width))
 
 
-def turns(n: int, work: int) -> Iterator[slice]:
-    """Slices that cover range(n), between which Ctrl-C and `turn` have theirs: `work`
-    is that of one of n, in multiplications of a product of matrices."""
+def cancellable_slices(n: int, work: int) -> Iterator[slice]:
+    """Yield slices that cover range(n), and check for cancellation between them.
+
+    `work` is the number of multiplications for one of n, as in a matrix product.
+    """
     for rows in strips(n, max(1, _AT_A_TIME // max(1, work))):
-        turn()
+        check_cancelled()
         yield rows
 
 
@@ -51,7 +53,7 @@ def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nda
         return np.matmul(A, B, out=out)
     if out is None:
         out = np.empty((len(A), B.shape[1]))
-    for rows in turns(len(A), B.size):
+    for rows in cancellable_slices(len(A), B.size):
         np.matmul(A[rows], B, out=out[rows])
     return out
 
@@ -59,7 +61,7 @@ def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nda
 def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A' B, as a sum over some rows of both at a time."""
     out = np.zeros((A.shape[1], B.shape[1]))
-    for rows in turns(len(A), out.size):
+    for rows in cancellable_slices(len(A), out.size):
         out += A[rows].T @ B[rows]
     return out
 
@@ -163,7 +165,7 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
         ends = np.append(np.uint64(0), np.cumsum(_hashed(X.data, of_column[X.indices])))
         return _mixed(start + ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     out = np.empty(len(X), dtype=np.uint64)
-    for rows in turns(len(X), 100 * d):
+    for rows in cancellable_slices(len(X), 100 * d):
         out[rows] = _hashed(X[rows], of_column).sum(axis=1)
     return _mixed(start + out)
 

@@ -18,9 +18,9 @@ from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Products
-from .._model.convergence import Convergence
 from .._model.folds import Shares
-from .._model.monitor import Monitor
+from .._watch.convergence import Convergence
+from .._watch.monitor import Monitor
 
 P = TypeVar("P")  # a point of a path: the parameters that may differ between its fits
 M = TypeVar("M", bound=Any)  # the model

@@ -14,7 +14,7 @@ from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
 from .._kernel_matrix.tiles import Products
 from .._model.calibration import calibrate
-from .._model.entry import KernelCommon, enter_with_kernel
+from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions
 from .family import Family, KernelOptions, M, P
 from .on_basis import OnBasis
@@ -64,7 +64,7 @@ def fit_path(
     cache_mb = check_positive("cache_mb", cache_mb)
     if max_iter is not None:
         max_iter = check_count("max_iter", max_iter)
-    prepared = enter_with_kernel(
+    prepared = prepare_with_kernel(
         family.name,
         X,
         y,

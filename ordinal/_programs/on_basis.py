@@ -22,9 +22,9 @@ from .._basis.proximal import Solution
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._kernel_matrix.tiles import Evaluator, Products
-from .._model.convergence import Convergence
-from .._model.support import kept
+from .._model.support import read_only_matrix
 from .._rows.rows import map_rows
+from .._watch.convergence import Convergence
 from ..kernels import Precomputed
 from .family import Family, KernelOptions, M, P, Solved
 
@@ -38,7 +38,7 @@ class BasisSolution(Solved):
         self, options: KernelOptions, features: Features, solutions: Sequence[Solution]
     ):
         self.options, self.solutions = options, solutions
-        self.support = kept(features.support)
+        self.support = read_only_matrix(features.support)
         self._w = np.stack([s.w for s in solutions], axis=1)
         self.coef = features.coefficients(self._w)
         self.b = [s.b for s in solutions]
@@ -116,16 +116,24 @@ class OnBasis(Generic[P, M]):
         losses = [family.losses(point, problem) for point in points]
         starts = family.begin_on_basis(start, losses[0], problem, features)
         fits = BasisFit(
-            features, problem.X, family.rank(problem), problem.weight, options.cache_mb,
-            options.n_threads, np.random.default_rng(options.seed), options.monitor,
-        )  # fmt: skip
+            features,
+            problem.X,
+            family.rank(problem),
+            problem.weight,
+            options.cache_mb,
+            options.n_threads,
+            np.random.default_rng(options.seed),
+            options.monitor,
+        )
         with closing(fits):
             found = fits.path(
-                losses, starts, tol=options.monitor.tol,
+                losses,
+                starts,
+                tol=options.monitor.tol,
                 # rows of a precomputed kernel may have other numbers in a fold
                 warm=start is not None and not isinstance(options.kernel, Precomputed),
                 max_iter=options.max_iter or _NEWTON_STEPS,
-            )  # fmt: skip
+            )
         models = [
             family.model(point, problem, BasisSolution(options, features, of))
             for point, of in zip(points, found, strict=True)

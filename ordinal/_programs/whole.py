@@ -14,9 +14,9 @@ from .._dual.path import along, records, values
 from .._dual.program import Program
 from .._input.problem import Problem
 from .._kernel_matrix.tiles import Products
-from .._model.convergence import Convergence
 from .._model.folds import parted
 from .._model.support import support_rows
+from .._watch.convergence import Convergence
 from .family import Family, KernelOptions, M, P, Solved
 
 MAX_ITER = 10_000_000  # pair steps: some 100 per row at 100 000 rows
@@ -65,9 +65,13 @@ class WholeSolution(Solved):
         found: list[Convergence] = []
         for program, s in zip(self.programs, self.solutions, strict=True):
             found += records(
-                self.options.monitor, s.status, s.reached, s.n_iter, s.violation,
+                self.options.monitor,
+                s.status,
+                s.reached,
+                s.n_iter,
+                s.violation,
                 *values(program, s.g, s.f, s.b),
-            )  # fmt: skip
+            )
         return found
 
     def scores(self, problem: Problem) -> np.ndarray:
@@ -131,16 +135,26 @@ class WholeKernel(Generic[P, M]):
         options, monitor = self.options, self.options.monitor
         least = least_rows(max(program.lo.shape[1] for program in programs[0]))
         gram = gram_in_time(
-            monitor, options.kernel, problem.X, options.cache_mb, options.n_threads,
-            least, products,
-        )  # fmt: skip
+            monitor,
+            options.kernel,
+            problem.X,
+            options.cache_mb,
+            options.n_threads,
+            least,
+            products,
+        )
         paths = []
         for path in zip(*programs, strict=True):
             found = along(
-                gram, path, tol=monitor.tol, max_iter=options.max_iter or MAX_ITER,
-                n_threads=options.n_threads, monitor=monitor, begin=begin,
+                gram,
+                path,
+                tol=monitor.tol,
+                max_iter=options.max_iter or MAX_ITER,
+                n_threads=options.n_threads,
+                monitor=monitor,
+                begin=begin,
                 starts=begins,
-            )  # fmt: skip
+            )
             paths.append(list(found))
             monitor = monitor.after(sum(int(s.n_iter.sum()) for s in paths[-1]))
         return list(zip(*paths, strict=True))

@@ -17,7 +17,7 @@ from .._input.labels import (
     read_labels,
 )
 from .._input.problem import Problem
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.weights import class_weights, sample_weights, total_weights
 from .moments import Moments
 from .rows import LocalRows
@@ -73,7 +73,7 @@ class ChunkedProblem(Problem):
         return replace(
             self,
             X=self.X.subset(numbers, share),
-            rank=frozen(self.rank[numbers]),
+            rank=read_only(self.rank[numbers]),
             weight=_shared(self.weight, numbers, share),
             sample_weight=_shared(self.sample_weight, numbers, share),
             moments=None,
@@ -92,7 +92,9 @@ class ChunkedProblem(Problem):
         about = self.classes, self.rank
         weight = total_weights(self.sample_weight, class_weight, *about)
         factor = class_weights(class_weight, *about, self.sample_weight)
-        return replace(self, X=self.X.with_class_weights(factor), weight=frozen(weight))
+        return replace(
+            self, X=self.X.with_class_weights(factor), weight=read_only(weight)
+        )
 
     def blocks(self) -> Generator[Block, None, None]:
         """Yield the rows as a source does."""
@@ -218,10 +220,10 @@ class _Ranker:
         """Return all ranks, (n,) int32, and the classes."""
         rank = np.concatenate(ranks)
         if self.classes is not None:
-            return frozen(rank.astype(np.int32)), self.classes
+            return read_only(rank.astype(np.int32)), self.classes
         labels = read_labels(list(self.number), "y")
         classes = classes_in_rank_order(labels, None)
-        return frozen(ranks_of(labels, classes)[rank]), classes
+        return read_only(ranks_of(labels, classes)[rank]), classes
 
 
 def _declared(classes: Any) -> np.ndarray:
@@ -234,7 +236,7 @@ def _shared(
     """Return shares of the weights of some rows; a view of one number stays a view."""
     if weight.strides == (0,) and share is None:
         return np.broadcast_to(weight[0], numbers.shape)
-    return frozen(weight[numbers] if share is None else weight[numbers] * share)
+    return read_only(weight[numbers] if share is None else weight[numbers] * share)
 
 
 def _weights(

@@ -24,7 +24,7 @@ from .._input.labels import (
     ranks_of,
     read_labels,
 )
-from .._input.sparse import CSR, frozen
+from .._input.sparse import CSR, read_only
 from .._input.types import Matrix
 from .._input.weights import class_weights, row_weights, sample_weights, total_weights
 from .._numerics.pool import in_order
@@ -181,7 +181,7 @@ class RemoteRows(Rows):
                     _subset, self.blocks[k], np.packbits(mask), part, pure=False
                 )
             )
-        sizes, rank = (stops - starts)[held], frozen(self.rank[numbers])
+        sizes, rank = (stops - starts)[held], read_only(self.rank[numbers])
         return self._with(blocks=blocks, sizes=sizes, rank=rank)
 
     def transformed(self, transform: Callable[[Any], np.ndarray]) -> RemoteRows:
@@ -276,7 +276,7 @@ def remote_problem(
     if classes is None:
         seen = np.concatenate([summary.labels for summary in summaries])
         classes = classes_in_rank_order(seen, None)
-    rank = frozen(np.concatenate(map_all(_ranks, classes=classes)).astype(np.int32))
+    rank = read_only(np.concatenate(map_all(_ranks, classes=classes)).astype(np.int32))
     if sample_weight is None:
         sample = np.broadcast_to(1.0, rank.shape)
     else:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from .._model.monitor import turn
+from .._watch.monitor import check_cancelled
 from .sums import Node, Parts, merged, pairwise, whole
 
 _PATIENCE = 0.5  # seconds between two checks for cancellation
@@ -318,7 +318,7 @@ class DaskTransport:
             try:
                 return future.result(timeout=_PATIENCE)
             except TimeoutError:
-                turn()
+                check_cancelled()
             except OSError:  # the connection failed; parts raise no OSError
                 break
         self._parts.pop(k, None)
@@ -331,12 +331,12 @@ def _identity(read: StateReader) -> StateReader:
 
 
 def _await(futures: Sequence[Any]) -> None:
-    """Block until all futures are done; raise OutOfTime as `turn` does."""
+    """Block until all futures are done; raise OutOfTime as `check_cancelled` does."""
     distributed: Any = import_module("distributed")
     while True:
         try:
             distributed.wait(futures, timeout=_PATIENCE)
         except TimeoutError:
-            turn()
+            check_cancelled()
         else:
             return

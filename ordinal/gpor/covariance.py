@@ -15,10 +15,10 @@ C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press, 2006, sec
 
 import numpy as np
 
-from .._model.monitor import turn
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
 from .._solvers import _gp_products
+from .._watch.monitor import check_cancelled
 from .low_rank import LowRank
 
 _SMALL = 1e-6  # W_i Sigma_ii below which 1 - (B^-1)_ii has lost digits
@@ -43,7 +43,7 @@ class Dense:
         """Take W (n,) >= 0. O(n^3 / 3)."""
         self.W, self.root, self._inverted = W, np.sqrt(W), False
         for rows in strips(len(W), _ROWS):
-            turn()
+            check_cancelled()
             _gp_products.scaled(
                 self.Sigma, self.root, rows.start, rows.stop, self._B, self._n_threads
             )
@@ -86,7 +86,7 @@ class Dense:
         with np.errstate(divide="ignore", invalid="ignore"):
             A = (1 - q) / self.W
         for part in (small[columns] for columns in strips(small.size, 64)):
-            turn()
+            check_cancelled()
             columns = L_inverse @ (self.root[:, None] * self.Sigma[:, part])
             A[part] = diagonal[part] - np.einsum("ij,ij->j", columns, columns)
         return A, q

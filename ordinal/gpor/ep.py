@@ -27,9 +27,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._model.monitor import OutOfTime, never
 from .._numerics.rows import strips
 from .._solvers import _ordinal_probit
+from .._watch.monitor import OutOfTime, never
 from .covariance import Covariance
 from .likelihood import ROWS, Likelihood, Posterior
 
@@ -62,7 +62,7 @@ def expectation_propagation(
     late : callable
         Ends the sweeps when it returns True, after the first at the earliest.
 
-    Raises OutOfTime, as `turn` does, in the first sweep only.
+    Raises OutOfTime, as `check_cancelled` does, in the first sweep only.
     """
     n = like.weight.size
     site = np.zeros((2, n)) if state is None else state

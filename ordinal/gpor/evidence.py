@@ -22,13 +22,13 @@ from .._kernel_matrix.choice import (
 )
 from .._kernel_matrix.slopes import gamma_slopes
 from .._kernel_matrix.tiles import diagonal_of, on_itself
-from .._model.monitor import Monitor, OutOfTime, ended_by, never, turn
 from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import check_memory, gib
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by, never
 from .basis_values import BasisValues
 from .covariance import Covariance, Dense
 from .ep import expectation_propagation
@@ -308,13 +308,19 @@ class Evidence:
             objective, none, none, np.zeros((3, n)), none, np.inf, 0.0, 0
         )
         return Made(
-            theta, posterior, self._make(self.hyper.gammas(theta)), like, none[:0],
-            np.zeros((0, 0)), self.rows[:0], self.hyper.penalty(theta)[0] - objective,
-        )  # fmt: skip
+            theta,
+            posterior,
+            self._make(self.hyper.gammas(theta)),
+            like,
+            none[:0],
+            np.zeros((0, 0)),
+            self.rows[:0],
+            self.hyper.penalty(theta)[0] - objective,
+        )
 
     def infer(self, theta: np.ndarray) -> Inferred:
         """The posterior at theta, from `state`."""
-        turn()
+        check_cancelled()
         kernel = self._make(self.hyper.gammas(theta))
         cov = self._covariance(kernel)
         like = self.likelihood(theta, cov)
@@ -386,10 +392,12 @@ def _check_memory(n: int, m: int, keeps: bool, cache_mb: float) -> None:
 
     what = f"{n} rows on a basis of {m}" if m < n else f"{n} rows"
     check_memory(
-        "fit_gpor", on_basis(m) if m < n else 8 * n * (_DENSE + keeps) * n, what,
+        "fit_gpor",
+        on_basis(m) if m < n else 8 * n * (_DENSE + keeps) * n,
+        what,
         ": pass basis=m to fit a low-rank model of m rows, which needs "
         f"{gib(on_basis(500))} for m = 500",
-    )  # fmt: skip
+    )
 
 
 def maximize(
@@ -411,9 +419,13 @@ def maximize(
         try:
             with monitor.numbered("search", i, 1 + n_restarts):
                 found = minimize(
-                    evidence.minus, theta, tol=tol, max_iter=max_iter, monitor=monitor,
+                    evidence.minus,
+                    theta,
+                    tol=tol,
+                    max_iter=max_iter,
+                    monitor=monitor,
                     max_step=MAX_STEP,
-                )  # fmt: skip
+                )
         except NotFiniteError:
             raise ValueError(
                 "the evidence is beyond the range of double where the search begins: "

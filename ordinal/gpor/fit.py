@@ -22,9 +22,10 @@ from .._input.checks import (
     check_flag,
     check_positive,
 )
+from .._input.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from .._input.labels import ranks_of, read_labels
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import (
     AnyBasis,
     ArrayLike,
@@ -37,14 +38,11 @@ from .._input.types import (
 )
 from .._kernel_matrix.choice import compares_units, takes_missing
 from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
-from .._model.convergence import Status
-from .._model.entry import Callback, Entry, enter
-from .._model.fields import FINITE, NOT_NAN, POSITIVE, RISING, THRESHOLDS, Array
 from .._model.model import read_for
-from .._model.monitor import Monitor
+from .._model.preparation import Callback, Prepared, prepare
 from .._model.registry import register
 from .._model.rules import by_probabilities
-from .._model.support import finite_scores, kept, support_rows
+from .._model.support import finite_scores, read_only_matrix, support_rows
 from .._model.threshold_model import ThresholdModel
 from .._numerics.lbfgs import Minimum
 from .._numerics.pivoted_cholesky import pivoted_cholesky
@@ -52,6 +50,8 @@ from .._numerics.rows import strips, take, times
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import has_blocks
 from .._solvers import _ordinal_probit
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from ..kernels import ARD, LinearARD, Precomputed
 from ..preprocessing.joined import Preprocess, preprocessed
 from .basis_values import ReadAgainError
@@ -444,36 +444,36 @@ def fit_gpor(
     max_iter = check_count("max_iter", max_iter)
     n_restarts = check_count("n_restarts", n_restarts, 0)
     cache_mb = check_positive("cache_mb", cache_mb)
-    entry = enter(
+    prepared = prepare(
         "fit_gpor", X, y, tol=tol, classes=classes, sample_weight=sample_weight,
         rng=rng, n_threads=n_threads, max_time=max_time, callback=callback,
         verbose=verbose, missing=takes_missing(kernel), by_scale=compares_units(kernel),
         chunks=_reads_chunks(X, basis, kernel), remote=False,
     )  # fmt: skip
-    choice = None if basis is None else _read(basis, entry.problem, kernel)
-    late = None if max_time is None else partial(entry.monitor.late, Monitor.GRACE)
+    choice = None if basis is None else _read(basis, prepared.problem, kernel)
+    late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
 
     def fit(part: Problem, among: FitcBasis | None, n_restarts: int) -> GporModel:
         part = _measured(part, among)
         with closing(Evidence(
-            part, kernel, inference, objective, prior, start, among, entry.n_threads,
+            part, kernel, inference, objective, prior, start, among, prepared.n_threads,
             late, cache_mb,
         )) as evidence:  # fmt: skip
-            search = n_restarts, entry.rng, tol, max_iter, entry.monitor
+            search = n_restarts, prepared.rng, tol, max_iter, prepared.monitor
             found, n_iter = maximize(evidence, *search) if optimize else (None, 1)
-            return _model(evidence, found, n_iter, replace(entry, problem=part))
+            return _model(evidence, found, n_iter, replace(prepared, problem=part))
 
-    with entry.monitor as monitor, closing(entry.problem), _read_again():
+    with prepared.monitor as monitor, closing(prepared.problem), _read_again():
         if isinstance(choice, BasisChoice) and choice.way == "auto":
-            seed = int(entry.rng.integers(2**31))
+            seed = int(prepared.rng.integers(2**31))
 
             def on(part: Problem, tried: BasisChoice) -> GporModel:
                 return fit(part, _drawn(tried, np.random.default_rng(seed)), 0)
 
-            choice = enough_rows(entry.problem, cast(Kernel, kernel), on, seed)
+            choice = enough_rows(prepared.problem, cast(Kernel, kernel), on, seed)
         if isinstance(choice, BasisChoice):
-            choice = _drawn(choice, entry.rng)
-        model = fit(entry.problem, choice, n_restarts)
+            choice = _drawn(choice, prepared.rng)
+        model = fit(prepared.problem, choice, n_restarts)
         monitor.conclude(model.convergence)
     model.convergence.warn_unless_converged("fit_gpor")
     return model
@@ -559,12 +559,12 @@ def _drawn(choice: BasisChoice, rng: np.random.Generator) -> Choice:
 
 
 def _model(
-    evidence: Evidence, found: Minimum | None, n_iter: int, entry: Entry
+    evidence: Evidence, found: Minimum | None, n_iter: int, prepared: Prepared
 ) -> GporModel:
     """The model at the end of a search, or where one would begin."""
-    problem = entry.problem
+    problem = prepared.problem
     theta = evidence.hyper.begin if found is None else found.x
-    monitor = entry.monitor
+    monitor = prepared.monitor
     with monitor.stage("the model"):
         made, late = evidence.make(theta)
     posterior, like = made.posterior, made.like
@@ -579,21 +579,21 @@ def _model(
     else:
         short = Status.MAX_TIME if late else Status.STALLED
         status = Status.CONVERGED if here else short
-        violation, monitor = posterior.violation, entry.monitor.to_tol(posterior.tol)
+        violation, monitor = posterior.violation, prepared.monitor.to_tol(posterior.tol)
     own = len(made.rows.shape) == 2
     return GporModel(
         inference=evidence.inference,
         support=(
-            kept(made.rows)
+            read_only_matrix(made.rows)
             if own
             else support_rows(made.kernel, problem.X, np.asarray(made.rows))
         ),
-        coef=frozen(made.coef),
-        root=frozen(made.root),
-        thresholds=frozen(thresholds),
+        coef=read_only(made.coef),
+        root=read_only(made.root),
+        thresholds=read_only(thresholds),
         noise=like.noise,
         log_evidence=posterior.objective,
-        classes=frozen(problem.classes),
+        classes=read_only(problem.classes),
         kernel=made.kernel,
         n_features=problem.n_features,
         feature_names=problem.feature_names,

@@ -22,7 +22,7 @@ from typing import Self
 
 import numpy as np
 
-from .._model.monitor import OutOfTime, never
+from .._watch.monitor import OutOfTime, never
 from .covariance import Covariance
 from .likelihood import Likelihood, Posterior
 
@@ -201,6 +201,12 @@ def _posterior(
             by_row[1, rows] = h * d[5] + by_g * d[2] + w * d[0]
             by_row[2, rows] = h * d[6] + by_g * d[3] + w * d[1]
     return Posterior(
-        objective=-mode.value - 0.5 * cov.log_det, a=mode.a, u=u, by_row=by_row,
-        state=mode.a, violation=violation, tol=_USABLE, n_iter=n_iter,
-    )  # fmt: skip
+        objective=-mode.value - 0.5 * cov.log_det,
+        a=mode.a,
+        u=u,
+        by_row=by_row,
+        state=mode.a,
+        violation=violation,
+        tol=_USABLE,
+        n_iter=n_iter,
+    )

@@ -51,11 +51,11 @@ otherwise than one of weight 2.
 
 The modules of this package:
 
-    fit      the function that users call
-    job      fits on all rows or on a basis, one or a path of them
-    scatter  the scatter of the training rows
-    program  the dual (D) and its solution
-    model    what the fit returns
+    fit       the function that users call
+    training  fits on all rows or on a basis, one or a path of them
+    scatter   the scatter of the training rows
+    program   the dual (D) and its solution
+    model     what the fit returns
 """
 
 from .fit import fit_kdlor

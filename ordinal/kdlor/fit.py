@@ -26,13 +26,13 @@ from .._input.types import (
 )
 from .._kernel_matrix.tiles import Products
 from .._model.calibration import calibrate
-from .._model.entry import Callback, KernelCommon, enter_with_kernel
+from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.registry import GAMMAS, completed, register
 from .._model.support import decisions
 from ..preprocessing.joined import Preprocess, preprocessed
-from .job import Job
 from .model import KdlorModel
 from .scatter import weighty
+from .training import KdlorFit
 
 _RIDGES = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -197,17 +197,22 @@ def _fit(
     """A model for every u, as `_fit_path` says."""
     ridges = [check_factor("u", u) for u in ridges]
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
-    entry = enter_with_kernel(
-        "fit_kdlor", X, y, chunks=on_basis(basis, common.get("kernel")),
-        remote=False, in_place=basis is not None, **common,
-    )  # fmt: skip
-    problem, kernel = entry.problem, entry.kernel
+    prepared = prepare_with_kernel(
+        "fit_kdlor",
+        X,
+        y,
+        chunks=on_basis(basis, common.get("kernel")),
+        remote=False,
+        in_place=basis is not None,
+        **common,
+    )
+    problem, kernel = prepared.problem, prepared.kernel
     choice = read(basis, kernel, problem)
     # before the folds are drawn, which change nothing of a model
-    seed = 0 if choice is None else int(entry.rng.integers(2**31))
-    share = entry.folds(few=choice is not None)
-    with entry.monitor as monitor, closing(problem):
-        job = Job(kernel, C, max_iter, entry.n_threads, monitor)
+    seed = 0 if choice is None else int(prepared.rng.integers(2**31))
+    share = prepared.folds(few=choice is not None)
+    with prepared.monitor as monitor, closing(problem):
+        job = KdlorFit(kernel, C, max_iter, prepared.n_threads, monitor)
         features = None
         if choice is not None:
             features = job.features_in_time(choice, problem, ridges, seed)
@@ -219,8 +224,8 @@ def _fit(
             here = features
             if features is not None:
                 here = features_among(
-                    features, kernel, part.X, rows, entry.n_threads
-                )  # fmt: skip
+                    features, kernel, part.X, rows, prepared.n_threads
+                )
             return job.fit(part, ridges, here)
 
         models = calibrate(models, problem, share, of_fold, monitor)

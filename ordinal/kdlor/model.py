@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, Array
+from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array
 from .._model.support import decision
 from .._model.threshold_model import Scored, ScoreModel
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 
 _SETTLED = 1e-13  # slopes by entries that rounding may leave of 0
 

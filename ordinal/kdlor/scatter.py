@@ -11,7 +11,7 @@ from .._input.problem import Problem
 from .._input.types import Kernel
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Products, on_itself
-from .._model.support import kept, support_rows
+from .._model.support import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner, times
 from .._rows.chunks import Chunk, summed
@@ -79,7 +79,7 @@ def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> A
     """The support rows of a model."""
     if features is None:
         return support_rows(kernel, problem.X, weighty(problem))
-    return kept(features.support)
+    return read_only_matrix(features.support)
 
 
 def pays(n: int, n_ridges: int) -> bool:
@@ -189,7 +189,7 @@ class OnBasis:
         self, features: Features, problem: Problem, shares: Shares, n_threads: int
     ):
         rank, p, of_rank = shares
-        self.features, self.support = features, kept(features.support)
+        self.features, self.support = features, read_only_matrix(features.support)
         q = of_rank.size
 
         def of_chunk(chunk: Chunk) -> Parts:

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from .._input.checks import check_choice, check_count, check_flag, resolve_rng, shown
-from .._input.sparse import frozen
+from .._input.fields import NONNEGATIVE, Array, Length
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.fields import NONNEGATIVE, Array, Length
-from .._model.files import Storable
-from .._model.progress import Line
+from .._model.storage import Storable
+from .._watch.progress import Line
 from ..preprocessing.joined import Preprocess
 from .grouping import group_numbers
 from .points import Point, columns_of
@@ -162,10 +162,17 @@ def nested(
     progress = check_flag("progress", progress)
     _check_cv(cv)
     work = Work.of(
-        fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
-        greater_is_better=greater_is_better, standardize=standardize,
-        preprocess=preprocess, options=options,
-    )  # fmt: skip
+        fit,
+        X,
+        y,
+        classes=classes,
+        sample_weight=sample_weight,
+        scoring=scoring,
+        greater_is_better=greater_is_better,
+        standardize=standardize,
+        preprocess=preprocess,
+        options=options,
+    )
     rng = resolve_rng(rng)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.y))
@@ -182,14 +189,16 @@ def nested(
     selections, outcomes = zip(*found, strict=True)
     return Nested(
         scores={
-            scorer.name: frozen(np.array([outcome.scores[m] for outcome in outcomes]))
+            scorer.name: read_only(
+                np.array([outcome.scores[m] for outcome in outcomes])
+            )
             for m, scorer in enumerate(work.scorers)
         },
         params=tuple(dict(one.points[getattr(one, choose)]) for one in selections),
         selections=selections,
-        status=frozen(np.array([outcome.status for outcome in outcomes])),
-        reasons=frozen(np.array([outcome.failure for outcome in outcomes])),
-        splits=[(frozen(train), frozen(test)) for train, test in holdouts],
+        status=read_only(np.array([outcome.status for outcome in outcomes])),
+        reasons=read_only(np.array([outcome.failure for outcome in outcomes])),
+        splits=[(read_only(train), read_only(test)) for train, test in holdouts],
         damaged=damaged,
     )
 

@@ -1,6 +1,6 @@
 """How far a search is: fits done, the best point so far, and the time that is left."""
 
-from .._model.progress import Line, duration
+from .._watch.progress import Line, duration
 
 
 class Progress:

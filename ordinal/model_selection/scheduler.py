@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from .._model.convergence import filter_held
+from .._watch.convergence import filter_held
 from .progress import Progress
 from .spaces import Space
 from .store import Store
@@ -25,7 +25,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Job(Protocol[R_co]):
+class TaskSource(Protocol[R_co]):
     """What asks for tasks and makes a result of their outcomes."""
 
     def steps(self) -> Generator[list[Task], object, R_co]: ...
@@ -33,7 +33,7 @@ class Job(Protocol[R_co]):
 
 
 def run(
-    jobs: Sequence[Job[R]],
+    jobs: Sequence[TaskSource[R]],
     work: Work,
     space: Space,
     executor: Executor | None,
@@ -57,7 +57,7 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Queued:
     """A task, the number of its job and its place in the list that the job yielded."""
 
     job: int
@@ -68,12 +68,14 @@ class Entry:
 class Schedule(Generic[R]):
     """Which tasks of which jobs are to do and under way."""
 
-    def __init__(self, jobs: Sequence[Job[R]], store: Store | None, progress: Progress):
+    def __init__(
+        self, jobs: Sequence[TaskSource[R]], store: Store | None, progress: Progress
+    ):
         self._jobs, self._store, self._progress = jobs, store, progress
         self._steps = [job.steps() for job in jobs]
         self._results: dict[int, R] = {}
-        self._under_way: dict[Future[Any], Entry] = {}
-        self._to_do: deque[Entry] = deque()
+        self._under_way: dict[Future[Any], Queued] = {}
+        self._to_do: deque[Queued] = deque()
         self._awaited = [0] * len(jobs)  # outcomes, before a job can go on
 
     def run(self, submit: Callable[..., Future[Any]]) -> list[R]:
@@ -108,7 +110,7 @@ class Schedule(Generic[R]):
             if future.done():
                 return
 
-    def _finish(self, entry: Entry, outcomes: list[Outcome]) -> None:
+    def _finish(self, entry: Queued, outcomes: list[Outcome]) -> None:
         """Keep and note the outcomes of a task; its job goes on if they were the last
         that it waited for."""
         if self._store is not None:
@@ -118,7 +120,7 @@ class Schedule(Generic[R]):
         if not self._awaited[entry.job]:
             self._advance(entry.job)
 
-    def _note(self, entry: Entry, outcomes: list[Outcome], stored: bool) -> None:
+    def _note(self, entry: Queued, outcomes: list[Outcome], stored: bool) -> None:
         self._jobs[entry.job].note(entry.place, outcomes)
         self._progress.add(len(outcomes), stored)
 
@@ -132,7 +134,7 @@ class Schedule(Generic[R]):
                 return
             to_do = []
             for place, task in enumerate(tasks):
-                entry = Entry(number, place, task)
+                entry = Queued(number, place, task)
                 stored = None if self._store is None else self._store.get(task)
                 if stored is None:
                     to_do.append(entry)

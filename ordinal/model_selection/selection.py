@@ -17,12 +17,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from .._input.checks import check_flag, resolve_rng, shown
+from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import Immutable
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.fields import NONNEGATIVE, Array, Length
-from .._model.files import Storable
-from .._model.progress import Line
+from .._model.storage import Storable
+from .._watch.progress import Line
 from ..preprocessing.joined import Preprocess
 from .grouping import group_numbers
 from .points import Point, columns_of, described
@@ -338,10 +338,17 @@ def select(
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
     progress = check_flag("progress", progress)
     work = Work.of(
-        fit, X, y, classes=classes, sample_weight=sample_weight, scoring=scoring,
-        greater_is_better=greater_is_better, standardize=standardize,
-        preprocess=preprocess, options=options,
-    )  # fmt: skip
+        fit,
+        X,
+        y,
+        classes=classes,
+        sample_weight=sample_weight,
+        scoring=scoring,
+        greater_is_better=greater_is_better,
+        standardize=standardize,
+        preprocess=preprocess,
+        options=options,
+    )
     rows = np.arange(len(work.y))
     folds = partial(drawn_folds, rng=resolve_rng(rng))
     splits = splits_of(cv, "cv", rows, work, group_numbers(groups, rows.size), folds)
@@ -362,13 +369,15 @@ def selection_of(trials: Trials, splits: Splits) -> Selection:
     assert best is not None
 
     def table(name: str) -> np.ndarray:
-        return frozen(np.array([[getattr(o, name) for o in of] for of in outcomes]))
+        return read_only(np.array([[getattr(o, name) for o in of] for of in outcomes]))
 
     return Selection(
         points=tuple(trials.points),
-        stage=frozen(np.array(trials.stage)),
-        scores=frozen(trials.scores()),
-        others={s.name: frozen(trials.scores(m)) for m, s in enumerate(scorers) if m},
+        stage=read_only(np.array(trials.stage)),
+        scores=read_only(trials.scores()),
+        others={
+            s.name: read_only(trials.scores(m)) for m, s in enumerate(scorers) if m
+        },
         status=table("status"),
         seconds=table("seconds"),
         reasons=table("failure"),
@@ -376,5 +385,5 @@ def selection_of(trials: Trials, splits: Splits) -> Selection:
         one_se=trials.one_se(),
         scoring=scorers[0].name,
         greater_is_better=scorers[0].greater_is_better,
-        splits=[(frozen(train), frozen(test)) for train, test in splits],
+        splits=[(read_only(train), read_only(test)) for train, test in splits],
     )

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from .._files.writing import writing
 from .._input.checks import as_path, shown
-from .._model.convergence import Status
-from .._model.writing import writing
 from .._rows.rows import LocalRows
 from .._solvers import _build_info
+from .._watch.convergence import Status
 from .work import Outcome, Task, Work
 
 _LARGEST = 1 << 24  # bytes of a file that is read
@@ -31,9 +31,16 @@ _STATUSES = {"failed", "fitted", *(status.value for status in Status)}
 _PLAIN = (str, bytes, int, float, bool, type(None))
 # The fields of a work that outcomes depend on
 _DECIDING = (
-    "fit", "options", "X", "feature_names", "y", "classes", "weight", "preprocess",
+    "fit",
+    "options",
+    "X",
+    "feature_names",
+    "y",
+    "classes",
+    "weight",
+    "preprocess",
     "scorers",
-)  # fmt: skip
+)
 
 
 class Store:

@@ -23,14 +23,14 @@ from itertools import pairwise as neighbours
 
 import numpy as np
 
-from .._model.convergence import Convergence
 from .._model.links import CumulativeLink
-from .._model.monitor import Monitor, turn
 from .._numerics.lbfgs import minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import strips
 from .._rows.sums import Parts, pairwise
-from .layers import Rows
+from .._watch.convergence import Convergence
+from .._watch.monitor import Monitor, check_cancelled
+from .layers import LayerRows
 from .losses import log_odds
 from .training import Training
 
@@ -49,9 +49,14 @@ class Tower:
 
     @classmethod
     def drawn(
-        cls, d: int, width: int, filters: int, hidden: int, places: int,
+        cls,
+        d: int,
+        width: int,
+        filters: int,
+        hidden: int,
+        places: int,
         rng: np.random.Generator,
-    ) -> Tower:  # fmt: skip
+    ) -> Tower:
         """At random, so that the arguments of every layer have the mean variance 1 at
         most."""
         K = rng.standard_normal((width + 1, filters))
@@ -113,7 +118,7 @@ def windows(Z: np.ndarray, width: int) -> np.ndarray:
     return out.reshape(n * d, width + 1)
 
 
-def standardized(rows: Rows, some: slice) -> np.ndarray:
+def standardized(rows: LayerRows, some: slice) -> np.ndarray:
     """Features of rows, of any size, without the column of ones."""
     with np.errstate(over="ignore"):
         return np.asarray(np.clip(rows[some][:, :-1], -_FAR, _FAR))
@@ -145,8 +150,8 @@ class Triplets:
         for k in range(m):
             for c, rows in enumerate(of_rank):
                 size = max(1, round(each * rows.size))
-                turns = [rng.permutation(rows) for _ in range(-(-size // rows.size))]
-                asked = np.concatenate(turns)[:size]
+                draws = [rng.permutation(rows) for _ in range(-(-size // rows.size))]
+                asked = np.concatenate(draws)[:size]
                 low = side(of_rank[k], share, asked, rng)
                 high = side(of_rank[k + 1], share, asked, rng)
                 mass = share[asked] / share[asked].sum() * share[rows].sum() / m
@@ -181,7 +186,12 @@ class Relations:
     """
 
     def __init__(
-        self, rows: Rows, triplets: Triplets, start: Tower, l2: float, n_threads: int
+        self,
+        rows: LayerRows,
+        triplets: Triplets,
+        start: Tower,
+        l2: float,
+        n_threads: int,
     ):
         self.rows, self.triplets, self.start, self.l2 = rows, triplets, start, l2
         self.n_threads = min(n_threads, sum(1 for _ in rows.chunks()))
@@ -221,9 +231,11 @@ class Relations:
         slope = 2 * T.weight * wrong
         np.negative(slope, out=slope, where=T.above)
         slope = slope[:, None]
-        parts = (T.low, slope * (low - x)), (T.asked, slope * (high - low)), (
-            T.high, slope * (x - high),
-        )  # fmt: skip
+        parts = (
+            (T.low, slope * (low - x)),
+            (T.asked, slope * (high - low)),
+            (T.high, slope * (x - high)),
+        )
         by_e = np.empty_like(E)
         for a in range(E.shape[1]):
             by_e[:, a] = sum(np.bincount(at, g[:, a], len(E)) for at, g in parts)
@@ -253,7 +265,7 @@ class Related:
     """What a fit has found: the tower, and for each threshold places of rows below and
     above it (m, s, q), and the logistic function of their votes."""
 
-    rows: Rows
+    rows: LayerRows
     tower: Tower
     low: np.ndarray
     high: np.ndarray
@@ -287,9 +299,12 @@ def fit_relations(
     objective = Relations(rows, triplets, start, l2, n_threads)
     with monitor.limited(monitor.GRACE):
         found = minimize(
-            objective, start.packed(), tol=monitor.tol, max_iter=max_iter,
+            objective,
+            start.packed(),
+            tol=monitor.tol,
+            max_iter=max_iter,
             monitor=monitor,
-        )  # fmt: skip
+        )
     tower = start.like(found.x)
     E = np.concatenate(
         [tower.places(standardized(rows, part)) for part in rows.chunks()]
@@ -315,7 +330,7 @@ def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     level = (between * (high + low)).sum(axis=2).ravel()
     z = np.empty((len(E), len(low)))
     for some in strips(len(E)):
-        turn()
+        check_cancelled()
         u = E[some] @ slopes
         u -= level
         sides = log_odds(u.reshape(-1, *low.shape[:2]))

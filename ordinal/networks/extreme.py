@@ -21,19 +21,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._input.problem import Problem
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import Matrix
-from .._model.convergence import Convergence, Status
 from .._model.folds import FewFolds, never_scored
 from .._model.links import SoftmaxLink
-from .._model.monitor import Monitor, OutOfTime, turn
 from .._numerics.rows import TILE, dense, strips, take
 from .._rows.chunks import Chunk, chunked_moments, chunks, is_sparse, summed
 from .._rows.first_pass import ChunkedProblem
 from .._rows.moments import Moments
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
-from .layers import Rows, hidden_units
+from .._watch.convergence import Convergence, Status
+from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from .layers import LayerRows, hidden_units
 from .models import ElmorModel, code_distances
 
 _KEPT = 8_000_000  # entries of the rows' units that are kept, 64 MB
@@ -72,10 +72,10 @@ class Layer:
     def __call__(self, X: Matrix) -> np.ndarray:
         """The units of rows, (n, h). Those of rows without weight, too, whose features
         may be of any size, are finite."""
-        rows = Rows(X, self.mean, self.scale)
+        rows = LayerRows(X, self.mean, self.scale)
         out = np.empty((X.shape[0], self.U.shape[1]))
         for part in rows.chunks():
-            turn()
+            check_cancelled()
             with np.errstate(over="ignore"):
                 Z = rows[part]
             out[part] = hidden_units(np.clip(Z, -_FAR, _FAR, out=Z), self.U)
@@ -119,7 +119,7 @@ class Regression:
     Raises
     ------
     OutOfTime
-        As `turn` says.
+        As `check_cancelled` says.
     """
 
     def __init__(self, problem: Problem, layer: Layer, n_threads: int):
@@ -135,7 +135,7 @@ class Regression:
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
         self.S = S - np.outer(self.mean, self.mean)
         self.right = B - np.outer(self.mean, self.codes)
-        turn()
+        check_cancelled()
         s, self.Q = np.linalg.eigh(self.S)
         self.s = np.maximum(s, 0.0)
         self.B = self.Q.T @ self.right
@@ -150,7 +150,7 @@ class Regression:
         root = np.sqrt(v)[:, None]
         S, B = np.zeros((H.shape[1],) * 2), np.zeros((H.shape[1], self.m))
         for some in strips(len(H), _BLOCK):
-            turn()  # all strips of a chunk take seconds with 1000 units
+            check_cancelled()  # all strips of a chunk take seconds with 1000 units
             V = root[some] * H[some]
             S += V.T @ V  # of one matrix, which takes half the time
             B += V.T @ (root[some] * C[some])
@@ -198,7 +198,7 @@ class Regression:
             d, v = self.observation(rows), self._share(rows)
             errors = np.zeros(len(ridges))
             for some in strips(len(Z), _BLOCK):  # along the last axis
-                turn()
+                check_cancelled()
                 R = (columns @ Z[some].T).reshape(self.m, len(ridges), -1)
                 np.subtract(C[..., some], R, out=R)
                 left = left_of(d[some], G @ np.square(Z[some]).T)
@@ -381,17 +381,17 @@ def _without_features(
 def elmor_model(problem: Problem, fitted: Fitted) -> ElmorModel:
     layer, found = fitted.layer, fitted.solution
     return ElmorModel(
-        mean=frozen(layer.mean),
-        scale=frozen(layer.scale),
-        hidden_weights=frozen(layer.U[:-1].copy()),
-        hidden_bias=frozen(layer.U[-1].copy()),
+        mean=read_only(layer.mean),
+        scale=read_only(layer.scale),
+        hidden_weights=read_only(layer.U[:-1].copy()),
+        hidden_bias=read_only(layer.U[-1].copy()),
         classes=problem.classes,
         n_features=problem.n_features,
         feature_names=problem.feature_names,
         convergence=fitted.convergence,
-        output_weights=frozen(np.ascontiguousarray(found.weights.T)),
-        intercept=frozen(found.intercept),
-        observed=frozen(problem.present),
+        output_weights=read_only(np.ascontiguousarray(found.weights.T)),
+        intercept=read_only(found.intercept),
+        observed=read_only(problem.present),
         ridge=found.ridge,
         loo_error=found.loo,
         link=fitted.link,

@@ -17,8 +17,8 @@ from .._input.checks import (
 )
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
 from .._linear.likelihood import Link
-from .._model.entry import Callback, Common, Entry, enter
 from .._model.folds import few_folds
+from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.registry import PENALTIES, register
 from .._rows.reading import is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -141,19 +141,19 @@ def fit_nnor(
     array([1])
     """
     check_choice("loss", loss, get_args(CodeLoss))
-    job = _Job("fit_nnor", n_hidden, l2, n_starts, max_iter)
-    entry = job.enter(
+    job = _NetworkFit("fit_nnor", n_hidden, l2, n_starts, max_iter)
+    prepared = job.prepare(
         X, y, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
         classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
     )  # fmt: skip
-    with entry.monitor as monitor:
-        training = Training.of(entry.problem)
+    with prepared.monitor as monitor:
+        training = Training.of(prepared.problem)
         codes = OrderedCodes(training.rank, training.share, loss == "squared")
-        trained = job.trained(entry, training, codes)
+        trained = job.trained(prepared, training, codes)
         monitor.conclude(trained.convergence)
     trained.convergence.warn_unless_converged("fit_nnor")
-    return nnor_model(entry.problem, trained, loss, job.l2)
+    return nnor_model(prepared.problem, trained, loss, job.l2)
 
 
 @preprocessed
@@ -258,19 +258,19 @@ def fit_nnpom(
     ('1|2', '2|3')
     """
     check_choice("link", link, get_args(Link))
-    job = _Job("fit_nnpom", n_hidden, l2, n_starts, max_iter)
-    entry = job.enter(
+    job = _NetworkFit("fit_nnpom", n_hidden, l2, n_starts, max_iter)
+    prepared = job.prepare(
         X, y, tol=tol, sample_weight=sample_weight, class_weight=class_weight,
         classes=classes, rng=rng, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose,
     )  # fmt: skip
-    with entry.monitor as monitor:
-        training = Training.of(entry.problem)
+    with prepared.monitor as monitor:
+        training = Training.of(prepared.problem)
         below = Cumulative(training.rank, training.share, link)
-        trained = job.trained(entry, training, below)
+        trained = job.trained(prepared, training, below)
         monitor.conclude(trained.convergence)
     trained.convergence.warn_unless_converged("fit_nnpom")
-    return nnpom_model(entry.problem, trained, link, job.l2)
+    return nnpom_model(prepared.problem, trained, link, job.l2)
 
 
 @preprocessed
@@ -400,20 +400,25 @@ def fit_elmor(
         ridge = check_factor("ridge", ridge)
     probability = check_flag("probability", probability)
     max_iter = check_count("max_iter", max_iter)
-    entry = enter(
+    prepared = prepare(
         "fit_elmor", X, y, tol=tol, sample_weight=sample_weight,
         class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
         max_time=max_time, callback=callback, verbose=verbose,
         chunks=is_chunked(X), remote=False,
     )  # fmt: skip
-    problem = entry.problem
-    U = random_layer(problem.n_features, n_hidden, entry.rng)
-    share = few_folds(problem, entry.rng) if probability else None
-    with entry.monitor as monitor, closing(problem):
+    problem = prepared.problem
+    U = random_layer(problem.n_features, n_hidden, prepared.rng)
+    share = few_folds(problem, prepared.rng) if probability else None
+    with prepared.monitor as monitor, closing(problem):
         fitted = fit_codes(
-            problem, U, None if ridge == "loo" else float(ridge), share,
-            n_threads=entry.n_threads, max_iter=max_iter, monitor=monitor,
-        )  # fmt: skip
+            problem,
+            U,
+            None if ridge == "loo" else float(ridge),
+            share,
+            n_threads=prepared.n_threads,
+            max_iter=max_iter,
+            monitor=monitor,
+        )
         monitor.conclude(fitted.convergence)
     fitted.convergence.warn_unless_converged("fit_elmor")
     return elmor_model(problem, fitted)
@@ -553,28 +558,45 @@ def fit_cnnor(
     array([1])
     """
     sizes = Sizes(
-        check_count("width", width), check_count("n_filters", n_filters),
-        check_count("n_hidden", n_hidden), check_count("n_places", n_places),
-        check_count("n_triplets", n_triplets), check_count("n_compared", n_compared),
-    )  # fmt: skip
+        check_count("width", width),
+        check_count("n_filters", n_filters),
+        check_count("n_hidden", n_hidden),
+        check_count("n_places", n_places),
+        check_count("n_triplets", n_triplets),
+        check_count("n_compared", n_compared),
+    )
     l2 = check_factor_or_zero("l2", l2)
     max_iter = check_count("max_iter", max_iter)
-    entry = enter(
-        "fit_cnnor", X, y, tol=tol, sample_weight=sample_weight,
-        class_weight=class_weight, classes=classes, rng=rng, n_threads=n_threads,
-        max_time=max_time, callback=callback, verbose=verbose,
+    prepared = prepare(
+        "fit_cnnor",
+        X,
+        y,
+        tol=tol,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        rng=rng,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
     )  # fmt: skip
-    with entry.monitor as monitor:
+    with prepared.monitor as monitor:
         found = fit_relations(
-            Training.of(entry.problem), sizes, l2, max_iter=max_iter,
-            n_threads=entry.n_threads, rng=entry.rng, monitor=monitor,
-        )  # fmt: skip
+            Training.of(prepared.problem),
+            sizes,
+            l2,
+            max_iter=max_iter,
+            n_threads=prepared.n_threads,
+            rng=prepared.rng,
+            monitor=monitor,
+        )
         monitor.conclude(found.convergence)
     found.convergence.warn_unless_converged("fit_cnnor")
-    return cnnor_model(entry.problem, found, l2)
+    return cnnor_model(prepared.problem, found, l2)
 
 
-class _Job:
+class _NetworkFit:
     """What both fits are told, checked."""
 
     def __init__(self, name: str, n_hidden: int, l2: float, n_starts: int, steps: int):
@@ -584,15 +606,20 @@ class _Job:
         self.n_starts = check_count("n_starts", n_starts)
         self.max_iter = check_count("max_iter", steps)
 
-    def enter(self, X: MatrixLike, y: Labels, **common: Unpack[Common]) -> Entry:
-        return enter(self.name, X, y, **common)
+    def prepare(self, X: MatrixLike, y: Labels, **common: Unpack[Common]) -> Prepared:
+        return prepare(self.name, X, y, **common)
 
-    def trained(self, entry: Entry, training: Training, loss: Loss) -> Trained:
+    def trained(self, prepared: Prepared, training: Training, loss: Loss) -> Trained:
         return training.best(
-            loss, n_hidden=self.n_hidden, n_starts=self.n_starts, l2=self.l2,
-            max_iter=self.max_iter, n_threads=entry.n_threads, rng=entry.rng,
-            monitor=entry.monitor,
-        )  # fmt: skip
+            loss,
+            n_hidden=self.n_hidden,
+            n_starts=self.n_starts,
+            l2=self.l2,
+            max_iter=self.max_iter,
+            n_threads=prepared.n_threads,
+            rng=prepared.rng,
+            monitor=prepared.monitor,
+        )
 
 
 for _fit, _name in ((fit_nnor, "nnor"), (fit_nnpom, "nnpom")):

@@ -17,7 +17,7 @@ _KEPT = 32_000_000  # entries of the standardised rows that are kept, 256 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class LayerRows:
     """Rows of which every column has the mean 0 and the deviation 1, and a last column
     of ones for the bias.
 
@@ -31,7 +31,7 @@ class Rows:
     kept: np.ndarray | None = None
 
     @classmethod
-    def of_training(cls, X: Matrix, weight: np.ndarray) -> Rows:
+    def of_training(cls, X: Matrix, weight: np.ndarray) -> LayerRows:
         """Standardised by the moments of rows of these weights, all positive."""
         parts = ((dense(take(X, rows)), weight[rows]) for rows in strips(len(weight)))
         moments = Moments.of_parts(parts)

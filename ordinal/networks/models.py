@@ -8,14 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from .._input.checks import check_entries
-from .._input.problem import Problem, around_ranks
-from .._input.scores import values_of
-from .._input.sparse import frozen
-from .._input.types import ArrayLike, MatrixLike
-from .._linear.likelihood import Link, cumulative, exceeding
-from .._linear.predictors import for_all_ranks, rank_probabilities
-from .._model.convergence import Convergence
-from .._model.fields import (
+from .._input.fields import (
     DISTINCT,
     FINITE,
     LABELS,
@@ -30,12 +23,19 @@ from .._model.fields import (
     Rule,
     Size,
 )
+from .._input.problem import Problem, around_ranks
+from .._input.scores import values_of
+from .._input.sparse import read_only
+from .._input.types import ArrayLike, MatrixLike
+from .._linear.likelihood import Link, cumulative, exceeding
+from .._linear.predictors import for_all_ranks, rank_probabilities
 from .._model.links import SoftmaxLink, require_link
 from .._model.model import Model, read_for
 from .._model.rules import by_probabilities, predicted
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds
-from .layers import Rows, hidden_units
+from .._watch.convergence import Convergence
+from .layers import LayerRows, hidden_units
 from .losses import Cumulative, log_odds
 from .training import Trained
 
@@ -96,7 +96,7 @@ class NetworkModel(Model):
 
     def _through(self, X: MatrixLike, V: np.ndarray) -> np.ndarray:
         """h(x) V' of rows for (k, h) weights V, (n, k)."""
-        rows = Rows(read_for(self, X), self.mean, self.scale)
+        rows = LayerRows(read_for(self, X), self.mean, self.scale)
         U = np.vstack([self.hidden_weights, self.hidden_bias])
         out = np.empty((rows.X.shape[0], len(V)))
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
@@ -518,10 +518,10 @@ def hidden_layer(problem: Problem, trained: Trained) -> dict[str, Any]:
     """The fields that all networks have."""
     U = trained.network.U
     return {
-        "mean": frozen(trained.rows.mean),
-        "scale": frozen(trained.rows.scale),
-        "hidden_weights": frozen(U[:-1].copy()),
-        "hidden_bias": frozen(U[-1].copy()),
+        "mean": read_only(trained.rows.mean),
+        "scale": read_only(trained.rows.scale),
+        "hidden_weights": read_only(U[:-1].copy()),
+        "hidden_bias": read_only(U[-1].copy()),
         "classes": problem.classes,
         "n_features": problem.n_features,
         "feature_names": problem.feature_names,
@@ -534,9 +534,9 @@ def nnor_model(
 ) -> NnorModel:
     return NnorModel(
         **hidden_layer(problem, trained),
-        output_weights=frozen(trained.network.V.copy()),
-        offsets=frozen(trained.network.t.copy()),
-        observed=frozen(problem.present),
+        output_weights=read_only(trained.network.V.copy()),
+        offsets=read_only(trained.network.t.copy()),
+        observed=read_only(problem.present),
         loss=loss,
         l2=l2,
     )
@@ -549,8 +549,8 @@ def nnpom_model(
     present = np.flatnonzero(problem.present)
     return NnpomModel(
         **hidden_layer(problem, trained),
-        output_weights=frozen(trained.network.V[0].copy()),
-        thresholds=frozen(around_ranks(theta, present, problem.n_classes)),
+        output_weights=read_only(trained.network.V[0].copy()),
+        thresholds=read_only(around_ranks(theta, present, problem.n_classes)),
         link=link,
         l2=l2,
     )

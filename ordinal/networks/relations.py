@@ -7,12 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from .._input.problem import Problem
-from .._input.sparse import frozen
-from .._input.types import MatrixLike
-from .._linear.predictors import for_all_ranks
-from .._model.convergence import Convergence
-from .._model.fields import (
+from .._input.fields import (
     DISTINCT,
     FINITE,
     LABELS,
@@ -22,10 +17,15 @@ from .._model.fields import (
     Length,
     Size,
 )
+from .._input.problem import Problem
+from .._input.sparse import read_only
+from .._input.types import MatrixLike
+from .._linear.predictors import for_all_ranks
 from .._model.model import read_for
 from .._model.support import finite_scores
+from .._watch.convergence import Convergence
 from .convolution import Related, Tower, standardized, votes
-from .layers import Rows
+from .layers import LayerRows
 from .models import OrderedOutputs
 
 
@@ -104,7 +104,7 @@ class CnnorModel(OrderedOutputs):
             If X is not a finite real matrix of `n_features` columns, or a row is so far
             out that it has no place.
         """
-        rows = Rows(read_for(self, X), self.mean, self.scale)
+        rows = LayerRows(read_for(self, X), self.mean, self.scale)
         tower = Tower(
             np.vstack([self.filters, self.filter_bias]),
             np.vstack([self.hidden_weights, self.hidden_bias]),
@@ -142,19 +142,19 @@ class CnnorModel(OrderedOutputs):
 def cnnor_model(problem: Problem, found: Related, l2: float) -> CnnorModel:
     tower = found.tower
     return CnnorModel(
-        mean=frozen(found.rows.mean),
-        scale=frozen(found.rows.scale),
+        mean=read_only(found.rows.mean),
+        scale=read_only(found.rows.scale),
         width=len(tower.K) - 1,
-        filters=frozen(tower.K[:-1].copy()),
-        filter_bias=frozen(tower.K[-1].copy()),
-        hidden_weights=frozen(tower.U[:-1].copy()),
-        hidden_bias=frozen(tower.U[-1].copy()),
-        output_weights=frozen(tower.V.copy()),
-        low=frozen(found.low),
-        high=frozen(found.high),
-        slopes=frozen(found.slopes),
-        offsets=frozen(found.offsets),
-        observed=frozen(problem.present),
+        filters=read_only(tower.K[:-1].copy()),
+        filter_bias=read_only(tower.K[-1].copy()),
+        hidden_weights=read_only(tower.U[:-1].copy()),
+        hidden_bias=read_only(tower.U[-1].copy()),
+        output_weights=read_only(tower.V.copy()),
+        low=read_only(found.low),
+        high=read_only(found.high),
+        slopes=read_only(found.slopes),
+        offsets=read_only(found.offsets),
+        observed=read_only(problem.present),
         l2=l2,
         classes=problem.classes,
         n_features=problem.n_features,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._input.problem import Problem
-from .._model.convergence import Convergence, Status
-from .._model.monitor import Monitor
 from .._numerics.lbfgs import Minimum, minimize
 from .._numerics.pool import in_order
 from .._numerics.rows import take
 from .._rows.sums import Parts, pairwise
 from .._solvers import _hidden_layer
-from .layers import ROWS, Rows, Spaces, random_layer
+from .._watch.convergence import Convergence, Status
+from .._watch.monitor import Monitor
+from .layers import ROWS, LayerRows, Spaces, random_layer
 from .losses import Loss
 
 _SPACE = 2_000_000  # doubles that a thread works in, of as many rows as have room
@@ -55,7 +55,7 @@ class Objective:
     """
 
     def __init__(
-        self, rows: Rows, loss: Loss, start: Network, l2: float, n_threads: int
+        self, rows: LayerRows, loss: Loss, start: Network, l2: float, n_threads: int
     ):
         self.rows, self.loss, self.start = rows, loss, start
         U, V = np.full_like(start.U, l2), np.full_like(start.V, l2)
@@ -98,7 +98,7 @@ class Objective:
 class Trained:
     """The best of all starts."""
 
-    rows: Rows
+    rows: LayerRows
     network: Network
     convergence: Convergence
 
@@ -111,7 +111,7 @@ class Training:
     that such rows have.
     """
 
-    rows: Rows
+    rows: LayerRows
     rank: np.ndarray
     share: np.ndarray
 
@@ -122,7 +122,7 @@ class Training:
         X = problem.X if every else take(problem.X, held)
         weight, rank = problem.weight[held], problem.rank_among_present[held]
         share = weight / weight.max()
-        return cls(Rows.of_training(X, weight), rank, share / share.sum())
+        return cls(LayerRows.of_training(X, weight), rank, share / share.sum())
 
     def best(
         self,
@@ -158,9 +158,12 @@ class Training:
             objective = Objective(self.rows, loss, start, l2, n_threads)
             with monitor.numbered("start", i, n_starts), monitor.limited(monitor.GRACE):
                 found = minimize(
-                    objective, start.packed(), tol=monitor.tol, max_iter=max_iter,
+                    objective,
+                    start.packed(),
+                    tol=monitor.tol,
+                    max_iter=max_iter,
                     monitor=monitor.after(n_iter),
-                )  # fmt: skip
+                )
             n_iter += found.n_iter
             if best is None or found.value < best.value:
                 best = found

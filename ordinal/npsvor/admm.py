@@ -16,12 +16,12 @@ from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Products
-from .._model.convergence import Status
 from .._model.folds import Shares
-from .._model.monitor import OutOfTime
 from .._model.support import support_rows
 from .._programs.family import KernelOptions
 from .._programs.whole import WholeKernel
+from .._watch.convergence import Status
+from .._watch.monitor import OutOfTime
 from .family import Npsvor, Parameters
 from .model import NpsvorModel, of_present
 
@@ -101,10 +101,15 @@ class Admm:
         programs = [family.programs(point, problem)[0] for point in points]
         factor = self._factor(problem, products)
         out = solve_admm(
-            factor, programs, rho=family.rho, e_abs=family.e_abs, e_rel=family.e_rel,
-            max_iter=options.max_iter or MAX_ITER, n_threads=options.n_threads,
+            factor,
+            programs,
+            rho=family.rho,
+            e_abs=family.e_abs,
+            e_rel=family.e_rel,
+            max_iter=options.max_iter or MAX_ITER,
+            n_threads=options.n_threads,
             monitor=monitor,
-        )  # fmt: skip
+        )
         n_ranks = len(programs[0].lo)
         own = [slice(i, i + n_ranks) for i in range(0, len(out.g), n_ranks)]
         # the model is ADMM's g, whose sum is 0; the certificate's lower end is at the
@@ -137,11 +142,17 @@ class Admm:
             )
             models.append(
                 of_present(
-                    problem, options.kernel, support, coef[:, point], b,
-                    np.einsum("pn,pn->p", g[:, 0], f), parts,
-                    normalize=family.normalize, cost=family.cost,
+                    problem,
+                    options.kernel,
+                    support,
+                    coef[:, point],
+                    b,
+                    np.einsum("pn,pn->p", g[:, 0], f),
+                    parts,
+                    normalize=family.normalize,
+                    cost=family.cost,
                 )
-            )  # fmt: skip
+            )
         return models, [rows] * len(models)
 
     def _factor(self, problem: Problem, products: Products | None) -> Factor | NoFactor:
@@ -154,13 +165,20 @@ class Admm:
             with options.monitor.stage("factor of K"), options.monitor.limited():
                 if family.low_rank is None:
                     return exact_factor(
-                        options.kernel, problem.X, family.rho, allowed,
-                        options.n_threads, products,
-                    )  # fmt: skip
+                        options.kernel,
+                        problem.X,
+                        family.rho,
+                        allowed,
+                        options.n_threads,
+                        products,
+                    )
                 return LowRankFactor(
-                    options.kernel, problem.X, family.rho, family.low_rank,
+                    options.kernel,
+                    problem.X,
+                    family.rho,
+                    family.low_rank,
                     options.n_threads,
-                )  # fmt: skip
+                )
         except OutOfTime:
             return NoFactor()
 

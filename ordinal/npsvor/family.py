@@ -58,10 +58,16 @@ class Npsvor(Family[Parameters, NpsvorModel]):
     def model(self, point: Parameters, problem: Problem, solved: Solved) -> NpsvorModel:
         """Return the model of one point."""
         return of_present(
-            problem, solved.options.kernel, solved.support, solved.coef,
-            np.array([-b[0] for b in solved.b]), solved.squared_norms(),
-            solved.records(), normalize=self.normalize, cost=self.cost,
-        )  # fmt: skip
+            problem,
+            solved.options.kernel,
+            solved.support,
+            solved.coef,
+            np.array([-b[0] for b in solved.b]),
+            solved.squared_norms(),
+            solved.records(),
+            normalize=self.normalize,
+            cost=self.cost,
+        )
 
     def _program(
         self, point: Parameters, problem: Problem, rank: np.ndarray, weight: np.ndarray

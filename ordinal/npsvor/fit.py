@@ -31,7 +31,7 @@ from .._input.types import (
     Rng,
 )
 from .._kernel_matrix.tiles import Products
-from .._model.entry import Callback
+from .._model.preparation import Callback
 from .._model.registry import COSTS, GAMMAS, register
 from .._programs.fit import fit, fit_path
 from ..preprocessing.joined import Preprocess, preprocessed
@@ -203,15 +203,36 @@ def fit_npsvor(
     True
     """
     family = _family(
-        "fit_npsvor", solver, cost, normalize=normalize,
-        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, on_basis=basis is not None,
-    )  # fmt: skip
+        "fit_npsvor",
+        solver,
+        cost,
+        normalize=normalize,
+        rho=rho,
+        e_abs=e_abs,
+        e_rel=e_rel,
+        polish=polish,
+        on_basis=basis is not None,
+    )
     return fit(
-        family, X, y, _parameters({"C1": C1, "C2": C2, "epsilon": epsilon}),
-        basis=basis, cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma,
-        tol=tol, classes=classes, sample_weight=sample_weight,
-        class_weight=class_weight, rng=rng, probability=probability,
-        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
+        family,
+        X,
+        y,
+        _parameters({"C1": C1, "C2": C2, "epsilon": epsilon}),
+        basis=basis,
+        cache_mb=cache_mb,
+        max_iter=max_iter,
+        kernel=kernel,
+        gamma=gamma,
+        tol=tol,
+        classes=classes,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        rng=rng,
+        probability=probability,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
     )  # fmt: skip
 
 
@@ -352,15 +373,36 @@ def fit_npsvor_path(
     [True, True, True]
     """
     family = _family(
-        "fit_npsvor_path", solver, cost, normalize=normalize,
-        rho=rho, e_abs=e_abs, e_rel=e_rel, polish=polish, on_basis=basis is not None,
-    )  # fmt: skip
+        "fit_npsvor_path",
+        solver,
+        cost,
+        normalize=normalize,
+        rho=rho,
+        e_abs=e_abs,
+        e_rel=e_rel,
+        polish=polish,
+        on_basis=basis is not None,
+    )
     models, _ = fit_path(
-        family, X, y, _points(points), basis=basis,
-        cache_mb=cache_mb, max_iter=max_iter, kernel=kernel, gamma=gamma, tol=tol,
-        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
-        rng=rng, probability=probability, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose,
+        family,
+        X,
+        y,
+        _points(points),
+        basis=basis,
+        cache_mb=cache_mb,
+        max_iter=max_iter,
+        kernel=kernel,
+        gamma=gamma,
+        tol=tol,
+        classes=classes,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        rng=rng,
+        probability=probability,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
     )  # fmt: skip
     return models
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from .._input.costs import optional_cost
+from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._input.problem import Problem
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, Kernel
-from .._model.convergence import Convergence, of_ranks
-from .._model.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._model.hyperplanes import Hyperplanes
 from .._model.links import SoftmaxLink
 from .._model.rules import predicted
 from .._model.support import decision, finite_scores
+from .._watch.convergence import Convergence, of_ranks
 
 Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]
 
@@ -163,7 +163,7 @@ def of_present(
     def by_class(values: np.ndarray, absent: float) -> np.ndarray:
         out = np.full((*values.shape[:-1], problem.n_classes), absent)
         out[..., present] = values
-        return frozen(out)
+        return read_only(out)
 
     norms = np.sqrt(np.maximum(squared, 0))
     return NpsvorModel(
@@ -172,7 +172,7 @@ def of_present(
         intercept=by_class(intercept, np.inf),
         norms=by_class(np.where(norms > 0, norms, 1.0), 1.0),
         normalize=normalize,
-        classes=frozen(problem.classes),
+        classes=read_only(problem.classes),
         kernel=kernel,
         n_features=problem.n_features,
         feature_names=problem.feature_names,

@@ -92,10 +92,14 @@ class Opbe(Family[float, OpbeModel]):
             both.append(of.before_and_after(own, order.size))
         records = solved.records()
         return model_of(
-            problem, solved.options.kernel, solved.support, point,
-            solved.coef[:, order], np.concatenate(both)[order],
+            problem,
+            solved.options.kernel,
+            solved.support,
+            point,
+            solved.coef[:, order],
+            np.concatenate(both)[order],
             [records[i] for i in order],
-        )  # fmt: skip
+        )
 
 
 def _problems(problem: Problem) -> list[RankProblems]:

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
+from .._input.fields import FINITE, NOT_NAN, POSITIVE, Array
 from .._input.problem import Problem
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, Kernel
-from .._model.convergence import Convergence, of_ranks
-from .._model.fields import FINITE, NOT_NAN, POSITIVE, Array
 from .._model.rules import by_probabilities, decide
 from .._model.support import KernelModel, decision, finite_scores
+from .._watch.convergence import Convergence, of_ranks
 
 Rule: TypeAlias = Literal["mode", "median", "cost"]
 _WIDTH = 4.0  # between the two thresholds, at least, where probabilities are taken
@@ -203,10 +203,10 @@ def model_of(
     both[present] = thresholds
     return OpbeModel(
         support=support,
-        coef=frozen(all_coef),
-        cuts=frozen(both),
+        coef=read_only(all_coef),
+        cuts=read_only(both),
         C=C,
-        classes=frozen(problem.classes),
+        classes=read_only(problem.classes),
         kernel=kernel,
         n_features=problem.n_features,
         feature_names=problem.feature_names,

@@ -92,15 +92,22 @@ def coefficients(
     ax.axvline(none, color="black", lw=1, ls="--", zorder=1)
     for text, side in (("← lower ranks  ", "right"), ("  higher ranks →", "left")):
         ax.annotate(
-            text, (none, 1), xycoords=("data", "axes fraction"), ha=side, va="bottom",
-            fontsize="small", color="0.4", annotation_clip=False,
-        )  # fmt: skip
+            text,
+            (none, 1),
+            xycoords=("data", "axes fraction"),
+            ha=side,
+            va="bottom",
+            fontsize="small",
+            color="0.4",
+            annotation_clip=False,
+        )
     ax.set_yticks(range(estimate.size), table["name"][own].tolist())
     what = "odds ratio" if odds_ratios else "coefficient"
     ax.set(
-        xlim=(low, high), ylim=(estimate.size - 0.5, -0.5),
+        xlim=(low, high),
+        ylim=(estimate.size - 0.5, -0.5),
         xlabel=f"{what}, with {100 * level:.4g}% intervals",
-    )  # fmt: skip
+    )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax

@@ -38,7 +38,7 @@ _LARGEST, _FAR = 1e300, 38.0  # beyond that many deviations the density is 0
 _MOST_TERMS = 300
 
 
-class Rows:
+class GridRows:
     """Rows of a table, of which a column can be set to a value.
 
     Attributes
@@ -82,7 +82,7 @@ class Dependence(NamedTuple):
 
 
 def dependence_of(
-    model: Any, rows: Rows, j: int, at: np.ndarray, is_category: bool, of: str
+    model: Any, rows: GridRows, j: int, at: np.ndarray, is_category: bool, of: str
 ) -> Dependence:
     """The partial dependence on column j at some values, by a prediction for all rows
     at each."""
@@ -162,7 +162,7 @@ def deviation_of_mean(
 
 
 def values_along(
-    model: Model, rows: Rows, j: int, at: int | ArrayLike
+    model: Model, rows: GridRows, j: int, at: int | ArrayLike
 ) -> tuple[np.ndarray, bool]:
     """At which values of a column to look, and whether they are categories."""
     column, labels = rows.frame.values[:, j], rows.frame.labels[j]
@@ -273,7 +273,7 @@ def partial_dependence(
     check_choice("of", of, (None, "probability", "score"))
     if isinstance(getattr(innermost(model), "kernel", None), Precomputed):
         raise ValueError("model has a precomputed kernel, and no features to vary")
-    rows = Rows(model, X, sample_weight, check_count("max_rows", max_rows))
+    rows = GridRows(model, X, sample_weight, check_count("max_rows", max_rows))
     j = column_number(feature, rows.names, "feature")
     values, is_category = values_along(model, rows, j, at)
     if of is None:

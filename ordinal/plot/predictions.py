@@ -81,15 +81,25 @@ def scores(
         for part, (label, colour) in zip(parts, _OUTCOMES.items(), strict=True):
             height = 0.85 * part / (most or 1.0)
             ax.bar(
-                edges[:-1], height, np.diff(edges), bottom, align="edge", color=colour,
+                edges[:-1],
+                height,
+                np.diff(edges),
+                bottom,
+                align="edge",
+                color=colour,
                 label=label if k == 0 else None,
-            )  # fmt: skip
+            )
             bottom += height
         ax.annotate(
-            _share(parts[0].sum(), parts[1].sum()), (1, k),
-            xycoords=("axes fraction", "data"), xytext=(5, 0),
-            textcoords="offset points", va="bottom", fontsize="small", color="0.3",
-        )  # fmt: skip
+            _share(parts[0].sum(), parts[1].sum()),
+            (1, k),
+            xycoords=("axes fraction", "data"),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="bottom",
+            fontsize="small",
+            color="0.3",
+        )
     _mark_thresholds(ax, *finite_thresholds(model))
     ax.set_yticks(range(r), [str(label) for label in model.classes.tolist()])
     ax.set(ylim=(-0.1, r), ylabel="true label")
@@ -154,15 +164,26 @@ def confusion_matrix(
     side = max(2.6, 0.55 * r)
     ax = axes_of(ax, side + 1.2, side + 1.0)
     ax.pcolormesh(
-        np.arange(r + 1) - 0.5, np.arange(r + 1) - 0.5, share, cmap="Blues", vmin=0,
-        vmax=1, edgecolors="white", linewidth=1,
-    )  # fmt: skip
+        np.arange(r + 1) - 0.5,
+        np.arange(r + 1) - 0.5,
+        share,
+        cmap="Blues",
+        vmin=0,
+        vmax=1,
+        edgecolors="white",
+        linewidth=1,
+    )
     size = "medium" if r <= 8 else "small" if r <= 12 else "xx-small"
     for j, k in np.argwhere(counts):
         ax.text(
-            k, j, _amount(counts[j, k]), ha="center", va="center", fontsize=size,
+            k,
+            j,
+            _amount(counts[j, k]),
+            ha="center",
+            va="center",
+            fontsize=size,
             color="white" if share[j, k] > 0.55 else "0.15",
-        )  # fmt: skip
+        )
     labels = [str(label) for label in model.classes.tolist()]
     slanted = sum(map(len, labels)) > 5 * r
     ax.set_xticks(
@@ -285,9 +306,15 @@ def reliability(
         ax.plot(found.predicted, found.observed, "o-", color=PALETTE[0], ms=4, lw=1)
         shown = p[:: 1 + p.size // 500]
         ax.plot(
-            shown, np.zeros(shown.size), "|", color="0.4", ms=8, mew=0.5, alpha=0.5,
+            shown,
+            np.zeros(shown.size),
+            "|",
+            color="0.4",
+            ms=8,
+            mew=0.5,
+            alpha=0.5,
             transform=ax.get_xaxis_transform(),
-        )  # fmt: skip
+        )
         ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
@@ -309,26 +336,32 @@ def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
     points = 72 * ax.get_window_extent().width / ax.figure.dpi / (high - low)
     place = points * np.array(at)[order]
     half = np.array([3 + 2.6 * len(names[j]) for j in order])  # of a name, in points
-    turns = next((k for k in (1, 2) if _has_room(place, half, k)), 0)
-    if not turns:
+    cancellable_slices = next((k for k in (1, 2) if _has_room(place, half, k)), 0)
+    if not cancellable_slices:
         place = spread(place, 13)
     for k, (j, x) in enumerate(zip(order, place, strict=True)):
         ax.axvline(at[j], color="0.2", lw=0.8, ls=(0, (4, 2)))
-        up = 3 + 12 * (k % turns) if turns else 12
+        up = 3 + 12 * (k % cancellable_slices) if cancellable_slices else 12
         lead = {"arrowstyle": "-", "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
         ax.annotate(
-            names[j], (at[j], 1), xycoords=("data", "axes fraction"),
-            xytext=(x - points * at[j], up), textcoords="offset points", va="bottom",
-            fontsize="small", ha="center" if turns else "left",
-            rotation=0 if turns else 45, rotation_mode="anchor",
+            names[j],
+            (at[j], 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(x - points * at[j], up),
+            textcoords="offset points",
+            va="bottom",
+            fontsize="small",
+            ha="center" if cancellable_slices else "left",
+            rotation=0 if cancellable_slices else 45,
+            rotation_mode="anchor",
             arrowprops=lead if up > 3 else None,
-        )  # fmt: skip
+        )
 
 
-def _has_room(place: np.ndarray, half: np.ndarray, turns: int) -> bool:
+def _has_room(place: np.ndarray, half: np.ndarray, cancellable_slices: int) -> bool:
     """Whether names of these half widths do not meet, in so many lines in turn."""
-    gap = place[turns:] - place[:-turns]
-    return bool((gap >= half[turns:] + half[:-turns]).all())
+    gap = place[cancellable_slices:] - place[:-cancellable_slices]
+    return bool((gap >= half[cancellable_slices:] + half[:-cancellable_slices]).all())
 
 
 def _share(right: float, wrong: float) -> str:

@@ -216,9 +216,16 @@ def learning_curve(
         at = np.full(scores.size, size)
         ax.plot(at, scores, ".", color=colour, alpha=0.35, ms=5, mew=0)
     ax.errorbar(
-        curve.sizes, curve.mean, curve.standard_error, fmt="o-", ms=4, lw=1.5,
-        elinewidth=1, color=colour, label=label,
-    )  # fmt: skip
+        curve.sizes,
+        curve.mean,
+        curve.standard_error,
+        fmt="o-",
+        ms=4,
+        lw=1.5,
+        elinewidth=1,
+        color=colour,
+        label=label,
+    )
     if _set_scale(ax, "x", np.array(ax.get_xlim()).clip(curve.sizes[0], None)):
         ax.set_xticks(curve.sizes, [str(size) for size in curve.sizes])
     curves: list[Any] = ax.containers
@@ -248,13 +255,17 @@ def _draw_surface(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
     least, most, extend = _limits(score[fitted], found.greater_is_better)
     colours: dict[str, Any] = {
         "cmap": "Blues" if found.greater_is_better else "Blues_r",
-        "vmin": least, "vmax": most,
-    }  # fmt: skip
+        "vmin": least,
+        "vmax": most,
+    }
     edges, cells = _cells(xy, score, logs)
     drawn = ax.pcolormesh(
-        *edges, cells, edgecolors="white" if cells.size == len(xy) else "none",
-        linewidth=0.5 if cells.size == len(xy) else 0, **colours,
-    )  # fmt: skip
+        *edges,
+        cells,
+        edgecolors="white" if cells.size == len(xy) else "none",
+        linewidth=0.5 if cells.size == len(xy) else 0,
+        **colours,
+    )
     if cells.size != len(xy):
         ax.plot(*xy[fitted].T, ".", color="0.4", ms=3)
     bar = ax.figure.colorbar(drawn, ax=ax, extend=extend, label=found.scoring)
@@ -307,9 +318,15 @@ def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
     ends = []
     for k, line in enumerate(lines.values()):
         ax.errorbar(
-            along_x[line], found.mean[line], found.standard_error[line], fmt="o-",
-            ms=4, lw=1.5, elinewidth=0.8, color=PALETTE[k % len(PALETTE)],
-        )  # fmt: skip
+            along_x[line],
+            found.mean[line],
+            found.standard_error[line],
+            fmt="o-",
+            ms=4,
+            lw=1.5,
+            elinewidth=0.8,
+            color=PALETTE[k % len(PALETTE)],
+        )
         name = _text(found.points[line[0]].get(str(along.y)))
         ends.append((found.mean[line[-1]], name, PALETTE[k % len(PALETTE)]))
     if along.y is not None:
@@ -328,9 +345,14 @@ def _draw_list(found: Selection, ax: Axes | None) -> Axes:
     order = order[np.isfinite(found.mean[order])]
     ax = axes_of(ax, 6.2, 1.4 + 0.28 * order.size)
     ax.errorbar(
-        found.mean[order], np.arange(order.size), xerr=found.standard_error[order],
-        fmt="o", ms=5, color=PALETTE[0], elinewidth=0.8,
-    )  # fmt: skip
+        found.mean[order],
+        np.arange(order.size),
+        xerr=found.standard_error[order],
+        fmt="o",
+        ms=5,
+        color=PALETTE[0],
+        elinewidth=0.8,
+    )
     ax.set_yticks(range(order.size), [described(found.points[i]) for i in order])
     place = np.full(len(found.points), np.nan)
     place[order] = np.arange(order.size)
@@ -382,9 +404,16 @@ def _mark(ax: Axes, found: Selection, places: np.ndarray) -> None:
     for name, marker, number in marks:
         if name == "best" or found.one_se != found.best:
             ax.plot(
-                *places[number], marker, ms=13 if marker == "o" else 10, mfc="none",
-                mec=PALETTE[5], mew=2, ls="", label=name, clip_on=False,
-            )  # fmt: skip
+                *places[number],
+                marker,
+                ms=13 if marker == "o" else 10,
+                mfc="none",
+                mec=PALETTE[5],
+                mew=2,
+                ls="",
+                label=name,
+                clip_on=False,
+            )
     legend_below(ax, 3, handletextpad=0.4, columnspacing=1.2, markerscale=0.6)
 
 

@@ -85,9 +85,14 @@ def logarithmic_ticks(ax: Axes) -> None:
 def legend_below(ax: Axes, columns: int, **style: Any) -> None:
     """A legend in one line below the right end of the axes."""
     ax.legend(
-        loc="upper right", bbox_to_anchor=(1, 0), ncols=columns, frameon=False,
-        fontsize="small", borderaxespad=2.2, **style,
-    )  # fmt: skip
+        loc="upper right",
+        bbox_to_anchor=(1, 0),
+        ncols=columns,
+        frameon=False,
+        fontsize="small",
+        borderaxespad=2.2,
+        **style,
+    )
 
 
 def rank_colours(r: int) -> np.ndarray:
@@ -157,9 +162,14 @@ def mark_density(
         heights, edges = np.histogram(values, bins, ends, weights=weight)
         centres, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
     ax.bar(
-        centres, 0.08 * heights / (heights.max(initial=0) or 1.0), width, color="0.7",
-        transform=ax.get_xaxis_transform(), zorder=0, clip_on=False,
-    )  # fmt: skip
+        centres,
+        0.08 * heights / (heights.max(initial=0) or 1.0),
+        width,
+        color="0.7",
+        transform=ax.get_xaxis_transform(),
+        zorder=0,
+        clip_on=False,
+    )
 
 
 def label_right(
@@ -181,7 +191,14 @@ def label_right(
         words = [(text, 17 if marks else 5, "black")]
         for word, shift, colour in marks[k : k + 1] + words:
             ax.annotate(
-                word, (1, place), xycoords=("axes fraction", "data"), color=colour,
-                xytext=(shift, 0), textcoords="offset points", va="center",
-                fontsize="small", annotation_clip=False, gid=_LABEL,
-            )  # fmt: skip
+                word,
+                (1, place),
+                xycoords=("axes fraction", "data"),
+                color=colour,
+                xytext=(shift, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize="small",
+                annotation_clip=False,
+                gid=_LABEL,
+            )

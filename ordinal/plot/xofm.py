@@ -95,18 +95,24 @@ def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
         ax.plot(f.at, f.score, color=PALETTE[0], marker="o", ms=3, lw=1.5)
         width = (f.at[-1] - f.at[0]) / f.share.size or 0.1
         ax.bar(
-            f.at[0] + width * np.arange(f.share.size), height, width, align="edge",
+            f.at[0] + width * np.arange(f.share.size),
+            height,
+            width,
+            align="edge",
             **below,
-        )  # fmt: skip
+        )
         ax.locator_params(axis="x", nbins=4)
         end = f.at[-1] + 0.08 * ((f.at[-1] - f.at[0]) or 1.0)
     if abs(f.missing) > 1e-9 * np.abs(f.score).max(initial=1.0):
         (ring,) = ax.plot(end, f.missing, "o", c=PALETTE[5], mfc="none")
         ring.set_label("missing")
         ax.legend(
-            handles=[ring], frameon=False, fontsize="small", handletextpad=0.1,
+            handles=[ring],
+            frameon=False,
+            fontsize="small",
+            handletextpad=0.1,
             loc="best",
-        )  # fmt: skip
+        )
     ax.set_xlabel(f.name)
     ax.margins(x=0.05)
 

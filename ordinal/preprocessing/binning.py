@@ -13,10 +13,10 @@ from .._input.checks import (
     shown,
 )
 from .._input.columns import numbers_of
-from .._input.sparse import frozen
+from .._input.fields import FINITE, INCREASING, Array
+from .._input.sparse import read_only
 from .._input.types import ArrayLike
-from .._model.fields import FINITE, INCREASING, Array
-from .._model.files import Storable
+from .._model.storage import Storable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ class Binning(Storable):
             )
         if not np.all(edges[:-1] < edges[1:]):
             raise ValueError(f"edges must be strictly increasing, got {shown(edges)}")
-        object.__setattr__(self, "edges", frozen(edges))
+        object.__setattr__(self, "edges", read_only(edges))
 
     @classmethod
     def equal_frequency(cls, values: ArrayLike, n_bins: int) -> "Binning":

@@ -18,15 +18,15 @@ from .._input.columns import (
     places_of,
     read_frame,
 )
+from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
 from .._input.frame import Frame
 from .._input.immutable import Immutable
 from .._input.labels import read_labels
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
-from .._model.convergence import EmptyColumnsWarning, warn
-from .._model.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
-from .._model.files import Storable
+from .._model.storage import Storable
+from .._watch.convergence import EmptyColumnsWarning, warn
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]
@@ -176,9 +176,9 @@ class TablePreprocessor(Immutable):
         coding = TableCoding(
             feature_names=frame.names,
             categories=tuple(labels),
-            one_hot=frozen(np.array(one_hot)),
-            fill=frozen(np.array(fill)),
-            indicator=frozen(np.array(indicator)),
+            one_hot=read_only(np.array(one_hot)),
+            fill=read_only(np.array(fill)),
+            indicator=read_only(np.array(indicator)),
             unseen=self.unseen,
             drop_first=bool(self.drop_first),
         )
@@ -379,4 +379,4 @@ def _order_labels(name: str, labels: Any) -> np.ndarray:
     order = read_labels(labels, name)
     if not order.size or np.unique(order).size < order.size:
         raise ValueError(f"{name} must hold distinct categories, got {shown(labels)}")
-    return frozen(order.copy())
+    return read_only(order.copy())

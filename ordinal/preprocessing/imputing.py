@@ -5,8 +5,8 @@ import numpy as np
 from .._input.checks import check_count, check_entries, check_positive, shown
 from .._input.features import read_dense
 from .._input.types import ArrayLike
-from .._model.convergence import ConvergenceWarning, warn
 from .._numerics.imputation import low_rank
+from .._watch.convergence import ConvergenceWarning, warn
 
 
 def impute_low_rank(

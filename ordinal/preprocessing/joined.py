@@ -16,12 +16,12 @@ from .._input.checks import shown
 from .._input.frame import Frame
 from .._input.keywords import with_suggestions
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
-from .._model.convergence import Convergence
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
+from .._watch.convergence import Convergence
 from ..kernels import Precomputed
 from .coding import TableCoding, TablePreprocessor
 from .scaling import Standardizer, standardizer_of

@@ -8,11 +8,11 @@ import numpy as np
 from .._input.checks import as_real_array
 from .._input.columns import feature_names
 from .._input.features import read_dense
-from .._input.sparse import frozen
+from .._input.fields import FINITE, Array, Length, Rule, check_fields, field_values
+from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
-from .._model.fields import FINITE, Array, Length, Rule, check_fields, field_values
-from .._model.files import Storable
+from .._model.storage import Storable
 from .._rows.moments import Moments
 from .._rows.source import CHUNK
 
@@ -50,7 +50,7 @@ class Standardizer(Storable):
     def __post_init__(self) -> None:
         for name in ("mean", "scale"):
             values = as_real_array(getattr(self, name), name)
-            object.__setattr__(self, name, frozen(values))
+            object.__setattr__(self, name, read_only(values))
         check_fields(type(self), field_values(self))
 
     def _check(self) -> None:

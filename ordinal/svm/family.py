@@ -17,10 +17,10 @@ from .._basis.losses import Losses
 from .._dual.program import Program
 from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import frozen
-from .._model.convergence import Convergence
+from .._input.sparse import read_only
 from .._programs.family import Family, Solved
 from .._rows.remote import RemoteRows
+from .._watch.convergence import Convergence
 from .decompositions import Decomposition, sides
 from .model import SvmModel, SvrModel
 from .thresholds import best_thresholds
@@ -82,28 +82,32 @@ class Svm(Family[Parameters, Any]):
     def model(self, point: Parameters, problem: Problem, solved: Solved) -> Model:
         """Return the model of one point."""
         common: dict[str, Any] = {
-            "support": solved.support, "kernel": solved.options.kernel,
-            "classes": frozen(problem.classes), "n_features": problem.n_features,
-            "feature_names": problem.feature_names, "C": point.C, "cost": self.cost,
+            "support": solved.support,
+            "kernel": solved.options.kernel,
+            "classes": read_only(problem.classes),
+            "n_features": problem.n_features,
+            "feature_names": problem.feature_names,
+            "C": point.C,
+            "cost": self.cost,
             "link": None,
-        }  # fmt: skip
+        }
         intercept = np.array([-b[0] for b in solved.b])
         if self.decomposition is not None:
             return SvmModel(
                 method=self.method,  # type: ignore[arg-type]
                 decomposition=self.decomposition,
-                coef=frozen(solved.coef),
-                intercept=frozen(intercept),
-                present=frozen(problem.present),
+                coef=read_only(solved.coef),
+                intercept=read_only(intercept),
+                present=read_only(problem.present),
                 convergence=Convergence.of_parts(solved.records()),
                 **common,
             )
         fitted = self.thresholds == "fitted"
         f = solved.scores(problem) if fitted else None
         return SvrModel(
-            coef=frozen(solved.coef[:, 0]),
+            coef=read_only(solved.coef[:, 0]),
             intercept=float(intercept[0]),
-            thresholds=frozen(_thresholds(self.cost, problem, f)),
+            thresholds=read_only(_thresholds(self.cost, problem, f)),
             fitted=fitted,
             epsilon=point.epsilon,
             convergence=solved.records()[0],

@@ -9,9 +9,9 @@ import numpy as np
 
 from .._input.checks import check_entries
 from .._input.costs import optional_cost
+from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._input.scores import values_of
 from .._input.types import ArrayLike
-from .._model.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
 from .._model.hyperplanes import Hyperplanes
 from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.rules import predicted

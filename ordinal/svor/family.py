@@ -15,12 +15,12 @@ from .._dual.driver import Solution
 from .._dual.program import Program
 from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import Kernel
-from .._model.convergence import Convergence
 from .._model.threshold_model import warn_of
 from .._programs.family import Family, KernelOptions, Solved
 from .._programs.whole import WholeSolution
+from .._watch.convergence import Convergence
 from ..kernels import Precomputed
 from .model import Method, SvorModel
 from .start import check_start, start_from
@@ -101,12 +101,12 @@ class Svor(Family[float, SvorModel]):
         return SvorModel(
             method=self.method,
             support=solved.support,
-            coef=frozen(coef),
-            dual=None if dual is None else frozen(dual),
-            thresholds=frozen(around_ranks(b, present, r)),
+            coef=read_only(coef),
+            dual=None if dual is None else read_only(dual),
+            thresholds=read_only(around_ranks(b, present, r)),
             C=point,
             cost=self.cost,
-            classes=frozen(problem.classes),
+            classes=read_only(problem.classes),
             kernel=solved.options.kernel,
             n_features=problem.n_features,
             feature_names=problem.feature_names,

@@ -23,7 +23,7 @@ from .._input.types import (
     Rng,
 )
 from .._kernel_matrix.tiles import Products
-from .._model.entry import Callback
+from .._model.preparation import Callback
 from .._model.registry import COSTS, GAMMAS, completed, register
 from .._programs.fit import fit, fit_path
 from ..preprocessing.joined import Preprocess, preprocessed

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 
 from .._input.costs import optional_cost
-from .._model.fields import FINITE, POSITIVE, Array
+from .._input.fields import FINITE, POSITIVE, Array
 from .._model.threshold_model import ScoreModel
 
 Method: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]

@@ -21,12 +21,12 @@ from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
 from .._kernel_matrix.choice import check_values
 from .._kernel_matrix.tiles import Evaluator
-from .._model.monitor import turn
 from .._numerics.pool import in_order
 from .._numerics.rows import strips, take
 from .._rows.chunks import in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
+from .._watch.monitor import check_cancelled
 
 Fill = Callable[[Any, np.ndarray, int], None]
 """Of some rows, room for their columns, threads."""
@@ -53,7 +53,7 @@ class Columns:
         self._kept = np.empty((in_room(self.n, room), m))
         if m:
             for rows in strips(len(self._kept), CHUNK):
-                turn()
+                check_cancelled()
                 fill(take(X, rows), self._kept[rows], n_threads)
 
     def block(self, rows: slice) -> np.ndarray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .newton import Descent
 from .objective import TlsPoint, TruncatedObjective
 

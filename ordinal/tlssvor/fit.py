@@ -21,8 +21,9 @@ from .._input.checks import (
     check_real,
     check_share,
 )
+from .._input.fields import FINITE, POSITIVE
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import (
     AnyBasis,
     ArrayLike,
@@ -36,14 +37,13 @@ from .._input.types import (
     Rng,
 )
 from .._model.calibration import calibrate
-from .._model.entry import Callback, enter_with_kernel
-from .._model.fields import FINITE, POSITIVE
-from .._model.monitor import Monitor, OutOfTime
+from .._model.preparation import Callback, prepare_with_kernel
 from .._model.registry import COSTS, GAMMAS, register
-from .._model.support import kept
+from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of
 from .._numerics.rows import take
 from .._rows.state import with_state
+from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
 from ..preprocessing.joined import Preprocess, preprocessed
 from .columns import Columns, Fill, Squares, kernel_values, mixed, root_of
@@ -223,30 +223,37 @@ def fit_tlssvor(
     u = check_real("u", u, lambda v: v > 2 * eta, rule)
     max_iter = check_count("max_iter", max_iter)
     cache_mb = check_positive("cache_mb", cache_mb)
-    entry = enter_with_kernel(
+    prepared = prepare_with_kernel(
         "fit_tlssvor", X, y, kernel=kernel, gamma=gamma, tol=tol, classes=classes,
         sample_weight=sample_weight, class_weight=class_weight, rng=rng,
         probability=probability, n_threads=n_threads, max_time=max_time,
         callback=callback, verbose=verbose, chunks=on_basis(basis, kernel),
         in_place=basis is not None,
     )  # fmt: skip
-    problem = entry.problem
-    choice = _read(basis, problem, entry.kernel)
-    job = _Job(
-        entry.kernel, C, u, eta, basis is None, entry.n_threads, cache_mb, max_iter,
-        entry.monitor,
-    )  # fmt: skip
+    problem = prepared.problem
+    choice = _read(basis, problem, prepared.kernel)
+    job = _TlsSvorFit(
+        prepared.kernel,
+        C,
+        u,
+        eta,
+        basis is None,
+        prepared.n_threads,
+        cache_mb,
+        max_iter,
+        prepared.monitor,
+    )
     model: TlsSvorModel
-    with entry.monitor as monitor, closing(problem):
-        chosen = job.chosen(choice, problem, entry.rng)
-        share = entry.folds(few=basis is not None or chosen.way == "columns")
+    with prepared.monitor as monitor, closing(problem):
+        chosen = job.chosen(choice, problem, prepared.rng)
+        share = prepared.folds(few=basis is not None or chosen.way == "columns")
 
         def fit(part: Problem, train: np.ndarray) -> list[TlsSvorModel]:
             return [job.fit(part, _among(chosen, train))]
 
         (model,) = calibrate([job.fit(problem, chosen)], problem, share, fit, monitor)
         monitor.conclude(model.convergence)
-    warn_of(model, entry.monitor.method)
+    warn_of(model, prepared.monitor.method)
     return model
 
 
@@ -283,7 +290,7 @@ class _Stated(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _TlsSvorFit:
     """Checked options, the same for the fit of all rows and those of the folds."""
 
     kernel: Kernel
@@ -311,9 +318,14 @@ class _Job:
         if choice.way in ("numbers", "own", "columns"):
             return choice
         rows, _ = chosen_rows(
-            choice, self.kernel, partial(take, problem.X), problem.rank,
-            problem.weight, rng, self.n_threads,
-        )  # fmt: skip
+            choice,
+            self.kernel,
+            partial(take, problem.X),
+            problem.rank,
+            problem.weight,
+            rng,
+            self.n_threads,
+        )
         return BasisChoice("numbers", rows=rows)
 
     def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
@@ -331,12 +343,12 @@ class _Job:
         T = present.size - 1
         return TlsSvorModel(
             support=stated.support,
-            coef=frozen(stated.coef(point.x[T:])),
-            thresholds=frozen(around_ranks(point.x[:T], present, problem.n_classes)),
+            coef=read_only(stated.coef(point.x[T:])),
+            thresholds=read_only(around_ranks(point.x[:T], present, problem.n_classes)),
             C=self.C,
             u=self.u,
             eta=self.eta,
-            classes=frozen(problem.classes),
+            classes=read_only(problem.classes),
             kernel=self.kernel,
             n_features=problem.n_features,
             feature_names=problem.feature_names,
@@ -371,11 +383,15 @@ class _Job:
         if choice.way == "columns":
             return self._of_columns(problem)
         if choice.way == "own":
-            basis, support = rows, kept(rows)
+            basis, support = rows, read_only_matrix(rows)
             price = np.ones(len(rows))
         else:
             basis = rows if isinstance(kernel, Precomputed) else take(X, rows)
-            support = frozen(rows.astype(np.int64)) if basis is rows else kept(basis)
+            support = (
+                read_only(rows.astype(np.int64))
+                if basis is rows
+                else read_only_matrix(basis)
+            )
             price = np.ones(rows.size)
             if self.every_row:
                 price = 1 / problem.weight[rows]
@@ -395,9 +411,11 @@ class _Job:
         (S,) = rows.sum("squares")
         R = root_of(S)
         return _Stated(
-            mixed(features.double, R), np.ones(R.shape[1]), kept(features.support),
+            mixed(features.double, R),
+            np.ones(R.shape[1]),
+            read_only_matrix(features.support),
             lambda q: features.coefficients(R @ q),
-        )  # fmt: skip
+        )
 
     @property
     def _cache_mb(self) -> float:

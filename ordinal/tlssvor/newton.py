@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._model.convergence import Status
-from .._model.monitor import Monitor, OutOfTime
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor, OutOfTime
 from .objective import TlsPoint, TruncatedObjective
 
 _FALL = 1e-4  # of Armijo's rule

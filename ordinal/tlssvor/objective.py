@@ -15,13 +15,13 @@ from functools import partial
 import numpy as np
 
 from .._input.problem import Problem
-from .._model.monitor import turn
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
 from .._rows.source import CHUNK
 from .._rows.state import RowState
 from .._rows.sums import Parts
 from .._solvers import _truncated_loss
+from .._watch.monitor import check_cancelled
 from .columns import Columns
 
 _COLUMNS = 1024  # of the Hessian in one product
@@ -161,7 +161,7 @@ class LossSums:
 
     def _chunks(self) -> Iterator[slice]:
         for rows in strips(self.n, CHUNK):
-            turn()
+            check_cancelled()
             yield rows
 
     @property

@@ -24,7 +24,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.sums import Parts
 from .explanations import Marginals, sums_of
 from .layout import Layout, make_knots
-from .objective import Rows, scattered, scores
+from .objective import LocatedRows, scattered, scores
 
 _SAMPLE = 100_000  # rows from which quantiles are taken
 
@@ -109,7 +109,7 @@ class ChunkRows:
         self.rank, self.weight = problem.rank, problem.weight / problem.weight.max()
         n, d = problem.X.shape
         k = in_room(n, cache_mb * 1e6 / (12 * d + 8 * width))
-        self.kept = Rows(
+        self.kept = LocatedRows(
             np.empty((k, d), np.int32), np.empty((k, d)), self.rank[:k], self.weight[:k]
         )
         of_chunk = partial(self._sums, problem.weight / problem.weight.sum())
@@ -121,12 +121,12 @@ class ChunkRows:
     def n_kept(self) -> int:
         return self.kept.n_kept
 
-    def by_rank(self) -> Rows:
+    def by_rank(self) -> LocatedRows:
         """Those that are kept."""
         return self.kept.take(np.argsort(self.kept.rank, kind="stable"))
 
     def mass(self, layout: Layout) -> np.ndarray:
-        """As of `Rows`, in the layout of these."""
+        """As of `LocatedRows`, in the layout of these."""
         return self._mass
 
     def scores(
@@ -169,7 +169,7 @@ class ChunkRows:
         rows, X = chunk[0], np.asarray(chunk[1])
         if rows.stop <= self.n_kept:
             self._layout.locate_into(X, self.kept.node[rows], self.kept.share[rows])
-        located = Rows(*self._located(chunk), self.rank[rows], self.weight[rows])
+        located = LocatedRows(*self._located(chunk), self.rank[rows], self.weight[rows])
         return sums_of(self._layout, located, X, share[rows])
 
 

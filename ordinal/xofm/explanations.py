@@ -32,10 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._rows.sums import Parts
 from .layout import Layout
-from .objective import Rows
+from .objective import LocatedRows
 
 _BINS = 32  # of the range of a feature of numbers
 _ROUNDING = 1e-6  # of sums of shares
@@ -123,8 +123,8 @@ class Marginals:
     def from_sums(cls, sums: Parts, total: float) -> Marginals:
         """Of all rows, whose weight in `sums_of` them is given."""
         mass, between, *histogram = sums
-        own = frozen(mass[:-1] / total), frozen(between[:-1] / total)
-        return cls(*own, tuple(map(frozen, histogram)))
+        own = read_only(mass[:-1] / total), read_only(between[:-1] / total)
+        return cls(*own, tuple(map(read_only, histogram)))
 
     def check(self, layout: Layout) -> None:
         """Raise ValueError unless they can be those of rows with this layout."""
@@ -145,7 +145,9 @@ class Marginals:
                 raise ValueError("histogram must hold shares of features of numbers")
 
 
-def sums_of(layout: Layout, rows: Rows, X: np.ndarray, share: np.ndarray) -> Parts:
+def sums_of(
+    layout: Layout, rows: LocatedRows, X: np.ndarray, share: np.ndarray
+) -> Parts:
     """Sums over rows, laid out, and the same ones as X (n, d), in any order: their
     mass, what is between nodes, and their shares in the bins of each feature."""
     histogram = [

@@ -21,13 +21,7 @@ from .._input.checks import (
 )
 from .._input.columns import Categories, column_categories, column_number, default_names
 from .._input.features import read_features
-from .._input.problem import Problem
-from .._input.sparse import frozen
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.calibration import calibrate
-from .._model.convergence import Convergence
-from .._model.entry import Callback, enter
-from .._model.fields import (
+from .._input.fields import (
     DISTINCT,
     FINITE,
     INCREASING,
@@ -40,15 +34,21 @@ from .._model.fields import (
     Length,
     Rule,
 )
+from .._input.problem import Problem
+from .._input.sparse import read_only
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.calibration import calibrate
 from .._model.folds import few_folds, fold_shares
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
+from .._model.preparation import Callback, prepare
 from .._model.registry import PENALTIES, register
 from .._model.rules import predicted
 from .._model.support import finite_scores
 from .._numerics.threads import resolve_n_threads
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import is_chunked
+from .._watch.convergence import Convergence
 from ..preprocessing.joined import Preprocess, preprocessed
 from .chunked import ChunkRows, check_blocks, counted, knots_of, numbers_of
 from .explanations import (
@@ -621,30 +621,56 @@ def fit_xofm(
     cache_mb = check_positive("cache_mb", cache_mb)
     probability = check_flag("probability", probability)
     options = solver_options(
-        solver, tol=tol, max_iter=max_iter, learning_rate=learning_rate,
-        n_epochs=n_epochs, batch_size=batch_size,
-    )  # fmt: skip
+        solver,
+        tol=tol,
+        max_iter=max_iter,
+        learning_rate=learning_rate,
+        n_epochs=n_epochs,
+        batch_size=batch_size,
+    )
     if chunks := is_chunked(X):
         check_blocks(solver, early_stopping, categorical)
     categories = () if chunks else column_categories(X, categorical)
-    entry = enter(
-        "fit_xofm", X, y, tol=options.pop("tol"), classes=classes,
-        sample_weight=sample_weight, rng=rng, n_threads=n_threads, max_time=max_time,
-        callback=callback, verbose=verbose, missing=True, categories=categories,
-        watch=HeldOutMonitor, chunks=chunks, remote=False,
+    prepared = prepare(
+        "fit_xofm",
+        X,
+        y,
+        tol=options.pop("tol"),
+        classes=classes,
+        sample_weight=sample_weight,
+        rng=rng,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+        missing=True,
+        categories=categories,
+        watch=HeldOutMonitor,
+        chunks=chunks,
+        remote=False,
     )  # fmt: skip
-    categories = categories or numbers_of(entry.problem)
+    categories = categories or numbers_of(prepared.problem)
     penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
-    return _Job(
-        categories, signs_of(monotone, entry.problem.shown_names, categories),
-        pieces_of(n_intervals, entry.problem.n_features), breakpoints, n_factors, tau,
-        penalty, early_stopping, init_scale, solver, options, cache_mb, entry.n_threads,
-        cast(HeldOutMonitor, entry.monitor),
-    ).watched(entry.problem, entry.rng, probability)  # fmt: skip
+    return _XofmFit(
+        categories,
+        signs_of(monotone, prepared.problem.shown_names, categories),
+        pieces_of(n_intervals, prepared.problem.n_features),
+        breakpoints,
+        n_factors,
+        tau,
+        penalty,
+        early_stopping,
+        init_scale,
+        solver,
+        options,
+        cache_mb,
+        prepared.n_threads,
+        cast(HeldOutMonitor, prepared.monitor),
+    ).watched(prepared.problem, prepared.rng, probability)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _XofmFit:
     """Checked options, the same for the fit of all rows and those of the folds."""
 
     categories: Categories
@@ -696,9 +722,12 @@ class _Job:
         layout = Layout.of(knots_of(problem, *about), self.categories, self.sign < 0)
         held = self.solver == "sgd" or self.early_stopping is not None
         rows = ChunkRows(
-            problem, layout, self.penalty.size, np.inf if held else self.cache_mb,
+            problem,
+            layout,
+            self.penalty.size,
+            np.inf if held else self.cache_mb,
             self.n_threads,
-        )  # fmt: skip
+        )
         train: Ranked = rows
         if held:
             train = by_rank = rows.by_rank()
@@ -726,17 +755,17 @@ class _Job:
         start = np.searchsorted(rows.rank[order], every)
         mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
         return XofmModel(
-            u=frozen(found.W[:, 0].copy()),
-            V=frozen(found.W[:, 1 : 1 + self.n_factors].copy()),
-            first=frozen(layout.first),
+            u=read_only(found.W[:, 0].copy()),
+            V=read_only(found.W[:, 1 : 1 + self.n_factors].copy()),
+            first=read_only(layout.first),
             breakpoints=layout.knots,
             categories=self.categories,
             feature_names=problem.feature_names,
-            monotone=frozen(self.sign),
+            monotone=read_only(self.sign),
             tau=float(self.tau),
-            scores=frozen(U[order]),
-            mass=frozen(np.concatenate(mass)),
-            start=frozen(start.astype(np.int64)),
+            scores=read_only(U[order]),
+            mass=read_only(np.concatenate(mass)),
+            start=read_only(start.astype(np.int64)),
             node_mass=rows.marginals.mass,
             node_between=rows.marginals.between,
             histogram=rows.marginals.histogram,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import check_real
-from .._model.convergence import Status
 from .._model.folds import held_out_size, hold_out
-from .._model.monitor import Monitor
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .layout import Layout
-from .objective import PairLoss, Rows
+from .objective import LocatedRows, PairLoss
 
 _PATIENCE = 10  # evaluations on the held-out rows without a better one
 
@@ -56,8 +56,8 @@ class HeldOutMonitor(Monitor):
 
 
 def hold_out_rows(
-    rows: Rows, early_stopping: Any, rng: np.random.Generator
-) -> tuple[Rows, Rows]:
+    rows: LocatedRows, early_stopping: Any, rng: np.random.Generator
+) -> tuple[LocatedRows, LocatedRows]:
     """Rows to train on, and a share of each rank that is held out."""
     rule = "a share between 0 and 1, or None"
     share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._input.checks import as_real, check_count, shown
 from .._input.columns import Categories, column_number
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._numerics.rows import strips
 from .._solvers import _factorization
 
@@ -163,7 +163,7 @@ def make_knots(
             k = np.zeros(1)
         else:
             k = cut(x[there], weight[there], pieces)
-        knots.append(frozen(k))
+        knots.append(read_only(k))
     return knots
 
 

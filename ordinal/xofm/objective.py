@@ -25,7 +25,7 @@ _SHARE = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class LocatedRows:
     """Rows of positive weight in the order of their ranks.
 
     Attributes
@@ -173,9 +173,16 @@ class PairLoss:
         if not np.isfinite(U).all():
             return np.inf
         loss = _factorization.hinge(
-            U, np.argsort(U), self._rank, self.rows.weight, self._r, self.tau,
-            self._slope, self._sorted, self._tree,
-        )  # fmt: skip
+            U,
+            np.argsort(U),
+            self._rank,
+            self.rows.weight,
+            self._r,
+            self.tau,
+            self._slope,
+            self._sorted,
+            self._tree,
+        )
         return float(loss / self.weight)
 
     def gradient(self, table: np.ndarray) -> np.ndarray:

@@ -19,12 +19,12 @@ from .._input.checks import (
     check_positive,
     shown,
 )
-from .._model.convergence import Status
-from .._model.monitor import Monitor
 from .._numerics.lbfgs import minimize
 from .._solvers import _factorization
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
 from .held_out import HeldOutMonitor
-from .objective import Objective, Rows
+from .objective import LocatedRows, Objective
 
 _EVALUATIONS = 50  # of the whole objective in a stochastic run
 _MOST_PAIRS = 2.0**62  # that a run can count, in centuries
@@ -88,9 +88,12 @@ def quasi_newton(
         return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
 
     found = minimize(
-        fun, np.where(mask, np.sqrt(np.abs(W)), W).ravel(), tol=monitor.tol,
-        max_iter=max_iter, monitor=monitor,
-    )  # fmt: skip
+        fun,
+        np.where(mask, np.sqrt(np.abs(W)), W).ravel(),
+        tol=monitor.tol,
+        max_iter=max_iter,
+        monitor=monitor,
+    )
     return _solution(objective, pieces(found.x), monitor, found.n_iter, found.status)
 
 
@@ -159,12 +162,28 @@ def _slice(
     layout, loss, bounds = objective.layout, objective.loss, objective.bounds
     floor = np.full(W.shape[1], 0.0 if bounds.factors else -np.inf)
     floor[0] = -np.inf  # u is kept from falling below 0 by being a square
-    assert isinstance(loss.rows, Rows)
+    assert isinstance(loss.rows, LocatedRows)
     done = _factorization.sgd(
-        loss.rows.node, loss.rows.share, loss.rows.weight, loss.start,
-        layout.first, layout.kind, loss.tau, loss.n_pairs / loss.weight,
-        2 * objective.penalty, floor, bounds.squared, W, rate, batch_size, key,
-        done, stop, last, Monitor.SLICE, loss.n_threads,
+        loss.rows.node,
+        loss.rows.share,
+        loss.rows.weight,
+        loss.start,
+        layout.first,
+        layout.kind,
+        loss.tau,
+        loss.n_pairs / loss.weight,
+        2 * objective.penalty,
+        floor,
+        bounds.squared,
+        W,
+        rate,
+        batch_size,
+        key,
+        done,
+        stop,
+        last,
+        Monitor.SLICE,
+        loss.n_threads,
     )  # fmt: skip
     return int(done)
 

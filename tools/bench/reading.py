@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinal._input import readers
-from ordinal._input.table import read_table
+from ordinal._files import readers
+from ordinal._files.table import read_table
 
 
 def write(path: Path, n: int, d: int) -> None:

@@ -7,7 +7,7 @@ import json
 
 from subjects import *
 
-from ordinal._model.archive import checksum
+from ordinal._files.archive import checksum
 
 Change = Callable[[Any], Any]
 _NAMES = ["low", "mid", "high", "never"]

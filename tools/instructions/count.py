@@ -14,7 +14,7 @@ from typing import Any
 from cases import CASES
 from kernels import METHODS, kernels, slot_of
 
-from ordinal._model.monitor import Monitor
+from ordinal._watch.monitor import Monitor
 
 
 def through(slots: Any, name: str, call: Any) -> Any:

@@ -34,11 +34,11 @@ COMMANDS: dict[str, Callable[[], list[str]]] = {}  # arguments of `ordinal`
 def call(name: str) -> Callable[[Callable[[], Call]], Callable[[], Call]]:
     """Enter a function into CALLS."""
 
-    def enter(make: Callable[[], Call]) -> Callable[[], Call]:
+    def prepare(make: Callable[[], Call]) -> Callable[[], Call]:
         CALLS[name] = make
         return make
 
-    return enter
+    return prepare
 
 
 def rows(n: int, d: int, r: int = 5) -> tuple[np.ndarray, np.ndarray]:

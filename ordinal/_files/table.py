@@ -15,13 +15,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .._input.checks import as_array, check_choice, listed, shown
+from .._input.columns import default_names, numbers_of
+from .._input.frame import Frame, Kind
+from .._input.labels import is_missing
+from .._input.sparse import read_only
 from .cells import Cells, Column, Layout, as_numbers, column_of, is_gap, parse
-from .checks import as_array, check_choice, listed, shown
-from .columns import default_names, numbers_of
-from .frame import Frame, Kind
-from .labels import is_missing
 from .readers import csv_reader, read_parquet
-from .sparse import frozen
 
 STDIN = "-"
 
@@ -102,7 +102,7 @@ class Table:
                 known = sorted({cell for cell in cells if not is_gap(cell)})
                 place = {cell: float(k) for k, cell in enumerate(known)}
                 values[:, j] = [place.get(cell, np.nan) for cell in cells]
-                labels.append(frozen(np.array(known, dtype=np.str_)))
+                labels.append(read_only(np.array(known, dtype=np.str_)))
             else:
                 values[:, j] = self.numbers([name], missing=True)[:, 0]
                 labels.append(None)

@@ -47,7 +47,7 @@ _watch = threading.local()
 
 @contextmanager
 def ended_by(over: Callable[[], bool]) -> Iterator[None]:
-    """Within, `turn` raises OutOfTime in this thread once over() is true."""
+    """Within, `check_cancelled` raises OutOfTime in this thread once over() is true."""
     before = current()
     _watch.over = over
     try:
@@ -57,12 +57,12 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 
 
 def current() -> Callable[[], bool]:
-    """What `turn` asks in this thread, for calls of `ended_by` in others."""
+    """What `check_cancelled` asks in this thread, for calls of `ended_by` in others."""
     over: Callable[[], bool] = getattr(_watch, "over", never)
     return over
 
 
-def turn() -> None:
+def check_cancelled() -> None:
     """What computations that may take seconds call between their blocks."""
     getattr(_watch, "tell", _nothing)()
     if current()():
@@ -151,9 +151,14 @@ class Monitor:
         """How a fit ended, now, against the tolerance of this watch."""
         dual = None if dual is None else float(dual)
         return Convergence(
-            status, int(n_iter), float(violation), self.tol, float(primal), dual,
+            status,
+            int(n_iter),
+            float(violation),
+            self.tol,
+            float(primal),
+            dual,
             self.seconds,
-        )  # fmt: skip
+        )
 
     def stop(self, n_iter: int, violation: float) -> Status | None:
         """Report progress; the status to end with, or None to go on.
@@ -202,7 +207,7 @@ class Monitor:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Name a part of the fit on its line, which `turn` rewrites, too."""
+        """Name a part of the fit on its line, which `check_cancelled` rewrites, too."""
         self._stages.append(name)
         try:
             yield
@@ -215,7 +220,7 @@ class Monitor:
         return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
 
     def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
-        """Within, `turn` raises OutOfTime once `max_time` is over by so many
+        """Within, `check_cancelled` raises OutOfTime once `max_time` is over by so many
         seconds."""
         return ended_by(partial(self.late, by))
 

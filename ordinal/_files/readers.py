@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from .._input.columns import feature_names, frame_columns
 from .cells import MISSING, Column, Layout, column_of, parse
-from .columns import feature_names, frame_columns
 
 _Reader: TypeAlias = Callable[..., Any]
 

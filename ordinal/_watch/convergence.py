@@ -11,8 +11,8 @@ from types import FrameType
 from typing import Annotated, Literal
 
 from .._input.checks import enumerated, shown
+from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.immutable import Immutable
-from .fields import FINITE, NONNEGATIVE, NOT_NAN
 
 
 class ConvergenceWarning(UserWarning):
@@ -74,9 +74,12 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
     """A filter for warnings of what the models hold as well; searches and the command
     need not repeat them."""
     for category in (
-        ConvergenceWarning, DisorderedThresholdsWarning, CollinearColumnsWarning,
-        EmptyColumnsWarning, UnscaledFeaturesWarning,
-    ):  # fmt: skip
+        ConvergenceWarning,
+        DisorderedThresholdsWarning,
+        CollinearColumnsWarning,
+        EmptyColumnsWarning,
+        UnscaledFeaturesWarning,
+    ):
         warnings.simplefilter(action, category)
 
 

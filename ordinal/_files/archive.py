@@ -21,7 +21,7 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from .._input.checks import shown
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 
 ARRAY_KINDS = "biufU"  # whatever needs no pickle: booleans, numbers, strings
 _FORMAT, _VERSION = "ordinal-model", 3
@@ -144,7 +144,7 @@ def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
     a = np.asarray(a, dtype.newbyteorder("="), order="C")
     if a.dtype.kind == "U":
         a.tolist()  # raises for characters outside Unicode, which numpy lets pass
-    return frozen(a)
+    return read_only(a)
 
 
 def _bytes_of(a: np.ndarray) -> memoryview:

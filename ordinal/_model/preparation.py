@@ -32,11 +32,11 @@ from .._kernel_matrix.choice import (
 from .._numerics.threads import resolve_n_threads
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import read_problem
+from .._watch.convergence import UnscaledFeaturesWarning, warn
+from .._watch.monitor import Monitor, State
+from .._watch.progress import Line
 from ..kernels import Precomputed
-from .convergence import UnscaledFeaturesWarning, warn
 from .folds import Shares, few_folds, fold_shares
-from .monitor import Monitor, State
-from .progress import Line
 
 Callback = Callable[[State], object]
 
@@ -66,7 +66,7 @@ class KernelCommon(Common, total=False):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Prepared:
     """What a method may rely on when its own part of a fit begins: checked arguments.
 
     Attributes
@@ -85,7 +85,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KernelEntry(Entry):
+class PreparedWithKernel(Prepared):
     """The same of a method with a kernel, and perhaps a calibrated link."""
 
     kernel: Kernel
@@ -101,7 +101,7 @@ class KernelEntry(Entry):
         return deal(self.problem, self.rng, self.kernel)
 
 
-def enter(
+def prepare(
     name: str,
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -122,7 +122,7 @@ def enter(
     remote: bool = True,
     in_place: bool = False,
     watch: type[Monitor] = Monitor,
-) -> Entry:
+) -> Prepared:
     """Check and read what all methods share; the arguments are those of the `fit_*`
     functions.
 
@@ -168,7 +168,7 @@ def enter(
     problem.check_spans()
     if by_scale:
         warn_of_scales(name, problem)
-    return Entry(problem, threads, generator, monitor)
+    return Prepared(problem, threads, generator, monitor)
 
 
 def warn_of_scales(name: str, problem: Problem) -> None:
@@ -200,7 +200,7 @@ def warn_of_scales(name: str, problem: Problem) -> None:
         )
 
 
-def enter_with_kernel(
+def prepare_with_kernel(
     name: str,
     X: MatrixLike | Blocks,
     y: Labels | None,
@@ -212,12 +212,12 @@ def enter_with_kernel(
     remote: bool = True,
     in_place: bool = False,
     **common: Unpack[Common],
-) -> KernelEntry:
+) -> PreparedWithKernel:
     """The same for a method with a kernel; what else is raised `make_kernel` says."""
     probability = check_flag("probability", probability)
     missing = takes_missing(kernel)
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
-    e = enter(
+    prepared = prepare(
         name,
         X,
         y,
@@ -228,12 +228,19 @@ def enter_with_kernel(
         in_place=in_place and not (missing or by_number),
         **common,
     )
-    made = make_kernel(kernel, gamma, e.problem)
-    if isinstance(e.problem, ChunkedProblem):
+    made = make_kernel(kernel, gamma, prepared.problem)
+    if isinstance(prepared.problem, ChunkedProblem):
         if isinstance(made, Precomputed):
             raise ValueError(
                 "kernel must not be 'precomputed' where X is read in blocks"
             )
     elif isinstance(made, Precomputed):
-        check_precomputed(e.problem.X)
-    return KernelEntry(e.problem, e.n_threads, e.rng, e.monitor, made, probability)
+        check_precomputed(prepared.problem.X)
+    return PreparedWithKernel(
+        prepared.problem,
+        prepared.n_threads,
+        prepared.rng,
+        prepared.monitor,
+        made,
+        probability,
+    )

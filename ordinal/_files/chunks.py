@@ -11,10 +11,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from .._input.checks import shown
+from .._input.frame import Frame
+from .._input.immutable import Immutable
 from .cells import Layout
-from .checks import shown
-from .frame import Frame
-from .immutable import Immutable
 from .readers import parquet_batches
 from .table import (
     GZIP,

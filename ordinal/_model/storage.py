@@ -20,17 +20,17 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
+from .._files.archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
+from .._files.writing import not_binary, writing
 from .._input.checks import as_path, shown
+from .._input.fields import check_fields, field_values
 from .._input.immutable import Immutable
-from .._input.sparse import CSR, frozen
+from .._input.sparse import CSR, read_only
 from .._kernel_matrix.choice import NAMED
 from .._public import import_all
+from .._watch.convergence import Convergence, Status
 from ..kernels import ARD, LinearARD
-from .archive import ARRAY_KINDS, DamagedError, read_archive, write_archive
-from .convergence import Convergence, Status
-from .fields import check_fields, field_values
 from .links import CumulativeLink, PartitionLink, SoftmaxLink
-from .writing import not_binary, writing
 
 _RECORDS: dict[str, type] = {
     cls.__name__: cls
@@ -134,9 +134,10 @@ def _opened(path: str, flags: int) -> int:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # open() refuses a folder
         os.close(descriptor)
         raise OSError(
-            errno.EINVAL, "is no regular file: pass an open binary file to read one",
+            errno.EINVAL,
+            "is no regular file: pass an open binary file to read one",
             path,
-        )  # fmt: skip
+        )
     return descriptor
 
 
@@ -148,7 +149,7 @@ def _rebuild(cls: type[Storable], fields: dict[str, Any]) -> Storable:
 def _frozen_within(value: Any) -> Any:
     """The same value with its arrays read-only; models and CSR see to their own."""
     if isinstance(value, np.ndarray):
-        return frozen(value)
+        return read_only(value)
     if isinstance(
         value, CumulativeLink | PartitionLink | SoftmaxLink | ARD | LinearARD
     ):

@@ -12,11 +12,11 @@ from .._basis.features import Features
 from .._basis.fitting import chosen, enough_rows
 from .._input.basis import BasisChoice
 from .._input.problem import Problem, around_ranks
-from .._input.sparse import frozen
+from .._input.sparse import read_only
 from .._input.types import Kernel
 from .._kernel_matrix.tiles import Products
-from .._model.convergence import Convergence, Status
-from .._model.monitor import Monitor, OutOfTime
+from .._watch.convergence import Convergence, Status
+from .._watch.monitor import Monitor, OutOfTime
 from .model import KdlorModel
 from .program import nearest, relative_gap, thresholds
 from .scatter import OfRows, OnBasis, Scatter, Shares, support_of
@@ -28,7 +28,7 @@ _ONE_POINT = 1e-14  # of k: no scatter but what rounding leaves of rows that are
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class KdlorFit:
     """Checked options, the same for the fit of all rows and those of the folds."""
 
     kernel: Kernel
@@ -166,13 +166,13 @@ class Job:
         dual[present[:-1]] = a
         return KdlorModel(
             support=support,
-            coef=frozen(coef),
-            dual=frozen(dual),
-            thresholds=frozen(around_ranks(between, present, r)),
+            coef=read_only(coef),
+            dual=read_only(dual),
+            thresholds=read_only(around_ranks(between, present, r)),
             rho=rho,
             C=self.C,
             u=u,
-            classes=frozen(problem.classes),
+            classes=read_only(problem.classes),
             kernel=self.kernel,
             n_features=problem.n_features,
             feature_names=problem.feature_names,

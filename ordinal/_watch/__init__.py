@@ -1,0 +1,9 @@
+"""How a running fit is watched, and what is recorded of it.
+
+convergence  record of a finished fit, and the warnings
+monitor      clock, time limit, callback and cancellation
+progress     progress line of `verbose=True`
+blas         one thread of numpy's BLAS during a fit
+
+Imports `_input`. Every package above may import it.
+"""
