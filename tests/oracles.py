@@ -632,7 +632,7 @@ def tlssvor_psi(K, b, w, s, width, price, C, u, eta):
     return total
 
 
-# Cumulative models: (P) is that of ordinal/linear.py; x = (alpha, nu, beta, zeta)
+# Cumulative models: (P) is that of `ordinal.linear`; x = (alpha, nu, beta, zeta)
 
 
 def cumulative_terms(link, a, b):
@@ -693,7 +693,7 @@ def cumulative_loglik(x, y, weight, link, *structure):
 
 
 def thresholded_loss(beta, b, X, used, s, l2):
-    """(P2) of ordinal/logistic.py over rows of weight 1: `used` says at which ones
+    """(P2) of `ordinal.logistic` over rows of weight 1: `used` says at which ones
     of the thresholds a row has a loss, s on which side it should be."""
     losses = used * np.logaddexp(0, -s * ((X @ beta)[:, None] - b))
     return losses.sum() / len(X) + l2 / 2 * (beta @ beta)

@@ -14,8 +14,8 @@ from ordinal import kernels, npsvor, svor
 from ordinal._dual.feasible import restore_sums
 from ordinal._dual.gram import Gram
 from ordinal._dual.pivoting import Pivoting
-from ordinal._kernel_matrix.tiles import Products
 from ordinal._solvers._active_set import ActiveSet
+from ordinal.kernels.tiles import Products
 
 ALL = 10_000  # pivots: more than any of these problems takes
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import ordinal
 from ordinal._input.problem import Problem
-from ordinal._kernel_matrix.choice import make_kernel
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal._rows.moments import Moments
 from ordinal._rows.source import CHUNK, Reader, raw_blocks
+from ordinal.kernels.choice import make_kernel
 from ordinal.preprocessing import Standardizer
 from ordinal.preprocessing.scaling import standardizer_of
 

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
 import ordinal
-from ordinal._linear import likelihood
-from ordinal._linear.bordered import Bordered, Factor
-from ordinal._linear.likelihood import Point
-from ordinal._linear.newton import minimize
+from ordinal._cumulative import likelihood
+from ordinal._cumulative.bordered import Bordered, Factor
+from ordinal._cumulative.likelihood import Point
+from ordinal._cumulative.newton import minimize
 from ordinal._watch.monitor import Monitor
 
 seeds = st.integers(0, 2**32 - 1)

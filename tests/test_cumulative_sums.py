@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from ordinal._cumulative.design import Design
+from ordinal._cumulative.likelihood import Likelihood
+from ordinal._cumulative.rowwise import RowwiseLikelihood
 from ordinal._input.problem import Problem
-from ordinal._linear.design import Design
-from ordinal._linear.likelihood import Likelihood
-from ordinal._linear.rowwise import RowwiseLikelihood
 from ordinal._model.preparation import prepare
 from ordinal._solvers._cumulative import LINKS
 

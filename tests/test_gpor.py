@@ -26,12 +26,12 @@ from strategies import GPOR_KERNELS, gpor_cases, sample, with_gaps
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_gpor, kernels
 from ordinal._input.problem import Problem
-from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._numerics import memory
 from ordinal._watch.monitor import Monitor
 from ordinal.gpor import ep, laplace
 from ordinal.gpor.covariance import Dense
 from ordinal.gpor.evidence import Evidence
+from ordinal.kernels.tiles import diagonal_of
 
 INFERENCES = ["ep", "laplace"]
 few = settings(max_examples=settings.default.max_examples // 4)

@@ -18,12 +18,12 @@ import ordinal
 from ordinal import kernels
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
-from ordinal._kernel_matrix.choice import make_kernel, takes_missing
-from ordinal._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
-from ordinal._kernel_matrix.tiles import Evaluator, diagonal_of
 from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
+from ordinal.kernels.choice import make_kernel, takes_missing
+from ordinal.kernels.slopes import diagonal_slopes, gamma_slopes
+from ordinal.kernels.tiles import Evaluator, diagonal_of
 
 KERNELS = [
     kernels.Linear(),

@@ -1,4 +1,4 @@
-"""LIT and LAT, ordinal/logistic.py: (P2), its kernel, the search of thresholds."""
+"""LIT and LAT, `ordinal.logistic`: (P2), its kernel, the search of thresholds."""
 
 import json
 import warnings
@@ -17,8 +17,8 @@ from strategies import datasets, sample
 
 import ordinal
 from ordinal import Status
-from ordinal._linear import thresholded
 from ordinal._solvers import _threshold_losses
+from ordinal.logistic import objective as thresholded
 
 FITS = {"lit": ordinal.fit_lit, "lat": ordinal.fit_lat}
 every_loss = pytest.mark.parametrize("name", FITS)

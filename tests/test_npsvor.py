@@ -40,9 +40,9 @@ from ordinal._dual.factors import (
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Program
 from ordinal._input.sparse import CSR
-from ordinal._kernel_matrix.tiles import diagonal_of, on_itself
 from ordinal._numerics.pivoted_cholesky import pivoted_cholesky
 from ordinal._watch.monitor import Monitor
+from ordinal.kernels.tiles import diagonal_of, on_itself
 
 PRECOMPUTED = {"kernel": "precomputed"}
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 import ordinal
-from ordinal._linear.design import structure_of
+from ordinal._cumulative.design import structure_of
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 RNG = np.random.default_rng(0)

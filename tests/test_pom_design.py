@@ -23,16 +23,16 @@ from scipy.sparse import csr_array
 
 import ordinal
 from ordinal import CollinearColumnsWarning, ConvergenceWarning, Status
+from ordinal._cumulative import separation
+from ordinal._cumulative.collinear import dependencies
+from ordinal._cumulative.design import Design
+from ordinal._cumulative.separation import certificate, judged, moves
 from ordinal._input.columns import read_frame
 from ordinal._input.problem import Problem
-from ordinal._linear import separation
-from ordinal._linear.collinear import dependencies
-from ordinal._linear.contrasts import Coding
-from ordinal._linear.design import Design
-from ordinal._linear.expressions import columns_of, evaluate
-from ordinal._linear.formula import parse_formula
-from ordinal._linear.separation import certificate, judged, moves
 from ordinal._watch.monitor import Monitor
+from ordinal.linear.contrasts import Coding
+from ordinal.linear.expressions import columns_of, evaluate
+from ordinal.linear.formula import parse_formula
 
 LEVELS = {
     "Infl": ["Low", "Medium", "High"],
@@ -179,7 +179,7 @@ def test_columns_hold_what_their_names_say():
 
 
 def of_terms(frame, terms):
-    from ordinal._linear.contrasts import Factor
+    from ordinal.linear.contrasts import Factor
 
     made = [tuple(Factor(n, None, (n,)) for n in t.split(":")) for t in terms]
     return Coding.of_terms(None, frame, made)

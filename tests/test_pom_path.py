@@ -13,8 +13,8 @@ from strategies import at_most, sample
 
 import ordinal
 from ordinal import ConvergenceWarning, Status
-from ordinal._linear.elastic_net import Penalty
-from ordinal._linear.likelihood import Likelihood
+from ordinal._cumulative.elastic_net import Penalty
+from ordinal._cumulative.likelihood import Likelihood
 from ordinal._model.registry import path_of
 from ordinal._solvers import _coordinate_descent
 
@@ -481,7 +481,7 @@ def test_a_tolerance_below_rounding_ends_soon_and_near():
 
 
 def test_no_byte_depends_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr("ordinal._linear.likelihood._MANY", 0)
+    monkeypatch.setattr("ordinal._cumulative.likelihood._MANY", 0)
     X, y = rows(300, 30)
     for kind in (np.asarray, sp.csr_matrix):
         one, three = (

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ordinal
+from ordinal._cumulative.design import Design
+from ordinal._cumulative.likelihood import Likelihood
+from ordinal._cumulative.matrices import DenseColumns, SparseColumns, transposed
+from ordinal._cumulative.rowwise import RowwiseLikelihood
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
-from ordinal._linear.design import Design
-from ordinal._linear.likelihood import Likelihood
-from ordinal._linear.matrices import DenseColumns, SparseColumns, transposed
-from ordinal._linear.rowwise import RowwiseLikelihood
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 
@@ -140,7 +140,7 @@ def test_a_sparse_fit_is_the_dense_one(options):
 def test_many_features_are_fitted_without_a_hessian(kind, monkeypatch):
     X, y = rows(300, 40)
     few = ordinal.fit_pom(kind(X), y, l2=0.1, tol=1e-9)
-    monkeypatch.setattr("ordinal._linear.chunked.HESSIAN_COLUMNS", 39)
+    monkeypatch.setattr("ordinal._cumulative.chunked.HESSIAN_COLUMNS", 39)
     many = ordinal.fit_pom(kind(X), y, l2=0.1, tol=1e-9)
     assert many.convergence.converged
     assert many.convergence.violation <= 1e-9
@@ -152,7 +152,7 @@ def test_many_features_are_fitted_without_a_hessian(kind, monkeypatch):
 
 
 def test_no_byte_depends_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr("ordinal._linear.likelihood._MANY", 0)
+    monkeypatch.setattr("ordinal._cumulative.likelihood._MANY", 0)
     X, y = rows(300, 30)
     one, three = (
         ordinal.fit_pom(sp.csr_matrix(X), y, n_threads=k) for k in (1, 3)

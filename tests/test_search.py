@@ -33,11 +33,11 @@ from strategies import at_most, sample
 
 import ordinal
 from ordinal import metrics
-from ordinal._kernel_matrix.tiles import Products, on_itself
 from ordinal._model import registry
 from ordinal._model.registry import path_of
 from ordinal._watch.progress import Line
 from ordinal.kernels import RBF
+from ordinal.kernels.tiles import Products, on_itself
 from ordinal.model_selection import (
     CoarseToFine,
     Grid,

@@ -8,12 +8,12 @@ from sources import Cut
 
 import ordinal
 from ordinal._command.main import main
-from ordinal._kernel_matrix import choice
 from ordinal._rows import chunks, source
 from ordinal._rows import rows as chunked_rows
 from ordinal._rows.first_pass import ChunkedProblem
 from ordinal.gpor import low_rank
 from ordinal.gpor.evidence import Evidence
+from ordinal.kernels import choice
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 8192 + 1777  # more than a chunk of the first pass

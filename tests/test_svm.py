@@ -23,9 +23,9 @@ from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, moderate, sample
 
 from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
-from ordinal._kernel_matrix.tiles import Products, diagonal_of
 from ordinal._model.links import CumulativeLink, PartitionLink, falling
 from ordinal._model.registry import path_of
+from ordinal.kernels.tiles import Products, diagonal_of
 from ordinal.svm.thresholds import best_thresholds
 
 PAIRS, ALL = "one_vs_one", "one_vs_all"

@@ -47,9 +47,9 @@ from ordinal import (
 from ordinal._dual import driver
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
-from ordinal._kernel_matrix.tiles import diagonal_of
 from ordinal._model.folds import fold_shares
 from ordinal._watch.monitor import Monitor
+from ordinal.kernels.tiles import diagonal_of
 
 FITS = dict(
     zip(

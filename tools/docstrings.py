@@ -66,7 +66,6 @@ INHERITED: dict[str, tuple[str, str]] = {
 ROOT = Path(__file__).parents[1]
 SOURCES = [
     *sorted(ROOT.glob("ordinal/[a-z]*/fit.py")),
-    *(ROOT / "ordinal" / f"{name}.py" for name in ("linear", "logistic", "ofmhs")),
 ]
 
 

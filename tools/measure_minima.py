@@ -2,17 +2,17 @@
 
     python tools/measure_minima.py
 
-prints it for `ordinal._linear.fitting.minimize` and for one descent: from the fit
+prints it for `ordinal._cumulative.fitting.minimize` and for one descent: from the fit
 without scale effects, or from no effects with the link cauchit. The lowest minimum that
 is known is that of both and of descents from ten random points.
 """
 
 import numpy as np
 
+from ordinal._cumulative.design import Design
+from ordinal._cumulative.fitting import likelihood_of, minimize
+from ordinal._cumulative.newton import minimize as newton
 from ordinal._input.problem import Problem
-from ordinal._linear.design import Design
-from ordinal._linear.fitting import likelihood_of, minimize
-from ordinal._linear.newton import minimize as newton
 from ordinal._watch.convergence import Status
 from ordinal._watch.monitor import Monitor
 

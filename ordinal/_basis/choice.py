@@ -23,11 +23,11 @@ import numpy as np
 
 from .._input.basis import BasisChoice
 from .._input.types import Kernel, Matrix
-from .._kernel_matrix.tiles import diagonal_of, on_itself
 from .._numerics.pivoted_cholesky import in_proportion, pivoted_cholesky
 from .._numerics.rows import dense, take
 from .._watch.monitor import check_cancelled
 from ..kernels import Precomputed
+from ..kernels.tiles import diagonal_of, on_itself
 from .features import RowFeatures
 
 _SAMPLE = 8000  # rows looked at for a part of the trace

@@ -11,5 +11,5 @@ gram         kernel matrix of the training rows in single precision
 admm         alternating direction method of multipliers for NPSVOR
 factors      multiplication by (K + rho I)^-1 for ADMM
 
-Imports `kernels`, `_kernel_matrix` and what stands below. `_programs` imports it.
+Imports `kernels`, `kernels` and what stands below. `_programs` imports it.
 """

@@ -7,11 +7,11 @@ import numpy as np
 
 from .. import kernels
 from .._input.types import Kernel, Matrix
-from .._kernel_matrix.tiles import Products, diagonal_of, on_itself
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
 from .._numerics.rows import inner, strips, times
 from .._watch.monitor import check_cancelled
+from ..kernels.tiles import Products, diagonal_of, on_itself
 
 _TINY = 1e-100  # products with entries near 1e-308 are many times slower
 _THIN = 128  # rows from which it pays to look for a low rank

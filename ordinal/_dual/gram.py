@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import kernels
 from .._input.types import Kernel
-from .._kernel_matrix.tiles import Evaluator, Products, diagonal_of, on_itself
 from .._numerics.pool import Pool
 from .._numerics.rows import TILE, strips, take
 from .._solvers import _kernel_values
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
+from ..kernels.tiles import Evaluator, Products, diagonal_of, on_itself
 
 _MOST_IN_DOUBLE = 4096  # rows of K that are computed in double when they are wanted
 

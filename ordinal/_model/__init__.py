@@ -10,8 +10,9 @@ rules               rules that turn scores and probabilities into ranks
 links, calibration  probabilities of ranks from scores
 folds               folds and hold-out splits
 storage             model files
+printing            printed tables of results
 predicted           predictions of rows that are read in chunks
 docs                sections of docstrings
 
-Imports `kernels`, `_kernel_matrix` and what stands below.
+Imports `kernels`, `kernels` and what stands below.
 """

@@ -22,13 +22,6 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._kernel_matrix.choice import (
-    check_precomputed,
-    compares_units,
-    dense_moments,
-    make_kernel,
-    takes_missing,
-)
 from .._numerics.threads import resolve_n_threads
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import read_problem
@@ -36,6 +29,13 @@ from .._watch.convergence import UnscaledFeaturesWarning, warn
 from .._watch.monitor import Monitor, State
 from .._watch.progress import Line
 from ..kernels import Precomputed
+from ..kernels.choice import (
+    check_precomputed,
+    compares_units,
+    dense_moments,
+    make_kernel,
+    takes_missing,
+)
 from .folds import Shares, few_folds, fold_shares
 
 Callback = Callable[[State], object]

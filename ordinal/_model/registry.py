@@ -38,8 +38,8 @@ from functools import partial
 from typing import Any, Literal
 
 from .._input.keywords import keyword_defaults
-from .._kernel_matrix.choice import takes_missing
 from .._public import import_all
+from ..kernels.choice import takes_missing
 
 Content = Literal["missing", "categories", "sparse"]
 Grid = Mapping[str, Sequence[Any]]

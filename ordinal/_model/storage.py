@@ -26,10 +26,10 @@ from .._input.checks import as_path, shown
 from .._input.fields import check_fields, field_values
 from .._input.immutable import Immutable
 from .._input.sparse import CSR, read_only
-from .._kernel_matrix.choice import NAMED
 from .._public import import_all
 from .._watch.convergence import Convergence, Status
 from ..kernels import ARD, LinearARD
+from ..kernels.choice import NAMED
 from .links import CumulativeLink, PartitionLink, SoftmaxLink
 
 _RECORDS: dict[str, type] = {

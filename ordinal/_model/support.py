@@ -10,13 +10,13 @@ from .._input.checks import check_entries
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.sparse import CSR, read_only
 from .._input.types import Kernel, Matrix
-from .._kernel_matrix.choice import NAMED, takes_missing
-from .._kernel_matrix.tiles import Evaluator
 from .._numerics.rows import take
 from .._numerics.threads import resolve_n_threads
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels import ARD, LinearARD, Pearson, Precomputed
+from ..kernels.choice import NAMED, takes_missing
+from ..kernels.tiles import Evaluator
 from .model import Model, read_for
 
 

@@ -17,10 +17,10 @@ from .._dual.program import Program
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
 from .._input.types import Kernel
-from .._kernel_matrix.tiles import Products
 from .._model.folds import Shares
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor
+from ..kernels.tiles import Products
 
 P = TypeVar("P")  # a point of a path: the parameters that may differ between its fits
 M = TypeVar("M", bound=Any)  # the model

@@ -12,10 +12,10 @@ from .._basis.fitting import held_for, on_basis
 from .._input.checks import check_count, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
-from .._kernel_matrix.tiles import Products
 from .._model.calibration import calibrate
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions
+from ..kernels.tiles import Products
 from .family import Family, KernelOptions, M, P
 from .on_basis import OnBasis
 from .whole import WholeKernel

@@ -21,11 +21,11 @@ from .._basis.fitting import (
 from .._basis.proximal import Solution
 from .._input.basis import BasisChoice
 from .._input.problem import Problem
-from .._kernel_matrix.tiles import Evaluator, Products
 from .._model.support import read_only_matrix
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
+from ..kernels.tiles import Evaluator, Products
 from .family import Family, KernelOptions, M, P, Solved
 
 _NEWTON_STEPS = 200  # for each sample of the rows; some 20 are usual

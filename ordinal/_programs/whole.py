@@ -13,10 +13,10 @@ from .._dual.gram import gram_in_time
 from .._dual.path import along, records, values
 from .._dual.program import Program
 from .._input.problem import Problem
-from .._kernel_matrix.tiles import Products
 from .._model.folds import parted
 from .._model.support import support_rows
 from .._watch.convergence import Convergence
+from ..kernels.tiles import Products
 from .family import Family, KernelOptions, M, P, Solved
 
 MAX_ITER = 10_000_000  # pair steps: some 100 per row at 100 000 rows

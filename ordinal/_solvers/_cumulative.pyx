@@ -1,4 +1,4 @@
-"""The likelihood of cumulative link models, ordinal/linear.py, and its derivatives.
+"""The likelihood of cumulative link models, ordinal.linear, and its derivatives.
 
 A row whose rank lies between the points b < a of the link's scale has
 

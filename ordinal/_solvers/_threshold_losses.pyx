@@ -1,4 +1,4 @@
-"""The logistic losses of LIT and LAT, ordinal/logistic.py, and their derivatives.
+"""The logistic losses of LIT and LAT, ordinal.logistic, and their derivatives.
 
     L(f, b) = sum_i v_i sum_(j in T_i) c_j log(1 + exp(-m_ij)),  m_ij = s_ij (f_i - b_j)
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.types import Kernel, Matrix
-from .._kernel_matrix.slopes import diagonal_slopes, gamma_slopes
-from .._kernel_matrix.tiles import Evaluator, diagonal_of
 from .._numerics.rows import strips, take
 from .._rows.chunks import Chunk, InProcess, chunks
 from ..kernels import Precomputed
+from ..kernels.slopes import diagonal_slopes, gamma_slopes
+from ..kernels.tiles import Evaluator, diagonal_of
 
 ROWS = 1024  # of a tile: what is made of them stays in the cache
 

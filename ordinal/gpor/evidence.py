@@ -13,15 +13,6 @@ from .._input.checks import check_choice, shown
 from .._input.problem import Problem
 from .._input.sparse import CSR
 from .._input.types import Kernel
-from .._kernel_matrix.choice import (
-    LARGEST,
-    check_precomputed,
-    column_moments,
-    gamma_scale,
-    make_kernel,
-)
-from .._kernel_matrix.slopes import gamma_slopes
-from .._kernel_matrix.tiles import diagonal_of, on_itself
 from .._numerics.lbfgs import Minimum, NotFiniteError, minimize
 from .._numerics.memory import check_memory, gib
 from .._numerics.pivoted_cholesky import pivoted_cholesky
@@ -29,6 +20,15 @@ from .._numerics.rows import squared_norms, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.rows import Rows, map_rows
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled, ended_by, never
+from ..kernels.choice import (
+    LARGEST,
+    check_precomputed,
+    column_moments,
+    gamma_scale,
+    make_kernel,
+)
+from ..kernels.slopes import gamma_slopes
+from ..kernels.tiles import diagonal_of, on_itself
 from .basis_values import BasisValues
 from .covariance import Covariance, Dense
 from .ep import expectation_propagation

@@ -36,8 +36,6 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._kernel_matrix.choice import compares_units, takes_missing
-from .._kernel_matrix.tiles import Evaluator, diagonal_of, on_itself
 from .._model.model import read_for
 from .._model.preparation import Callback, Prepared, prepare
 from .._model.registry import register
@@ -53,6 +51,8 @@ from .._solvers import _ordinal_probit
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from ..kernels import ARD, LinearARD, Precomputed
+from ..kernels.choice import compares_units, takes_missing
+from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from ..preprocessing.joined import Preprocess, preprocessed
 from .basis_values import ReadAgainError
 from .evidence import Basis as FitcBasis

@@ -24,11 +24,11 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._kernel_matrix.tiles import Products
 from .._model.calibration import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.registry import GAMMAS, completed, register
 from .._model.support import decisions
+from ..kernels.tiles import Products
 from ..preprocessing.joined import Preprocess, preprocessed
 from .model import KdlorModel
 from .scatter import weighty

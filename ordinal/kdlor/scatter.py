@@ -9,13 +9,13 @@ import numpy as np
 from .._basis.features import Features
 from .._input.problem import Problem
 from .._input.types import Kernel
-from .._kernel_matrix.choice import check_values
-from .._kernel_matrix.tiles import Products, on_itself
 from .._model.support import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import inner, times
 from .._rows.chunks import Chunk, summed
 from .._rows.sums import Parts
+from ..kernels.choice import check_values
+from ..kernels.tiles import Products, on_itself
 
 # The share of a row that has no weight: its coefficient is then as far below those of
 # the others, and no model keeps it

@@ -14,9 +14,9 @@ from .._input.basis import BasisChoice
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import Kernel
-from .._kernel_matrix.tiles import Products
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
+from ..kernels.tiles import Products
 from .model import KdlorModel
 from .program import nearest, relative_gap, thresholds
 from .scatter import OfRows, OnBasis, Scatter, Shares, support_of

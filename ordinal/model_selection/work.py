@@ -24,7 +24,6 @@ from .._input.frame import Frame
 from .._input.keywords import check_keywords
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
-from .._kernel_matrix.tiles import Products
 from .._model.model import Model
 from .._model.registry import method_of, path_of, unwrapped
 from .._numerics.rows import take
@@ -32,6 +31,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import RemoteRows
 from .._rows.rows import Rows
 from .._watch.convergence import Convergence
+from ..kernels.tiles import Products
 from ..preprocessing import (
     PreprocessedModel,
     Standardizer,

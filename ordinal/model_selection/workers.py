@@ -25,9 +25,9 @@ from typing import Any
 
 from .._input.checks import shown
 from .._input.types import Executor as Executor
-from .._kernel_matrix.choice import NAMED
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import filter_held
+from ..kernels.choice import NAMED
 from .spaces import Space
 from .work import Outcome, Task, Work
 

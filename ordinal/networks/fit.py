@@ -8,6 +8,7 @@ from typing import Any, Literal, Unpack, get_args
 
 import numpy as np  # noqa: F401 - Rng names a type of it
 
+from .._cumulative.likelihood import Link
 from .._input.checks import (
     check_choice,
     check_count,
@@ -16,7 +17,6 @@ from .._input.checks import (
     check_flag,
 )
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
-from .._linear.likelihood import Link
 from .._model.folds import few_folds
 from .._model.preparation import Callback, Common, Prepared, prepare
 from .._model.registry import PENALTIES, register

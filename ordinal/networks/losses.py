@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from .._linear.likelihood import Link, quantile
+from .._cumulative.likelihood import Link, quantile
 from .._solvers import _cumulative, _hidden_layer
 
 Terms = tuple[float, np.ndarray]

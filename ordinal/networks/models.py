@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
+from .._cumulative.likelihood import Link, cumulative, exceeding
+from .._cumulative.probabilities import for_all_ranks, rank_probabilities
 from .._input.checks import check_entries
 from .._input.fields import (
     DISTINCT,
@@ -27,8 +29,6 @@ from .._input.problem import Problem, around_ranks
 from .._input.scores import values_of
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
-from .._linear.likelihood import Link, cumulative, exceeding
-from .._linear.predictors import for_all_ranks, rank_probabilities
 from .._model.links import SoftmaxLink, require_link
 from .._model.model import Model, read_for
 from .._model.rules import by_probabilities, predicted

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from .._cumulative.probabilities import for_all_ranks
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -20,7 +21,6 @@ from .._input.fields import (
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import MatrixLike
-from .._linear.predictors import for_all_ranks
 from .._model.model import read_for
 from .._model.support import finite_scores
 from .._watch.convergence import Convergence

@@ -15,13 +15,13 @@ from .._dual.path import records, values
 from .._input.basis import BasisChoice, read_basis
 from .._input.problem import Problem
 from .._input.types import Kernel
-from .._kernel_matrix.tiles import Products
 from .._model.folds import Shares
 from .._model.support import support_rows
 from .._programs.family import KernelOptions
 from .._programs.whole import WholeKernel
 from .._watch.convergence import Status
 from .._watch.monitor import OutOfTime
+from ..kernels.tiles import Products
 from .family import Npsvor, Parameters
 from .model import NpsvorModel, of_present
 

@@ -22,10 +22,10 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._kernel_matrix.tiles import Products
 from .._model.preparation import Callback
 from .._model.registry import COSTS, GAMMAS, completed, register
 from .._programs.fit import fit, fit_path
+from ..kernels.tiles import Products
 from ..preprocessing.joined import Preprocess, preprocessed
 from .family import Svor
 from .model import Method, SvorModel

@@ -19,14 +19,14 @@ import numpy as np
 
 from .._input.sparse import CSR
 from .._input.types import Kernel, Matrix
-from .._kernel_matrix.choice import check_values
-from .._kernel_matrix.tiles import Evaluator
 from .._numerics.pool import in_order
 from .._numerics.rows import strips, take
 from .._rows.chunks import in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts
 from .._watch.monitor import check_cancelled
+from ..kernels.choice import check_values
+from ..kernels.tiles import Evaluator
 
 Fill = Callable[[Any, np.ndarray, int], None]
 """Of some rows, room for their columns, threads."""

@@ -1,4 +1,4 @@
-"""The path of (P) of `ordinal/ofmhs.py`: Newton's method, certified.
+"""The path of (P) of `ordinal.ofmhs`: Newton's method, certified.
 
 With L the mean loss whose thresholds are at their optimum for the score, g_j and G_jk
 its slopes by beta_j and Theta_jk, and P the penalty, the dual of (P) has constraints
@@ -27,16 +27,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._cumulative.design import Design
+from .._cumulative.matrices import DenseColumns
+from .._cumulative.rowwise import (
+    LEAST,
+    RowTerms,
+    RowwiseLikelihood,
+    factor,
+    with_best_free,
+)
 from .._input.problem import Problem
 from .._numerics.cholesky import Cholesky
 from .._numerics.rows import strips
 from .._solvers import _pair_descent
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
-from .design import Design
-from .matrices import DenseColumns
-from .pair_scores import both_ways, scores
-from .rowwise import LEAST, RowTerms, RowwiseLikelihood, factor, with_best_free
+from .scores import both_ways, scores
 
 _FALL = 1e-4  # of Armijo's rule
 _ROUNDING = 1e-14  # of the value, relative to it

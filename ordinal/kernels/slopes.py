@@ -7,7 +7,7 @@ import numpy as np
 from .._input.types import Kernel
 from .._numerics.rows import strips, take
 from .._watch.monitor import check_cancelled
-from ..kernels import ARD, RBF, LinearARD
+from .functions import ARD, RBF, LinearARD
 
 _LEARNED = RBF | ARD | LinearARD
 

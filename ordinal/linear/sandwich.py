@@ -25,12 +25,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._cumulative.bordered import Bordered, Factor
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Likelihood, Link, Point
 from .._input.checks import as_array, shown
 from .._input.sparse import read_only
 from .._rows.sums import Parts
-from .bordered import Bordered, Factor
-from .design import Design
-from .likelihood import Likelihood, Link, Point
 
 _BLOCK = 1 << 17  # entries of the scores held at a time, which stay in the cache
 

@@ -17,10 +17,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Likelihood, Point
+from .._cumulative.newton import Minimum
 from .._watch.convergence import ConvergenceWarning, Status, warn
-from .design import Design
-from .likelihood import Likelihood, Point
-from .newton import Minimum
 from .remembered import Remembered, refit
 
 _CLOSE = 1e-7  # of sqrt(D) to z, relative to it

@@ -25,12 +25,12 @@ from .._input.sparse import read_only
 from .._input.types import MatrixLike
 from .._model.links import CumulativeLink
 from .._model.model import read_for
+from .._model.printing import Table
 from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
-from .pair_scores import scores
-from .tables import Table
+from .scores import scores
 
 _ENTRIES = 2**20  # of rows that are standardised at a time
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .._cumulative.design import read_offset
+from .._cumulative.probabilities import for_all_ranks, rank_probabilities
 from .._input.columns import check_shape
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights, shares
 from .._model.model import read_for
+from .._model.printing import Table
 from .._numerics.tails import normal_two_sided
-from .design import read_offset
 from .estimates import Estimates
 from .margins import (
     MatrixRows,
@@ -21,9 +23,7 @@ from .margins import (
     logit_interval,
     of_ranks,
 )
-from .predictors import for_all_ranks, rank_probabilities
 from .remembered import remembered
-from .tables import Table
 
 
 def rows_to_average(

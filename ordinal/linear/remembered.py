@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .._cumulative.chunked import ChunkedLikelihood
+from .._cumulative.likelihood import Likelihood
+from .._cumulative.newton import Loss, Minimum, minimize
 from .._input.frame import Frame
 from .._model.model import Model
 from .._watch.monitor import Monitor
-from .chunked import ChunkedLikelihood
-from .likelihood import Likelihood
-from .newton import Loss, Minimum, minimize
 
 TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood
 _MAX_ITER = 200

@@ -20,13 +20,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._cumulative.design import Design
+from .._cumulative.fitting import likelihood_of
+from .._cumulative.likelihood import cumulative
+from .._cumulative.newton import Minimum
+from .._cumulative.separation import separated_columns
 from .._watch.convergence import ConvergenceWarning, Status, warn
-from .design import Design
-from .fitting import likelihood_of
-from .likelihood import cumulative
-from .newton import Minimum
 from .remembered import Remembered, refit
-from .separation import separated_columns
 
 _ASKED = "proportional_odds_test"
 

@@ -25,6 +25,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from .._cumulative.design import structure_of
+from .._cumulative.likelihood import cumulative, density, exceeding, slope
 from .._input.checks import shown
 from .._input.columns import default_names
 from .._input.frame import Frame
@@ -32,10 +34,8 @@ from .._input.sparse import CSR
 from .._input.types import Index
 from .._numerics.rows import dense, strips, take
 from .contrasts import Coding
-from .design import structure_of
 from .estimates import Estimates
 from .expressions import columns_of, compares
-from .likelihood import cumulative, density, exceeding, slope
 from .predictors import predictors
 
 _FARTHEST = 700.0  # log of the largest factor of odds

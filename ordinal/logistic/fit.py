@@ -1,22 +1,4 @@
-"""LIT and LAT: logistic losses of a linear score at the immediate or at all thresholds.
-
-With ranks y_i in 0..r-1, weights w_i of sum W, and s_ij = +1 where y_i > j, else -1,
-
-    min  (1/W) sum_i w_i sum_(j in T_i) log(1 + exp(-s_ij (x_i'beta - theta_j)))
-             + l2/2 |beta|^2,   theta_0 <= ... <= theta_(r-2)                       (P2)
-
-    T_i = {y_i - 1, y_i} for LIT, {0, ..., r-2} for LAT
-
-(P2) is convex. With LAT the order of the thresholds comes by itself: at one place the
-slope by theta_(j+1) is that by theta_j less w_i / W for each row of rank j + 1. With
-LIT it is a constraint, and ranks whose thresholds it makes equal are not predicted. The
-loss of LIT is that of POM (ordinal/linear.py) without log(1 - exp(theta_(y-1) -
-theta_y)), the term by which POM's thresholds keep apart: LIT fits no probabilities, LAT
-one a threshold. Of two ranks all three are logistic regression.
-
-J. D. M. Rennie, N. Srebro, "Loss functions for preference levels: regression with
-discrete ordered labels", IJCAI Workshop on Advances in Preference Handling, 2005.
-"""
+"""Fits of LIT and LAT."""
 
 from __future__ import annotations
 
@@ -26,26 +8,20 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ._input.checks import check_count, check_factor_or_zero, check_flag
-from ._input.problem import Problem
-from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
-from ._linear.design import check_columns
-from ._linear.score_model import LinearThresholdModel
-from ._linear.thresholded import fit_thresholded
-from ._model.calibration import calibrate
-from ._model.folds import few_folds, fold_shares
-from ._model.preparation import Callback, Common, prepare
-from ._model.registry import PENALTIES, register
-from ._rows.first_pass import ChunkedProblem
-from ._rows.reading import is_chunked
-from ._watch.convergence import warn_of_separation
-from .preprocessing.joined import Preprocess, preprocessed
-
-__all__ = ["LinearThresholdModel", "fit_lat", "fit_lit"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+from .._cumulative.design import check_columns
+from .._input.checks import check_count, check_factor_or_zero, check_flag
+from .._input.problem import Problem
+from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
+from .._model.calibration import calibrate
+from .._model.folds import few_folds, fold_shares
+from .._model.preparation import Callback, Common, prepare
+from .._model.registry import PENALTIES, register
+from .._rows.first_pass import ChunkedProblem
+from .._rows.reading import is_chunked
+from .._watch.convergence import warn_of_separation
+from ..preprocessing.joined import Preprocess, preprocessed
+from .model import LinearThresholdModel
+from .objective import fit_thresholded
 
 
 @preprocessed

@@ -10,7 +10,7 @@ from .._numerics.rows import squared_norms, strips
 from .._rows.first_pass import ChunkedProblem
 from .._rows.moments import Moments
 from .._rows.source import CHUNK
-from ..kernels import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
+from .functions import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed
 
 LARGEST = 1e100  # value of a kernel: solvers take squares and products of it
 _NO_SPREAD = 1e-300  # a variance below the square of what doubles hold with precision

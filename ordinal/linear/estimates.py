@@ -7,6 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
+from .._cumulative.design import Threshold, structure_of, threshold_parameter_names
+from .._cumulative.likelihood import Link
 from .._input.checks import enumerated
 from .._input.fields import (
     DISTINCT,
@@ -24,8 +26,6 @@ from .._input.sparse import read_only
 from .._model.threshold_model import Thresholds, names_between
 from .._watch.convergence import Convergence
 from .contrasts import Coding
-from .design import Threshold, structure_of, threshold_parameter_names
-from .likelihood import Link
 from .remembered import Trained
 from .sandwich import CovarianceType
 

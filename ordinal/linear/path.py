@@ -112,8 +112,18 @@ class PomPath(Storable):
             raise ValueError("the models of a path must have the same columns")
 
 
-def read_lambdas(lambdas: Any) -> np.ndarray:
-    """Penalties, largest first; ValueError or TypeError unless they are positive."""
+def read_lambdas(lambdas: Any, ratio: float) -> np.ndarray | None:
+    """Return the caller's penalties, largest first, or None if there are none.
+
+    Raises ValueError or TypeError unless they are positive, and ValueError if there are
+    none and the ridge penalty alone, `ratio` 0, has no largest one.
+    """
+    if lambdas is None:
+        if ratio == 0:
+            raise ValueError(
+                "lambdas must be given for ratio=0: no penalty is the largest"
+            )
+        return None
     a = as_real_array(lambdas, "lambdas")
     if a.ndim != 1 or not a.size:
         raise ValueError(f"lambdas must be a sequence of numbers, got shape {a.shape}")

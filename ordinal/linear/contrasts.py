@@ -22,6 +22,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from .._cumulative.design import read_offset
 from .._input.checks import listed, shown
 from .._input.columns import (
     check_shape,
@@ -35,7 +36,6 @@ from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import Frame
 from .._input.types import ArrayLike, MatrixLike
 from .._model.storage import Storable
-from .design import read_offset
 from .expressions import columns_of, evaluate
 
 _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]

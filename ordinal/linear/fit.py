@@ -1,104 +1,56 @@
-"""Linear models of ordered ranks: the cumulative link model (proportional odds).
-
-With ranks y_i in 0..r-1, weights w_i of sum W, and a distribution function F,
-
-    P(y_i <= j) = F(eta_ij),   eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_i) / s_i  (1)
-    s_i = exp(z_i'zeta),       theta_0 < theta_1 < ... < theta_(r-2)
-
-    min  -(1/W) sum_i w_i log(F(eta_i,y_i) - F(eta_i,y_i - 1))
-         + l1 |beta|_1 + l2/2 |beta|^2                                               (P)
-
-With F the logistic function this is the proportional odds model, POM: odds of y <= j
-change by the factor exp(-beta) with a unit of x, for all j alike. The columns n have a
-slope at each threshold ("nominal" effects: partial proportional odds), those of z
-change the spread of the latent variable ("scale" effects). For logit, probit, cloglog
-and loglog log(F(a) - F(b)) is concave in (a, b), so that (P) is convex where there are
-no scale effects, and its minimum the only one; for cauchit, and with scale effects, it
-may be a local one.
-
-P. McCullagh, "Regression models for ordinal data", JRSS B 42:109-142, 1980, (2.1) to
-(6.1). B. Peterson, F. E. Harrell, "Partial proportional odds models for ordinal
-response variables", Applied Statistics 39:205-217, 1990. J. W. Pratt, "Concavity of the
-log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R package.
-"""
+"""Fits of the cumulative link model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, get_args
 
 import numpy as np
 
-from ._input.checks import (
+from .._cumulative.bordered import NONE
+from .._cumulative.chunked import has_many
+from .._cumulative.design import (
+    HESSIAN_COLUMNS,
+    Design,
+    Threshold,
+)
+from .._cumulative.elastic_net import PathSolver, Solution
+from .._cumulative.fitting import likelihood_of, minimize
+from .._cumulative.likelihood import Likelihood, Link, Point
+from .._cumulative.newton import Minimum
+from .._cumulative.separation import judged
+from .._input.checks import (
     check_choice,
     check_count,
-    check_entries,
     check_factor_or_zero,
     check_flag,
     check_real,
     check_share,
-    listed,
     shown,
 )
-from ._input.columns import column_number
-from ._input.keywords import with_suggestions
-from ._input.problem import Problem, around_ranks
-from ._input.sparse import read_only
-from ._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
-from ._linear.bordered import NONE
-from ._linear.chunked import has_many
-from ._linear.collinear import identified
-from ._linear.contrasts import Coding
-from ._linear.design import (
-    HESSIAN_COLUMNS,
-    Design,
-    Threshold,
-    check_columns,
-    read_offset,
-)
-from ._linear.elastic_net import PathSolver, Solution
-from ._linear.fitting import likelihood_of, minimize
-from ._linear.likelihood import Likelihood, Link, Point
-from ._linear.model import PomModel
-from ._linear.nested import LikelihoodRatio, lr_test
-from ._linear.newton import Minimum
-from ._linear.path import ConcaveLink, PomPath, geometric, read_lambdas
-from ._linear.remembered import Remembered, null_loglik, remember
-from ._linear.rowwise import RowwiseLikelihood
-from ._linear.sandwich import Middle, covariance_of
-from ._linear.separation import judged
-from ._linear.training import Missing, Training, read_training
-from ._model.preparation import Callback, prepare
-from ._model.registry import PENALTIES, completed, register
-from ._rows.reading import check_in_memory, is_chunked
-from ._watch.convergence import (
+from .._input.keywords import with_suggestions
+from .._input.problem import Problem, around_ranks
+from .._input.sparse import read_only
+from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
+from .._model.preparation import Callback
+from .._model.registry import PENALTIES, completed, register
+from .._rows.reading import is_chunked
+from .._watch.convergence import (
     Convergence,
     Status,
     warn_of_disorder,
     warn_of_separation,
 )
-from ._watch.monitor import Monitor
-from .preprocessing.joined import Preprocess, preprocessed
+from ..preprocessing.joined import Preprocess, preprocessed
+from .model import PomModel
+from .path import ConcaveLink, PomPath, geometric, read_lambdas
+from .prepared import PreparedPom, check_concave, prepare_pom
+from .remembered import Remembered, null_loglik, remember
+from .sandwich import Middle, covariance_of
+from .training import Missing
 
-__all__ = [
-    "LikelihoodRatio",
-    "PomModel",
-    "PomPath",
-    "fit_pom",
-    "fit_pom_path",
-    "lr_test",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
-
-
-_OFFSET = 1e4  # fits to 1000 deviations of the noise converge, those to 1e6 cannot
-_HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
 _EASIER = "raise the penalties"  # what helps a fit that met a limit
 _PENALISE = "l2 > 0 gives finite ones"
 
@@ -414,21 +366,14 @@ def fit_pom_path(
     array([1, 2, 3])
     """
     check_choice("link", link, get_args(ConcaveLink))
-    ratio = check_real(
-        "ratio", ratio, lambda v: 0 <= v <= 1, "a number between 0 and 1"
-    )
-    if lambdas is not None:
-        lambdas = read_lambdas(lambdas)
-    elif ratio == 0:
-        raise ValueError("lambdas must be given for ratio=0: no penalty is the largest")
+    rule = "a number between 0 and 1"
+    ratio = check_real("ratio", ratio, lambda v: 0 <= v <= 1, rule)
+    given = read_lambdas(lambdas, ratio)
     n_lambdas = check_count("n_lambdas", n_lambdas)
     smallest = None if smallest is None else check_share("smallest", smallest)
     max_iter = check_count("max_iter", max_iter)
-    prepared = _prepared(
-        "fit_pom_path",
-        X,
-        y,
-        True,
+    prepared = prepare_pom(
+        *("fit_pom_path", X, y, True),
         link=link,
         threshold=threshold,
         nominal=nominal,
@@ -447,20 +392,21 @@ def fit_pom_path(
     )  # fmt: skip
     with prepared.monitor as monitor:
         solver = PathSolver(prepared.rowwise, max_iter, monitor)
-        if lambdas is None:
-            if smallest is None:
-                smallest = (
-                    1e-4
-                    if prepared.problem.n_samples > prepared.problem.n_features
-                    else 1e-2
-                )
-            lambdas = geometric((solver.largest or 1.0) / ratio, smallest, n_lambdas)
-        path = _path(prepared, solver, lambdas, ratio)
+        if given is None:
+            problem = prepared.problem
+            least = 1e-4 if problem.n_samples > problem.n_features else 1e-2
+            largest = (solver.largest or 1.0) / ratio
+            given = geometric(largest, smallest or least, n_lambdas)
+        path = _path(prepared, solver, given, ratio)
         monitor.conclude(path.convergence)
+    _warn_of_path(path)
+    return path
+
+
+def _warn_of_path(path: PomPath) -> None:
     path.convergence.warn_unless_converged("fit_pom_path", _EASIER)
     lines = dict.fromkeys(line for model in path.models for line in model.disorder)
     warn_of_disorder(tuple(lines), "fit_pom_path")
-    return path
 
 
 def _fit(
@@ -484,12 +430,12 @@ def _fit(
     max_iter = check_count("max_iter", max_iter)
     largest = max(penalties)
     if largest[0] > 0:
-        _check_concave("l1", link, scale)
+        check_concave("l1", link, scale)
     if largest[0] > 0 and is_chunked(X):
         raise ValueError(
             f"l1 must be 0 where X is read in blocks, got {shown(largest[0])}"
         )
-    prepared = _prepared(
+    prepared = prepare_pom(
         "fit_pom", X, y, any(largest), link=link, scale=scale, chunks=True, **given
     )
     middle = _middle(robust, prepared.training.cluster, prepared.design, largest[0])
@@ -544,7 +490,7 @@ def _fit_path(
 
 
 def _path(
-    prepared: _Prepared, solver: PathSolver, lambdas: np.ndarray, ratio: float
+    prepared: PreparedPom, solver: PathSolver, lambdas: np.ndarray, ratio: float
 ) -> PomPath:
     """The models of the penalties, as far as time allows."""
     models: list[PomModel] = []
@@ -564,125 +510,6 @@ def _path(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prepared:
-    """What a fit may rely on when its own part begins."""
-
-    training: Training
-    problem: Problem
-    design: Design
-    link: Link
-    threshold: Threshold
-    n_threads: int
-    monitor: Monitor
-
-    @property
-    def rowwise(self) -> RowwiseLikelihood:
-        """The loss without penalty, of no more than vectors."""
-        return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
-
-
-def _prepared(
-    name: str,
-    X: MatrixLike | Blocks | str,
-    y: Labels | None,
-    is_penalised: bool,
-    *,
-    link: Link,
-    threshold: Threshold,
-    nominal: Sequence[str | int],
-    scale: Sequence[str | int],
-    offset: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    classes: Sequence[Any] | None,
-    reference: Mapping[str, Any] | None,
-    missing: Missing,
-    cluster: ArrayLike | None = None,
-    chunks: bool = False,
-    **common: Any,
-) -> _Prepared:
-    """Check and read what the fits share."""
-    check_choice("link", link, get_args(Link))
-    check_choice("threshold", threshold, get_args(Threshold))
-    if not chunks:
-        check_in_memory(name, X)
-    training = read_training(
-        X,
-        y,
-        classes=classes,
-        missing=missing,
-        reference=reference,
-        sample_weight=sample_weight,
-        offset=offset,
-        cluster=cluster,
-        chunks=chunks,
-    )
-    prepared = prepare(
-        name,
-        training.X,
-        training.y,
-        classes=training.classes,
-        sample_weight=training.sample_weight,
-        chunks=chunks,
-        **common,
-    )
-    problem = prepared.problem
-    check_columns(name, problem.n_features)
-    with closing(problem):
-        design = _design(training, problem, nominal, scale, threshold)
-        design = identified(design, problem.shown_names, is_penalised)
-        if design.offset is not None:
-            _check_start(design, link, prepared.n_threads)
-    return _Prepared(
-        training, problem, design, link, threshold, prepared.n_threads, prepared.monitor
-    )
-
-
-def _check_start(design: Design, link: Link, n_threads: int) -> None:
-    """Raise ValueError for an offset that contradicts the ranks by so much that no
-    descent has a beginning."""
-    none = np.zeros(0, np.int64)
-    plain = replace(design, location=none, nominal=none, scale=none)
-    loss = likelihood_of(plain, link, 0.0, n_threads)
-    if not (value := loss.at(loss.start()).value) < _HOPELESS:
-        raise ValueError(
-            f"offset must not contradict the ranks: with link={shown(link)} and no "
-            f"features the mean loss is {value:.3g}; its unit is that of the latent "
-            "noise: divide the offset by its scale"
-        )
-
-
-def _check_concave(penalty: str, link: Any, scale: Any) -> None:
-    """Raise ValueError for a model whose loss is not convex."""
-    if link == "cauchit" or (isinstance(scale, Sequence) and len(scale)):
-        got = "link='cauchit'" if link == "cauchit" else f"scale={shown(scale)}"
-        raise ValueError(
-            f"{penalty} is for models with a convex loss, which those with the link "
-            f"cauchit or with scale effects have not, got {got}"
-        )
-
-
-def _design(
-    training: Training, problem: Problem, nominal: Any, scale: Any, threshold: Threshold
-) -> Design:
-    """The columns and thresholds that the arguments ask for."""
-    nominal = _chosen("nominal", nominal, problem, training.coding)
-    scale = _chosen("scale", scale, problem, training.coding)
-    location = np.delete(np.arange(problem.n_features), nominal)
-    known = training.offset
-    if known is not None:
-        known = read_offset(known, problem.n_samples)
-        fits = (np.abs(known) <= _OFFSET) | (problem.weight == 0)
-        check_entries(
-            "offset",
-            known,
-            fits,
-            f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
-            "the latent noise: subtract its mean, or divide it by its scale",
-        )
-    return Design.of(problem, location, nominal, scale, known, threshold)
-
-
 def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     middle = Middle.of(robust, cluster, design.n_samples)
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
@@ -693,33 +520,8 @@ def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
     return middle
 
 
-def _chosen(
-    argument: str, columns: Any, problem: Problem, coding: Coding | None
-) -> np.ndarray:
-    """Numbers of columns that an argument names, in the order of the columns."""
-    if isinstance(columns, str) or not isinstance(columns, Sequence):
-        meant = ""
-        if isinstance(columns, str):  # perhaps a formula, as R's clm takes it
-            names = [name.strip() for name in columns.lstrip("~ ").split("+")]
-            meant = f"; for these columns pass {argument}={listed(names)}"
-        raise ValueError(
-            f"{argument} must be a sequence of columns by name or number, got "
-            f"{shown(columns)}{meant}"
-        )
-    terms = {} if coding is None else coding.columns_of_terms
-    numbers: list[int] = []
-    for name in columns:
-        if isinstance(name, str) and name in terms:
-            numbers += terms[name]
-        else:
-            numbers.append(column_number(name, problem.shown_names, argument))
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"{argument} must name a column once, got {listed(columns)}")
-    return np.array(sorted(numbers), dtype=np.int64)
-
-
 def _model_of_net(
-    prepared: _Prepared,
+    prepared: PreparedPom,
     solver: PathSolver,
     found: Solution,
     l1: float,
@@ -746,7 +548,7 @@ def _crossings(problem: Problem, inner: np.ndarray) -> np.ndarray:
 
 
 def _model(
-    prepared: _Prepared,
+    prepared: PreparedPom,
     loss: Likelihood,
     found: Minimum,
     l2: float,

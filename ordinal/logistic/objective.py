@@ -31,6 +31,10 @@ from functools import partial
 
 import numpy as np
 
+from .._cumulative.design import HESSIAN_COLUMNS, Design, moments_of, prices
+from .._cumulative.matrices import DenseColumns, ReadColumns, SparseColumns, columns_of
+from .._cumulative.newton import length_in_errors
+from .._cumulative.separation import judged
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._numerics import lbfgs
@@ -40,11 +44,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._solvers import _threshold_losses
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
-from .design import HESSIAN_COLUMNS, Design, moments_of, prices
-from .matrices import DenseColumns, ReadColumns, SparseColumns, columns_of
-from .newton import length_in_errors
-from .score_model import LinearThresholdModel
-from .separation import judged
+from .model import LinearThresholdModel
 
 _EXACT = 1e-8  # step of a threshold, relative, after which its error is the square
 _SEARCHES = 200

@@ -7,14 +7,15 @@ from typing import Literal
 
 import numpy as np
 
+from .._cumulative.design import read_offset
+from .._cumulative.likelihood import cumulative, exceeding
+from .._cumulative.probabilities import for_all_ranks, rank_probabilities
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for
 from .._model.rules import by_probabilities
-from .design import read_offset
 from .inference import Inference
-from .likelihood import cumulative, exceeding
-from .predictors import for_all_ranks, predictors, rank_probabilities, score
+from .predictors import predictors, score
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,8 +1,4 @@
-"""Kernels: small frozen callables, k(A, B) -> (len(A), len(B)) float64.
-
-Any callable of that form that is symmetric and positive semi-definite will do in their
-place. `Linear`, `Polynomial` and `RBF` also take CSR rows, `Pearson` takes NaN.
-"""
+"""Kernel functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,27 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import (
+from .._input.checks import (
     as_real_array,
     check_count,
     check_nonnegative,
     check_positive,
 )
-from ._input.features import read_features
-from ._input.immutable import Immutable
-from ._input.sparse import CSR, read_only
-from ._input.types import Matrix
-from ._numerics.rows import cancellable_slices, inner_products, squared_norms, z_scores
-from ._solvers import _kernel_values
-
-__all__ = ["ARD", "RBF", "Linear", "LinearARD", "Pearson", "Polynomial", "Precomputed"]
-
+from .._input.features import read_features
+from .._input.immutable import Immutable
+from .._input.sparse import CSR, read_only
+from .._input.types import Matrix
+from .._numerics.rows import cancellable_slices, inner_products, squared_norms, z_scores
+from .._solvers import _kernel_values
 
 _EXP, _POWER, _CHECK = 50, 2000, 50  # multiplications that take as long
-
-
-def __dir__() -> list[str]:
-    return __all__
 
 
 @dataclass(frozen=True, slots=True)

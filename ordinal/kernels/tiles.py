@@ -11,8 +11,8 @@ from .._numerics.pool import Pool
 from .._numerics.rows import TILE, inner_products, squared_norms, strips, take, z_scores
 from .._solvers import _kernel_values
 from .._watch.monitor import check_cancelled
-from ..kernels import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
 from .choice import LARGEST, NAMED, check_values
+from .functions import ARD, RBF, Linear, Pearson, Polynomial, Precomputed
 
 _NOT_CSR = "CSR rows go with the linear, polynomial and RBF kernels only"
 

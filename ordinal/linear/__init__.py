@@ -1,0 +1,56 @@
+"""Linear models of ordered ranks: the cumulative link model (proportional odds).
+
+With ranks y_i in 0..r-1, weights w_i of sum W, and a distribution function F,
+
+    P(y_i <= j) = F(eta_ij),   eta_ij = (theta_j - n_i'nu_j - x_i'beta - o_i) / s_i  (1)
+    s_i = exp(z_i'zeta),       theta_0 < theta_1 < ... < theta_(r-2)
+
+    min  -(1/W) sum_i w_i log(F(eta_i,y_i) - F(eta_i,y_i - 1))
+         + l1 |beta|_1 + l2/2 |beta|^2                                               (P)
+
+With F the logistic function this is the proportional odds model, POM: odds of y <= j
+change by the factor exp(-beta) with a unit of x, for all j alike. The columns n have a
+slope at each threshold ("nominal" effects: partial proportional odds), those of z
+change the spread of the latent variable ("scale" effects). For logit, probit, cloglog
+and loglog log(F(a) - F(b)) is concave in (a, b), so that (P) is convex where there are
+no scale effects, and its minimum the only one; for cauchit, and with scale effects, it
+may be a local one.
+
+P. McCullagh, "Regression models for ordinal data", JRSS B 42:109-142, 1980, (2.1) to
+(6.1). B. Peterson, F. E. Harrell, "Partial proportional odds models for ordinal
+response variables", Applied Statistics 39:205-217, 1990. J. W. Pratt, "Concavity of the
+log likelihood", JASA 76:103-106, 1981. R. H. B. Christensen, "ordinal", R package.
+
+The modules of this package:
+
+    fit                    the functions that users call
+    training               training rows: formulas, categories, missing values
+    prepared               checked arguments and the design of a fit
+    formula, expressions   formulas and the arithmetic in them
+    contrasts              columns of categories as numbers
+    estimates, model       fields and methods of what `fit_pom` returns
+    path                   what `fit_pom_path` returns
+    predictors             scores and predictors of rows
+    inference, sandwich    standard errors and tests
+    odds, nested, profile  tests of proportional odds, of nested models; profiles
+    margins, averages      average probabilities and marginal effects
+    remembered             training rows that a model keeps for refits
+"""
+
+from .fit import fit_pom, fit_pom_path
+from .model import PomModel
+from .nested import LikelihoodRatio, lr_test
+from .path import PomPath
+
+__all__ = [
+    "LikelihoodRatio",
+    "PomModel",
+    "PomPath",
+    "fit_pom",
+    "fit_pom_path",
+    "lr_test",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,182 @@
+"""Checked arguments of a fit of the cumulative link model, and its design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from .._cumulative.collinear import identified
+from .._cumulative.design import (
+    Design,
+    Threshold,
+    check_columns,
+    read_offset,
+)
+from .._cumulative.fitting import likelihood_of
+from .._cumulative.likelihood import Link
+from .._cumulative.rowwise import RowwiseLikelihood
+from .._input.checks import (
+    check_choice,
+    check_entries,
+    listed,
+    shown,
+)
+from .._input.columns import column_number
+from .._input.problem import Problem
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._model.preparation import prepare
+from .._rows.reading import check_in_memory
+from .._watch.monitor import Monitor
+from .contrasts import Coding
+from .training import Missing, Training, read_training
+
+_OFFSET = 1e4  # fits to 1000 deviations of the noise converge, those to 1e6 cannot
+_HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedPom:
+    """What a fit may rely on when its own part begins."""
+
+    training: Training
+    problem: Problem
+    design: Design
+    link: Link
+    threshold: Threshold
+    n_threads: int
+    monitor: Monitor
+
+    @property
+    def rowwise(self) -> RowwiseLikelihood:
+        """The loss without penalty, of no more than vectors."""
+        return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
+
+
+def prepare_pom(
+    name: str,
+    X: MatrixLike | Blocks | str,
+    y: Labels | None,
+    is_penalised: bool,
+    *,
+    link: Link,
+    threshold: Threshold,
+    nominal: Sequence[str | int],
+    scale: Sequence[str | int],
+    offset: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    classes: Sequence[Any] | None,
+    reference: Mapping[str, Any] | None,
+    missing: Missing,
+    cluster: ArrayLike | None = None,
+    chunks: bool = False,
+    **common: Any,
+) -> PreparedPom:
+    """Check and read what the fits share."""
+    check_choice("link", link, get_args(Link))
+    check_choice("threshold", threshold, get_args(Threshold))
+    if not chunks:
+        check_in_memory(name, X)
+    training = read_training(
+        X,
+        y,
+        classes=classes,
+        missing=missing,
+        reference=reference,
+        sample_weight=sample_weight,
+        offset=offset,
+        cluster=cluster,
+        chunks=chunks,
+    )
+    prepared = prepare(
+        name,
+        training.X,
+        training.y,
+        classes=training.classes,
+        sample_weight=training.sample_weight,
+        chunks=chunks,
+        **common,
+    )
+    problem = prepared.problem
+    check_columns(name, problem.n_features)
+    with closing(problem):
+        design = _design(training, problem, nominal, scale, threshold)
+        design = identified(design, problem.shown_names, is_penalised)
+        if design.offset is not None:
+            _check_start(design, link, prepared.n_threads)
+    return PreparedPom(
+        training, problem, design, link, threshold, prepared.n_threads, prepared.monitor
+    )
+
+
+def _check_start(design: Design, link: Link, n_threads: int) -> None:
+    """Raise ValueError for an offset that contradicts the ranks by so much that no
+    descent has a beginning."""
+    none = np.zeros(0, np.int64)
+    plain = replace(design, location=none, nominal=none, scale=none)
+    loss = likelihood_of(plain, link, 0.0, n_threads)
+    if not (value := loss.at(loss.start()).value) < _HOPELESS:
+        raise ValueError(
+            f"offset must not contradict the ranks: with link={shown(link)} and no "
+            f"features the mean loss is {value:.3g}; its unit is that of the latent "
+            "noise: divide the offset by its scale"
+        )
+
+
+def check_concave(penalty: str, link: Any, scale: Any) -> None:
+    """Raise ValueError for a model whose loss is not convex."""
+    if link == "cauchit" or (isinstance(scale, Sequence) and len(scale)):
+        got = "link='cauchit'" if link == "cauchit" else f"scale={shown(scale)}"
+        raise ValueError(
+            f"{penalty} is for models with a convex loss, which those with the link "
+            f"cauchit or with scale effects have not, got {got}"
+        )
+
+
+def _design(
+    training: Training, problem: Problem, nominal: Any, scale: Any, threshold: Threshold
+) -> Design:
+    """The columns and thresholds that the arguments ask for."""
+    nominal = _chosen("nominal", nominal, problem, training.coding)
+    scale = _chosen("scale", scale, problem, training.coding)
+    location = np.delete(np.arange(problem.n_features), nominal)
+    known = training.offset
+    if known is not None:
+        known = read_offset(known, problem.n_samples)
+        fits = (np.abs(known) <= _OFFSET) | (problem.weight == 0)
+        check_entries(
+            "offset",
+            known,
+            fits,
+            f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
+            "the latent noise: subtract its mean, or divide it by its scale",
+        )
+    return Design.of(problem, location, nominal, scale, known, threshold)
+
+
+def _chosen(
+    argument: str, columns: Any, problem: Problem, coding: Coding | None
+) -> np.ndarray:
+    """Numbers of columns that an argument names, in the order of the columns."""
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        meant = ""
+        if isinstance(columns, str):  # perhaps a formula, as R's clm takes it
+            names = [name.strip() for name in columns.lstrip("~ ").split("+")]
+            meant = f"; for these columns pass {argument}={listed(names)}"
+        raise ValueError(
+            f"{argument} must be a sequence of columns by name or number, got "
+            f"{shown(columns)}{meant}"
+        )
+    terms = {} if coding is None else coding.columns_of_terms
+    numbers: list[int] = []
+    for name in columns:
+        if isinstance(name, str) and name in terms:
+            numbers += terms[name]
+        else:
+            numbers.append(column_number(name, problem.shown_names, argument))
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{argument} must name a column once, got {listed(columns)}")
+    return np.array(sorted(numbers), dtype=np.int64)
