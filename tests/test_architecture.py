@@ -92,7 +92,9 @@ def test_functions_fit_a_screen_and_files_a_chapter():
         assert len(text.splitlines()) <= 800, path
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                size = len(lines.intersection(range(node.lineno, node.end_lineno + 1)))
+                # a signature with one parameter per line is long and still plain
+                body = range(node.body[0].lineno, node.end_lineno + 1)
+                size = len(lines.intersection(body))
                 assert size <= 60, f"{path}: {node.name} has {size} lines of code"
 
 
