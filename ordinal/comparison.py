@@ -39,7 +39,7 @@ def __dir__() -> list[str]:
 
 
 class SignedRank(NamedTuple):
-    """What `wilcoxon` returns.
+    """Result of `wilcoxon`.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
 
 
 class Friedman(NamedTuple):
-    """What `friedman` returns.
+    """Result of `friedman`.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
 
 
 class WinDrawLoss(NamedTuple):
-    """What `win_draw_loss` returns.
+    """Result of `win_draw_loss`.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ def _midranks(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _signed_rank_counts(n: int) -> np.ndarray:
-    """How many of the 2^n signs give each sum 0..n(n+1)/2 of the ranks with a +."""
+    """Count the sign patterns, of 2^n, that give each rank sum 0..n(n+1)/2."""
     count = np.zeros(n * (n + 1) // 2 + 1)
     count[0] = 1
     for rank in range(1, n + 1):

@@ -156,7 +156,7 @@ class ConformalModel(Model):
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Their names, if the model was fitted on a data frame."""
+        """Return the names of the features, if the model was fitted on a data frame."""
         names: tuple[str, ...] | None = getattr(self.model, "feature_names", None)
         return names
 
@@ -233,15 +233,14 @@ class ConformalModel(Model):
     def predict_set(
         self, X: MatrixLike, *, coverage: float | None = None
     ) -> np.ndarray:
-        """Which ranks are in the set of every row, (n, r) bool; as `predict_interval`,
-        which gives its ends."""
+        """Predict sets of ranks, (n, r) bool; `predict_interval` gives their ends."""
         ends, rank = self._ends(X, coverage), np.arange(self.classes.size)
         return np.asarray((ends[:, :1] <= rank) & (rank <= ends[:, 1:]))
 
     def evaluate(
         self, X: MatrixLike, y: Labels, *, coverage: float | None = None
     ) -> dict[str, np.ndarray]:
-        """How often the sets of some rows hold their labels, and how large they are.
+        """Return how often the sets of some rows hold their labels, and their sizes.
 
         Parameters
         ----------
@@ -612,15 +611,17 @@ def _rps(P: np.ndarray) -> np.ndarray:
 
 
 def _beyond_thresholds(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """How far scores, (n,), are from the interval of every rank; 0 within."""
+    """Return the distances of scores, (n,), from the interval of every rank."""
     b = np.concatenate([[-np.inf], np.sort(thresholds), [np.inf]])
     below, above = b[:-1] - f[:, None], f[:, None] - b[1:]
     return np.asarray(np.maximum(np.maximum(below, above), 0.0))
 
 
 def _beyond_nearest(distance: np.ndarray) -> np.ndarray:
-    """How much farther than the nearest hyperplane that of a rank is, or one between
-    the two; of (n, r) distances."""
+    """Return how much farther a rank's hyperplane is than the nearest one.
+
+    Hyperplanes between the two count; the distances are (n, r).
+    """
     nearest = distance.argmin(axis=1)[:, None]
     rank = np.arange(distance.shape[1])
     up = np.maximum.accumulate(np.where(rank >= nearest, distance, 0.0), axis=1)

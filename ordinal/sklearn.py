@@ -107,7 +107,7 @@ if TYPE_CHECKING:  # of the classes that are made below
 
 
 def scorer(metric: str = "mae") -> _Scorer:
-    """What judges an estimator by a metric, for `scoring=` of scikit-learn.
+    """Return a scorer of an estimator by a metric, for `scoring=` of scikit-learn.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def scorer(metric: str = "mae") -> _Scorer:
 
 
 class _Scorer:
-    """What `scorer` returns."""
+    """Scorer that `scorer` returns."""
 
     def __init__(self, metric: str) -> None:
         self._metric = Scorer.of(metric, None)
@@ -161,12 +161,12 @@ class _Scorer:
         return score if self._metric.greater_is_better else -score
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> _Scorer:
-        """Whether weights are asked for where metadata are routed; returns itself."""
+        """Request weights where metadata are routed; returns itself."""
         self._requests["sample_weight"] = sample_weight
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What is asked for, as scikit-learn reads it."""
+        """Return the requests, as scikit-learn reads them."""
         request = MetadataRequest(owner=self)
         request.score.add_request(
             param="sample_weight", alias=self._requests.get("sample_weight")
@@ -175,7 +175,7 @@ class _Scorer:
 
 
 def _has_probabilities(estimator: _Estimator) -> bool:
-    """Whether `predict_proba` is there, as `hasattr` tells."""
+    """Return whether `predict_proba` exists, for `hasattr`."""
     return estimator._method.probabilities or bool(estimator.probability)
 
 
@@ -413,7 +413,7 @@ def _merged(
 
 
 def _ordered(model: Any) -> bool:
-    """Whether there are no thresholds that are out of order."""
+    """Return whether all thresholds are in order."""
     b = getattr(model, "thresholds", np.empty(0))
     return not np.any(b[1:] < b[:-1])
 
@@ -509,7 +509,7 @@ def _rule(method: Method) -> str | None:
 
 
 def _advice(method: Method) -> str:
-    """What the docstring says of the choice of a rule."""
+    """Return the advice of the docstring on the choice of a rule."""
     if _rule(method) is None:
         return """
     With `probability=True` also "mode", "median" or "cost"."""
@@ -525,7 +525,7 @@ def _rowwise(method: Method) -> Set[str]:
 
 
 def _signature(method: Method) -> inspect.Signature:
-    """Of `__init__`: the arguments of the fit by name, `rule` and `scoring`."""
+    """Return the signature of `__init__`: the fit's, `rule` and `scoring`."""
     own = inspect.signature(method.fit).parameters.values()
     given = [p for p in own if p.name not in _rowwise(method)]
     added = {"rule": ("str | None", _rule(method)), "scoring": ("str", "mae")}

@@ -102,8 +102,10 @@ def drawn(
 
 
 def enough(losses_at: Callable[[int], np.ndarray], least: int, most: int) -> int:
-    """How many basis rows are enough: `least` of them, doubled while that lowers the
-    mean loss of rows held out by more than the standard error of the difference.
+    """Find how many basis rows are enough.
+
+    Their number is doubled, starting from `least`, while that lowers the mean hold-out
+    loss by more than the standard error of the difference.
 
     Parameters
     ----------
@@ -144,7 +146,7 @@ def _pivots(
     rng: np.random.Generator,
     n_threads: int,
 ) -> np.ndarray:
-    """For a part of the trace no more of them than leave it."""
+    """Choose pivots for a share of the trace, no more than leave that share."""
     diagonal, tile = diagonal_of(kernel, S), on_itself(kernel, S, n_threads).tile
     if choice.left is None:
         return pivoted_cholesky(diagonal, tile, choice.m, rng=rng)[1]

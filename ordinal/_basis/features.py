@@ -125,16 +125,19 @@ class RowFeatures:
 
     @property
     def _of_one(self) -> bool:
-        """Whether k(x, x) is 1."""
+        """Return whether k(x, x) is 1 for all rows."""
         return isinstance(self.kernel, RBF | ARD)
 
     def double(self, X: Matrix) -> np.ndarray:
-        """The same in double, (len(X), m)."""
+        """Return the features in double precision, (len(X), m)."""
         return self._values(X).product(np.ascontiguousarray(self.mixing))
 
     def values(self, X: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-        """In double, (len(X), m): times `mixing`, they are the features. A product with
-        them costs far less than one with features that are made for it."""
+        """Return kernel values in double precision, (len(X), m).
+
+        Multiplied by `mixing`, they are the features; a product with them costs far
+        less than one with features made for it.
+        """
         values = self._values(X)
         out = np.empty((len(X), self.m)) if out is None else out
         return values.tile(slice(0, len(X)), slice(0, self.m), out)
@@ -193,11 +196,14 @@ class ColumnFeatures:
         return _checked(out)
 
     def double(self, X: Matrix) -> np.ndarray:
-        """The same in double, (len(X), m)."""
+        """Return the features in double precision, (len(X), m)."""
         return np.asarray(dense(X) * self._root)
 
     def values(self, X: Matrix, out: np.ndarray | None = None) -> np.ndarray:
-        """In double, (len(X), m): times `mixing`, they are the features."""
+        """Return the columns in double precision, (len(X), m).
+
+        Multiplied by `mixing`, they are the features.
+        """
         values = np.asarray(dense(X), np.float64)
         if out is None:
             return values
@@ -222,7 +228,7 @@ Features: TypeAlias = RowFeatures | ColumnFeatures
 
 
 def is_linear(kernel: Kernel) -> bool:
-    """Whether `ColumnFeatures` are those of the kernel."""
+    """Return whether `ColumnFeatures` exist for a kernel."""
     return isinstance(kernel, Linear | LinearARD)
 
 

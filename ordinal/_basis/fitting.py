@@ -62,7 +62,7 @@ def by_problem(
 
 
 def on_basis(basis: Any, kernel: Any) -> bool:
-    """Whether a fit may be one on a basis, by arguments that have not been read."""
+    """Return whether a fit may use a basis, from arguments as they were given."""
     linear = kernel == "linear" if isinstance(kernel, str) else is_linear(kernel)
     return basis is not None or linear
 
@@ -70,7 +70,7 @@ def on_basis(basis: Any, kernel: Any) -> bool:
 def read(
     basis: Any, kernel: Kernel, problem: Problem, by_duals: bool = False
 ) -> BasisChoice | None:
-    """How a fit chooses its basis; None for one to the whole kernel matrix.
+    """Return how a fit chooses its basis, or None for the whole kernel matrix.
 
     With a linear kernel and few columns the unit vectors are a basis that leaves
     nothing out. Fits of many rows take it, unless they begin at duals.
@@ -125,10 +125,12 @@ def enough_rows(
     fit: Callable[[Problem, BasisChoice], Any],
     seed: int,
 ) -> BasisChoice:
-    """How many random rows are enough for a model of a problem, judged by its errors on
-    rows held out; `fit` makes the model of a part of the problem. A fit costs the
-    square of their number: there is a limit to it, so that it costs no more than one
-    to the whole kernel matrix."""
+    """Find how many random basis rows are enough, judged by hold-out errors.
+
+    `fit` makes the model of a part of the problem. Because a fit costs the square of
+    the number of basis rows, that number is bounded so that a fit costs no more than
+    one to the whole kernel matrix.
+    """
     n = problem.n_samples
     if isinstance(problem, ChunkedProblem) or n > _MOST_ROWS:
         rng = np.random.default_rng(seed)
@@ -162,8 +164,11 @@ def features_among(
     rows: np.ndarray,
     n_threads: int,
 ) -> Features:
-    """The same for a problem X of these rows. Of a precomputed kernel, which knows rows
-    by their numbers, those on the basis rows that are among them."""
+    """Return the features for a problem of these rows.
+
+    A precomputed kernel knows rows by their numbers: its features are on the basis rows
+    among them.
+    """
     if not isinstance(kernel, Precomputed):
         return features
     numbers = np.flatnonzero(np.isin(rows, features.support))
@@ -176,7 +181,7 @@ def features_among(
 
 
 def record(monitor: Monitor, found: Solution) -> Convergence:
-    """How a fit on a basis ended: its violation is the relative gap."""
+    """Record the end of a fit on a basis, whose violation is the relative gap."""
     if np.isinf(found.primal):  # the last rows have not been seen
         return monitor.record(found.status, found.n_iter, np.inf, np.inf)
     return monitor.record(
@@ -242,7 +247,7 @@ class BasisFit:
             )
 
     def close(self) -> None:
-        """Nothing of it is left elsewhere."""
+        """Release what other processes hold for the fit."""
         self._rows.close()
 
     def path(
@@ -360,7 +365,7 @@ class BasisFit:
 
 
 def _unseen(found: Solution) -> Solution:
-    """The same where objectives are not those of all rows, or not yet certain."""
+    """Return the solution without objectives, which are not those of all rows yet."""
     primal, dual = _UNKNOWN
     status = found.status if found.status in _ENDED else Status.MAX_TIME
     return replace(found, primal=primal, dual=dual, status=status)

@@ -46,7 +46,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Losses:
-    """What defines (P) beside the rows.
+    """Losses that define (P), one row of a table per rank.
 
     Attributes
     ----------

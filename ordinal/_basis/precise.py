@@ -80,7 +80,7 @@ class Mixed:
 
 
 def is_to_finish(found: Solution) -> bool:
-    """Whether single precision has done what it can."""
+    """Return whether single precision has reached its limit."""
     return found.status in (Status.CONVERGED, Status.STALLED)
 
 
@@ -101,7 +101,7 @@ def finished(
     monitor: Monitor,
     max_iter: int,
 ) -> Solution:
-    """What was found in single precision, certified and refined in double.
+    """Certify a solution of single precision, and refine it in double precision.
 
     Parameters
     ----------

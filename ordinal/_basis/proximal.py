@@ -60,8 +60,10 @@ _ROUNDING = 1e-5  # of a sum of products in single precision, relative to its la
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """Where to begin: of a fit before this one, or `cold`. `nu` and `s` of (S) go on
-    with a fit whose multipliers are known, too."""
+    """Start of a fit: the end of an earlier fit, or `cold`.
+
+    `nu` and `s` of (S) continue a fit whose multipliers are known, too.
+    """
 
     w: np.ndarray
     b: np.ndarray
@@ -72,7 +74,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """What was found.
+    """Solution of a problem, with its objectives.
 
     Attributes
     ----------
@@ -156,7 +158,7 @@ class _Place:
 
     @property
     def residual(self) -> float:
-        """What the dual loses here."""
+        """Return the loss of the dual objective here."""
         return float(0.5 * self.by_w @ self.by_w + np.abs(self.by_b).sum())
 
     def slope(self, dw: np.ndarray, db: np.ndarray) -> float:
@@ -235,7 +237,7 @@ class _Solver:
         return status
 
     def stalled(self) -> bool:
-        """Whether the gap has not halved for long."""
+        """Return whether the gap has not halved for a long time."""
         since, last = self.halved
         if self.gap <= 0.5 * last:
             self.halved = self.steps, self.gap
@@ -306,8 +308,10 @@ class _Solver:
     def search(
         self, here: _Place, dw: np.ndarray, db: np.ndarray, slope: float, after: float
     ) -> float:
-        """Where on the line the slope of (S) is zero, about. The last two points that
-        the sums know are its start and its full step."""
+        """Return roughly where the slope of (S) is zero on the line.
+
+        The last two points of the sums are its start and its full step.
+        """
         price = self.losses.price
 
         def slopes(x: np.ndarray) -> np.ndarray:
@@ -365,7 +369,7 @@ def _in_order(b: np.ndarray) -> np.ndarray:
 
 
 def _growth(inner: int) -> float:
-    """Of sigma, by how many steps the last minimum took."""
+    """Return the factor of sigma, by the number of steps of the last minimum."""
     if inner <= 4:
         return 4.0 if inner <= 2 else 2.0
     return 0.5 if inner >= 8 else 1.0
@@ -374,9 +378,11 @@ def _growth(inner: int) -> float:
 def _root(
     slopes: Callable[[np.ndarray], np.ndarray], slope: float, after: float
 ) -> float:
-    """Where an increasing piecewise linear function is zero, about; `slope` < 0 and
-    `after` are its values at 0 and 1. It is asked for at several places at a time,
-    which the rows may be far away from."""
+    """Return roughly where an increasing piecewise linear function is zero.
+
+    `slope` < 0 and `after` are its values at 0 and 1. Several places are evaluated at a
+    time, because the rows may be far away.
+    """
     ends, values = np.array([0.0, 1.0]), np.array([slope, after])
     if after < 0:
         longer = 2.0 ** np.arange(1, _DOUBLINGS + 1)

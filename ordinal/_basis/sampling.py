@@ -20,5 +20,5 @@ def stratified(rank: np.ndarray, size: int, rng: np.random.Generator) -> np.ndar
 
 
 def sizes(n: int, least: int) -> list[int]:
-    """How many rows to begin with: n / 16 and n / 4, if not fewer than `least`."""
+    """Return the sizes of samples: n / 16 and n / 4, unless below `least`."""
     return [n // part for part in PARTS if n // part >= least]

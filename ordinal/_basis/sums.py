@@ -72,7 +72,7 @@ class BasisPoint:
 
     @classmethod
     def of(cls, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
-        """From what the kernel `point` returns."""
+        """Make a point of the sums that the kernel `point` returns."""
         by_kind = sums.T
         envelope, loss = by_kind[5:].sum(axis=1)
         return cls(
@@ -84,8 +84,11 @@ Nodes: TypeAlias = Generator[Node, None, None]
 
 
 class Sums(Protocol):
-    """What a solver may ask. g is zero at first; "here" is the last point that was
-    asked for, "before" the one before it."""
+    """Sums over rows that a solver requests.
+
+    g is zero at first; "here" is the last point that was evaluated, "before" the one
+    before it.
+    """
 
     @property
     def n(self) -> int: ...
@@ -140,7 +143,7 @@ class Features(Protocol):
 
     @property
     def costly(self) -> bool:
-        """Whether features are made anew when asked for, which is most of the work."""
+        """Return whether features are computed at each use, which dominates."""
         ...
 
     def block(self, rows: slice) -> np.ndarray:
@@ -251,7 +254,7 @@ class RowSums:
         self._w: np.ndarray | None = None  # where the scores are not those of here yet
 
     def in_double(self, Z: Features) -> RowSums:
-        """The same rows with features in double, and with the same g."""
+        """Return the same rows with features in double precision, and the same g."""
         rank, weight, _ = self._rows
         new = RowSums(Z, rank, weight, self.losses, self._n_threads, np.float64)
         new._g[:] = self._g
@@ -276,9 +279,12 @@ class RowSums:
             pool.run(of_chunk, strips(self.n, CHUNK))
 
     def point(self, *beside: RowSums) -> Nodes:
-        """What `Point.of` takes, but that `back` is a matrix of one row, or of one for
-        each side of a group where that saves a pass over costly features. Behind it the
-        same for other problems of these rows, which use the features, too."""
+        """Yield the arguments of `BasisPoint.of`, with several rows in `back`.
+
+        `back` has one row, or one per side of a group where that saves a pass over
+        costly features. The same for other problems of these rows, which share the
+        features, follows.
+        """
         every = self, *beside
 
         def of_chunk(chunk: slice) -> Parts:
@@ -392,7 +398,7 @@ class RowSums:
     def _moved(
         self, rows: slice, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What the kernel `point` returns of rows: t, inside, sums."""
+        """Return t, inside and sums of the kernel `point`."""
         shape = self.losses.T, rows.stop - rows.start
         t, inside = np.empty(shape, self._dtype), np.empty(shape, self._dtype)
         sums = np.empty((self.losses.T, 7))
@@ -477,7 +483,7 @@ class LocalSums(Asked):
         self._rows.take()
 
     def in_double(self, Z: Features) -> LocalSums:
-        """The same rows with features in double, and with the same g."""
+        """Return the same rows with features in double precision, and the same g."""
         return LocalSums(self._rows.in_double(Z))
 
     def _go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
@@ -489,6 +495,6 @@ class LocalSums(Asked):
 
 
 def _drawn(start: int, stop: int, share: float) -> np.ndarray:
-    """Which of some rows are of a share, by their numbers alone."""
+    """Return which rows belong to a random share, from their numbers alone."""
     turned = np.arange(start, stop, dtype=np.uint64) * np.uint64(_GOLDEN)
     return (turned & np.uint64(0xFFFFFFFF)) < share * 2.0**32

@@ -40,7 +40,7 @@ class Data(NamedTuple):
     binning: Binning | None = None
 
     def described(self) -> str:
-        """Of rows, features, and what these hold beside numbers, and ranks how many."""
+        """Return numbers of rows, features and ranks, and other content."""
         X = self.X
         words = sum(labels is not None for labels in X.labels)
         gaps = int(np.isnan(X.values).any(axis=0).sum())
@@ -130,7 +130,7 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 def is_large(path: str) -> bool:
-    """Whether a file is read in blocks where it can be."""
+    """Return whether a file is read in chunks where that is possible."""
     return path != STDIN and Path(path).exists() and Path(path).stat().st_size > _LARGE
 
 
@@ -176,13 +176,13 @@ def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> se
 
 
 def _name_of(path: str) -> str:
-    """What to call the table of a file: its name without what tells its kind."""
+    """Return the name of a table: its file name without the suffix."""
     name = Path(path).name.removesuffix(".gz")
     return name.removesuffix(".csv").removesuffix(".tsv").removesuffix(".parquet")
 
 
 def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
-    """What to compare on, all of it validated before the first fit."""
+    """Read and validate all data of a comparison before the first fit."""
     stored = not args.splits.isdigit()
     if args.data is None:
         return _embedded(args, stored)

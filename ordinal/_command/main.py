@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _cut(word: str) -> str:
-    """What argparse repeats of the command line can be of any length; paths are not."""
+    """Shorten a word of the command line, which may be long; paths stay whole."""
     return word if len(word) <= _WIDTH else f"{word[: _WIDTH // 2]}...{word[-20:]}"
 
 

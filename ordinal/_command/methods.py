@@ -69,7 +69,7 @@ class Learner:
 
     @property
     def points(self) -> int:
-        """How many are tried, at least the one that is not chosen among others."""
+        """Return the number of points of the grid, at least 1."""
         return int(np.prod([len(values) for values in self.grid.values()], dtype=int))
 
     def learn(
@@ -100,7 +100,7 @@ class Learner:
         progress: bool = False,
         **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
-        """The same of features that are numbers, read at every pass."""
+        """Learn from numeric features that are read at every pass."""
         if self.grid:
             options["standardize"] = True
             return self._searched(source, None, rng, progress, **options)
@@ -195,7 +195,7 @@ def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
 
 
 def on_terminal() -> bool:
-    """Whether someone may look at how far the work is."""
+    """Return whether someone may look at the progress."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

@@ -21,7 +21,7 @@ from .methods import FOLDS, Learner, described, described_grid
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of a method on a set of data, one a split.
+    """Scores of one method on one data set, one per split.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Text:
 
 
 class Markdown(Text):
-    """The same as a table of Markdown."""
+    """Report as a Markdown table."""
 
     ITEM = "* "
 

@@ -107,7 +107,7 @@ class Bordered:
         )
 
     def dense(self) -> np.ndarray:
-        """As an array."""
+        """Return a dense array."""
         H, first, rest = np.empty((self.size, self.size)), self.first, self.rest
         border = self.border.reshape(first.size, rest.size)
         H[np.ix_(first, first)] = tridiagonal(self.diag, self.off)
@@ -117,7 +117,7 @@ class Bordered:
         return H
 
     def is_finite(self) -> bool:
-        """Whether all entries are."""
+        """Return whether all entries are finite."""
         parts = self.diag, self.off, self.border, self.core
         return all(bool(np.isfinite(part).all()) for part in parts)
 

@@ -44,7 +44,7 @@ class ChunkedLikelihood(Likelihood):
         return Point(x, whole, gradient + ridge, hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """The same without the Hessian."""
+        """Return value and gradient, without the Hessian."""
         value, gradient = self.design.summed(
             partial(_value_and_gradient, self.link, x), self.n_threads
         )
@@ -80,7 +80,7 @@ def _value_and_gradient(link: Link, x: np.ndarray, part: Design) -> Parts:
 
 
 def has_many(design: Design) -> bool:
-    """Whether there are too many features for a Hessian."""
+    """Return whether there are too many features for a Hessian."""
     return sum(design.sizes[1:]) > HESSIAN_COLUMNS
 
 

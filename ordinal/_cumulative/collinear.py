@@ -33,9 +33,11 @@ _NAMED = 5  # columns in a message
 
 
 def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]:
-    """Which of these columns, in this order, are combinations of earlier ones, and of
-    which; of none for a column that is constant. O(n d^2 + d^3), and not done for more
-    columns than a Hessian is made for."""
+    """Find columns, in this order, that are combinations of earlier ones, and of which.
+
+    A constant column depends on none. O(n d^2 + d^3); skipped for more columns than a
+    Hessian is made for.
+    """
     which = np.array(columns, dtype=np.int64)
     if not 0 < which.size <= HESSIAN_COLUMNS:
         return {}
@@ -101,7 +103,7 @@ def _said(found: dict[int, list[int]], names: Sequence[str]) -> str:
 
 
 def _is_regular(gram: np.ndarray) -> bool:
-    """Whether what is left of each column by those before it is beyond doubt."""
+    """Return whether all columns are clearly independent of those before them."""
     try:
         return bool((np.diagonal(np.linalg.cholesky(gram)) ** 2 > _DOUBTFUL).all())
     except np.linalg.LinAlgError:
@@ -109,8 +111,10 @@ def _is_regular(gram: np.ndarray) -> bool:
 
 
 def _correlations_at_once(D: Design, which: np.ndarray) -> np.ndarray | None:
-    """What `_correlations` gives, in a third of its time; None where that would lose
-    digits."""
+    """Return the correlations in a third of the time of `_correlations`.
+
+    None where digits would be lost.
+    """
     mean, spread = _moments(D, which)
     ratio = mean / spread
     if np.abs(ratio).max() > _FAR:
@@ -152,7 +156,7 @@ def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
 def _correlations_of(
     which: np.ndarray, mean: np.ndarray, spread: np.ndarray, D: Design
 ) -> Parts:
-    """What a chunk adds."""
+    """Return the contribution of a chunk."""
     Z = (block(D.X, slice(0, D.n_samples), which) - mean) / spread
     return (Z.T @ (Z * (D.weight[:, None] / D.total)),)
 
@@ -173,8 +177,7 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, list[int]]:
-    """By elimination of the columns in their order: Cholesky's, which passes over such
-    columns."""
+    """Find dependent columns by Cholesky's elimination, which skips them."""
     most = int(np.count_nonzero(D.weight)) - 1  # beside a constant
     factor = np.empty((which.size, min(which.size, most)))
     kept: list[int] = []
@@ -218,11 +221,11 @@ def _regressed(
 
 
 def _mean_of(v: np.ndarray, D: Design) -> Parts:
-    """What a chunk adds to the mean of X v."""
+    """Return the contribution of a chunk to the mean of X v."""
     return (np.array(D.weight / D.total @ product(D.X, v)),)
 
 
 def _left_of(v: np.ndarray, mean: np.ndarray, D: Design) -> Parts:
-    """What it adds to inner products with X v - mean, and to its square."""
+    """Return the contributions of a chunk to X'(X v - mean) and to |X v - mean|^2."""
     weight, left = D.weight / D.total, product(D.X, v) - mean
     return across(D.X, weight * left), np.array(weight @ left**2)

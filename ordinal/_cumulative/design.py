@@ -112,7 +112,7 @@ def threshold_parameter_names(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """What the likelihood is made of.
+    """Columns, parameters and rows of a cumulative model.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Design:
         offset: np.ndarray | None,
         threshold: str,
     ) -> Design:
-        """Of the rows of a problem."""
+        """Make the design of the rows of a problem."""
         total, X = float(problem.weight.sum()), cast(Any, problem.X)
         centre, spread = moments_of(problem, total)
         J = structure_of(threshold, int(np.count_nonzero(problem.present)) - 1)
@@ -166,7 +166,7 @@ class Design:
         )  # fmt: skip
 
     def every(self, step: int) -> Design:
-        """Of some rows of a dense X: the first one, and each so many rows on."""
+        """Return the design of every `step`-th row of a dense X."""
         rows = slice(None, None, step)
         X = (
             self.X.take(np.arange(0, self.n_samples, step))
@@ -207,8 +207,7 @@ class Design:
         )
 
     def part(self, X: Matrix, rank: np.ndarray, weight: np.ndarray) -> Design:
-        """The same of a chunk of the rows, by which it is not known what they weigh
-        together."""
+        """Return the design of a chunk of the rows; `total` stays that of all rows."""
         return replace(self, X=X, rank=rank, weight=np.ascontiguousarray(weight))
 
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
@@ -219,7 +218,7 @@ class Design:
         return summed(self.X, lambda chunk: call(self._of_chunk(*chunk)), n_threads)
 
     def of_chunks(self, call: Callable[[Design], np.ndarray]) -> np.ndarray:
-        """What is made of each, (chunks, k)."""
+        """Apply a function to each chunk, and stack the results, (chunks, k)."""
         if isinstance(self.X, RemoteRows):
             return self.X.stack(partial(_call_of_part, call, self._without_rows()))
         with closing(chunks(self.X)) as given:
@@ -248,12 +247,12 @@ class Design:
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the rows are read again at every pass."""
+        """Return whether the rows are read again at every pass."""
         return isinstance(self.X, Rows)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the columns are, in memory or in blocks."""
+        """Return whether the columns are sparse, in memory or in chunks."""
         return is_sparse(self.X)
 
     @property
@@ -267,7 +266,7 @@ class Design:
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """How many parameters alpha, nu*, beta and zeta have."""
+        """Return the numbers of parameters alpha, nu*, beta and zeta."""
         q, m = self.J.shape[1], self.nominal.size
         return q, q * m, self.location.size, self.scale.size
 
@@ -353,7 +352,7 @@ class Design:
 
     @property
     def is_flexible(self) -> bool:
-        """Whether J is I. Two equidistant thresholds have another square J."""
+        """Return whether J is I. Two equidistant thresholds have another square J."""
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
@@ -371,7 +370,7 @@ class Design:
         return x
 
     def level(self, size: int) -> np.ndarray:
-        """So many parameters, all 0 but thresholds at the mean of the offset."""
+        """Return parameters of 0, with thresholds at the mean of the offset."""
         x = np.zeros(size)
         if self.offset is not None:
             mean = self.weight @ self.offset / self.total
@@ -385,8 +384,10 @@ class Design:
         return np.asarray(level + factor * (x - level))
 
     def crossings(self, alpha: np.ndarray, nu: np.ndarray) -> np.ndarray:
-        """At how many rows with weight a threshold lies above the next one, (T - 1,);
-        the parameters are those of the columns in their units."""
+        """Count the rows with weight where a threshold exceeds the next one, (T - 1,).
+
+        The parameters are those of the columns in their units.
+        """
         theta, slopes = self.J @ alpha, self.J @ nu
         count = np.zeros(self.T - 1, dtype=np.int64)
         if self.nominal.size:
@@ -403,7 +404,7 @@ class Design:
         return mass
 
     def shares(self) -> np.ndarray:
-        """Of the weight, up to each threshold, (T,), all below 1."""
+        """Return the share of the weight up to each threshold, (T,), all below 1."""
         below = np.cumsum(self.mass())[:-1] / self.total
         # the weight of a rank may be less than the rounding of the sum
         return np.asarray(np.minimum(below, np.nextafter(1.0, 0.0)))
@@ -456,8 +457,11 @@ def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.nda
 
 
 def prices(l2: float, spread: np.ndarray) -> np.ndarray:
-    """Of coefficients of scaled columns, from that in the units of the features. They
-    stay finite for columns of next to no spread, or 0 times a price would be nan."""
+    """Return the penalties of scaled columns, from that in the units of the features.
+
+    They stay finite for columns with almost no spread, where 0 times a penalty would
+    otherwise be nan.
+    """
     with np.errstate(over="ignore"):
         return np.asarray(np.minimum(l2 / spread / spread, _DEAREST))
 
@@ -490,8 +494,10 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
-    """The same of the columns of a problem, in memory or in blocks, whose rows weigh so
-    much together."""
+    """Return centres and spreads of the columns of a problem, in memory or in chunks.
+
+    `total` is the sum of the weights.
+    """
     if not isinstance(problem, ChunkedProblem):
         return moments(problem.X, problem.weight / total)
     if is_sparse(problem.X):

@@ -93,7 +93,7 @@ class Penalty:
         return float(self.l1 @ np.abs(beta) + 0.5 * self.l2 @ beta**2)
 
     def of(self, which: np.ndarray) -> Penalty:
-        """Of some of the columns."""
+        """Return the penalty of some of the columns."""
         return Penalty(self.l1[which], self.l2[which])
 
     def bound(self, value: float, slope: np.ndarray, beta: np.ndarray) -> float:
@@ -149,7 +149,7 @@ class Part:
 
     @property
     def columns(self) -> SparseColumns | None:
-        """Those that have fewer entries than H_bb, which is not made then."""
+        """Return columns with fewer entries than H_bb, which is then not computed."""
         held = getattr(self.loss, "columns", None)
         few = isinstance(held, SparseColumns) and held.entries < self.which.size**2
         return held if few else None
@@ -232,8 +232,10 @@ class PathSolver:
         return here
 
     def reach(self, l1: float, l2: float) -> Solution:
-        """The same for a penalty that may be far from the last one, by way of others;
-        `n_iter` counts those of all."""
+        """Solve for a penalty far from the last one, on a path of penalties in between.
+
+        `n_iter` counts the steps of all of them.
+        """
         n_iter = 0
         while self._last_l1 > _FAR * l1 and self._status is Status.CONVERGED:
             n_iter += self.solve(self._last_l1 / _FAR, l2).n_iter
@@ -319,8 +321,9 @@ class PathSolver:
         penalty: Penalty,
         limit: float,
     ) -> np.ndarray:
-        """Where the quadratic of L at x and the penalties are least, by coordinate
-        descent to a gap, of (5) for the quadratic.
+        """Minimise the quadratic of L at x and the penalties, by coordinate descent.
+
+        It ends at a gap, (5) for the quadratic.
 
         u is eliminated: with H_uu = C C' and k = C^-1 (g_u, H_ub) =: (k_u, k_b), the
         Hessian by beta is H_bb - k_b'k_b, and u moves by -C^-T (k_u + k_b (step of

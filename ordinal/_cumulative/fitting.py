@@ -65,7 +65,7 @@ def minimize(loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
 def _starts(
     loss: Likelihood, max_iter: int, monitor: Monitor
 ) -> tuple[list[np.ndarray], int]:
-    """Where to begin, and how many steps it took to find out."""
+    """Return starting points, and the number of steps that it took to find them."""
     design = loss.design
     several = design.total <= _FEW
     if k := design.scale.size:

@@ -44,8 +44,10 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """Where the loss was evaluated. The value is infinite where a row has probability
-    0, and the derivatives mean nothing then."""
+    """Value and derivatives of the loss at a point.
+
+    The value is infinite where a row has probability 0; derivatives are then undefined.
+    """
 
     x: np.ndarray
     value: float
@@ -83,7 +85,7 @@ class Likelihood:
 
     @property
     def is_convex(self) -> bool:
-        """Whether every local minimum is the minimum."""
+        """Return whether every local minimum is the global one."""
         return self.link != "cauchit" and not self.design.scale.size
 
     def start(self) -> np.ndarray:
@@ -91,7 +93,7 @@ class Likelihood:
         return self.design.start(quantile(self.link, self.design.shares()))
 
     def terms(self, x: np.ndarray, rows: slice) -> Terms:
-        """Of some rows."""
+        """Return the terms of some rows."""
         D = self.design
         alpha, nu, beta, zeta = D.split(x)
         rank, s = D.rank[rows], np.exp(D.scale_columns(rows) @ zeta)
@@ -175,7 +177,7 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sums:
-    """What `_cumulative.sums` returns: sums over shares of the rows, from zeros."""
+    """Results of `_cumulative.sums`: sums over shares of the rows, from zeros."""
 
     value: np.ndarray
     by_slot: np.ndarray

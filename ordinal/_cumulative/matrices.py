@@ -33,7 +33,7 @@ class Columns(Protocol):
 
     @property
     def entries(self) -> int:
-        """How many there are, zeros of dense columns among them."""
+        """Return the number of entries, including zeros of dense columns."""
 
     def times(self, beta: np.ndarray) -> np.ndarray:
         """Z beta, (n,)."""
@@ -51,7 +51,7 @@ class Columns(Protocol):
         each column and threshold t, (d, T)."""
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """All rows, some at a time, and Z there as an array."""
+        """Yield some rows at a time, with Z there as an array."""
 
     def chosen(self, which: np.ndarray) -> Self:
         """Some of the columns."""
@@ -60,7 +60,7 @@ class Columns(Protocol):
 def columns_of(
     X: np.ndarray | CSR, centre: np.ndarray, spread: np.ndarray, n_threads: int
 ) -> SparseColumns | DenseColumns:
-    """All columns of a matrix; centred in a copy where digits would be lost without."""
+    """Return all columns of a matrix, as a centred copy where digits would be lost."""
     if isinstance(X, CSR):
         every = transposed(X)
         unit = np.repeat(1 / spread, np.diff(every.indptr))
@@ -103,7 +103,7 @@ class SparseColumns:
 
     @classmethod
     def of(cls, columns: CSR, n_threads: int) -> SparseColumns:
-        """From the columns."""
+        """Make sparse columns."""
         return cls(transposed(columns), columns, n_threads)
 
     @property
@@ -162,7 +162,7 @@ class SparseColumns:
         return SparseColumns.of(self.columns.rows(which), self.n_threads)
 
     def dense(self) -> np.ndarray:
-        """As an array."""
+        """Return a dense array."""
         return np.ascontiguousarray(self.columns.dense().T)
 
 
@@ -231,7 +231,7 @@ class DenseColumns:
         return DenseColumns(np.ascontiguousarray(X))
 
     def dense(self) -> np.ndarray:
-        """As an array."""
+        """Return a dense array."""
         return self._rows(slice(0, len(self.X)))
 
     def _rows(self, rows: slice) -> np.ndarray:
@@ -278,5 +278,5 @@ class ReadColumns:
         return summed(self.X, lambda c: call(c[0], self.of(c[1])), self.n_threads)
 
     def of(self, chunk: Matrix) -> SparseColumns | DenseColumns:
-        """Those of a chunk."""
+        """Return the columns of a chunk."""
         return columns_of(chunk, self.centre, self.spread, 1)

@@ -31,8 +31,11 @@ _MAX_SHIFT = 1e12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """Where the descent ended. `step` is the next one, or all steps together, and
-    `violation` its length in standard errors, or the largest slope."""
+    """End of the descent.
+
+    `step` is the next step, or all steps together; `violation` is its length in
+    standard errors, or the largest slope.
+    """
 
     point: Point
     step: np.ndarray
@@ -42,7 +45,7 @@ class Minimum:
 
 
 class Loss(Protocol):
-    """What is minimised: a likelihood, or one with a parameter held."""
+    """Function to be minimised: a likelihood, or one with a fixed parameter."""
 
     @property
     def design(self) -> Design: ...

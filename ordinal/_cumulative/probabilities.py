@@ -8,9 +8,11 @@ import numpy as np
 def for_all_ranks(
     observed: np.ndarray, A: np.ndarray, first: float, last: float
 ) -> np.ndarray:
-    """From values at the T thresholds between observed ranks those at all r - 1, in the
-    last dimension: `first` and `last` beyond the observed ranks, and at a rank between
-    that has no rows the same on both sides."""
+    """Expand values at the T thresholds between observed ranks to all r - 1.
+
+    The last dimension is expanded: `first` and `last` apply beyond the observed ranks,
+    and a rank without rows in between has the same value on both sides.
+    """
     ends = [np.full((*A.shape[:-1], 1), end) for end in (first, last)]
     every = np.concatenate([ends[0], A, ends[1]], axis=-1)
     return np.asarray(every[..., np.cumsum(observed)[:-1]])

@@ -39,7 +39,7 @@ _FLAT = 1e-200  # the least curvature whose inverse is finite with room
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowTerms:
-    """What derivatives of the loss without penalty are made of at a point.
+    """Terms of the derivatives of the loss, without penalty, at a point.
 
     Attributes
     ----------
@@ -73,12 +73,12 @@ class RowTerms:
 
     @property
     def slope(self) -> np.ndarray:
-        """By x'beta, (n,)."""
+        """Return the derivative by x'beta, (n,)."""
         return np.asarray(-(self.by_a + self.by_b) * self.scale)
 
     @property
     def curvature(self) -> np.ndarray:
-        """By x'beta, (n,)."""
+        """Return the second derivative by x'beta, (n,)."""
         return np.asarray((self.bend_a + self.bend_b) * self.scale**2)
 
 
@@ -128,7 +128,7 @@ class RowwiseLikelihood(Likelihood):
         return self.rows_of(*self._free_and_rest(x))
 
     def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> RowTerms:
-        """The same from (alpha, nu*) of (q, 1 + m), zeta and x'beta."""
+        """Return the terms for (alpha, nu*) of (q, 1 + m), zeta and x'beta."""
         E, s, t = self._terms(free, zeta, f)
         w = self.design.weight / self.design.total
         with np.errstate(over="ignore"):  # which is no finite value
@@ -177,26 +177,28 @@ class RowwiseLikelihood(Likelihood):
         return E, s, Terms(a, b, *out)
 
     def gradient_of(self, r: RowTerms) -> np.ndarray:
-        """Of the loss without penalty."""
+        """Return the gradient of the loss without penalty."""
         by_scale = -(r.by_a * r.a + r.by_b * r.b)
         return np.concatenate(
             [self.free_gradient(r), self.columns.across(r.slope), by_scale @ self.Z]
         )
 
     def free_gradient(self, r: RowTerms) -> np.ndarray:
-        """By alpha and nu*, (U,)."""
+        """Return the gradient by alpha and nu*, (U,)."""
         by_slot = [self._by_rank(r.by_a * e, r.by_b * e) for e in r.E.T]
         by_u = self.design.J.T @ np.stack(by_slot, axis=1)
         return np.concatenate([by_u[:, 0], by_u[:, 1:].ravel()])
 
     def free_hessian(self, r: RowTerms) -> np.ndarray:
-        """By alpha and nu*, (U, U)."""
+        """Return the Hessian by alpha and nu*, (U, U)."""
         by_slot = tridiagonal(*self._by_slots(r))
         return self.design.of_slots(self.design.of_slots(by_slot).T)
 
     def _by_slots(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray]:
-        """Of the Hessian, by a threshold with its slopes, (T, M, M), and by it and the
-        next one, (T - 1, M, M)."""
+        """Return the blocks of the Hessian by thresholds with their slopes.
+
+        The blocks on the diagonal are (T, M, M), those beside it (T - 1, M, M).
+        """
         T, M = self.design.T, r.E.shape[1]
         diag, off = np.empty((T, M, M)), np.empty((T - 1, M, M))
         for k in range(M):
@@ -209,12 +211,12 @@ class RowwiseLikelihood(Likelihood):
         return diag, off
 
     def border(self, r: RowTerms) -> np.ndarray:
-        """Of the Hessian, by alpha and nu* and by beta: (U, d)."""
+        """Return the Hessian by alpha and nu* and by beta, (U, d)."""
         by_slot = self._border_by_slot(r)
         return self.design.of_slots(by_slot.reshape(-1, by_slot.shape[2]))
 
     def _border_by_slot(self, r: RowTerms) -> np.ndarray:
-        """The same by thresholds with their slopes, (T, M, d)."""
+        """Return the same by thresholds with their slopes, (T, M, d)."""
         D = self.design
         by_slot = [
             self.columns.by_rank(
@@ -239,15 +241,17 @@ class RowwiseLikelihood(Likelihood):
         return Point(x, r.value + 0.5 * float(self.price @ x**2), gradient, hessian)
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """The same without the Hessian. O(entries)."""
+        """Return value and gradient, without the Hessian. O(entries)."""
         r = self.rows_at(x)
         gradient = self.gradient_of(r) + self.price * x
         return r.value + 0.5 * float(self.price @ x**2), gradient
 
     def _by_zeta(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the Hessian, by zeta and thresholds, (T, M, k), beta, (d, k), and zeta,
-        (k, k): a and b fall with it in proportion to themselves, and so do their slopes
-        by all else."""
+        """Return the Hessian by zeta and thresholds, by beta, and by zeta.
+
+        Their shapes are (T, M, k), (d, k) and (k, k). a and b decrease with zeta in
+        proportion to themselves, and so do their other slopes.
+        """
         h11, h22 = r.bend_a + r.cross, r.bend_b + r.cross
         to_a = h11 * r.a - r.cross * r.b + r.by_a  # minus the slopes of by_a, by_b
         to_b = h22 * r.b - r.cross * r.a + r.by_b

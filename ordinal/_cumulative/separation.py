@@ -70,9 +70,10 @@ def judged(
     is_penalised: bool,
     monitor: Monitor,
 ) -> tuple[Status, np.ndarray]:
-    """How a fit has ended that a descent has left with this status, and what
-    `separated_columns` says of it. Where time is up before it can be told, the status
-    says so."""
+    """Return the status of a finished descent, and the columns that separate the ranks.
+
+    If the time does not suffice to decide, the status says so.
+    """
     none = np.zeros(0, dtype=np.int64)
     if status not in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
         return status, none
@@ -128,9 +129,11 @@ def separated_columns(
 
 
 def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
-    """Whether a bound on the predictors of all rows, and on what the step moves them
-    by, tells that the step goes on nowhere and no row is where F is flat. In a third of
-    the time; False if it takes more than a bound to tell."""
+    """Return whether bounds exclude a long step and rows where F is flat.
+
+    The bounds on all predictors, and on their changes by the step, take a third of the
+    time of the full check; False if they do not suffice.
+    """
     if D.nominal.size or D.scale.size:
         return False
     offset = 0.0 if D.offset is None else np.abs(D.offset).max()
@@ -141,14 +144,14 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
 
 
 def _bound(D: Design, x: np.ndarray) -> float:
-    """On |J alpha - x_i'beta| of all rows."""
+    """Return a bound of |J alpha - x_i'beta| over all rows."""
     alpha, _, beta, _ = D.split(x)
     largest = float(D.of_chunks(partial(_largest_score, beta)).max())
     return largest + float(np.abs(D.J @ alpha).max())
 
 
 def _largest_score(beta: np.ndarray, D: Design) -> np.ndarray:
-    """Of a chunk, in absolute value."""
+    """Return the largest absolute score of a chunk."""
     return np.array([np.abs(D.score(beta)).max()])
 
 
@@ -157,14 +160,14 @@ def _goes_on(D: Design, step: np.ndarray) -> bool:
 
 
 def _moved(direction: np.ndarray, D: Design) -> np.ndarray:
-    """How far predictors of a chunk move at most, and the least that one moves."""
+    """Return the largest and the least change of the predictors of a chunk."""
     moved = moves(D, direction)
     largest = float(np.abs(_finite(moved)).max(initial=0.0))
     return np.array([largest, float(moved.min())])
 
 
 def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
-    """Whether a row has a predictor on whose side F is flat."""
+    """Return whether a row has a predictor where F is flat."""
     furthest = D.of_chunks(partial(_furthest, x)).max(axis=0) * [1.0, -1.0]
     tails = exceeding(link, furthest)[0], cumulative(link, furthest)[1]
     return bool(min(tails) < _FLAT)
@@ -231,8 +234,11 @@ def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_certificate(design: Design, direction: np.ndarray) -> bool:
-    """Whether no predictor of a row of positive weight moves to the wrong side, and one
-    moves: recomputed from the rows themselves."""
+    """Verify from the rows that a direction separates the ranks.
+
+    No predictor of a row of positive weight may move to the wrong side, and one must
+    move.
+    """
     moved = design.of_chunks(partial(_moved, direction))
     largest, least = float(moved[:, 0].max()), float(moved[:, 1].min())
     size = np.abs(direction).max()
@@ -281,7 +287,7 @@ class _Cone(Protocol):
         """A row of A, (p,)."""
 
     def whole(self, d: np.ndarray) -> np.ndarray:
-        """All parameters of a direction."""
+        """Return all parameters of a direction."""
 
 
 class _AllRows:
@@ -352,7 +358,7 @@ class _Neighbours:
 
 
 def _apart(mass: np.ndarray, D: Design) -> Parts:
-    """What a chunk adds to the mean of the highest rank less that of the lowest one."""
+    """Return the share of a chunk in the mean difference of the extreme ranks."""
     highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
     return (across(D.X, highest / mass[0] - lowest / mass[1]),)
 

@@ -32,7 +32,7 @@ class _Exact:
         return np.ascontiguousarray(self._values.product(np.ascontiguousarray(z.T)).T)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:
-        """Of the support rows, a column for every row of g."""
+        """Return coefficients of the support rows, one column per row of g."""
         return g.T
 
 
@@ -128,8 +128,10 @@ class ThinFactor(_Thin, _Exact):
 def _factor_at(
     diagonal: np.ndarray, tile: Tile, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """As `pivoted_cholesky`, with the pivots among these rows. Those are left out on
-    which K depends on the others."""
+    """Factorise as `pivoted_cholesky`, with pivots among these rows.
+
+    Rows on which K depends on the others are left out.
+    """
     K_PP = np.empty((rows.size, rows.size))
     for strip in strips(rows.size):
         check_cancelled()
@@ -185,8 +187,10 @@ class LowRankFactor(_Thin):
         return self._up(self._down(z) @ self._C.T @ self._C)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:
-        """Of the support rows, a column c for every row g: sum_i g_i k~(x_i, x) =
-        c'k(P, x)."""
+        """Return coefficients of the support rows, one column c per row g.
+
+        sum_i g_i k~(x_i, x) = c'k(P, x).
+        """
         # L'g = (C B')g, and the rows of L at the pivots are `top`
         return np.linalg.solve(self._top.T, self._C @ self._down(g).T)
 
@@ -199,7 +203,7 @@ def exact_factor(
     n_threads: int,
     products: Products | None = None,
 ) -> DenseFactor | ThinFactor:
-    """What multiplies by M: through n x m matrices where they do for K.
+    """Return an operator that multiplies by M, with n x m matrices where they suffice.
 
     K of a smooth kernel, or of rows that repeat, is nearly of low rank. `allowed` is
     the trace of K that may be left out of M; as much is the most that M q / |q| is off,
@@ -221,7 +225,7 @@ def exact_factor(
 
 
 class NoFactor:
-    """In place of one for which there was no time: of models that say nothing."""
+    """Replacement for a factor that was not computed: its models predict nothing."""
 
     support = np.empty(0, np.intp)
 
@@ -230,7 +234,7 @@ class NoFactor:
         return np.zeros_like(z)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:
-        """Of no rows."""
+        """Return coefficients of no support rows."""
         return np.zeros((0, len(g)))
 
 

@@ -76,7 +76,7 @@ def near(g: np.ndarray, program: Program) -> np.ndarray:
 
 
 def ahead(g: np.ndarray, f: np.ndarray, old: Program, new: Program) -> np.ndarray:
-    """Where to start the next point of a path from the solution g of the last, f = K g.
+    """Return a start for the next point of a path from the last solution g, f = K g.
 
     (Q) along the ray through the solution of a problem is a parabola: to its top, or
     for each variable as far as its box grew.

@@ -58,7 +58,7 @@ _DENSE = 0.5  # share of boxes that are no points, for which all groups are wort
 
 
 def pays(points: Points) -> bool:
-    """Whether a problem is of the kind that SMO alone takes long for."""
+    """Return whether SMO alone would take long for a problem."""
     program, (P, T, _) = points.program, points.g.shape
     return bool(
         P == 1
@@ -147,8 +147,11 @@ class _Approach:
         return steps
 
     def exact(self, tol: float) -> bool:
-        """Whether what (S) is off by is small beside what the proximal step gains, and
-        where that may be the last one also beside the tolerance."""
+        """Return whether the error of (S) is small beside the proximal step's gain.
+
+        If that step may be the last one, the error must be small beside the tolerance,
+        too.
+        """
         here = self.here
         away = here.t - self.g
         gain = np.vdot(away, away) / (2 * self.sigma)

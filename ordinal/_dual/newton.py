@@ -48,11 +48,11 @@ def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
     mu = points.mu[k, 1:-1]
 
     def fall(d: np.ndarray) -> np.ndarray:
-        """Of each mu, along d."""
+        """Return the decrease of each mu along d."""
         return np.cumsum(np.bincount(J, d[:m], minlength=T))[:-1]
 
     def room(d: np.ndarray) -> float:
-        """How far until a mu is 0."""
+        """Return the step length at which the first mu is 0."""
         falls = (fall(d) > 0) & (mu > 0)
         return float((mu[falls] / fall(d)[falls]).min(initial=np.inf))
 

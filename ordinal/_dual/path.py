@@ -70,7 +70,10 @@ def records(
     primal: np.ndarray,
     dual: np.ndarray,
 ) -> list[Convergence]:
-    """How each problem ended; `status` is that of those which did not reach `tol`."""
+    """Record the end of each problem;
+
+    `status` applies to those that did not reach `tol`.
+    """
     parts = []
     for p in range(reached.size):
         done = reached[p] and status is not Status.INDEFINITE

@@ -54,7 +54,7 @@ _GAP = 32  # rows that take no part, which are passed over for less than a new s
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What defines (Q) beside K. Arrays are (P, T, n)."""
+    """Quadratic program (Q) but for K. Arrays are (P, T, n)."""
 
     lo: np.ndarray
     hi: np.ndarray
@@ -74,8 +74,11 @@ class Program:
         return np.zeros(T) if self.price is None else 1 / np.asarray(self.price, float)
 
     def stretches(self, k: int) -> np.ndarray:
-        """Where the rows lie that take part in problem k: (m, 2) begin and end of at
-        least one stretch, which leaves out no few rows."""
+        """Return ranges of the rows that take part in problem k.
+
+        They are (m, 2) starts and ends of at least one range, and leave out no small
+        gaps.
+        """
         part = (self.lo[k] != 0) | (self.hi[k] != 0)
         rows = np.flatnonzero(part.any(axis=0))
         if rows.size == 0:
@@ -194,7 +197,7 @@ class Points:
         return first, last
 
     def curve_down(self) -> bool:
-        """Whether some beta'K beta is below what rounding makes of 0."""
+        """Return whether some beta'K beta is below 0 by more than rounding."""
         beta = self.g.sum(axis=1)
         floor = -1e-8 * self.gram.diagonal.max() * np.abs(beta).sum(axis=1) ** 2
         return bool((np.einsum("pn,pn->p", beta, self.f) < floor).any())

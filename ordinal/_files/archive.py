@@ -35,7 +35,7 @@ class DamagedError(ValueError):
 
 
 def checksum(node: Any, arrays: Mapping[str, np.ndarray]) -> str:
-    """That of an archive's content, in hexadecimal digits."""
+    """Return the checksum of an archive's content, in hexadecimal digits."""
     digest = hashlib.blake2b(json.dumps(node).encode("ascii"), digest_size=16)
     for name in sorted(arrays):
         a = arrays[name]
@@ -60,7 +60,7 @@ def write_archive(file: IO[bytes], node: Any, arrays: Mapping[str, Any]) -> None
 
 
 def read_archive(file: IO[bytes]) -> tuple[Any, dict[str, np.ndarray]]:
-    """What `write_archive` wrote.
+    """Read the file that `write_archive` wrote.
 
     Raises `DamagedError` if some of it has changed since. A file of another kind is an
     error of any type that zipfile, json or numpy raise over it.

@@ -17,7 +17,7 @@ Column: TypeAlias = np.ndarray | list[str]  # (n,) float64, NaN for a gap; or wo
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a table is written: what stands between cells, and the decimal mark."""
+    """Layout of a table in text: cell separator and decimal mark."""
 
     separator: str = ","
     decimal: str = "."

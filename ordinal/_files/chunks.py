@@ -40,7 +40,7 @@ def table_pieces(
     decimal: str = ".",
     columns: Sequence[str] | None = None,
 ) -> Generator[Table, None, None]:
-    """What `read_table` gives, in tables of some of the rows each.
+    """Yield the tables of `read_table` for some rows at a time.
 
     Whether the first line of text is a header is said by the first of them. Standard
     input, and Parquet without pyarrow, come as one.
@@ -92,7 +92,7 @@ def _text_pieces(
 
 
 def end_of_rows(text: bytes) -> int:
-    """Behind the last end of a line that is in no quotes."""
+    """Return the end of the last row whose quotes are closed."""
     end = text.rfind(b"\n") + 1
     quotes = text.count(b'"', 0, end)
     while end and quotes % 2:

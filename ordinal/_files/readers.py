@@ -87,14 +87,17 @@ def _unreadable(path: str, error: Exception) -> ValueError:
 
 
 def _installed(readers: dict[str, _Reader]) -> _Reader | None:
-    """That of the first library that there is."""
+    """Return the reader of the first installed library."""
     return next((read for name, read in readers.items() if find_spec(name)), None)
 
 
 def _is_regular(data: bytes, layout: Layout) -> bool:
-    """Whether there are two rows or more of two cells or more, all of the same number,
-    every quote is around a whole cell of one line, and no line is empty, or longer
-    than what a cell may be to our own reader."""
+    """Return whether text has a plain layout that every library reads alike.
+
+    It has at least two rows and two columns, equally many cells in each row, quotes
+    around whole cells of one line only, no empty lines, and no line that exceeds the
+    largest cell of our own reader.
+    """
     if b"\0" in data:
         return False
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):

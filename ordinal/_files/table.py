@@ -34,13 +34,13 @@ GZIP, PARQUET = b"\x1f\x8b", b"PAR1"  # at the start, whatever the file is calle
 
 
 class Source(Protocol):
-    """Where a table came from, to be asked for what its numbers do not tell."""
+    """Origin of a table, for details that its numbers do not contain."""
 
     def words(self, column: int) -> list[str]:
         """The cells of a column without surrounding blanks."""
 
     def place(self, row: int) -> str:
-        """Where a row is, such as "line 4"."""
+        """Return the place of a row, such as "line 4"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ class Table:
         return self.columns[self._number(name)]
 
     def is_of_words(self, name: str) -> bool:
-        """Whether a cell of the column is neither a number nor a gap."""
+        """Return whether a cell of the column is neither a number nor missing."""
         return isinstance(self.column(name), list)
 
     def words(self, name: str) -> list[str]:
@@ -163,7 +163,7 @@ class _Text:
 
     @property
     def lines(self) -> list[int]:
-        """On which the rows end."""
+        """Return the lines on which the rows end."""
         return [self.above + line for line in self.cells.lines]
 
     def place(self, row: int) -> str:
@@ -236,7 +236,7 @@ def read_table(path: str, *, separator: str | None = None, decimal: str = ".") -
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """What the pieces of a table above one tell of it.
+    """Properties of a table that were read from the chunks before.
 
     Attributes
     ----------
@@ -311,7 +311,7 @@ def layout_of(path: str, separator: str | None, decimal: str) -> Layout:
 
 
 def _content(path: str) -> tuple[str, bytes]:
-    """What to call the table in messages, and its bytes, no longer compressed."""
+    """Return the name of a table for messages, and its decompressed bytes."""
     name = "standard input" if path == STDIN else path
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     if data.startswith(GZIP):

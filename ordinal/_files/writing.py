@@ -89,8 +89,10 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 
 
 def _target(path: Any) -> tuple[Path, bool]:
-    """Where a path leads, and whether that is a stream. Raises OSError if it is
-    neither a stream nor a regular file, nor free."""
+    """Return the target of a path, and whether it is a stream.
+
+    Raises OSError if it is neither a stream nor a regular file, nor free.
+    """
     path = Path(as_path("path", path))
     if (number := descriptor_of(path)) is not None:
         os.fstat(number)  # raises unless it is open

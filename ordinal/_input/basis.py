@@ -18,7 +18,7 @@ WAYS = "random", "kmeans++", "cholesky"  # to choose so many rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BasisChoice:
-    """How a basis is chosen.
+    """Choice of a basis.
 
     Attributes
     ----------

@@ -93,9 +93,9 @@ def check_choice(name: str, value: Any, allowed: Iterable[str | None]) -> None:
 
 
 def can_be_listed(value: Any) -> bool:
-    """Whether entries can be had of a caller's value one by one, as of a sequence. Not
-    of text, which is one entry, nor of a memoryview or a sparse matrix, which cannot
-    always be iterated.
+    """Return whether a value has entries that can be listed, as a sequence has.
+
+    Text is one entry; memoryviews and sparse matrices cannot always be iterated.
     """
     scalar = isinstance(value, np.ndarray) and value.ndim == 0
     single = scalar or isinstance(value, str | memoryview) or hasattr(value, "tocsr")

@@ -59,7 +59,7 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _keys(X: Any) -> Iterable[Any]:
-    """What the columns of a data frame are asked for by."""
+    """Return the keys of the columns of a data frame."""
     # `columns` of pyarrow are their values; pandas may have a column "column_names"
     by_name = hasattr(type(X), "column_names")
     keys: Iterable[Any] = X.column_names if by_name else X.columns
@@ -299,7 +299,7 @@ def check_shape(
 
 
 def _holds_words(column: Any) -> bool:
-    """Whether a column holds strings, and nothing else but what is missing."""
+    """Return whether a column holds strings, and nothing else but missing values."""
     if isinstance(column, Column):
         return False  # whose dtype says so
     a = as_array(column, "a column")

@@ -2,4 +2,4 @@
 
 
 class OrdinalError(Exception):
-    """What goes wrong without being the caller's TypeError or ValueError."""
+    """Base class of errors that are no TypeError or ValueError of the caller."""

@@ -84,8 +84,7 @@ def read_features(
 def read_dense(
     X: Any, n_features: int | None = None, name: str = "X", **options: Any
 ) -> np.ndarray:
-    """The same where a sparse matrix will not do, as what is made of it is not sparse:
-    TypeError then."""
+    """Read a matrix; TypeError if it is sparse, because the result is not."""
     if is_sparse(X):
         raise TypeError(f"{name} is sparse, and the result would not be: make it dense")
     dense = read_features(X, n_features, name, **options)
@@ -96,7 +95,7 @@ def read_dense(
 def _is_as_expected(
     X: Frame, names: Sequence[str] | None, categories: col.Categories | None
 ) -> bool:
-    """Whether the values of a record are already what a model or fit asks for."""
+    """Return whether a table already has the form that a model or fit expects."""
     in_order = names is None or X.names is None or X.names == tuple(names)
     numbers = all(labels is None for labels in categories or ())
     return in_order and numbers and X.is_of_numbers

@@ -46,7 +46,7 @@ class Size(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What values must do, and where they do it."""
+    """Rule for the values of a field, and its place."""
 
     says: str
     holds: Callable[[np.ndarray], Any]
@@ -148,7 +148,7 @@ def _alternative(value: Any, hint: Any) -> Any:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Whether the value is of the annotated type, whatever it holds."""
+    """Return whether a value has the annotated type, whatever it holds."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True

@@ -24,7 +24,7 @@ _LARGEST_WHOLE = 2.0**53  # up to which a double holds every whole number
 
 
 def number_kind(dtype: np.dtype[Any]) -> Kind:
-    """What kind of numbers an array of this dtype holds."""
+    """Return the kind of numbers that an array of this dtype holds."""
     kinds: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole"}
     return kinds.get(dtype.kind, "number")
 
@@ -56,13 +56,13 @@ class Frame:
     def of_numbers(
         cls, values: np.ndarray, names: tuple[str, ...] | None, kind: Kind = "number"
     ) -> Frame:
-        """From a matrix."""
+        """Make a frame of a matrix."""
         d = values.shape[1]
         return cls(values, names, (None,) * d, (kind,) * d)
 
     @property
     def columns(self) -> tuple[str | int, ...]:
-        """By what `frame[name]` finds a column."""
+        """Return the keys by which `frame[name]` finds columns."""
         return self.names or tuple(range(self.values.shape[1]))
 
     @property
@@ -71,7 +71,7 @@ class Frame:
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether no column holds categories."""
+        """Return whether no column is categorical."""
         return all(labels is None for labels in self.labels)
 
     def __len__(self) -> int:
@@ -123,7 +123,7 @@ class Column:
 
     @property
     def dtype(self) -> Any:
-        """With `categories` and `ordered` where the column is of categories."""
+        """Return the dtype, with `categories` and `ordered` if categorical."""
         if self.labels is not None:
             return Categorical(self.labels, self.kind == "ordered")
         return np.asarray(self).dtype

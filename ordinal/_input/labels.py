@@ -27,14 +27,17 @@ def declared_categories(y: Any, argument: str = "classes", name: str = "y") -> A
 
 
 def categories_of(values: Any) -> Any:
-    """Those that the type of a vector declares, None of a type that does not. Those of
-    polars' Categorical are what this process has met so far, and not declared."""
+    """Return the categories that the type of a vector declares, or None.
+
+    Categories of polars' Categorical are those that this process has met so far: they
+    are not declared.
+    """
     dtype = getattr(values, "dtype", None)
     return None if _is_polars_categorical(dtype) else getattr(dtype, "categories", None)
 
 
 def is_ordered(dtype: Any) -> bool:
-    """Whether a type with categories has them in rank order."""
+    """Return whether a categorical type has its categories in rank order."""
     return type(dtype).__name__ == "Enum" or bool(getattr(dtype, "ordered", False))
 
 
@@ -75,7 +78,7 @@ def read_labels(values: Any, name: str) -> np.ndarray:
 
 
 def is_missing(label: Any) -> bool:
-    """None, NaN or pandas.NA, whose comparisons have no truth value."""
+    """Return whether a label is None, NaN or pandas.NA."""
     is_nan = isinstance(label, float) and math.isnan(label)
     return label is None or is_nan or type(label).__name__ == "NAType"
 

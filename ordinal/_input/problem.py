@@ -124,7 +124,7 @@ class Problem:
         check_spans(low, high, self.shown_names)
 
     def close(self) -> None:
-        """Where rows are read again at every pass: end the present one."""
+        """End the present pass, if rows are read again at every pass."""
 
     @property
     def n_samples(self) -> int:
@@ -145,7 +145,7 @@ class Problem:
 
     @property
     def present(self) -> np.ndarray:
-        """Which classes have a row of positive weight, (r,) bool."""
+        """Return which classes have a row of positive weight, (r,) bool."""
         return np.bincount(self.rank, self.weight, minlength=self.n_classes) > 0
 
     @property
@@ -156,7 +156,7 @@ class Problem:
 
     @property
     def among_present(self) -> np.ndarray:
-        """The same of all classes, (r,)."""
+        """Return the place of every class among those that are present, (r,)."""
         present = self.present
         below = np.cumsum(present) - present
         last = np.count_nonzero(present) - 1

@@ -35,7 +35,7 @@ def scores_of(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
 
 
 def values_of(values: ArrayLike, name: str, columns: int) -> np.ndarray:
-    """What a `decision_function` gave: a real matrix of so many columns."""
+    """Validate a `decision_function`: a real matrix of `columns` columns."""
     a = as_real_array(values, name)
     if a.ndim != 2 or a.shape[1] != columns:
         raise ValueError(f"{name} has shape {a.shape}, expected (n, {columns})")

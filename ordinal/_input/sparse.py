@@ -23,7 +23,7 @@ def read_only(values: ArrayLike) -> np.ndarray:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix: it has the parts of a CSR, or `tocsr`."""
+    """Return whether X is a sparse matrix: it has the parts of a CSR, or `tocsr`."""
     return hasattr(X, "tocsr") or _has_parts(X)
 
 
@@ -145,7 +145,7 @@ class CSR(Immutable):
         return sums.astype(np.float64)  # without entries numpy counts in integers
 
     def of_columns(self, held: np.ndarray) -> CSR:
-        """The same of these columns alone, increasing, which have all its entries."""
+        """Return the matrix of some columns, increasing, which have all its entries."""
         indices = np.searchsorted(held, self.indices).astype(np.int32)
         return CSR(self.data, indices, self.indptr, (len(self), max(1, held.size)))
 

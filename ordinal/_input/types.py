@@ -30,7 +30,7 @@ class Blocks(Protocol):
 
 
 class Executor(Protocol):
-    """What tasks can be handed to: `concurrent.futures.Executor` and its like."""
+    """Executor of tasks, such as `concurrent.futures.Executor`."""
 
     def submit(self, call: Any, /, *arguments: Any) -> Future[Any]: ...
 

@@ -146,8 +146,10 @@ def fold_shares(
 
 
 def _scored(units: np.ndarray) -> np.ndarray:
-    """How many of the first units each fold has, (len(units), N_FOLDS), where they are
-    dealt out in turn."""
+    """Return how many of the first units each fold has, (len(units), N_FOLDS).
+
+    Units are dealt out in order.
+    """
     rounds, rest = np.divmod(units[:, None], N_FOLDS)
     return np.asarray(rounds + np.clip(rest - np.arange(N_FOLDS), 0, 1))
 
@@ -222,8 +224,11 @@ def by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def hold_out(rank: np.ndarray, n_test: int, rng: np.random.Generator) -> np.ndarray:
-    """Which rows are held out, (n,) bool: `n_test`, apportioned to the ranks by largest
-    remainder, whose ties are drawn. No rank that has rows loses its last one."""
+    """Draw the rows of a hold-out set, (n,) bool.
+
+    `n_test` rows are apportioned to the ranks by largest remainder, with random ties.
+    No rank that has rows loses its last one.
+    """
     count = np.bincount(rank)
     # of rows grouped by rank: the place of each within its group
     place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
@@ -234,8 +239,10 @@ def hold_out(rank: np.ndarray, n_test: int, rng: np.random.Generator) -> np.ndar
 
 
 def held_out_size(test_size: float | int, n: int, n_ranks: int) -> int:
-    """How many of n rows a share or a count asks to hold out; ValueError unless every
-    rank can keep one."""
+    """Return the size of a hold-out set from a share or a count.
+
+    ValueError unless every rank can keep one row.
+    """
     if isinstance(test_size, Integral) and not isinstance(test_size, bool):
         n_test = int(test_size)
     elif isinstance(test_size, Real) and 0 < test_size < 1:

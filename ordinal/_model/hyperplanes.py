@@ -22,7 +22,7 @@ class Hyperplanes(KernelModel):
         def _linked(self, f: np.ndarray) -> np.ndarray: ...
 
     def link_input(self, X: Any, like: "Hyperplanes") -> np.ndarray:
-        """What a link takes, for that of any model."""
+        """Return the input of a link, for that of any model."""
         return self._linked(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:

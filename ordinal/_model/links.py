@@ -212,7 +212,7 @@ class PartitionLink(Immutable):
 
 
 def falling(values: np.ndarray) -> np.ndarray:
-    """Of each row of values, (n, T), the nearest numbers that do not rise."""
+    """Return the nearest sequences that do not rise, for each row of values, (n, T)."""
     rises = (values[:, 1:] > values[:, :-1]).any(axis=1)
     if not rises.any():
         return values

@@ -38,7 +38,7 @@ def predicted(
 
 
 def write_predicted(path: Any, model: Any, X: Any, proba: bool = False) -> None:
-    """To a file of CSV or, called .parquet, of Parquet; whole or not at all."""
+    """Write predictions to a CSV or .parquet file; whole or not at all."""
     path = as_path("path", path)
     is_parquet = path.endswith(".parquet")
     if is_parquet and not find_spec("pyarrow"):
@@ -95,7 +95,7 @@ def _names(model: Any, proba: bool) -> list[str]:
 
 
 def _rows(model: Any, X: Any) -> Generator[Any, None, None]:
-    """What the model is given of a source, block by block."""
+    """Yield the features of a source, block by block."""
     if isinstance(X, str | os.PathLike):
         X = TableBlocks(as_path("X", X))
     if isinstance(X, TableBlocks):

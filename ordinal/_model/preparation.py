@@ -58,7 +58,7 @@ class Common(TypedDict, total=False):
 
 
 class KernelCommon(Common, total=False):
-    """The same for the methods with a kernel and a calibrated link."""
+    """Arguments of `Common`, and of methods with a kernel and a calibrated link."""
 
     kernel: KernelName | Kernel
     gamma: Gamma
@@ -67,7 +67,7 @@ class KernelCommon(Common, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What a method may rely on when its own part of a fit begins: checked arguments.
+    """Checked arguments, on which a method relies when its own part of a fit begins.
 
     Attributes
     ----------
@@ -86,15 +86,17 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedWithKernel(Prepared):
-    """The same of a method with a kernel, and perhaps a calibrated link."""
+    """Checked arguments of a method with a kernel, and perhaps a calibrated link."""
 
     kernel: Kernel
     probability: bool
 
     def folds(self, few: bool = False) -> Shares | None:
-        """What `fold_shares` gives or, where a few rows are enough, `few_folds`; None
-        without `probability`. Draws from `rng`, so a method that draws too calls it at
-        one place of its own."""
+        """Draw the folds of `fold_shares` or, if `few` rows suffice, of `few_folds`.
+
+        Return None without `probability`. A method that draws from `rng`, too, calls it
+        at one place of its own.
+        """
         if not self.probability:
             return None
         deal = few_folds if few else fold_shares
@@ -213,7 +215,10 @@ def prepare_with_kernel(
     in_place: bool = False,
     **common: Unpack[Common],
 ) -> PreparedWithKernel:
-    """The same for a method with a kernel; what else is raised `make_kernel` says."""
+    """Check and read the arguments of a method with a kernel.
+
+    `make_kernel` lists the further errors.
+    """
     probability = check_flag("probability", probability)
     missing = takes_missing(kernel)
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)

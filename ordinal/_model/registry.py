@@ -53,7 +53,7 @@ PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # of a loss that is a mean
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a method fits a path: which arguments may vary along it, and the function."""
+    """Path of a method: the arguments that may vary along it, and the function."""
 
     varying: tuple[str, ...]
     fit: Callable[..., tuple[Any, Any]]
@@ -61,7 +61,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What a method declares.
+    """Declaration of a method.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Method:
     by_row: Set[str]
 
     def accepts_with(self, options: Mapping[str, Any]) -> Set[Content]:
-        """The same under arguments of the fit: some kernels take missing values."""
+        """Return the accepted content: some kernels take missing values."""
         if takes_missing(options.get("kernel")):
             return self.accepts | {"missing"}
         return self.accepts
@@ -162,12 +162,12 @@ def methods() -> tuple[Method, ...]:
 
 
 def method_of(fit: Callable[..., Any]) -> Method | None:
-    """What this function, which is no partial, has declared; None if nothing."""
+    """Return the declaration of a function, which is no partial, or None."""
     return _METHODS.get(fit)
 
 
 def path_of(fit: Callable[..., Any]) -> Path | None:
-    """How this function, which is no partial, fits a path; None if it does not."""
+    """Return the path of a function, which is no partial, or None."""
     method = method_of(fit)
     return None if method is None else method.path
 
@@ -178,9 +178,12 @@ def completed(
     points: Iterable[Mapping[str, Any]],
     options: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """For a path: the values of the `varying` arguments at every point, those of the
-    fit where a point has none, and its other arguments; those that are not among
-    `options` have their defaults."""
+    """Complete the options of a path.
+
+    Return the values of the `varying` arguments at every point, with those of the fit
+    where a point has none, and the other arguments; arguments that are not among
+    `options` have their defaults.
+    """
     every = {**keyword_defaults(fit), **options}
     every.pop("preprocess", None)  # which a search does for the whole path
     own = {name: every.pop(name) for name in varying if name in every}

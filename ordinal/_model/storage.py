@@ -100,7 +100,7 @@ class Storable(Immutable):
 
 
 def read_file(path: str | os.PathLike[str] | IO[bytes]) -> Storable:
-    """What `save` wrote to this path or file; ValueError unless it is such a file."""
+    """Read what `save` wrote to a path or file; ValueError unless it is such a file."""
     with _content(path) as file:
         try:
             return _decode_model(*read_archive(file))
@@ -147,7 +147,7 @@ def _rebuild(cls: type[Storable], fields: dict[str, Any]) -> Storable:
 
 
 def _frozen_within(value: Any) -> Any:
-    """The same value with its arrays read-only; models and CSR see to their own."""
+    """Return the value with read-only arrays; models and CSR see to their own."""
     if isinstance(value, np.ndarray):
         return read_only(value)
     if isinstance(

@@ -44,8 +44,10 @@ class KernelModel(Model):
 
 
 def support_rows(kernel: Any, X: np.ndarray | CSR, rows: np.ndarray) -> Any:
-    """What a kernel model keeps of its training rows: for a precomputed kernel their
-    numbers, else the rows."""
+    """Return the training rows that a kernel model keeps.
+
+    For a precomputed kernel they are row numbers.
+    """
     if isinstance(kernel, Precomputed):
         return read_only(rows.astype(np.int64))
     return read_only_matrix(take(X, rows))
@@ -73,7 +75,7 @@ def decisions(
     X: np.ndarray | CSR,
     X_test: Any,
 ) -> Sequence[np.ndarray | None]:
-    """What each model's `decision_function` gives for `X_test`, or None without it.
+    """Return each model's `decision_function` of `X_test`, or None without `X_test`.
 
     The models are of one kernel, and their support rows the rows `used` of X, so that
     k(X_test, X) serves them all; or, where that is None, the same for all of them.

@@ -19,7 +19,7 @@ ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]
 
 
 class Thresholds(Model):
-    """What the models whose ranks are divided by thresholds on one line have."""
+    """Base class of models whose ranks are divided by thresholds on one line."""
 
     __slots__ = ()
 
@@ -40,8 +40,10 @@ def names_between(labels: np.ndarray) -> tuple[str, ...]:
 
 
 class Scored(Thresholds):
-    """What the models have whose `decision_function` is one score a row, which their
-    thresholds cut: predictions, and probabilities by a link."""
+    """Base class of models with one score per row and thresholds.
+
+    It has predictions, and probabilities by a link.
+    """
 
     __slots__ = ()
     link_type = CumulativeLink
@@ -54,7 +56,7 @@ class Scored(Thresholds):
 
     @property
     def disorder(self) -> tuple[str, ...]:
-        """What thresholds are out of order, a line for each such pair of neighbours.
+        """Describe thresholds that are out of order, one line per pair of neighbours.
 
         By more than `tol`. Empty for an ordered model, which `fit_svorex` always gives,
         the others of its kind where the rows of the cost are convex, and `fit_tlssvor`

@@ -73,12 +73,12 @@ class Cholesky:
                 pool.run(partial(self._scale, J), strips(n, _STRIP, J.stop))
 
     def _subtract(self, J: slice, rows: slice) -> None:
-        """From these rows of the columns J, what the columns left of them make up."""
+        """Subtract the contribution of the columns left of J from these rows of J."""
         A, left = self.A, slice(0, J.start)
         A[rows, J] -= A[rows, left] @ A[J, left].T
 
     def _scale(self, J: slice, rows: slice) -> None:
-        """These rows of L in the columns J, whose diagonal block is inverted."""
+        """Multiply these rows of the columns J by the inverse of the diagonal block."""
         self.A[rows, J] = self.A[rows, J] @ self.A[J, J].T
 
     def forward(self, B: np.ndarray) -> np.ndarray:

@@ -22,13 +22,13 @@ def _start(n: int) -> None:
 
 
 def _help(pool: Pool) -> None:
-    """In a thread of its own, which ends as it leaves the pool."""
+    """Run parts of regions in a helper thread until it leaves the pool."""
     with pool:
         _parts.help()
 
 
 def way() -> str:
-    """What runs the parts of regions here and now: "openmp" or "pool"."""
+    """Return what runs the parts of regions: "openmp" or "pool"."""
     return "openmp" if _parts.by_openmp() else "pool"
 
 

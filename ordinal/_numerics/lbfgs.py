@@ -33,7 +33,7 @@ class NotFiniteError(ValueError):
 
 @dataclass(slots=True, eq=False)
 class SearchPoint:
-    """Where a function was evaluated, what it is there, and its slope along a line."""
+    """Value and slope of a function at a point of a line."""
 
     x: np.ndarray
     value: float
@@ -47,7 +47,7 @@ class SearchPoint:
 
     @property
     def finite(self) -> bool:
-        """Whether the value is finite, and the slopes are and have finite squares."""
+        """Return whether the value is finite, and the slopes have finite squares."""
         return math.isfinite(self.value) and self.steepest <= _STEEPEST
 
 
@@ -68,8 +68,10 @@ class Minimum:
 
 
 class Curvature:
-    """What the last `_MEMORY` steps s and the changes y of the gradient by them tell of
-    the Hessian: the pairs that an inverse of it is made of."""
+    """Curvature of the last `_MEMORY` steps s and gradient changes y.
+
+    The pairs define the approximate inverse of the Hessian.
+    """
 
     def __init__(self, p: int):
         self._steps, self._changes = np.empty((2, _MEMORY, p))
@@ -231,7 +233,7 @@ def _search(
 
 
 def _beyond(low: SearchPoint, slope: float, step: float) -> float:
-    """Where the slope would vanish if it went on as from 0 to `low`: 2 to 10 times."""
+    """Extrapolate to a zero of the slope beyond `low`, by 2 to 10 times its step."""
     change = low.slope - slope
     guess = step * -slope / change if change > 0 else np.inf
     return min(max(guess, 2 * step), 10 * step)

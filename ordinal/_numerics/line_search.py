@@ -15,7 +15,7 @@ _FARTHEST = 64.0  # steps
 
 
 class Evaluated(Protocol):
-    """Where a function was evaluated."""
+    """Point where a function was evaluated."""
 
     @property
     def value(self) -> float: ...
@@ -60,9 +60,10 @@ def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
 
 
 def rising_zero(slope: Callable[[float], float], begin: float) -> float:
-    """Where a rising function, `begin` < 0 at 0, is zero, up to a tenth of that: the
-    step at which a convex function is about least along a direction, and not higher
-    than at 0.
+    """Find the zero of a rising function, `begin` < 0 at 0, up to a tenth of `begin`.
+
+    It is the step at which a convex function is near its minimum along a direction, and
+    not higher than at 0.
 
     It is bracketed by doubling, and found by a secant that takes off a tenth of the
     bracket at the least. Behind the zero the convex function may have risen by more

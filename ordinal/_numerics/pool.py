@@ -49,7 +49,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Shared:
-    """What a pool and its threads have in common."""
+    """State that a pool and its threads share."""
 
     def __init__(self) -> None:
         self.calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -105,7 +105,7 @@ class Begun(Generic[Result]):
         return True
 
     def done(self) -> bool:
-        """Whether it has returned or raised."""
+        """Return whether the call has returned or raised."""
         return bool(self._found or self._raised)
 
     def wait(self) -> None:

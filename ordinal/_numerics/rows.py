@@ -171,7 +171,7 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
 
 
 def _hashed(x: np.ndarray, of_column: np.ndarray) -> np.ndarray:
-    """Of every entry; 0 of a zero, of which CSR holds none."""
+    """Return the hash of every entry; 0 for a zero, which CSR does not store."""
     bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # one NaN for all
     return np.where(x == 0, np.uint64(0), _mixed(bits ^ of_column))
 

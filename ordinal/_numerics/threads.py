@@ -95,7 +95,7 @@ def _quota_of(group: Path) -> float:
 
 
 def show_config() -> dict[str, object]:
-    """What was built and what was chosen on this machine.
+    """Return the build options, and the choices made on this machine.
 
     Returns
     -------

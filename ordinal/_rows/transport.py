@@ -69,7 +69,7 @@ class NeedsReplay(NamedTuple):
 
 
 class State(Protocol):
-    """What a part holds of one block, beside the methods that requests name."""
+    """State of one block, beside the methods that requests name."""
 
     @property
     def n(self) -> int:

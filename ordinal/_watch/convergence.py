@@ -170,7 +170,7 @@ class Convergence(Immutable):
 
     @property
     def converged(self) -> bool:
-        """Whether the optimality measure is within the tolerance."""
+        """Return whether the optimality measure is within the tolerance."""
         return self.status is Status.CONVERGED
 
     @property

@@ -20,7 +20,7 @@ from .progress import Line
 
 @dataclass(frozen=True, slots=True)
 class State(Immutable):
-    """What a `callback` sees: progress so far; a true return value stops the fit."""
+    """Progress of a fit, given to `callback`; a true return value stops the fit."""
 
     method: str
     n_iter: int
@@ -34,12 +34,12 @@ class OutOfTime(Exception):
 
 
 def never() -> bool:
-    """Whether time is up for what has no limit."""
+    """Return False: there is no time limit."""
     return False
 
 
 def _nothing() -> None:
-    """What is told by a fit that is silent."""
+    """Report nothing, for a silent fit."""
 
 
 _watch = threading.local()
@@ -47,7 +47,10 @@ _watch = threading.local()
 
 @contextmanager
 def ended_by(over: Callable[[], bool]) -> Iterator[None]:
-    """Within, `check_cancelled` raises OutOfTime in this thread once over() is true."""
+    """Cancel the computations of this thread once over() is true.
+
+    `check_cancelled` then raises OutOfTime.
+    """
     before = current()
     _watch.over = over
     try:
@@ -57,13 +60,16 @@ def ended_by(over: Callable[[], bool]) -> Iterator[None]:
 
 
 def current() -> Callable[[], bool]:
-    """What `check_cancelled` asks in this thread, for calls of `ended_by` in others."""
+    """Return the test of `check_cancelled` in this thread, for `ended_by` in others."""
     over: Callable[[], bool] = getattr(_watch, "over", never)
     return over
 
 
 def check_cancelled() -> None:
-    """What computations that may take seconds call between their blocks."""
+    """Raise an exception if the fit was interrupted or is out of time.
+
+    Computations that may take seconds call it between their blocks.
+    """
     getattr(_watch, "tell", _nothing)()
     if current()():
         raise OutOfTime
@@ -125,13 +131,13 @@ class Monitor:
             self._line.close(f"{self._begun()}: {ended}")
 
     def to_tol(self, tol: float) -> "Monitor":
-        """The same watch for a part of the fit that ends at another tolerance."""
+        """Return the monitor of a part of the fit that ends at another tolerance."""
         part = copy.copy(self)
         part.tol = tol
         return part
 
     def after(self, n_iter: int) -> "Monitor":
-        """The same watch for a part of the fit that begins so many steps later."""
+        """Return the monitor of a part of the fit that begins `n_iter` steps later."""
         part = copy.copy(self)
         part._before += n_iter
         return part
@@ -148,7 +154,7 @@ class Monitor:
         primal: float,
         dual: float | None = None,
     ) -> Convergence:
-        """How a fit ended, now, against the tolerance of this watch."""
+        """Record the end of a fit against the tolerance of this monitor."""
         dual = None if dual is None else float(dual)
         return Convergence(
             status,
@@ -175,11 +181,11 @@ class Monitor:
 
     @property
     def ended(self) -> bool:
-        """Whether `stop` has told a part of the fit to end."""
+        """Return whether `stop` ended a part of the fit."""
         return bool(self._ended)
 
     def late(self, by: float = 0.0) -> bool:
-        """Whether `max_time` is over by so many seconds: for loops within a step."""
+        """Return whether `max_time` is exceeded by `by` seconds, within a step."""
         return self.max_time is not None and self.seconds >= self.max_time + by
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
@@ -220,12 +226,11 @@ class Monitor:
         return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
 
     def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
-        """Within, `check_cancelled` raises OutOfTime once `max_time` is over by so many
-        seconds."""
+        """Cancel computations once `max_time` is exceeded by `by` seconds."""
         return ended_by(partial(self.late, by))
 
     def conclude(self, convergence: Convergence) -> None:
-        """What the line tells of the end of the fit."""
+        """Write the end of the fit to the progress line."""
         self._end[:] = [str(convergence)]
 
     def _tell(self, *progress: str) -> None:
@@ -247,8 +252,7 @@ class Monitor:
 
 
 def _truth(answer: object) -> bool:
-    """Whether a callback asks for the end; an array, for one, is neither true nor
-    false."""
+    """Return whether a callback asks to stop; an array is neither true nor false."""
     try:
         return bool(answer)
     except (TypeError, ValueError):

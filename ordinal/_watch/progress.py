@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 
 class Line:
-    """What is told goes to `stream`, by default to what is sys.stderr by then.
+    """Progress line, written to `stream` or to the sys.stderr of the moment.
 
     A text that comes too soon after another one is dropped, but for the one that
     `close` shows. Nothing is looked up or written before the first text.
@@ -29,7 +29,7 @@ class Line:
         return time.perf_counter() - self._begun
 
     def due(self) -> bool:
-        """Whether a text would be shown now, and need be made."""
+        """Return whether a text would be shown now."""
         if not self._opened:
             self._open()
         wait = self.EVERY if self._in_place else self.SELDOM
@@ -88,13 +88,13 @@ class Line:
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook, found out as `tqdm.auto` does."""
+    """Return whether the process is a notebook kernel, as `tqdm.auto` decides it."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return "IPKernelApp" in getattr(shell, "config", ())
 
 
 def duration(seconds: float) -> str:
-    """At most two units: 7 s, 3 min 20 s, 2 h 5 min."""
+    """Format a duration in at most two units: 7 s, 3 min 20 s, 2 h 5 min."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -80,7 +80,7 @@ class BasisValues:
             raise ReadAgainError(error) from None
 
     def tiles(self, chunk: Chunk) -> Iterator[Tile]:
-        """Of the rows of a chunk, which do not depend on how these were read."""
+        """Yield the tiles of a chunk, which do not depend on how its rows were read."""
         first, part = chunk[0].start, chunk[1]
         values = Evaluator(self._kernel, part, self._B)
         n, m = values.shape
@@ -98,10 +98,10 @@ class BasisValues:
         return diagonal_of(self._kernel, tile.X)
 
     def slopes(self, tile: Tile, G: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """How <G, k(X, B)> + sum_i c_i k(x_i, x_i) changes with ln gamma, (p,)."""
+        """Return the derivative of <G, k(X, B)> + sum_i c_i k(x_i, x_i) by ln gamma."""
         of_values = gamma_slopes(self._kernel, tile.X, self._B, tile.K, G)
         return np.asarray(of_values + diagonal_slopes(self._kernel, tile.X, c))
 
     def slopes_of_basis(self, G: np.ndarray) -> np.ndarray:
-        """How <G, k(B, B)> does."""
+        """Return the derivative of <G, k(B, B)> by ln gamma."""
         return gamma_slopes(self._kernel, self._B, self._B, self.K_mm, G)

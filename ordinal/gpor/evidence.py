@@ -66,7 +66,7 @@ class Family(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """How basis rows are chosen among the training rows of positive weight.
+    """Choice of basis rows among the training rows of positive weight.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Inferred(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What a model holds, at a theta.
+    """Fields of a model at a theta.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Evidence:
         self.basis_rows = self._rows_of_basis(fixed)
 
     def close(self) -> None:
-        """Where rows are read in blocks: end the present pass."""
+        """End the present pass, if rows are read in chunks."""
         if isinstance(self.X, Rows):
             self.X.close()
 
@@ -228,9 +228,11 @@ class Evidence:
             return np.empty(0, np.intp)
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """What a search minimises, and its gradient: minus the evidence and the log
-        density of the prior. inf where it cannot be evaluated; OutOfTime if time is up
-        before it is."""
+        """Return the objective of a search and its gradient.
+
+        The objective is minus the evidence and the log density of the prior, and inf
+        where it cannot be evaluated; OutOfTime is raised if time runs out.
+        """
         try:
             # a trial point may lie anywhere
             with np.errstate(all="ignore"), ended_by(self.late):
@@ -263,7 +265,7 @@ class Evidence:
         return posterior, np.concatenate([by_kernel, by_likelihood])
 
     def _is_best(self, theta: np.ndarray, posterior: Posterior) -> bool:
-        """Whether a model of this posterior is better than the one kept."""
+        """Return whether a model of this posterior is better than the best so far."""
         if self.kept is None:
             return True
         if not posterior.converged or not self.kept.posterior.converged:
@@ -350,7 +352,7 @@ class Evidence:
         return Dense(K, self.n_threads)
 
     def _rows_of_basis(self, fixed: Kernel | None) -> Any:
-        """As `BasisValues` has them."""
+        """Return the basis rows as `BasisValues` takes them."""
         if self.basis is None or _are_rows(self.basis):
             return self.basis
         if isinstance(fixed, kernels.Precomputed):
@@ -368,7 +370,7 @@ class Evidence:
 
 
 def _are_rows(basis: Any) -> TypeGuard[np.ndarray | CSR]:
-    """Whether these are rows, and not numbers of some."""
+    """Return whether a basis holds rows, and not row numbers."""
     return isinstance(basis, CSR) or (isinstance(basis, np.ndarray) and basis.ndim == 2)
 
 

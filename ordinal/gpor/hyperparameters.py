@@ -22,7 +22,7 @@ _LEARNED = ("gamma", "noise", "gap")  # what a prior may be put on
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hyperparameters:
-    """What is known of theta before any rows are seen.
+    """Hyperparameters theta: their layout, prior and starts.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Hyperparameters:
         prior: Any,
         start: Any,
     ) -> Self:
-        """From the gammas to begin with and the arguments of `fit_gpor`.
+        """Make the hyperparameters from gammas and the arguments of `fit_gpor`.
 
         `present` numbers the ranks that have rows. Raises ValueError or TypeError for a
         prior or start that is not as documented there.
@@ -98,7 +98,7 @@ class Hyperparameters:
         return 0.5 * float(offset @ offset), offset / self.spread
 
     def starts(self, n_restarts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """Where the searches begin, drawn one after the other."""
+        """Yield the starting points of the searches, drawn one after the other."""
         mean, sd = self.weak
         yield self.begin
         for _ in range(n_restarts):
@@ -189,7 +189,7 @@ def _checked_start(
 
 
 def _checked_thresholds(value: Any, present: np.ndarray, n_classes: int) -> np.ndarray:
-    """Those between the ranks that have rows."""
+    """Validate thresholds, and return those between ranks that have rows."""
     b = as_real_array(value, "start['thresholds']", (n_classes - 1,))
     first: np.ndarray = b[present[:-1]]
     last = b[present[1:] - 1]

@@ -96,7 +96,7 @@ class _Iterate:
 
     @property
     def rounding(self) -> float:
-        """By which values nearby differ for no other reason."""
+        """Return the rounding error of the objective."""
         return 1e-13 * (1 + abs(self.value))
 
 

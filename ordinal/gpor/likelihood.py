@@ -56,7 +56,7 @@ class Likelihood:
         return self.noise**2 + self.rest
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """That of some rows at a time: what is made of them takes little memory."""
+        """Yield the likelihood of some rows at a time, to save memory."""
         for rows in strips(self.rank.size, ROWS):
             rank, weight, rest = self.rank[rows], self.weight[rows], self.rest[rows]
             yield rows, replace(self, rank=rank, weight=weight, rest=rest)

@@ -94,8 +94,10 @@ class LowRank:
         return v - W * f, f, A, 1 - W * A
 
     def slopes(self, a: np.ndarray, u: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """By the gammas: of what changes by 1/2 a'dSigma a - 1/2 tr(R dSigma) +
-        u'dSigma a, and by c_i with `rest` i. Two passes of O(n m^2).
+        """Return the derivatives by the gammas.
+
+        They are those of 1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a, and of sum_i
+        c_i `rest`_i. Two passes of O(n m^2).
 
         That is <G, dK_nm> + <H, dK_mm> + c'd k(x, x) where, with P = K_nm K_mm^-1 =
         Phi L^-1, G = -R P + (a + u) a'P + a u'P - 2 c P and H = -1/2 P'G.
@@ -186,7 +188,7 @@ class LowRank:
         return ()
 
     def _chunks(self) -> Generator[_Chunk, None, None]:
-        """All of them."""
+        """Yield all chunks."""
         for rows in strips(len(self.kept), CHUNK):
             yield rows, None
         if len(self.kept) < self._values.shape[0]:
@@ -211,7 +213,7 @@ class LowRank:
                 yield tile.rows, self._made(tile)
 
     def _features(self, tile: Tile) -> np.ndarray:
-        """The same of a tile."""
+        """Return the features of a tile."""
         if tile.rows.stop <= len(self.kept):
             return self.kept[tile.rows]
         return self._made(tile)

@@ -41,7 +41,7 @@ class Solved(Protocol):
 
 
 class Scatter(Protocol):
-    """What the rows are to (P), whatever u is."""
+    """Scatter of the rows for (P), for any u."""
 
     shares: Shares
     support: Any
@@ -52,7 +52,7 @@ class Scatter(Protocol):
 
 
 class Shares(NamedTuple):
-    """What the rows weigh."""
+    """Weights of the rows and of the ranks."""
 
     rank: np.ndarray  # (n,) among the q ranks that are present
     p: np.ndarray  # (n,) of sum 1
@@ -83,8 +83,10 @@ def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> A
 
 
 def pays(n: int, n_ridges: int) -> bool:
-    """Whether eigenvectors of n rows take less time than a factorisation for each
-    ridge (docs/decisions.md)."""
+    """Return whether eigenvectors are faster than one factorisation per ridge.
+
+    docs/decisions.md has the measurements.
+    """
     return n <= _SPECTRUM and n_ridges >= 5 + n // 100
 
 
@@ -122,8 +124,10 @@ class OfRows:
         return SolvedRows(self, ridge, Cholesky(A, self.n_threads))
 
     def scores(self, coef: np.ndarray) -> np.ndarray:
-        """Those of the training rows, of columns of coefficients: of values of the
-        kernel, afresh where a factor took their place."""
+        """Return the scores of the training rows for columns of coefficients.
+
+        Kernel values are computed afresh where a factor took their place.
+        """
         if self.spectrum is None:
             return self.kernel.product(coef)
         return times(self.K, coef)
@@ -145,7 +149,7 @@ class Spectrum:
 
 
 class Shifted(NamedTuple):
-    """What a factor does: R = columns / roots has the inverse R R'."""
+    """Operator of a factor: R = columns / roots has the inverse R R'."""
 
     columns: np.ndarray
     roots: np.ndarray

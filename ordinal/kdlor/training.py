@@ -40,8 +40,10 @@ class KdlorFit:
     def features(
         self, choice: BasisChoice, problem: Problem, ridges: Sequence[float], seed: int
     ) -> Features:
-        """Those of the basis that is meant; its size, if that is to be found, by models
-        of the last ridge."""
+        """Return the features of the chosen basis.
+
+        If its size is to be found, models of the last ridge decide.
+        """
         if choice.way == "auto":
 
             def fit(part: Problem, tried: BasisChoice) -> KdlorModel:

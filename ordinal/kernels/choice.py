@@ -21,7 +21,7 @@ NAMED: dict[str, type] = {
 
 
 def takes_missing(kernel: object) -> bool:
-    """Whether the kernel has a use for rows with NaN, entries that are not known."""
+    """Return whether a kernel takes rows with NaN, entries that are not known."""
     return isinstance(kernel, Pearson)
 
 

@@ -214,7 +214,7 @@ def _rows(A: ArrayLike | CSR, missing: bool = False) -> Matrix:
 
 
 def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
-    """What is computed, or ValueError if it overflows."""
+    """Return the computed values, or raise ValueError if they overflow."""
     # the first two are seen by the check, and what is far away has the kernel 0
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         K = values()

@@ -15,7 +15,7 @@ _LEARNED = RBF | ARD | LinearARD
 def gamma_slopes(
     kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
 ) -> np.ndarray:
-    """How <G, k(A, B)> changes with ln gamma, (p,), where K = k(A, B).
+    """Return the derivative of <G, k(A, B)> by ln gamma, (p,), where K = k(A, B).
 
     One entry a gamma; none for a kernel that has none to be learned. O(n m d).
     """
@@ -48,7 +48,7 @@ def _of_rows(
 
 
 def diagonal_slopes(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
-    """The same of sum_i c_i k(x_i, x_i)."""
+    """Return the derivative of sum_i c_i k(x_i, x_i) by ln gamma."""
     if isinstance(kernel, LinearARD):
         return np.asarray(kernel.gamma * (c @ X**2))
     return np.zeros(np.size(kernel.gamma) if isinstance(kernel, RBF | ARD) else 0)

@@ -197,7 +197,7 @@ class Products:
         self._in_order: tuple[np.ndarray, Products] | None = None
 
     def in_order(self, order: np.ndarray) -> "Products":
-        """Those of the same rows in another order; the last one asked for is kept."""
+        """Return the products of the rows in another order, caching the last result."""
         known = self._in_order
         if known is None or not np.array_equal(known[0], order):
             self._in_order = known = order, Products(take(self.X, order))

@@ -33,7 +33,10 @@ def rows_to_average(
     offset: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> MatrixRows | TableRows:
-    """Those that are given, or the training rows; errors name what was `asked`."""
+    """Return the rows to average: those given, or the training rows.
+
+    Errors name the method `asked`.
+    """
     coding = model.coding
     held: Any  # a Frame where there is a coding
     if X is None:

@@ -86,7 +86,7 @@ class Variable(Storable):
         return [f"{self.name}[{self.labels[k]}]" for k in self.levels(full)]
 
     def levels(self, full: bool) -> list[int]:
-        """Which levels have an indicator: all of them, or all but the reference."""
+        """Return the levels that have an indicator: all, or all but the reference."""
         size = 0 if self.labels is None else self.labels.size
         return [k for k in range(size) if full or k != self.reference]
 
@@ -289,7 +289,7 @@ class Coding(Storable):
             yield column
 
     def _full(self, term: tuple[int, ...]) -> list[bool]:
-        """Which variables of a term have an indicator for every level."""
+        """Return which variables of a term have an indicator for every level."""
         known = {frozenset[int](), *map(frozenset, self.terms)}
         return [frozenset(term) - {k} not in known for k in term]
 

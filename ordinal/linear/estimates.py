@@ -115,7 +115,7 @@ class Estimates(Thresholds, Trained):
 
     @property
     def disorder(self) -> tuple[str, ...]:
-        """Which thresholds cross at training rows, a line for each such pair.
+        """Describe thresholds that cross at training rows, one line per pair.
 
         Only nominal effects can make them cross, and only at rows of other ranks than
         the one between. A model that says so fits these rows badly: its probabilities
@@ -142,15 +142,20 @@ class Estimates(Thresholds, Trained):
 
     @property
     def parameters(self) -> np.ndarray:
-        """All estimates, (p,), in the order of `covariance`: `alpha`, `nominal_coef` by
-        rows, `coef`, `scale_coef`."""
+        """Return all estimates, (p,), in the order of `covariance`.
+
+        The order is `alpha`, `nominal_coef` by rows, `coef`, `scale_coef`.
+        """
         parts = self.alpha, self.nominal_coef.ravel(), self.coef, self.scale_coef
         return read_only(np.concatenate(parts))
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Their names: "1|2" for a threshold, "1|2.x" for the slope of x at it, "x" for
-        a coefficient and "scale.x" for that of the scale."""
+        """Return the names of the parameters.
+
+        They are "1|2" for a threshold, "1|2.x" for the slope of x at it, "x" for a
+        coefficient and "scale.x" for one of the scale.
+        """
         columns = self.column_names
         between = names_between(self.classes[self.observed])
         alpha = threshold_parameter_names(self.threshold, between)

@@ -115,7 +115,7 @@ def called(node: ast.expr) -> str | None:
 
 
 def compares(text: str) -> bool:
-    """Whether a comparison is in a text, whose value jumps then."""
+    """Return whether an expression has a comparison, at which its value jumps."""
     return any(isinstance(node, ast.Compare) for node in ast.walk(parsed(text)[0]))
 
 

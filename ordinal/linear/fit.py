@@ -460,7 +460,7 @@ def _fit(
 
 
 def _warn_of(model: PomModel) -> None:
-    """What a caller must know of how the fit ended."""
+    """Warn of separation and disorder."""
     if model.separated.size:
         names = [model.column_names[j] for j in model.separated]
         # which no penalty reaches
@@ -541,7 +541,7 @@ def _model_of_net(
 
 
 def _crossings(problem: Problem, inner: np.ndarray) -> np.ndarray:
-    """Of all thresholds, from those between the ranks that are present."""
+    """Expand crossings between present ranks to all thresholds."""
     out = np.zeros(problem.n_classes - 1, dtype=np.int64)
     out[np.flatnonzero(problem.present)[1:-1] - 1] = inner
     return out

@@ -50,7 +50,7 @@ class Parsed:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What the terms and offsets read, each once."""
+        """Return the columns that terms and offsets read, each once."""
         factors = [f for term in (*self.terms, self.offsets) for f in term]
         return tuple(dict.fromkeys(name for f in factors for name in f.columns))
 

@@ -37,7 +37,7 @@ class Inference(Estimates):
 
     @property
     def dof(self) -> int:
-        """How many parameters were estimated.
+        """Return the number of estimated parameters.
 
         Raises ValueError of a penalised fit, whose parameters are not free.
         """
@@ -68,9 +68,11 @@ class Inference(Estimates):
 
     @property
     def has_errors(self) -> bool:
-        """Whether there are `standard_errors`, and intervals and tests by them: not
-        of a penalised fit, of separated ranks, or of more features than `covariance` is
-        computed for."""
+        """Return whether there are `standard_errors`, and intervals and tests by them.
+
+        There are none for a penalised fit, for separated ranks, or for more features
+        than `covariance` is computed for.
+        """
         return self.covariance is not None and not bias_of(self)
 
     # The fit as a whole

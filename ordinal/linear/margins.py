@@ -54,14 +54,14 @@ class At(NamedTuple):
 
 
 class Step(NamedTuple):
-    """From one to another value in all rows."""
+    """Step of a feature from one value to another in all rows."""
 
     low: At
     high: At
 
 
 class Slope(NamedTuple):
-    """Where rows are, and how fast they move with a feature."""
+    """Slope of the predictors of rows along a feature."""
 
     here: At
     by: At
@@ -74,8 +74,10 @@ Signed: TypeAlias = list[tuple[float, At | Slope]]  # whose sum is asked for
 
 
 class Feature(NamedTuple):
-    """What an effect is of: a column of the table, and the two values of a step; none
-    of a number that is free to move."""
+    """Feature of an effect: a column of the table, and two values of a step.
+
+    A number that moves freely has no such values.
+    """
 
     name: str
     column: int
@@ -269,7 +271,7 @@ class Means:
         return value, gradient
 
     def _orders(self, part: At | Slope) -> Iterator[tuple[Index, Index]]:
-        """Which rows have their predictors in one order, and that order."""
+        """Yield groups of rows whose predictors have one order, and that order."""
         here = part.here if isinstance(part, Slope) else part
         eta = predictors(self.model, *here)[0] if self.model.nominal.size else None
         if eta is None or (eta[:, :-1] <= eta[:, 1:]).all():
@@ -281,8 +283,11 @@ class Means:
             yield np.flatnonzero(which.ravel() == k), order
 
     def _terms(self, part: At | Slope, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What rows add to the sums of F and 1 - F, (2, T), and to the gradient of the
-        first, (T, p)."""
+        """Return the contributions of rows to the sums and to their gradient.
+
+        The sums are those of F and 1 - F, (2, T); the gradient, (T, p), is that of
+        the first.
+        """
         if isinstance(part, Slope):
             effect, gradient = self._of_slope(part, v)
             return np.stack([effect, -effect]), gradient

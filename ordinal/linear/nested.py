@@ -17,7 +17,7 @@ _LEAST_FALL = -1e-6  # of twice the log likelihood: rounding of two fits
 
 
 class LikelihoodRatio(NamedTuple):
-    """What `lr_test` returns.
+    """Result of `lr_test`.
 
     Attributes
     ----------

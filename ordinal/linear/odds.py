@@ -95,7 +95,7 @@ def _binary_fits(
 
 
 def _wald(b: np.ndarray, V: np.ndarray) -> float:
-    """Of b_0 = b_1 = ... for b (T, k) of covariance V (T, k, T, k)."""
+    """Return Wald's statistic of b_0 = b_1 = ..., b (T, k), V (T, k, T, k)."""
     contrast = (b[0] - b[1:]).ravel()
     over_first = V[:1] - V[1:]  # cov(b_0 - b_j, b_m)
     covariance = over_first[:, :, :1] - over_first[:, :, 1:]

@@ -72,7 +72,7 @@ class PomPath(Storable):
 
     @property
     def n_nonzero(self) -> np.ndarray:
-        """How many coefficients are not 0, (K,)."""
+        """Return the numbers of nonzero coefficients, (K,)."""
         return np.array([np.count_nonzero(model.coef) for model in self.models])
 
     @property

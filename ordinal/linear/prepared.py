@@ -40,7 +40,7 @@ _HOPELESS = 1e100  # mean loss: beyond it curvatures overflow
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedPom:
-    """What a fit may rely on when its own part begins."""
+    """Checked arguments, on which a fit relies when its own part begins."""
 
     training: Training
     problem: Problem

@@ -46,11 +46,11 @@ class Held:
         return Point(x, point.value, gradient, point.hessian.without(self.index))
 
     def whole(self, x: np.ndarray) -> np.ndarray:
-        """All parameters."""
+        """Return all parameters."""
         return np.insert(x, self.index, self.value)
 
     def slope(self, x: np.ndarray) -> float:
-        """Of the loss by the parameter that is held."""
+        """Return the slope of the loss by the fixed parameter."""
         return float(self.loss.at(self.whole(x)).gradient[self.index])
 
 

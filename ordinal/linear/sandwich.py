@@ -40,7 +40,7 @@ CovarianceType = Literal["observed", "robust", "cluster"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Middle:
-    """What the covariance is made with.
+    """Middle part of the sandwich covariance.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Middle:
 
     @classmethod
     def of(cls, robust: bool, cluster: Any, n: int) -> Middle:
-        """As the arguments of a fit to n rows say."""
+        """Choose the covariance by the arguments of a fit to n rows."""
         if cluster is not None:
             return cls("cluster", _read_clusters(cluster, n))
         return cls("robust" if robust else "observed", None)
@@ -79,8 +79,10 @@ def _read_clusters(cluster: Any, n: int) -> np.ndarray:
 
 
 def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | None:
-    """Of the estimates at a minimum, (p, p), in the units of the columns; None where
-    there is no Hessian, or these units make it larger than doubles are."""
+    """Return the covariance of the estimates, (p, p), in units of the columns.
+
+    None without a Hessian, or if these units make it overflow.
+    """
     if not at.hessian.size:
         return None
     inner = _inverse(at.hessian) / loss.design.total
@@ -123,7 +125,7 @@ def sandwich(
 
 
 def _squares(link: Link, x: np.ndarray, D: Design) -> Parts:
-    """What a chunk adds to the middle."""
+    """Return the contribution of a chunk to the middle."""
     middle = np.zeros((x.size, x.size))
     for rows, s in scores(Likelihood(D, link, 0.0, 1), x):
         middle += (D.weight[rows][:, None] * s).T @ s

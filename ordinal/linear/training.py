@@ -152,7 +152,7 @@ def _check_chunked(missing: Missing, reference: Any, given: Mapping[str, Any]) -
 
 
 def _is_dense(X: Any) -> bool:
-    """Whether X has no columns of different kinds."""
+    """Return whether X has one kind of columns."""
     if is_frame(X):
         return False
     return (isinstance(X, np.ndarray) and X.dtype.kind != "O") or (
@@ -197,8 +197,10 @@ def _of_formula(
 def _complete(
     table_argument: str, table: Any, vectors: Mapping[str, Any], missing: Missing
 ) -> tuple[np.ndarray, int]:
-    """Which rows lack nothing, and how many lack something; ValueError where such rows
-    are an error, or there are no others."""
+    """Return the complete rows, and the number of incomplete ones.
+
+    ValueError if incomplete rows are an error, or all rows are incomplete.
+    """
     n = table.shape[0]
     gaps: dict[str, np.ndarray] = {}
     if isinstance(table, Frame | np.ndarray):
@@ -239,7 +241,7 @@ def _complete(
 
 
 def _lacking(a: np.ndarray) -> np.ndarray:
-    """Which entries of a vector are missing; none of an array of another shape."""
+    """Return the missing entries of a vector; none for an array of another shape."""
     if a.ndim != 1:
         return np.zeros(0, dtype=bool)
     if a.dtype.kind == "f":
@@ -260,7 +262,7 @@ def _without_weight_0(keep: np.ndarray, sample_weight: Any) -> np.ndarray:
 
 
 def _rows_of(vector: Any, keep: np.ndarray) -> Any:
-    """Those entries of a vector of the caller's; one of another length as it is."""
+    """Return some entries of a vector; one of another length is returned as it is."""
     a = as_array(vector, "a column")
     if a.shape != keep.shape:
         return vector

@@ -53,7 +53,7 @@ _RIDGE = 1e-10  # share of the curvature of the losses that collinear features n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThresholdPoint:
-    """Where V was evaluated, in the units of the centred and scaled features.
+    """Point where V was evaluated, in the units of the centred and scaled features.
 
     Attributes
     ----------
@@ -80,8 +80,10 @@ class ThresholdPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Where a descent ended, and why. `step` is the next one of (b, beta), or all steps
-    together."""
+    """End of a descent and its reason.
+
+    `step` is the next step of (b, beta), or all steps together.
+    """
 
     point: ThresholdPoint
     step: np.ndarray
@@ -197,7 +199,7 @@ class ThresholdLoss:
             pools = pools[runs]
 
     def _roots(self, f: np.ndarray, b: np.ndarray, pools: np.ndarray) -> np.ndarray:
-        """Where the slope of each pool is 0: Newton's method between bounds."""
+        """Find the zero of each pool's slope by Newton's method between bounds."""
         sums = (np.add.reduceat(self.times * side, pools) for side in self.sides)
         level = np.subtract(*(np.log(side) for side in sums))
         lo, hi = f.min() + level - 1, f.max() + level + 1  # not a root in rounding
@@ -273,7 +275,7 @@ def fit_thresholded(
 def _judged(
     problem: Problem, found: Found, monitor: Monitor
 ) -> tuple[Status, np.ndarray]:
-    """How the fit has ended, and features that separate the ranks, by number."""
+    """Return the status of the fit, and the features that separate the ranks."""
     every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
     design = Design.of(problem, every, none, none, None, "flexible")
     x = np.concatenate([found.point.b, found.point.x])

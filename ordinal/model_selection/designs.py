@@ -169,8 +169,10 @@ def _exchanged(levels: np.ndarray) -> np.ndarray:
 
 
 def _changes(levels: np.ndarray, k: int, pairs: np.ndarray) -> np.ndarray:
-    """By how much CD^2 changes when the levels of coordinate k are exchanged in each of
-    these pairs of rows, but for rounding; O(n^3) for all pairs together."""
+    """Return the changes of CD^2 by exchanging levels of coordinate k in pairs of rows.
+
+    They are exact but for rounding; O(n^3) for all pairs together.
+    """
     n = len(levels)
     x = (2 * levels - 1) / (2 * n)
     z = np.abs(x - 0.5)

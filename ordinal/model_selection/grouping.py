@@ -75,8 +75,10 @@ def group_folds(
 def hold_out_groups(
     rank: np.ndarray, group: np.ndarray, n_test: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Which rows are held out, (n,) bool: about `n_test` of them, at least one group,
-    and no rank's last group. ValueError if there is no such group."""
+    """Draw hold-out groups, (n,) bool: about `n_test` rows, at least one group.
+
+    No rank loses its last group; ValueError if that is impossible.
+    """
     counts = _counts(rank, group)
     # the only group of a rank is trained on
     sole = (counts[:, (counts > 0).sum(axis=0) == 1] > 0).any(axis=1)
@@ -130,8 +132,9 @@ def _dealt(counts: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.nda
 def _drawn(
     a: np.ndarray, share: float, free: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Which groups are held out: in random order, each that brings the ranks nearer to
-    their share. Of a few such draws the best; more would let fewer groups have a turn.
+    """Draw hold-out groups at random that bring the ranks near to their share.
+
+    The best of a few such draws is returned; more draws would favour fewer groups.
     """
     square = np.einsum("gk,gk->g", a, a)
     least, best = np.inf, np.zeros(len(a), dtype=bool)

@@ -34,7 +34,7 @@ Choice = Literal["best", "one_se"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Nested(Storable):
-    """What the searches of repeated hold-outs chose, and how it did on the test rows.
+    """Result of `nested`: choices of the searches, and scores on the test rows.
 
     Attributes
     ----------

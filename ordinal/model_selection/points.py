@@ -14,7 +14,7 @@ _FIRST = ("C", "C1", "C2", "gamma")  # arguments that decide first between equal
 
 
 def point_key(point: Point, without: Sequence[str] = ()) -> Hashable:
-    """What two points have in common if they are equal, but for some arguments."""
+    """Return a key that equal points share, ignoring some arguments."""
     return tuple(
         sorted((k, value_key(v)) for k, v in point.items() if k not in without)
     )
@@ -30,9 +30,11 @@ def value_key(value: Any) -> tuple[str, Hashable]:
 
 
 def in_order_of_ties(points: Sequence[Point], numbers: Sequence[int]) -> list[int]:
-    """These numbers of points, in the order in which equal scores are decided: least C
-    first, then least gamma, then the other arguments in the order in which they came.
-    Values that are no numbers count in the order in which they came as well."""
+    """Sort points by the rule for equal scores.
+
+    Least C comes first, then least gamma, then the other arguments in the order in
+    which they came; values that are not numbers count by that order, too.
+    """
     names = list(dict.fromkeys(name for point in points for name in point))
     first = [name for name in _FIRST if name in names]
     names = [*first, *(name for name in names if name not in first)]

@@ -4,7 +4,7 @@ from .._watch.progress import Line, duration
 
 
 class Progress:
-    """What a search tells on its line, if it has one.
+    """Progress of a search, reported on its line if it has one.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Progress:
         return self._line is not None
 
     def add(self, fits: int, stored: bool) -> None:
-        """So many more fits are done, in this run or by one before."""
+        """Count fits that are done, in this run or by an earlier one."""
         self._done += fits
         self._known += fits * stored
         if self._line is not None and self._line.due():

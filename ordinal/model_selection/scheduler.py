@@ -26,7 +26,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class TaskSource(Protocol[R_co]):
-    """What asks for tasks and makes a result of their outcomes."""
+    """Source of tasks, which makes a result of their outcomes."""
 
     def steps(self) -> Generator[list[Task], object, R_co]: ...
     def note(self, place: int, outcomes: list[Outcome]) -> None: ...
@@ -66,7 +66,7 @@ class Queued:
 
 
 class Schedule(Generic[R]):
-    """Which tasks of which jobs are to do and under way."""
+    """Schedule of the tasks of all jobs."""
 
     def __init__(
         self, jobs: Sequence[TaskSource[R]], store: Store | None, progress: Progress

@@ -52,7 +52,7 @@ class Scorer:
 
     @classmethod
     def of(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
-        """From one entry of the argument of a search."""
+        """Make a scorer from one entry of `scoring`."""
         if greater_is_better is not None:
             check_flag("greater_is_better", greater_is_better)
         name: Any = scoring
@@ -110,7 +110,7 @@ class Scorer:
 def scorers_of(
     scoring: Scoring | Sequence[Scoring], greater_is_better: bool | None
 ) -> tuple[Scorer, ...]:
-    """From the argument of a search, which names one metric or several."""
+    """Make the scorers from `scoring`, which names one metric or several."""
     one = isinstance(scoring, str) or not isinstance(scoring, Sequence)
     several: Sequence[Any] = [scoring] if one else scoring  # type: ignore[assignment]
     scorers = tuple(Scorer.of(s, greater_is_better) for s in several)

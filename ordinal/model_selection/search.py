@@ -57,7 +57,7 @@ class Trials:
         self._outcomes[number][fold] = outcome.judged()
 
     def outcomes(self) -> list[list[Outcome]]:
-        """Of every point in every fold, as far as they are known."""
+        """Return the known outcomes of every point in every fold."""
         return [[o for o in of_point if o is not None] for of_point in self._outcomes]
 
     def scores(self, metric: int = 0) -> np.ndarray:
@@ -85,7 +85,7 @@ class Trials:
         return self.first(losses <= losses[best] + error[best] + _ROUNDING)
 
     def first(self, among: np.ndarray) -> int:
-        """Of the points in a mask, the first in the order of ties."""
+        """Return the first point of a mask, in the order of ties."""
         return in_order_of_ties(self.points, np.flatnonzero(among).tolist())[0]
 
     def first_failure(self) -> str:

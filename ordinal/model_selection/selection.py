@@ -57,7 +57,7 @@ class Failure(Immutable):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Selection(Storable):
-    """What a search found. Points are in the order in which they were tried.
+    """Result of `select`. Points are in the order in which they were tried.
 
     Attributes
     ----------
@@ -135,12 +135,12 @@ class Selection(Storable):
 
     @property
     def score(self) -> float:
-        """Its mean score."""
+        """Return the mean score of the chosen point."""
         return float(self.mean[self.best])
 
     @property
     def preprocessor(self) -> Any:
-        """That of the refitted model; None if there is none."""
+        """Return the preprocessor of the refitted model, or None."""
         return getattr(self.model, "preprocessor", None)
 
     @property
@@ -160,11 +160,11 @@ class Selection(Storable):
         return np.asarray(self._fitted().predict(X, **rule))
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
-        """What the refitted model's `predict_proba` gives for the rows of raw `X`."""
+        """Return `predict_proba` of the refitted model for rows of raw `X`."""
         return np.asarray(self._fitted().predict_proba(X, **how))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """What the refitted model's `decision_function` gives for raw `X`."""
+        """Return the `decision_function` of the refitted model for raw `X`."""
         return np.asarray(self._fitted().decision_function(X))
 
     def table(self) -> dict[str, np.ndarray]:

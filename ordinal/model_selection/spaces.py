@@ -47,7 +47,7 @@ _LEAST_SQUARE = 1e-300  # of a distance, whose reciprocal is a gamma
 
 
 class Space(Protocol):
-    """What a search tries, as the module's docstring says."""
+    """Space of a search; the module's docstring lists the kinds."""
 
     def stages(self, X: Any) -> Stages: ...
 
@@ -83,7 +83,7 @@ class Grid:
         return f"Grid({given})"
 
     def stages(self, X: Any) -> Stages:
-        """All points in one stage."""
+        """Return all points in one stage."""
         rows = product(*self.values.values())
         yield [dict(zip(self.values, row, strict=True)) for row in rows]
 

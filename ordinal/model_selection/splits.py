@@ -305,8 +305,10 @@ def own_splits(
 
 
 def in_order(splits: Splits, name: str) -> Splits:
-    """The same with increasing numbers, as rows are read. ValueError for a row twice on
-    one side."""
+    """Sort the row numbers of each split, as rows are read.
+
+    ValueError for a row twice on one side.
+    """
     out = []
     for k, split in enumerate(splits):
         train, test = map(np.sort, split)

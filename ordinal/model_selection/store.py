@@ -70,7 +70,7 @@ class Store:
         self._scores = [scorer.name for scorer in work.scorers]
 
     def get(self, task: Task) -> list[Outcome] | None:
-        """What the task returned, if it has been done."""
+        """Return the outcomes of a task, if it has been done."""
         path = self._path(task)
         if not os.path.lexists(path):
             return None

@@ -38,8 +38,10 @@ _ANYTHING: Set[Content] = frozenset({"missing", "categories", "sparse"})
 def chosen_preprocess(
     fit: Callable[..., Any], standardize: bool | None, preprocess: Any
 ) -> Preprocess | None:
-    """What is fitted to the training rows before the fit, by the arguments of a search;
-    by default a Standardizer, unless the method says that it is free of scale."""
+    """Return the preprocessor of a search, fitted to the training rows of each fold.
+
+    The default is a Standardizer, unless the method does not depend on scale.
+    """
     if standardize is not None:
         standardize = check_flag("standardize", standardize)
     if preprocess is not None:
@@ -166,7 +168,7 @@ def read_rows(
 
 
 def has_no_weights(problem: ChunkedProblem) -> bool:
-    """Whether rows in blocks came without weights, all of which are then one number."""
+    """Return whether chunked rows came without weights, which are then one number."""
     return problem.sample_weight.strides == (0,)
 
 

@@ -58,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one point: a score a scorer, how its fit ended, and seconds.
+    """Outcome of one point: one score per scorer, status and seconds.
 
     The seconds of a path are shared out evenly. `failure` is the reason why there are
     no scores, else empty; `status` is that of the convergence.
@@ -77,14 +77,14 @@ class Outcome:
 
 
 class Stop(Protocol):
-    """What fits look at: `threading.Event` and its like."""
+    """Flag that fits check, such as `threading.Event`."""
 
     def is_set(self) -> bool: ...
 
 
 @dataclass(eq=False)
 class Work:
-    """What all tasks of a search share.
+    """Data and options that all tasks of a search share.
 
     Attributes
     ----------
@@ -145,8 +145,10 @@ class Work:
         preprocess: Preprocess | None,
         options: dict[str, Any],
     ) -> Work:
-        """From the arguments of `select` and `nested`. Raises ValueError or TypeError
-        for data or an argument that is unusable."""
+        """Make the work of `select` or `nested` from their arguments.
+
+        Raises ValueError or TypeError for unusable data or arguments.
+        """
         if not callable(fit):
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
         how = chosen_preprocess(fit, standardize, preprocess)
@@ -235,7 +237,7 @@ class Work:
             check_keywords(called, names, known)
 
     def pickled(self) -> bytes:
-        """As bytes for another process; TypeError for what cannot be."""
+        """Pickle the work for another process; TypeError if that is impossible."""
         work = replace(self, stop=None, _kept={})
         if self.chunked is not None:
             if isinstance(self.chunked.X, RemoteRows):
@@ -317,7 +319,7 @@ class Work:
         points: Sequence[Point],
         options: Mapping[str, Any],
     ) -> list[tuple[Any, Any]]:
-        """The same for the points of a path."""
+        """Return the outcomes of the points of a path."""
         function, fixed = unwrapped(self.fit)
         path = path_of(function)
         assert path is not None
@@ -350,7 +352,7 @@ class Work:
         return Outcome(scores, convergence.status.value, "", 0.0)
 
     def _options(self, rows: TrainingRows, n_threads: int | None) -> dict[str, Any]:
-        """What a fit to these rows is told, as far as it can be told."""
+        """Return the options of a fit to these rows, as far as they are known."""
         known = self.parameters
         options = dict(self.options)
         if "classes" in known:

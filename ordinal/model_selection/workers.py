@@ -48,8 +48,9 @@ class Stopped(BaseException):
 
 
 class Ended:
-    """Whether a search has ended: in its own process that is told by `set`, in others
-    it shows by the file of its work, which has gone then.
+    """Flag that a search has ended.
+
+    Its own process sets it; in others, the file of its work is then gone.
 
     A process that was forked from that of the search has the search's own object.
     """
@@ -80,7 +81,7 @@ class Ended:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process of the search."""
+        """Return whether this is the process of the search."""
         return os.getpid() == self._process
 
     @contextmanager
@@ -104,7 +105,7 @@ class Ended:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """In another process than that of the search, look for the file."""
+        """Watch for the file from another process than that of the search."""
         if self.is_here:
             yield
             return
@@ -214,7 +215,7 @@ def _calls_only_ours(work: Work, space: Space) -> bool:
 def run_task(
     key: str, path: str, task: Task, n_threads: int | None, pickled: bytes | None = None
 ) -> list[Outcome] | None:
-    """What is submitted to an executor; None asks for the work to be sent as well."""
+    """Run a task in a worker; None asks for the work to be sent as well."""
     work = _published.get(key)
     if work is None or pickled is not None:
         work = _received(path, pickled)
@@ -252,8 +253,10 @@ def _received(path: str, pickled: bytes | None) -> Work | None:
 
 
 def _outcomes(work: Work, task: Task, n_threads: int | None) -> list[Outcome]:
-    """What the work makes of the task, in a worker process without the warnings that
-    outcomes record."""
+    """Return the outcomes of a task in a worker process.
+
+    Warnings that outcomes record are not shown.
+    """
     here = isinstance(work.stop, Ended) and work.stop.is_here
     if here or not _in_main_thread():  # the filters belong to the main thread
         return work.run(task, n_threads)

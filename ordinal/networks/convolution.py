@@ -57,8 +57,7 @@ class Tower:
         places: int,
         rng: np.random.Generator,
     ) -> Tower:
-        """At random, so that the arguments of every layer have the mean variance 1 at
-        most."""
+        """Draw a tower at random, with mean variances of at most 1 in every layer."""
         K = rng.standard_normal((width + 1, filters))
         K[:-1] /= np.sqrt(min(width, d))
         U = rng.standard_normal((d * filters + 1, hidden))
@@ -97,7 +96,7 @@ class Tower:
         return self.layers(Z)[-1]
 
     def slopes(self, layers: tuple[np.ndarray, ...], by_e: np.ndarray) -> np.ndarray:
-        """By all weights, packed, from the slopes by e (n, q) of some rows."""
+        """Return the packed gradient by all weights, from slopes by e (n, q)."""
         W, C, H, _ = layers
         by_V = H.T @ by_e
         by_h = (by_e @ self.V.T) * (1 - H * H)
@@ -126,8 +125,11 @@ def standardized(rows: LayerRows, some: slice) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triplets:
-    """Which rows are in them: `low` and `high` at the sides, `asked` between; whether
-    these are above, and what each triplet weighs."""
+    """Triplets of rows:
+
+    `low` and `high` at the sides, `asked` between. Each has a label, whether `asked` is
+    above, and a weight.
+    """
 
     low: np.ndarray
     asked: np.ndarray
@@ -249,8 +251,7 @@ def relation(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large the tower is, about how many triplets there are, and with how many
-    pairs rows are compared at each threshold."""
+    """Sizes of the tower, of the set of triplets, and of the comparisons."""
 
     width: int
     filters: int
@@ -262,8 +263,11 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Related:
-    """What a fit has found: the tower, and for each threshold places of rows below and
-    above it (m, s, q), and the logistic function of their votes."""
+    """Fitted relations.
+
+    The tower and, per threshold, places of rows below and above it (m, s, q), and the
+    logistic function of their votes.
+    """
 
     rows: LayerRows
     tower: Tower

@@ -227,13 +227,13 @@ class Regression:
 
 
 def left_of(share: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    """By what residuals are divided where an observation of this share is left out."""
+    """Return the divisor of leave-one-out residuals."""
     return np.asarray(np.maximum(1 - share * (1 + leverage), _LEAST))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What a fit has found; `link` where probabilities were asked for."""
+    """Fitted weights; `link` if probabilities were requested."""
 
     layer: Layer
     solution: Solution
@@ -325,7 +325,7 @@ def _searched(
 def _end(
     violation: float, n_iter: int, max_iter: int, monitor: Monitor
 ) -> Status | None:
-    """What the search ends with here, or None to go on."""
+    """Return the status with which the search ends, or None to continue."""
     if violation <= monitor.tol:
         return Status.CONVERGED
     if violation < _FINEST:
@@ -361,7 +361,7 @@ def link_of(
 def _without_features(
     problem: Problem, layer: Layer, share: FewFolds | None, monitor: Monitor
 ) -> Fitted:
-    """What is left where there was no time for a pass: the mean of the codes."""
+    """Fit the mean of the codes, where there was no time for a pass."""
     mass = np.bincount(problem.rank, problem.weight, problem.n_classes)
     mass = mass[problem.present] / mass.sum()
     codes = 2 * np.cumsum(mass[::-1])[::-1][1:] - 1

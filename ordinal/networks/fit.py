@@ -597,7 +597,7 @@ def fit_cnnor(
 
 
 class _NetworkFit:
-    """What both fits are told, checked."""
+    """Checked arguments of both fits."""
 
     def __init__(self, name: str, n_hidden: int, l2: float, n_starts: int, steps: int):
         self.name = name

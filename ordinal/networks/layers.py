@@ -55,7 +55,7 @@ class LayerRows:
         return out
 
     def chunks(self, size: int = ROWS) -> Iterator[slice]:
-        """Which rows to take at a time."""
+        """Yield slices of rows of one batch."""
         return strips(self.X.shape[0], size)
 
 

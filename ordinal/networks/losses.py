@@ -19,7 +19,7 @@ Terms = tuple[float, np.ndarray]
 
 
 class Loss(Protocol):
-    """What `training` asks of one."""
+    """Loss that `training` minimises."""
 
     n_outputs: int
 

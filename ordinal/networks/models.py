@@ -106,7 +106,7 @@ class NetworkModel(Model):
 
 
 class OrderedOutputs(Model):
-    """What the models have that give a P(y > k) for each threshold, of its own."""
+    """Base class of models with one output P(y > k) per threshold."""
 
     __slots__ = ()
 
@@ -399,7 +399,7 @@ class ElmorModel(NetworkModel):
         return for_all_ranks(self.observed, outputs, 1.0, -1.0)
 
     def rank_values(self, outputs: np.ndarray) -> np.ndarray:
-        """How near outputs are to the codes of the ranks.
+        """Return how near outputs are to the codes of the ranks.
 
         Parameters
         ----------
@@ -488,8 +488,11 @@ class ElmorModel(NetworkModel):
 
 
 def code_distances(outputs: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """How much farther outputs (n, m) are from the code of a rank than from the nearest
-    one, (n, r), as a quarter of the squares; inf for a rank that is not observed."""
+    """Return distances of outputs to codes of ranks, beyond the nearest, (n, r).
+
+    They are quarters of the differences of squares; inf for a rank that is not
+    observed.
+    """
     outputs = np.clip(outputs, -_LARGEST, _LARGEST)  # so that their sums are finite
     ahead = np.cumsum(outputs, axis=1)  # of the lowest rank
     out = np.full((len(outputs), observed.size), np.inf)
@@ -498,9 +501,11 @@ def code_distances(outputs: np.ndarray, observed: np.ndarray) -> np.ndarray:
 
 
 def falling(A: np.ndarray) -> np.ndarray:
-    """For every row of A (n, K) the nearest sequence that does not rise, in the sum of
-    squares: entry k is the least over i <= k of the largest mean from i to some
-    j >= k. O(n K^2)."""
+    """Return the nearest sequence that does not rise, for every row of A (n, K).
+
+    It is the least-squares one: entry k is the least over i <= k of the largest mean
+    from i to some j >= k. O(n K^2).
+    """
     n, K = A.shape
     sums = np.hstack([np.zeros((n, 1)), np.cumsum(A, axis=1)])
     out = np.full((n, K), np.inf)

@@ -23,8 +23,11 @@ _FEWEST = 32  # rows that it takes anyhow
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """All weights: U (d + 1, h) of the hidden layer, the bias last, V (n_outputs, h) of
-    the outputs, and the free parameters t of the loss."""
+    """Weights of a network.
+
+    U (d + 1, h) belongs to the hidden layer, the bias last, V (n_outputs, h) to the
+    outputs, and t are the free parameters of the loss.
+    """
 
     U: np.ndarray
     V: np.ndarray

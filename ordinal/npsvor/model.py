@@ -101,7 +101,7 @@ class NpsvorModel(Hyperplanes):
         return f
 
     def _linked(self, f: np.ndarray) -> np.ndarray:
-        """What the link takes: the distances without their signs."""
+        """Return the input of the link: the distances without their signs."""
         return np.asarray(np.abs(f))
 
     def predict(

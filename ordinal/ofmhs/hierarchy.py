@@ -61,7 +61,7 @@ _FAR = 4.0  # between the penalties on the way to one of them
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """Of a main effect, and of the parts of a pair; that may be infinite."""
+    """Penalties of a main effect and of the parts of a pair, which may be infinite."""
 
     own: float
     pair: float
@@ -81,7 +81,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairPoint:
-    """Where (P) was evaluated.
+    """Point where (P) was evaluated.
 
     Attributes
     ----------
@@ -104,8 +104,10 @@ class PairPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Where a descent has ended, and why. `violation` is the gap by the loss without
-    effects."""
+    """End of a descent and its reason.
+
+    `violation` is the gap relative to the loss without effects.
+    """
 
     point: PairPoint
     primal: float
@@ -415,7 +417,7 @@ class HierarchyPath:
         return D
 
     def _sizes(self, g: np.ndarray, G: np.ndarray) -> np.ndarray:
-        """Of the slopes by the parts of a pair, (P,)."""
+        """Return the norms of the slopes by the parts of a pair, (P,)."""
         of_mains = np.hypot(g[self.first], g[self.second])
         return np.asarray(np.hypot(of_mains, G))
 

@@ -68,7 +68,7 @@ class GridRows:
 
 
 class Dependence(NamedTuple):
-    """What the mean over rows is at each value of a feature.
+    """Mean over rows at each value of a feature.
 
     `mean`, `low` and `high` are (m,) of the score, or (m, r - 1) of the probabilities
     that the label is at most the j-th; the last two are None without uncertainty.
@@ -164,7 +164,7 @@ def deviation_of_mean(
 def values_along(
     model: Model, rows: GridRows, j: int, at: int | ArrayLike
 ) -> tuple[np.ndarray, bool]:
-    """At which values of a column to look, and whether they are categories."""
+    """Return the values of a column to evaluate, and whether they are categories."""
     column, labels = rows.frame.values[:, j], rows.frame.labels[j]
     # XOFM may have been told that numbers are categories
     known = getattr(model, "categories", None) if innermost(model) is model else None
@@ -213,7 +213,7 @@ def partial_dependence(
     max_rows: int = 500,
     sample_weight: ArrayLike | None = None,
 ) -> Axes:
-    """How predictions change along one feature, on average over rows.
+    """Plot how predictions change along one feature, on average over rows.
 
     For each value, all rows are given it and the mean of what the model then says is
     drawn: the probabilities of the ranks on top of each other, the lowest rank at the
@@ -351,7 +351,7 @@ def _has_proba(model: Model) -> bool:
 def relevance(
     model: Model | Selection, ax: Axes | None = None, *, top: int | None = None
 ) -> Axes:
-    """How much each feature matters to a Gaussian process, the most relevant first.
+    """Plot the relevance of each feature to a Gaussian process, the largest first.
 
     The weight gamma of every feature in an ARD kernel, on a logarithmic scale: the
     larger, the faster the latent function changes along the feature. On standardised

@@ -32,12 +32,12 @@ def fitted(model: Any) -> Model:
 
 
 def is_process(model: Model) -> bool:
-    """Whether it is a Gaussian process, with a latent function of known uncertainty."""
+    """Return whether a model is a Gaussian process with a latent function."""
     return isinstance(innermost(model), GporModel)
 
 
 def has_errors(model: Model) -> bool:
-    """Whether it is a cumulative link model with standard errors."""
+    """Return whether a model is a cumulative link model with standard errors."""
     of = innermost(model)
     return isinstance(of, PomModel) and of.has_errors
 

@@ -118,7 +118,7 @@ def confusion_matrix(
     *,
     sample_weight: ArrayLike | None = None,
 ) -> Axes:
-    """How many rows of each true label were predicted as which.
+    """Plot the number of rows of each true label by predicted label.
 
     Cells hold the number of rows, or their weight, and are the darker the larger their
     share of the rows of the true label. On the diagonal, from the lower left to the
@@ -200,8 +200,11 @@ def confusion_matrix(
 
 
 class Reliability(NamedTuple):
-    """Of one event in bins of its predicted probability: the mean of these, the share
-    of the rows in which it happened, and the 95 % interval of that."""
+    """Reliability of one event in bins of its predicted probability.
+
+    There are means of the probabilities, shares of the rows in which the event
+    happened, and 95 % intervals of these shares.
+    """
 
     predicted: np.ndarray
     observed: np.ndarray
@@ -212,8 +215,11 @@ class Reliability(NamedTuple):
 def reliability_of(
     p: np.ndarray, happened: np.ndarray, weight: np.ndarray, n_bins: int
 ) -> Reliability:
-    """In bins of equally many rows, as far as rows of one probability stay together;
-    the intervals are Wilson's, by the effective number of rows."""
+    """Compute the reliability in bins of about equally many rows.
+
+    Rows of one probability stay together; the intervals are Wilson's, by the effective
+    number of rows.
+    """
     n_bins = min(n_bins, p.size)
     weight = weight / weight.max()  # whose sums and squares are finite
     order = np.argsort(p, kind="stable")
@@ -246,7 +252,7 @@ def reliability(
     n_bins: int = 10,
     sample_weight: ArrayLike | None = None,
 ) -> np.ndarray:
-    """Whether what is given a probability of 0.3 happens in 30 % of the cases.
+    """Plot whether events of predicted probability 0.3 happen in 30 % of the cases.
 
     A panel a threshold, for the event that the label is above it: the share of the rows
     in which that was so against its predicted probability, in bins of as equal a number
@@ -359,7 +365,7 @@ def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
 
 
 def _has_room(place: np.ndarray, half: np.ndarray, cancellable_slices: int) -> bool:
-    """Whether names of these half widths do not meet, in so many lines in turn."""
+    """Return whether names of these half widths fit on a number of lines."""
     gap = place[cancellable_slices:] - place[:-cancellable_slices]
     return bool((gap >= half[cancellable_slices:] + half[:-cancellable_slices]).all())
 

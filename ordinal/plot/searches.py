@@ -54,8 +54,11 @@ def dimensions_of(points: Sequence[Point], x: Any = None, y: Any = None) -> Dime
 def best_along(
     points: Sequence[Point], loss: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
-    """For each combination of values of these arguments the number of the point with
-    the least loss over all else; one without a score only where all are."""
+    """Return the best point for each combination of values of some arguments.
+
+    It has the least loss over all other arguments; a point without a score is chosen
+    only where all are.
+    """
     first: dict[Any, int] = {}
     for number in np.argsort(loss, kind="stable").tolist():  # nan comes last
         point = points[number]
@@ -437,7 +440,7 @@ def _limits(score: np.ndarray, greater: bool) -> tuple[float, float, Any]:
 
 
 def _set_scale(ax: Axes, axis: str, values: np.ndarray) -> bool:
-    """Whether the axis is to be logarithmic, which it then is."""
+    """Set a logarithmic scale where values ask for it, and return whether."""
     log = bool(values.min() > 0 and values.max() >= _WIDE * values.min())
     if log:
         (ax.set_xscale if axis == "x" else ax.set_yscale)("log")

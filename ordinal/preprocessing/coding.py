@@ -38,7 +38,7 @@ _HALF = 1e-12  # of the whole weight: what rounding moves its half by
 
 @dataclass(frozen=True, slots=True)
 class TablePreprocessor(Immutable):
-    """How a table of numbers, words and gaps is to become one of numbers.
+    """Transform a table of numbers, categories and missing values to a numeric one.
 
     `fit` measures the training rows and returns the `TableCoding` that does it.
 
@@ -270,13 +270,13 @@ class TableCoding(Storable):
         return Z if self.standardizer is None else self.standardizer.transform(Z)
 
     def _standardized(self, frame: Frame, weight: np.ndarray) -> TableCoding:
-        """The same, with a standardizer of these training rows."""
+        """Return the coding with a standardizer of these training rows."""
         measured = Standardizer.fit(np.column_stack(list(self._coded(frame))), weight)
         scale = np.where(self._is_binary, 1.0, measured.scale)
         return replace(self, standardizer=Standardizer(measured.mean, scale))
 
     def _coded(self, frame: Frame) -> Iterator[np.ndarray]:
-        """What comes out, not standardised, in the order of `feature_names_out`."""
+        """Yield columns before standardisation, in the order of `feature_names_out`."""
         gaps = []
         for j, fill in enumerate(self.fill):
             if np.isnan(fill):
@@ -302,7 +302,7 @@ class TableCoding(Storable):
 
     @property
     def _is_binary(self) -> np.ndarray:
-        """Which columns that come out hold 0 and 1 by their making, (m,)."""
+        """Return which output columns hold only 0 and 1, (m,)."""
         widths = [
             self._shown(j).size if hot else 1 for j, hot in enumerate(self.one_hot)
         ]
@@ -358,7 +358,7 @@ def _numbers(
 
 
 def _fill(values: np.ndarray, weight: np.ndarray, impute: Impute) -> float:
-    """What stands for a missing value; of values as frequent the least."""
+    """Return the replacement of a missing value; of equally frequent ones the least."""
     if impute == "mean":
         return float(Standardizer.fit(values[:, None], weight).mean[0])
     values, place = np.unique(values, return_inverse=True)

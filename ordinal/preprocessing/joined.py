@@ -182,7 +182,7 @@ class PreprocessedModel(Model):
         return np.asarray(self.model.predict(self.preprocessor.transform(X), **rule))
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
-        """What `model.predict_proba` gives for the rows of raw `X`."""
+        """Return `model.predict_proba` for the rows of raw `X`."""
         if not hasattr(self.model, "predict_proba"):
             raise TypeError(f"a {type(self.model).__name__} has no predict_proba")
         Z = self.preprocessor.transform(X)

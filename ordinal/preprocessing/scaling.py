@@ -121,6 +121,6 @@ class Standardizer(Storable):
 
 
 def standardizer_of(moments: Moments, names: tuple[str, ...] | None) -> Standardizer:
-    """From what was measured of the rows, at once or by parts."""
+    """Make a standardizer from the moments of the rows."""
     mean, scale = moments.mean_and_scale()
     return Standardizer(mean, scale, names)

@@ -72,7 +72,7 @@ class SvmModel(Hyperplanes):
 
     @property
     def link_type(self) -> type[SoftmaxLink] | type[PartitionLink]:
-        """Of probabilities: those of ranks above others are one a hyperplane."""
+        """Return the type of the link: hyperplanes of orders have a link of their own."""
         return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -149,7 +149,7 @@ class SvmModel(Hyperplanes):
         return values
 
     def _linked(self, f: np.ndarray) -> np.ndarray:
-        """What the link takes: values of hyperplanes, or what speaks against a rank."""
+        """Return the input of the link: values of hyperplanes, or of ranks."""
         if self.decomposition == "ordered":
             return f
         against = np.full((len(f), self.classes.size), np.inf)

@@ -64,7 +64,7 @@ def start_from(
 
 
 def _keys(X: Any, support: np.ndarray | CSR) -> list[Any]:
-    """What a row is known by: its number for a precomputed kernel, else its bytes."""
+    """Return the key of each row: its number for a precomputed kernel, or its bytes."""
     if not isinstance(support, CSR) and support.ndim == 1:
         return support.tolist() if X is support else list(range(len(X)))
     if isinstance(X, CSR):

@@ -258,7 +258,7 @@ def fit_tlssvor(
 
 
 def _read(basis: Any, problem: Problem, kernel: Kernel) -> BasisChoice:
-    """How a fit chooses its basis; by default every row of positive weight."""
+    """Return how a fit chooses its basis; by default every row of positive weight."""
     if basis is None:
         every = np.flatnonzero(problem.weight > 0)
         return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
@@ -274,7 +274,7 @@ def _read(basis: Any, problem: Problem, kernel: Kernel) -> BasisChoice:
 
 
 def _among(choice: BasisChoice, train: np.ndarray) -> BasisChoice:
-    """The same in a problem of these rows."""
+    """Return the same choice in a problem of these rows."""
     if choice.way != "numbers":
         return choice
     return BasisChoice("numbers", rows=np.flatnonzero(np.isin(train, choice.rows)))
@@ -306,7 +306,7 @@ class _TlsSvorFit:
     def chosen(
         self, choice: BasisChoice, problem: Problem, rng: np.random.Generator
     ) -> BasisChoice:
-        """The same choice as numbers of rows, unless it is of other things."""
+        """Return the choice as row numbers, unless it is of another kind."""
         if choice.way == "auto":
             seed = int(rng.integers(2**31))
 

@@ -96,8 +96,11 @@ class Descent:
         return None
 
     def _factor(self) -> Cholesky | None:
-        """Of H + shift price, with a shift that makes it positive definite: as if C
-        were smaller, for price / C is in H. None where H overflows."""
+        """Factorise H + shift price, with a shift that makes it positive definite.
+
+        The shift acts like a smaller C, because price / C is in H. None where H
+        overflows.
+        """
         H = self.psi.hessian(self.point)
         least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
         self._shift = self._shift / 4 if self._shift > least else 0.0

@@ -51,7 +51,7 @@ class TlsPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """What the terms of psi have in common.
+    """Terms of psi that all rows share.
 
     Attributes
     ----------
@@ -148,13 +148,13 @@ class LossSums:
         return (np.array(max(found)),)
 
     def largest_slack(self, x: np.ndarray) -> Parts:
-        """Of the rows that have weight."""
+        """Return the largest slack of the rows that have weight."""
         return (np.array(max(self._slack(rows, x) for rows in self._chunks())),)
 
     def _by_chunk(
         self, of_chunk: Callable[[slice], Parts], n_threads: int
     ) -> Iterator[Parts]:
-        """Of all chunks, of which 3 n_threads at most are held at once."""
+        """Yield the answers of all chunks, at most 3 n_threads held at once."""
         if n_threads == 1:  # one at a time, for Hessians as large as the memory
             return map(of_chunk, self._chunks())
         return in_order(of_chunk, strips(self.n, CHUNK), n_threads)
@@ -170,7 +170,7 @@ class LossSums:
         return self.n_threads if self.n <= CHUNK else 1
 
     def _curvature(self, chunk: slice, x: np.ndarray, u: float) -> Parts:
-        """What the rows of a chunk add to the Hessian."""
+        """Return the contribution of the rows of a chunk to the Hessian."""
         T, K = self._T, self._columns.block(chunk)
         m, n = K.shape[1], len(K)
         D, by_row = np.empty((n, T)), np.empty(n)
@@ -277,16 +277,16 @@ class TruncatedObjective:
         return TlsPoint(x, u, float(value), gradient, violation)
 
     def hessian(self, point: TlsPoint) -> np.ndarray:
-        """Its lower triangle; what is above blocks on the diagonal is not set."""
+        """Return the lower triangle of the Hessian; above it, entries are undefined."""
         (H,) = self._rows.sum("curvature", point.x, point.u)
         diagonal = np.arange(len(H))
         H[diagonal, diagonal] += self.price / self.C
         return H
 
     def largest_score(self, w: np.ndarray) -> float:
-        """Of all rows, in absolute value."""
+        """Return the largest absolute score of all rows."""
         return max(float(s) for (s,) in self._rows.map("largest_score", w))
 
     def largest_slack(self, point: TlsPoint) -> float:
-        """Of the rows that have weight."""
+        """Return the largest slack of the rows that have weight."""
         return max(float(s) for (s,) in self._rows.map("largest_slack", point.x))

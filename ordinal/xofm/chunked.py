@@ -122,11 +122,11 @@ class ChunkRows:
         return self.kept.n_kept
 
     def by_rank(self) -> LocatedRows:
-        """Those that are kept."""
+        """Return the cached rows, sorted by rank."""
         return self.kept.take(np.argsort(self.kept.rank, kind="stable"))
 
     def mass(self, layout: Layout) -> np.ndarray:
-        """As of `LocatedRows`, in the layout of these."""
+        """Return the mass of `LocatedRows`, in the layout of these rows."""
         return self._mass
 
     def scores(
@@ -165,7 +165,7 @@ class ChunkRows:
         return self._layout.locate(np.asarray(X))
 
     def _sums(self, share: np.ndarray, chunk: Chunk) -> Parts:
-        """Of the marginals of a chunk, whose place is kept if there is room."""
+        """Return the marginals of a chunk, and cache its places if there is room."""
         rows, X = chunk[0], np.asarray(chunk[1])
         if rows.stop <= self.n_kept:
             self._layout.locate_into(X, self.kept.node[rows], self.kept.share[rows])

@@ -100,7 +100,7 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginals:
-    """How the training rows, by weight, lie along each feature.
+    """Distribution of the training rows, by weight, along each feature.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Marginals:
 
     @classmethod
     def from_sums(cls, sums: Parts, total: float) -> Marginals:
-        """Of all rows, whose weight in `sums_of` them is given."""
+        """Make the marginals from sums over all rows, with their total weight."""
         mass, between, *histogram = sums
         own = read_only(mass[:-1] / total), read_only(between[:-1] / total)
         return cls(*own, tuple(map(read_only, histogram)))
@@ -237,7 +237,7 @@ class Explained:
         )
 
     def contributions(self, node: np.ndarray, share: np.ndarray) -> Named:
-        """Of rows where `Layout.locate` found them."""
+        """Return the contributions of rows, placed by `Layout.locate`."""
         low, high = self._table[node], self._table[node + 1]
         E = low + share[:, :, None] * (high - low)
         pairs = [
@@ -251,7 +251,7 @@ class Explained:
         )
 
     def _share(self, j: int) -> np.ndarray:
-        """Of the rows, in the bins or the categories of feature j."""
+        """Return the share of the rows in the bins or the categories of feature j."""
         found = self._marginals.histogram[j]
         return found if found.size else self._marginals.mass[self._nodes[j]][:-1]
 

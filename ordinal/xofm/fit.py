@@ -344,8 +344,9 @@ class XofmModel(Model):
         return self._explained.score_functions()
 
     def importance(self) -> Named:
-        """How far every part of U moves it: standard deviations of the main effects and
-        of the pair effects beside them.
+        """Return the standard deviation of every part of U.
+
+        Pair effects are those beside the main effects.
 
         Over the training rows, by weight; of a pair over the product of the marginals
         of its two features. Were the features independent, the squares would sum to
@@ -360,7 +361,7 @@ class XofmModel(Model):
         return self._explained.importance()
 
     def interaction(self, a: str | int, b: str | int) -> Interaction:
-        """How two features act together, beside their score functions.
+        """Return how two features act together, beside their score functions.
 
         The effect at every two values of theirs: at breakpoints, between which it is
         bilinear, categories, and where values are missing. Its mean over the training
@@ -407,7 +408,7 @@ class XofmModel(Model):
         return self._explained.interactions(top)
 
     def contributions(self, X: MatrixLike) -> Named:
-        """What the score of each row is made of.
+        """Return the contributions to the score of each row.
 
         Parameters
         ----------

@@ -50,8 +50,7 @@ class Layout:
         categories: Sequence[np.ndarray | None],
         downward: np.ndarray,
     ) -> Self:
-        """From knots, the categories (None for numbers), and which features sum from
-        above."""
+        """Make a layout from knots, categories (None for numbers) and directions."""
         is_number = np.array([labels is None for labels in categories])
         sizes = [
             1 + (len(k) - 1 if labels is None else len(labels))
@@ -77,7 +76,7 @@ class Layout:
         return node, share
 
     def locate_into(self, X: np.ndarray, node: np.ndarray, share: np.ndarray) -> None:
-        """The same in arrays that are there."""
+        """Locate rows, and write the results into existing arrays."""
         X = np.asarray(X, np.float64)
         knots = np.concatenate(self.knots)
         begin = np.append(0, np.cumsum([k.size for k in self.knots]))
@@ -116,8 +115,10 @@ class Layout:
 
 
 def pieces_of(n_intervals: Any, d: int) -> list[int]:
-    """How many pieces each of d features is to have; ValueError for what is no such
-    number, or not as many."""
+    """Return the number of intervals of each of d features.
+
+    ValueError if it is no such number, or their count is not d.
+    """
     several = isinstance(n_intervals, Sequence | np.ndarray)
     values = list(n_intervals) if several else [n_intervals] * d
     if len(values) != d:

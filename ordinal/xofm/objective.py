@@ -80,7 +80,7 @@ class LocatedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Which pieces may not be negative: each of those is the square of its root.
+    """Bounds of coefficients that may not be negative: each is the square of its root.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Bounds:
 
     @classmethod
     def of(cls, layout: Layout, sign: np.ndarray) -> Self:
-        """From -1, 0 or 1 of every feature, (d,)."""
+        """Make the bounds from the sign -1, 0 or 1 of every feature, (d,)."""
         squared = np.repeat(sign != 0, np.diff(layout.first))
         squared[layout.first[1:] - 1] = False  # missing values are in no order
         return cls(squared.astype(np.uint8), bool((sign != 0).any()))
@@ -186,7 +186,7 @@ class PairLoss:
         return float(loss / self.weight)
 
     def gradient(self, table: np.ndarray) -> np.ndarray:
-        """By the values at the nodes, with the table of the last `value`."""
+        """Return the gradient by node values, with the table of the last `value`."""
         slopes = self.rows.scattered(table, self._S, self._slope, self.n_threads)
         with closing(slopes) as parts:
             return pairwise(parts)[0] / self.weight
