@@ -1,4 +1,4 @@
-"""Which of several methods is better, from their scores on folds and data sets.
+"""Comparison of several methods by their scores on folds and data sets.
 
 Scores are errors: less is better. Negate a score of which more is better. Scores that
 differ by rounding, at most 1e-12 of the largest, tie: 5/75 - 4/75 and 3/75 - 2/75 are

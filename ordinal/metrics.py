@@ -1,4 +1,4 @@
-"""How far predicted ranks, or probabilities of ranks, are from the true ranks.
+"""Metrics of predicted ranks, and of predicted probabilities of ranks.
 
 With a_i and p_i the ranks of row i's true and predicted label, w_i its weight,
 W = sum_i w_i, N_j the weight of the rows with a_i = j, and P (n, r) probabilities:
@@ -732,7 +732,7 @@ def _below_less_above(x: np.ndarray) -> np.ndarray:
 
 
 def _distance(r: int) -> np.ndarray:
-    """|j - k|, (r, r)."""
+    """Return the absolute costs |j - k|, (r, r)."""
     return np.abs(np.subtract.outer(np.arange(r), np.arange(r)))
 
 

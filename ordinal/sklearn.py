@@ -191,7 +191,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, **parameters: Any) -> None: ...
 
     def fit(self, X: Any, y: Labels, sample_weight: Any = None) -> _Estimator:
-        """Fit the model.
+        """Fit the model to training data.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which rows carry a model, and how many.
+"""Choice of the basis rows, and of their number.
 
 Three ways to choose so many rows, measured by `tools/bench/basis_ways.py` (what came of
 it is in docs/decisions.md):

@@ -111,7 +111,7 @@ class RowFeatures:
         return out if self._of_one else _checked(out)
 
     def _fill(self, X: Matrix, out: np.ndarray) -> None:
-        """`single` of whole tiles."""
+        """Return `single` of whole tiles of rows."""
         values, every = self._values(X), slice(0, self.m)
         scratch = np.empty(TILE * self.m)
         kernel = np.empty((TILE, self.m), np.float32)
@@ -144,7 +144,7 @@ class RowFeatures:
 
     @property
     def mixing(self) -> np.ndarray:
-        """(m, m) upper triangular."""
+        """Return the (m, m) upper triangular factor."""
         return self.inverse.T
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ class RowFeatures:
         return np.asarray(self.inverse @ scores)
 
     def _values(self, X: Matrix) -> Evaluator:
-        """k(X, B)."""
+        """Return the kernel values k(X, B)."""
         kernel, B = self.kernel, self.support
         if isinstance(X, CSR):
             return Evaluator(kernel, X, B)
@@ -212,7 +212,7 @@ class ColumnFeatures:
 
     @property
     def mixing(self) -> np.ndarray:
-        """(m, m)."""
+        """Return the (m, m) matrix."""
         return np.diag(self._root)
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""From rows and a basis to solutions: features made once for all fits of a path, fair
+"""Solutions on a basis: features made once for all fits of a path, and fair
 samples of the rows to begin with."""
 
 from __future__ import annotations

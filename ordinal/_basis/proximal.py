@@ -253,7 +253,7 @@ class _Solver:
         return self.monitor.stop(self.steps, self.gap)
 
     def place(self, w: np.ndarray, b: np.ndarray) -> _Place:
-        """Go to (w, b)."""
+        """Evaluate the sums at (w, b)."""
         self.at = None
         q, point = self.losses, self.sums.at(w, b, self.sigma)
         self.at = w
@@ -268,7 +268,7 @@ class _Solver:
         return place
 
     def ties(self, b: np.ndarray, s: float) -> np.ndarray:
-        """nu after b."""
+        """Return the weights nu after a step of b."""
         if not self.losses.ordered:
             return self.nu
         return np.asarray(np.maximum(0.0, self.nu + s * (b[:-1] - b[1:])))

@@ -100,7 +100,7 @@ class Sums(Protocol):
     def losses(self) -> Losses: ...
 
     def at(self, w: np.ndarray, b: np.ndarray, sigma: float) -> BasisPoint:
-        """Go to a point."""
+        """Evaluate the sums at a point."""
         ...
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:

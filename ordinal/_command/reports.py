@@ -1,4 +1,4 @@
-"""What `ordinal compare` prints: a table to read, a table of Markdown, CSV, or JSON.
+"""Reports of `ordinal compare`: tables in text and Markdown, CSV, and JSON.
 
 Rows come as they are done, into a file too; JSON comes at the end.
 """

@@ -73,7 +73,7 @@ class Bordered:
         return np.flatnonzero(others)
 
     def diagonal(self) -> np.ndarray:
-        """(p,)."""
+        """Return the diagonal, (p,)."""
         out = np.empty(self.size)
         out[self.first] = np.diagonal(self.diag, axis1=1, axis2=2).ravel()
         out[self.rest] = np.diagonal(self.core)
@@ -86,7 +86,7 @@ class Bordered:
         return replace(self, diag=diag, core=self.core + np.diag(v[self.rest]))
 
     def scaled(self, unit: np.ndarray) -> Bordered:
-        """diag(unit) H diag(unit)."""
+        """Return diag(unit) H diag(unit)."""
         u, r = unit[self.first].reshape(self.diag.shape[:2]), unit[self.rest]
         return replace(
             self,
@@ -107,7 +107,7 @@ class Bordered:
         )
 
     def dense(self) -> np.ndarray:
-        """Return a dense array."""
+        """Return H as a dense array."""
         H, first, rest = np.empty((self.size, self.size)), self.first, self.rest
         border = self.border.reshape(first.size, rest.size)
         H[np.ix_(first, first)] = tridiagonal(self.diag, self.off)
@@ -146,7 +146,7 @@ class Factor:
         self._L = np.linalg.cholesky(self._core)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        """H^-1 v, (p,)."""
+        """Return H^-1 v, (p,)."""
         H, out = self.H, np.empty(v.size)
         of_first = v[H.first].reshape(*H.diag.shape[:2], 1)
         own = self._chain.solve(of_first).ravel()
@@ -157,7 +157,7 @@ class Factor:
         return out
 
     def inverse(self) -> np.ndarray:
-        """H^-1, (p, p)."""
+        """Return H^-1, (p, p)."""
         H, first, rest = self.H, self.H.first, self._rest
         last = np.linalg.inv(self._core)
         if not first.size:

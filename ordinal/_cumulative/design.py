@@ -69,7 +69,7 @@ def read_offset(offset: Any, n: int) -> np.ndarray:
 
 
 def across(X: InProcess, v: np.ndarray) -> np.ndarray:
-    """X'v, (D,)."""
+    """Return the product X'v, (D,)."""
     if isinstance(X, LocalRows):
         return summed(X, lambda chunk: (across(chunk[1], v[chunk[0]]),))[0]
     if not isinstance(X, CSR):
@@ -261,7 +261,7 @@ class Design:
 
     @property
     def T(self) -> int:
-        """Thresholds."""
+        """Return the number of thresholds."""
         return int(self.J.shape[0])
 
     @property
@@ -432,7 +432,7 @@ def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:
 
 
 def product(X: InProcess | RemoteRows, v: np.ndarray) -> np.ndarray:
-    """X v, (n,)."""
+    """Return the product X v, (n,)."""
     if isinstance(X, RemoteRows):
         return X.matvec(v)
     return chunked_matvec(X, v) if isinstance(X, LocalRows) else matvec(X, v)

@@ -155,7 +155,7 @@ class Part:
         return held if few else None
 
     def at(self, x: np.ndarray) -> Local:
-        """L about x."""
+        """Expand L about x to second order."""
         if self._known is None or not np.array_equal(x, self._known[0]):
             self._known = x, self._local(x)
         return self._known[1]

@@ -1,4 +1,4 @@
-"""Which form of the loss and which solver suit a design.
+"""Choice of the form of the loss, and of the solver, for a design.
 
 Newton's method needs the Hessian, of p parameters squared, and its factor. Beyond 2000
 parameters L-BFGS takes over, which needs gradients only.
@@ -42,7 +42,7 @@ _STEEPER = 3.0  # slopes of cauchit may be far above those of light tails
 
 
 def likelihood_of(design: Design, link: Link, l2: float, n_threads: int) -> Likelihood:
-    """The loss of a design."""
+    """Make the loss of a design."""
     if design.is_chunked:
         return ChunkedLikelihood(design, link, l2, n_threads)
     return likelihood_in_memory(design, link, l2, n_threads)

@@ -199,7 +199,7 @@ class _Sums:
 
 
 def cumulative(link: str, t: np.ndarray) -> np.ndarray:
-    """F."""
+    """Return the distribution function F."""
     with np.errstate(over="ignore", under="ignore"):  # it tends to 0 or 1
         if link == "logit":
             near = np.exp(-np.abs(t))
@@ -219,7 +219,7 @@ def exceeding(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def density(link: str, t: np.ndarray) -> np.ndarray:
-    """F'."""
+    """Return the density F'."""
     if link == "logit":
         return np.asarray(cumulative(link, t) * cumulative(link, -t))
     if link == "probit":
@@ -231,7 +231,7 @@ def density(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def slope(link: str, t: np.ndarray) -> np.ndarray:
-    """F''."""
+    """Return the slope of the density, F''."""
     f = density(link, t)
     finite = np.where(np.isinf(t), 0.0, t)
     if link == "logit":
@@ -246,7 +246,7 @@ def slope(link: str, t: np.ndarray) -> np.ndarray:
 
 
 def quantile(link: str, p: np.ndarray) -> np.ndarray:
-    """F^-1."""
+    """Return the quantile function F^-1."""
     if link == "cloglog":
         return np.asarray(np.log(-np.log1p(-p)))
     if link == "loglog":

@@ -29,20 +29,20 @@ class Columns(Protocol):
 
     @property
     def size(self) -> int:
-        """d."""
+        """Return the number of columns, d."""
 
     @property
     def entries(self) -> int:
         """Return the number of entries, including zeros of dense columns."""
 
     def times(self, beta: np.ndarray) -> np.ndarray:
-        """Z beta, (n,)."""
+        """Return the product Z beta, (n,)."""
 
     def across(self, v: np.ndarray) -> np.ndarray:
-        """Z'v, (d,)."""
+        """Return the product Z'v, (d,)."""
 
     def gram(self, v: np.ndarray) -> np.ndarray:
-        """Z' diag(v) Z, (d, d)."""
+        """Return the product Z' diag(v) Z, (d, d)."""
 
     def by_rank(
         self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
@@ -54,7 +54,7 @@ class Columns(Protocol):
         """Yield some rows at a time, with Z there as an array."""
 
     def chosen(self, which: np.ndarray) -> Self:
-        """Some of the columns."""
+        """Return some of the columns."""
 
 
 def columns_of(
@@ -103,7 +103,7 @@ class SparseColumns:
 
     @classmethod
     def of(cls, columns: CSR, n_threads: int) -> SparseColumns:
-        """Make sparse columns."""
+        """Make sparse columns of a matrix."""
         return cls(transposed(columns), columns, n_threads)
 
     @property
@@ -162,7 +162,7 @@ class SparseColumns:
         return SparseColumns.of(self.columns.rows(which), self.n_threads)
 
     def dense(self) -> np.ndarray:
-        """Return a dense array."""
+        """Return Z as a dense array."""
         return np.ascontiguousarray(self.columns.dense().T)
 
 
@@ -231,7 +231,7 @@ class DenseColumns:
         return DenseColumns(np.ascontiguousarray(X))
 
     def dense(self) -> np.ndarray:
-        """Return a dense array."""
+        """Return Z as a dense array."""
         return self._rows(slice(0, len(self.X)))
 
     def _rows(self, rows: slice) -> np.ndarray:
@@ -257,7 +257,7 @@ class ReadColumns:
     n_threads: int
 
     def times(self, beta: np.ndarray) -> np.ndarray:
-        """Z beta, (n,)."""
+        """Return the product Z beta, (n,)."""
         out = np.empty(len(self.X))
 
         def of_chunk(chunk: Chunk) -> None:
@@ -267,7 +267,7 @@ class ReadColumns:
         return out
 
     def across(self, v: np.ndarray) -> np.ndarray:
-        """Z'v, (d,)."""
+        """Return the product Z'v, (d,)."""
         return self.summed(lambda rows, columns: (columns.across(v[rows]),))[0]
 
     def summed(

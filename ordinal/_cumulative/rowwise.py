@@ -124,7 +124,7 @@ class RowwiseLikelihood(Likelihood):
         return RowwiseLikelihood(design, self.link, 0.0, self.n_threads, parts)
 
     def rows_at(self, x: np.ndarray) -> RowTerms:
-        """O(entries + n m)."""
+        """Evaluate the predictors of all rows. O(entries + n m)."""
         return self.rows_of(*self._free_and_rest(x))
 
     def rows_of(self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray) -> RowTerms:

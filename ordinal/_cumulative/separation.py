@@ -284,7 +284,7 @@ class _Cone(Protocol):
         are not among some."""
 
     def normal(self, row: Row) -> np.ndarray:
-        """A row of A, (p,)."""
+        """Return a row of A, (p,)."""
 
     def whole(self, d: np.ndarray) -> np.ndarray:
         """Return all parameters of a direction."""
@@ -364,7 +364,7 @@ def _apart(mass: np.ndarray, D: Design) -> Parts:
 
 
 def _sum_of_normals(D: Design) -> np.ndarray:
-    """c of (1)."""
+    """Return the vector c of (1)."""
     total = np.zeros(D.n_parameters)
     q, qm, *_ = D.sizes
     used = np.flatnonzero(D.weight > 0)

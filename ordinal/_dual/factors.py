@@ -230,7 +230,7 @@ class NoFactor:
     support = np.empty(0, np.intp)
 
     def product(self, z: np.ndarray) -> np.ndarray:
-        """K z for z = 0."""
+        """Return K z = 0 for z = 0."""
         return np.zeros_like(z)
 
     def coefficients(self, g: np.ndarray) -> np.ndarray:

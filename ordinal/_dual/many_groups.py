@@ -161,7 +161,7 @@ class _Approach:
         return bool(not last or np.abs(here.Kr).max() <= _CERTAIN * tol)
 
     def direction(self) -> tuple[np.ndarray, np.ndarray]:
-        """dbeta and df of (2)."""
+        """Return the steps dbeta and df of (2)."""
         here, sigma = self.here, self.sigma
         count, active = here.inside.sum(axis=1), here.inside.sum(axis=0)
         groups, rows = np.flatnonzero(count), np.flatnonzero(active)

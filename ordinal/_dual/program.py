@@ -161,7 +161,7 @@ class Points:
         return np.asarray((self.low - self.up).max(axis=1))
 
     def slopes(self) -> None:
-        """Set low and up from f."""
+        """Update low and up from f."""
         for k in range(len(self.g)):
             R, L = self.one_sided(k)
             self.set_extremes(k, R, L)

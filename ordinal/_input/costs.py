@@ -47,7 +47,7 @@ def optional_cost(cost: Any, n_classes: int) -> np.ndarray | None:
 
 
 def absolute_cost(n_classes: int) -> np.ndarray:
-    """|j - k|, (r, r)."""
+    """Return the absolute costs |j - k|, (r, r)."""
     rank = np.arange(float(n_classes))
     return np.abs(rank[:, None] - rank)
 

@@ -1,4 +1,4 @@
-"""What a field may hold, declared beside the field and checked before it is believed.
+"""Rules of the fields of records, declared beside the field and checked on loading.
 
     coef: Annotated[np.ndarray, Array("f8", "m r"), FINITE]
 

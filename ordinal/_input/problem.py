@@ -57,7 +57,7 @@ class Problem:
         missing: bool = False,
         categories: Categories | None = None,
     ) -> Problem:
-        """Validate training data.
+        """Validate the training data of a fit.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the models of several hyperplanes share: the probabilities of their ranks."""
+"""Base class of models with several hyperplanes, and probabilities of their ranks."""
 
 from typing import TYPE_CHECKING, Any
 

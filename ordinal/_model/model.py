@@ -1,4 +1,4 @@
-"""What every model shares: what it says of itself, and how it finds its columns."""
+"""Base class of all models: description, files, and columns found by name."""
 
 import os
 from typing import IO, TYPE_CHECKING, Any, cast

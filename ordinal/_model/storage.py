@@ -142,7 +142,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _rebuild(cls: type[Storable], fields: dict[str, Any]) -> Storable:
-    """Unpickle a model."""
+    """Make a model from its pickled fields."""
     return cls(**{name: _frozen_within(value) for name, value in fields.items()})
 
 

@@ -1,4 +1,4 @@
-"""What the models with one score and thresholds share."""
+"""Base classes of models with one score and thresholds."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -115,7 +115,7 @@ class Scored(Thresholds):
         rule: ThresholdRule = "threshold",
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule.
+        """Predict labels by a decision rule.
 
         Parameters
         ----------

@@ -100,7 +100,7 @@ class Cholesky:
 
     @property
     def log_det(self) -> float:
-        """ln |A|."""
+        """Return the log determinant ln |A|."""
         return -2 * float(
             sum(np.log(np.diagonal(self.A[J, J])).sum() for J in self.blocks)
         )

@@ -1,4 +1,4 @@
-"""How far to go along a direction of descent."""
+"""Line searches along a direction of descent."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar

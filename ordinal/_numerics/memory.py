@@ -1,4 +1,4 @@
-"""How much memory there is, and whether it is enough."""
+"""Available memory, and errors where it does not suffice."""
 
 import os
 from collections import deque

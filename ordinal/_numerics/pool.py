@@ -109,7 +109,7 @@ class Begun(Generic[Result]):
         return bool(self._found or self._raised)
 
     def wait(self) -> None:
-        """Block until it has."""
+        """Block until the call has ended."""
         self._shared.until(self.done)
 
     def help(self) -> None:

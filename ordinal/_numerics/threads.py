@@ -1,4 +1,4 @@
-"""How many threads a fit uses, and which vector code was built and chosen."""
+"""Number of threads of a fit, and the vector code that was built and chosen."""
 
 import math
 import os

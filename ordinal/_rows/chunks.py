@@ -87,7 +87,7 @@ def each(
 
 
 def chunked_matvec(X: LocalRows, v: np.ndarray) -> np.ndarray:
-    """Return X v, (n,)."""
+    """Return the product X v, (n,)."""
     out = np.empty(len(X))
 
     def of_chunk(chunk: Chunk) -> None:

@@ -126,7 +126,7 @@ class RemoteRows(Rows):
         return np.concatenate([a for (a,) in self._chunks.map("stack", call)])
 
     def matvec(self, v: np.ndarray) -> np.ndarray:
-        """Return X v, (n,)."""
+        """Return the product X v, (n,)."""
         return np.concatenate([f for (f,) in self._chunks.map("matvec", v)])
 
     @property
@@ -429,7 +429,7 @@ class _Chunks:
         self._rows = X, rank, weight
 
     def matvec(self, v: np.ndarray) -> Parts:
-        """Return X v."""
+        """Return the product X v."""
         parts = [matvec(self._chunk(rows), v) for rows in strips(self.n, CHUNK)]
         return (np.concatenate(parts),)
 

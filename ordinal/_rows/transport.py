@@ -73,7 +73,7 @@ class State(Protocol):
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
 
     @property
     def size(self) -> int:
@@ -135,7 +135,7 @@ class Part:
             return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
 
     def _apply(self, event: Event) -> None:
-        """Change the states."""
+        """Change the states by an event."""
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:

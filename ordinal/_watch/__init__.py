@@ -1,4 +1,4 @@
-"""How a running fit is watched, and what is recorded of it.
+"""Monitoring of a running fit, and the record of its end.
 
 convergence  record of a finished fit, and the warnings
 monitor      clock, time limit, callback and cancellation

@@ -1,4 +1,4 @@
-"""How every solver in this package reports, is watched, and is stopped."""
+"""Records of how a fit ended, and the warnings."""
 
 import enum
 import math

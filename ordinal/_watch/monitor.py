@@ -1,4 +1,4 @@
-"""How a fit is watched: clock, callback, time limit, and the line of `verbose`."""
+"""Monitor of a fit: clock, callback, time limit, and the line of `verbose`."""
 
 import copy
 import threading

@@ -92,7 +92,7 @@ class BasisValues:
             yield Tile(among, take(part, rows), K)
 
     def diagonal(self, tile: Tile) -> np.ndarray:
-        """k(x, x) of its rows."""
+        """Return k(x, x) of the rows of a tile."""
         if isinstance(self._kernel, Precomputed):
             return np.diagonal(tile.X[:, tile.rows])
         return diagonal_of(self._kernel, tile.X)

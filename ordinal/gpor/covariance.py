@@ -36,7 +36,7 @@ class Dense:
         self.log_det, self._inverted = 0.0, False  # as for W = 0
 
     def times(self, v: np.ndarray) -> np.ndarray:
-        """Sigma v."""
+        """Return the product Sigma v."""
         return np.asarray(self.Sigma @ v)
 
     def factor(self, W: np.ndarray) -> None:

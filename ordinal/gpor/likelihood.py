@@ -47,12 +47,12 @@ class Likelihood:
 
     @property
     def b(self) -> np.ndarray:
-        """(r - 1,) thresholds."""
+        """Return the (r - 1,) thresholds."""
         return self.first + np.append(0.0, np.cumsum(self.width[1:-1]))
 
     @property
     def v(self) -> np.ndarray:
-        """(n,) noise variances."""
+        """Return the (n,) noise variances."""
         return self.noise**2 + self.rest
 
     def parts(self) -> Iterator[tuple[slice, Self]]:

@@ -73,7 +73,7 @@ class LowRank:
         self.log_det, self._C_root = 0.0, np.eye(m)  # of C^-1 = root' root
 
     def times(self, v: np.ndarray) -> np.ndarray:
-        """Sigma v."""
+        """Return the product Sigma v."""
         return self._scores(self._products(v))
 
     def solve(
@@ -188,7 +188,7 @@ class LowRank:
         return ()
 
     def _chunks(self) -> Generator[_Chunk, None, None]:
-        """Yield all chunks."""
+        """Yield all chunks of the rows."""
         for rows in strips(len(self.kept), CHUNK):
             yield rows, None
         if len(self.kept) < self._values.shape[0]:

@@ -1,4 +1,4 @@
-"""What `fit_kdlor` returns."""
+"""Model that `fit_kdlor` returns."""
 
 from __future__ import annotations
 

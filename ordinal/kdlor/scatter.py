@@ -1,4 +1,4 @@
-"""What the rows are to (P) and (D) of KDLOR: all of them, or on a basis."""
+"""Scatter of the rows in (P) and (D) of KDLOR: of all rows, or on a basis."""
 
 from __future__ import annotations
 

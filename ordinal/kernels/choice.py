@@ -1,4 +1,4 @@
-"""Which kernel an argument means, and what a kernel can do."""
+"""Kernel that an argument means, and the abilities of kernels."""
 
 import numpy as np
 

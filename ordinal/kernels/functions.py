@@ -1,4 +1,4 @@
-"""Kernel functions."""
+"""Kernel functions of two sets of rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

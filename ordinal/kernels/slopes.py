@@ -1,4 +1,4 @@
-"""How kernel values change with ln gamma."""
+"""Derivatives of kernel values by ln gamma."""
 
 from typing import Any
 

@@ -146,7 +146,7 @@ class Evaluator:
         return out
 
     def fill(self, out: np.ndarray) -> None:
-        """Fill out with k(A, B)."""
+        """Fill an array with k(A, B)."""
 
         def strip(rows: slice) -> None:
             scratch = np.empty(TILE * TILE)

@@ -273,7 +273,7 @@ class Coding(Storable):
     def _of(
         self, term: tuple[int, ...], values: dict[int, np.ndarray]
     ) -> Iterator[np.ndarray]:
-        """The columns of a term."""
+        """Return the columns of a term."""
         parts: list[list[np.ndarray]] = []
         for k, full in zip(term, self._full(term), strict=True):
             variable = self.variables[k]

@@ -1,4 +1,4 @@
-"""What a fit of a cumulative model has found, as fields, and which of it are estimates
+"""Fields of a fitted cumulative model, and which of them are estimates
 of maximum likelihood."""
 
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ class Estimates(Thresholds, Trained):
 
     @property
     def coef_names(self) -> tuple[str, ...]:
-        """Columns of `coef`."""
+        """Return the names of the columns of `coef`."""
         return tuple(self.column_names[j] for j in self.location)
 
     @property

@@ -1,4 +1,4 @@
-"""What the likelihood says of the estimates of a cumulative model.
+"""Likelihood inference for the estimates of a cumulative model.
 
 Estimates are normal about the truth with the covariance of the model, in large samples.
 With a penalty, or where ranks are separated, they are not, and what would need it is
@@ -79,7 +79,7 @@ class Inference(Estimates):
 
     @property
     def deviance(self) -> float:
-        """-2 loglik."""
+        """Return the deviance, -2 loglik."""
         return -2 * self.loglik
 
     @property

@@ -1,4 +1,4 @@
-"""What `fit_pom` returns."""
+"""Model that `fit_pom` returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `fit_pom_path` returns."""
+"""Path of models that `fit_pom_path` returns."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class PomPath(Storable):
 
     @property
     def coef_names(self) -> tuple[str, ...]:
-        """Columns of `coefs`."""
+        """Return the names of the columns of `coefs`."""
         return self.models[0].coef_names
 
     @property

@@ -1,4 +1,4 @@
-"""What a fitted cumulative model says of rows: scores, predictors, probabilities."""
+"""Scores and predictors of rows by a fitted cumulative model."""
 
 from __future__ import annotations
 

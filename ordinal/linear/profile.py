@@ -46,7 +46,7 @@ class Held:
         return Point(x, point.value, gradient, point.hessian.without(self.index))
 
     def whole(self, x: np.ndarray) -> np.ndarray:
-        """Return all parameters."""
+        """Return all parameters of the model."""
         return np.insert(x, self.index, self.value)
 
     def slope(self, x: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""What a model remembers of its fit while it lives: for profiles and refits.
+"""Training rows that a model keeps while it lives, for profiles and refits.
 
 It lies in a slot that is no field of the model, so that neither files nor pickles hold
 the rows, and equality and copies know nothing of them.

@@ -1,4 +1,4 @@
-"""What callers give to a fit: a table or a formula, with gaps or not.
+"""Training rows from a table or a formula, with or without missing values.
 
 Columns of categories become contrasts (see `contrasts`), and rows that lack a value are
 refused or left out, of everything that has rows alike.

@@ -1,4 +1,4 @@
-"""Fits of LIT and LAT."""
+"""Fits of LIT and LAT, logistic losses of a linear score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `fit_lit` and `fit_lat` return."""
+"""Model that `fit_lit` and `fit_lat` return."""
 
 from __future__ import annotations
 

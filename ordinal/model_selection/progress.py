@@ -1,4 +1,4 @@
-"""How far a search is: fits done, the best point so far, and the time that is left."""
+"""Progress of a search: fits done, the best point so far, and the remaining time."""
 
 from .._watch.progress import Line, duration
 
@@ -35,7 +35,7 @@ class Progress:
             self._line.show(self._told(total, time), self._done, total)
 
     def close(self) -> None:
-        """The last text stays."""
+        """Leave the last text on the line."""
         if self._line is not None:
             time = f"{duration(self._line.seconds)} in all"
             self._line.close(self._told(self._done, time), self._done, self._done)

@@ -130,7 +130,7 @@ class Selection(Storable):
 
     @property
     def params(self) -> Point:
-        """The best point."""
+        """Return the best point."""
         return dict(self.points[self.best])
 
     @property

@@ -1,4 +1,4 @@
-"""What a search tries: points of a grid, of two grids, or of two uniform designs.
+"""Search spaces: points of a grid, of two grids, or of two uniform designs.
 
 A search is an object with `stages(X)`, a generator of lists of points, which are
 mappings from argument to value. It is sent the best point so far for every list that
@@ -124,7 +124,7 @@ class CoarseToFine(Immutable):
 
     @property
     def size(self) -> int:
-        """How many points are fitted in all."""
+        """Return the number of points that are fitted in all."""
         coarse = math.prod(b - a + 1 for a, b in (self.C, self.kappa))
         return coarse + 80 * self.fine
 
@@ -227,7 +227,7 @@ class UniformDesign(Immutable):
 
     @property
     def size(self) -> int:
-        """How many points are fitted in all."""
+        """Return the number of points that are fitted in all."""
         return sum(self.n_points) - 1
 
     def stages(self, X: Any) -> Stages:

@@ -241,7 +241,7 @@ def drawn_holdouts(
     test_size: float | int,
     rng: int | np.random.Generator,
 ) -> Splits:
-    """Those of `stratified_holdout`, by the numbers of the groups; errors give their
+    """Draw splits of `stratified_holdout` by group numbers; errors give their
     number this name."""
     _, rank, count = distinct(y, "y")
     n_splits = check_count(name, n_splits)
@@ -262,7 +262,7 @@ def drawn_folds(
     *,
     rng: int | np.random.Generator,
 ) -> Splits:
-    """Those of `stratified_kfold`, by the numbers of the groups; errors give their
+    """Draw splits of `stratified_kfold` by group numbers; errors give their
     number this name."""
     rank = distinct(y, "y")[1]
     n_splits = check_count(name, n_splits)

@@ -1,4 +1,4 @@
-"""What a search keeps of the caller's table: a matrix where there are only numbers, a
+"""Tables of a search, kept as a matrix where there are only numbers, or as a
 record of columns where there are words."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a search has workers do: fit some points to some rows, score them on others.
+"""Work of a search: points that are fitted to some rows and scored on others.
 
 A `Task` carries row numbers and points; the `Work` that it refers to, with X, is the
 same for all tasks of a search. What a task returns depends on the two alone.

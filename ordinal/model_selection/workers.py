@@ -1,4 +1,4 @@
-"""How tasks reach the work that they refer to, in this process and in others.
+"""Transport of tasks to workers, in this process and in others.
 
 The work is published under a key. Workers in this process look it up; those in other
 processes read it from a file once and keep it. A worker that cannot see the file

@@ -199,7 +199,7 @@ class Relations:
         self.n_threads = min(n_threads, sum(1 for _ in rows.chunks()))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient."""
+        """Return value and gradient of the loss."""
         tower = self.start.like(x)
 
         def forward(rows: slice) -> tuple[np.ndarray, ...]:

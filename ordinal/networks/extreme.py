@@ -169,7 +169,7 @@ class Regression:
         return np.asarray(each / self.total)
 
     def projected(self, X: Matrix) -> np.ndarray:
-        """z of rows, (n, h)."""
+        """Return the hidden features z of rows, (n, h)."""
         return self._turned(self.layer(X))
 
     def _turned(self, H: np.ndarray) -> np.ndarray:

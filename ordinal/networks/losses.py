@@ -1,4 +1,4 @@
-"""What a network's outputs are worth on the training rows, with the slopes by them.
+"""Losses of a network's outputs on the training rows, with their slopes.
 
 A loss has the shape of the output layer: `n_outputs` linear outputs s = V h(x), without
 bias, and free parameters t beside them. `terms` is asked for some rows, whose outputs

@@ -1,4 +1,4 @@
-"""What the fits of networks return."""
+"""Models that the fits of networks return."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class OrderedOutputs(Model):
     def predict(
         self, X: MatrixLike, *, rule: ScanRule = "scan", cost: ArrayLike | None = None
     ) -> np.ndarray:
-        """Labels by a rule.
+        """Predict labels by a decision rule.
 
         Parameters
         ----------
@@ -455,7 +455,7 @@ class ElmorModel(NetworkModel):
         rule: NearestRule = "nearest",
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule.
+        """Predict labels by a decision rule.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What `fit_cnnor` returns."""
+"""Model that `fit_cnnor` returns."""
 
 from __future__ import annotations
 

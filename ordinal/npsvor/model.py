@@ -1,4 +1,4 @@
-"""What the fits of NPSVOR return."""
+"""Model that the fits of NPSVOR return."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class NpsvorModel(Hyperplanes):
     def predict(
         self, X: Any, *, rule: Rule = "nearest", cost: ArrayLike | None = None
     ) -> np.ndarray:
-        """Labels by a rule.
+        """Predict labels by a decision rule.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Fits of OFMHS."""
+"""Fit of OFMHS, a factorization machine with hierarchical sparsity."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Prices:
         return cls(l1, l1 * math.hypot(ratio, math.sqrt(2)))
 
     def __call__(self, own: np.ndarray, parts: np.ndarray) -> float:
-        """P."""
+        """Return the number of pairs, P."""
         sizes = np.linalg.norm(parts, axis=1)
         of_pairs = self.pair * float(sizes.sum()) if sizes.any() else 0.0
         return self.own * float(np.abs(own).sum()) + of_pairs
@@ -260,7 +260,7 @@ class HierarchyPath:
         return PairPoint(u, own, parts, rows, rows.value + prices(own, parts))
 
     def slopes_at(self, here: PairPoint) -> tuple[np.ndarray, np.ndarray]:
-        """g and G. O(n d^2)."""
+        """Return the slopes g and G. O(n d^2)."""
         columns, slope = self._loss.columns, here.rows.slope
         G = columns.gram(slope)[self.first, self.second]
         return columns.across(slope), G

@@ -1,4 +1,4 @@
-"""What `fit_ofmhs` returns."""
+"""Model that `fit_ofmhs` returns."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class OfmhsModel(Scored):
 
     @property
     def n_pairs(self) -> int:
-        """Pairs that are not 0."""
+        """Return the pairs with nonzero effects."""
         return int(np.count_nonzero(np.triu(self.pairs)))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the fit of OPBE returns: projections, and how they are fused."""
+"""Model that the fit of OPBE returns: projections, and their fusion."""
 
 from __future__ import annotations
 

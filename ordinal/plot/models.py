@@ -1,4 +1,4 @@
-"""What figures ask of a model, whatever it is wrapped in."""
+"""Properties of models for figures, whatever the models are wrapped in."""
 
 from typing import Any
 

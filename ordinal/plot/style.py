@@ -1,4 +1,4 @@
-"""What the figures have in common: axes, colours and ticks."""
+"""Style of the figures: axes, colours and ticks."""
 
 from __future__ import annotations  # matplotlib is imported when a figure is drawn
 

@@ -1,4 +1,4 @@
-"""What happens to a table before a fit.
+"""Preprocessing of a table before a fit.
 
 tables      TablePreprocessor, TableCoding: gaps, categories and scale, by column
 numbers     Standardizer, impute_low_rank

@@ -235,7 +235,7 @@ class TableCoding(Storable):
 
     @property
     def n_features(self) -> int:
-        """Columns of the table, d."""
+        """Return the number of columns of the table, d."""
         return len(self.categories)
 
     @property

@@ -162,13 +162,13 @@ class PreprocessedModel(Model):
 
     @property
     def convergence(self) -> Convergence:
-        """The record of the fit."""
+        """Return the record of the fit."""
         convergence: Convergence = self.model.convergence
         return convergence
 
     @property
     def n_features(self) -> int:
-        """Columns of raw features."""
+        """Return the number of columns of raw features."""
         return self.preprocessor.n_features
 
     @property

@@ -88,7 +88,7 @@ class Standardizer(Storable):
 
     @property
     def n_features(self) -> int:
-        """Columns, d."""
+        """Return the number of columns, d."""
         return self.mean.size
 
     @property

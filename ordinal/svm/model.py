@@ -1,4 +1,4 @@
-"""What the fits of support vector machines for ranks return."""
+"""Models that the fits of support vector machines return."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class SvmModel(Hyperplanes):
 
     @property
     def link_type(self) -> type[SoftmaxLink] | type[PartitionLink]:
-        """Return the type of the link: hyperplanes of orders have a link of their own."""
+        """Return the type of the link, one of two kinds."""
         return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -171,7 +171,7 @@ class SvmModel(Hyperplanes):
     def predict(
         self, X: Any, *, rule: Rule = "largest", cost: ArrayLike | None = None
     ) -> np.ndarray:
-        """Labels by a rule.
+        """Predict labels by a decision rule.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the fits of the SVOR family return."""
+"""Model that the fits of the SVOR family return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the coefficients of a score are multiplied with: a column each, row by row.
+"""Columns that the coefficients of a score multiply, made row by row.
 
 For a basis of rows they are the kernel's values with these. For a linear kernel of d
 features a basis of all n rows is one of d columns: with features z, Z'w =: u takes the
@@ -79,7 +79,7 @@ def _values(
 
 
 def mixed(features: Callable[[Matrix], np.ndarray], R: np.ndarray) -> Fill:
-    """Columns Z R."""
+    """Make the columns Z R."""
     return partial(_mixed, features, R)
 
 

@@ -267,7 +267,7 @@ class TruncatedObjective:
         self.scale = np.concatenate([total * terms.times, terms.times.sum() * column])
 
     def at(self, x: np.ndarray, u: float) -> TlsPoint:
-        """Value and gradient."""
+        """Return value and gradient of psi."""
         (value, *by_threshold), by_column = self._rows.sum("slopes", x, u)
         gradient = np.concatenate([by_threshold, by_column])
         ridge = self.price * x / self.C

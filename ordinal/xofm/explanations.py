@@ -1,4 +1,4 @@
-"""What a score in pieces is made of: curves, interactions, contributions of a row.
+"""Parts of a piecewise linear score: curves, interactions, contributions of a row.
 
 With e_j = (u_j, v_j) the value of feature j's curve at x, (F) of `ordinal.xofm` has
 

@@ -297,7 +297,7 @@ class XofmModel(Model):
         rule: Literal["paper", "mode", "median", "cost"] = "paper",
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
-        """Labels by a rule.
+        """Predict labels by a decision rule.
 
         Parameters
         ----------
