@@ -267,7 +267,7 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
 
 
 def _scaled(scores: np.ndarray) -> np.ndarray:
-    """The scores in a unit, a power of two, in which no difference overflows."""
+    """Return the scores in a unit, a power of two, in which no difference overflows."""
     return np.asarray(np.ldexp(scores, -np.frexp(abs(scores).max())[1]))
 
 

@@ -37,7 +37,7 @@ def blocks(
     separator: str | None = None,
     decimal: str = ".",
 ) -> TableBlocks:
-    """The rows of a file as a source of blocks, some megabytes of them at a time.
+    """Return the rows of a file as a source of blocks of some megabytes each.
 
     Parameters
     ----------

@@ -347,7 +347,8 @@ def cem(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Closeness evaluation measure: how much of what a perfect prediction would tell.
+    """Compute the closeness evaluation measure: the share of a perfect prediction's
+    information.
 
     A prediction is the closer to the truth, the fewer rows have a class between the
     two, and the more informative, the rarer these classes are: c(p, a) in the formula

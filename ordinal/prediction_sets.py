@@ -170,7 +170,7 @@ class ConformalModel(Model):
         return in_rank_order(P, self.model, self.classes)
 
     def p_values(self, X: MatrixLike) -> np.ndarray:
-        """The p-value (P) of every rank, before anything is added to a set.
+        """Return the p-value (P) of every rank, before anything is added to a set.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class ConformalModel(Model):
     def predict_interval(
         self, X: MatrixLike, *, coverage: float | None = None
     ) -> np.ndarray:
-        """The lowest and the highest label of the set of every row.
+        """Return the lowest and the highest label of the set of every row.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ def conformal(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> ConformalModel:
-    """Sets of neighbouring ranks that hold the true one in a share of the cases.
+    """Calibrate sets of neighbouring ranks that hold the true one in a share of cases.
 
     The model predicts rows that it has not seen, and how far it is off there tells how
     large sets have to be (split conformal prediction). The share is guaranteed in the
@@ -507,7 +507,7 @@ def _calibrated(
     fold: np.ndarray,
     weight: np.ndarray,
 ) -> ConformalModel:
-    """The model with those rows that have weight."""
+    """Return the model with those rows that have weight."""
     used = weight > 0
     return ConformalModel(
         model=model,
@@ -526,7 +526,7 @@ def _calibrated(
 
 
 def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
-    """The one to use: that which is wanted, if the model has it."""
+    """Return the one to use: that which is wanted, if the model has it."""
     check_choice("nonconformity", wanted, (None, "rps", "distance"))
     if wanted is None:
         wanted = "rps" if _has_probabilities(model) else "distance"
@@ -677,7 +677,9 @@ def _judged_block(
 
 
 def _named_as(X: Any, names: Sequence[str] | None) -> Any:
-    """The columns of these names, of a data frame of dask, whose blocks have none."""
+    """Return the columns of these names, of a data frame of dask, whose blocks have
+    none.
+    """
     if names is None or not hasattr(X, "columns"):
         return X
     frame_columns(X._meta, names)
@@ -698,7 +700,7 @@ def _counted(
     by_class: bool,
     tested: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The weight of every row in (P), 0 for those that are not `tested`."""
+    """Return the weight of every row in (P), 0 for those that are not `tested`."""
     weight = sample_weights(sample_weight, rank.size)
     check_spread("sample_weight", weight)
     if tested is not None:
@@ -726,7 +728,7 @@ def _check_enough(total: float, coverage: float) -> None:
 def _weight_from(
     scores: np.ndarray, weights: np.ndarray, least: np.ndarray
 ) -> np.ndarray:
-    """The weight of the scores that are at least so large, (n,), of (n,) bounds."""
+    """Return the weight of the scores above each of (n,) bounds, (n,)."""
     order = np.argsort(scores)
     from_here = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
     return np.asarray(from_here[np.searchsorted(scores[order], least, side="left")])

@@ -278,7 +278,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.take(columns, np.argsort(self.ranks_), axis=1)
 
     def score(self, X: Any, y: Labels, sample_weight: Any = None) -> float:
-        """The metric `scoring`, with the sign that makes more better.
+        """Return the metric `scoring`, with the sign that makes more better.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _content(self, X: Any) -> np.ndarray | CSR:
-        """The training rows as numbers, a category by its place."""
+        """Return the training rows as numbers, a category by its place."""
         known, accepts = None, self._accepts()
         if "categories" in accepts and not is_sparse(X):
             known = column_categories(X, getattr(self, "categorical", ()))
@@ -358,7 +358,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The labels, (n,), and the classes in rank order, (r,)."""
+    """Return the labels, (n,), and the classes in rank order, (r,)."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
     if classes is None:
@@ -401,8 +401,10 @@ def _check_kind(labels: np.ndarray, classes: Any) -> None:
 def _merged(
     X: np.ndarray | CSR, rank: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One row of all that are alike, features and rank, and their weight together. The
-    order follows from what the rows hold, and rows without weight are left out."""
+    """One row of all that are alike, features and rank, and their weight together.
+
+    The order follows from what the rows hold, and rows without weight are left out.
+    """
     content = content_hash(X)
     order = np.lexsort((weight, content, rank))  # a sum depends on the order of terms
     order = order[weight[order] > 0]
@@ -444,8 +446,11 @@ def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
 
 
 def _summed(f: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """(D) for scores (n,). Ranks without rows beyond the others have -inf, not to be
-    predicted; their thresholds are infinite."""
+    """(D) for scores (n,).
+
+    Ranks without rows beyond the others have -inf, not to be predicted; their
+    thresholds are infinite.
+    """
     b = thresholds[np.isfinite(thresholds)]
     below = int(np.count_nonzero(thresholds == -np.inf))
     D = np.full((f.size, thresholds.size + 1), -np.inf)
@@ -462,7 +467,7 @@ def _sums(steps: np.ndarray) -> np.ndarray:
 
 
 def _described(method: Method) -> str:
-    """The docstring of an estimator, from that of the fit."""
+    """Return the docstring of an estimator, from that of the fit."""
     text = inspect.getdoc(method.fit) or ""
     head = text.partition("Parameters\n")[0].strip().removeprefix("Fit ")
     told = parameters(text)
@@ -504,7 +509,7 @@ array([1, 3])
 
 
 def _rule(method: Method) -> str | None:
-    """The default rule: None is the model's own."""
+    """Return the default rule: None is the model's own."""
     return "mode" if method.probabilities else None
 
 
@@ -519,8 +524,9 @@ def _advice(method: Method) -> str:
 
 
 def _rowwise(method: Method) -> Set[str]:
-    """The arguments of the fit that are no parameters: those of rows, and `preprocess`,
-    in whose place scikit-learn has pipelines."""
+    """Return the arguments of the fit that are no parameters: those of rows, and
+    `preprocess`, in whose place scikit-learn has pipelines.
+    """
     return {"X", "y", "sample_weight", "preprocess"} | method.by_row
 
 
@@ -537,7 +543,7 @@ def _signature(method: Method) -> inspect.Signature:
 
 
 def _estimator(method: Method) -> type[_Estimator]:
-    """The class of a method's estimators."""
+    """Return the class of a method's estimators."""
     signature = _signature(method)
     known = [name for name in signature.parameters if name != "self"]
 

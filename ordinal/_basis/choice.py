@@ -73,8 +73,12 @@ def chosen_rows(
     rng: np.random.Generator,
     n_threads: int = 1,
 ) -> tuple[np.ndarray, Matrix]:
-    """The numbers of the rows that a choice means, and these rows; of a precomputed
-    kernel the values among them. The arguments are those of `choose`."""
+    """Return the numbers of the rows that a choice means, and these rows.
+
+    Of a precomputed kernel the values among them.
+
+    The arguments are those of `choose`.
+    """
     if choice.way == "numbers":
         sample = choice.rows
     else:
@@ -92,9 +96,10 @@ def chosen_rows(
 def drawn(
     rows: np.ndarray, rank: np.ndarray, m: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """The numbers of m of these rows, increasing, or of all if they are fewer: evenly
-    from the rows in the order of their ranks, otherwise random, so that every rank has
-    its share."""
+    """Return the numbers of m of these rows, increasing, or of all if they are fewer:
+    evenly from the rows in the order of their ranks, otherwise random, so that every
+    rank has its share.
+    """
     m = min(m, rows.size)
     rows = rng.permutation(rows)
     rows = rows[np.argsort(rank[rows], kind="stable")]

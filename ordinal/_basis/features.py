@@ -148,11 +148,11 @@ class RowFeatures:
         return self.inverse.T
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
-        """c of (C), for w (m,) or a matrix of columns."""
+        """Return c of (C), for w (m,) or a matrix of columns."""
         return np.asarray(self.inverse.T @ w)
 
     def interpolating(self, scores: np.ndarray) -> np.ndarray:
-        """The w whose scores on the rows of B, or unit vectors, are these: (m,)."""
+        """Return the w with these scores on the rows of B, or unit vectors, (m,)."""
         return np.asarray(self.inverse @ scores)
 
     def _values(self, X: Matrix) -> Evaluator:
@@ -216,11 +216,11 @@ class ColumnFeatures:
         return np.diag(self._root)
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:
-        """c of (C), for w (m,) or a matrix of columns."""
+        """Return c of (C), for w (m,) or a matrix of columns."""
         return np.asarray((w.T / self._root).T)
 
     def interpolating(self, scores: np.ndarray) -> np.ndarray:
-        """The w whose scores on the rows of B, or unit vectors, are these: (m,)."""
+        """Return the w with these scores on the rows of B, or unit vectors, (m,)."""
         return np.asarray((scores.T / self._root).T)
 
 

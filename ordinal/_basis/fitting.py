@@ -54,8 +54,9 @@ def by_problem(
     ordered: bool = False,
     price: np.ndarray | None = None,
 ) -> list[Losses]:
-    """The losses of each problem from (P, T, r) boxes and slopes of a row of each rank,
-    as a program of `_dual` has them of rows."""
+    """Return the losses of each problem from (P, T, r) boxes and slopes of a row of
+    each rank, as a program of `_dual` has them of rows.
+    """
     table = np.stack(np.broadcast_arrays(lo, hi, pn, pp), axis=-1).swapaxes(1, 2)
     free = np.zeros(table.shape[2])
     return [Losses(of, ordered, free if price is None else price) for of in table]
@@ -259,9 +260,10 @@ class BasisFit:
         tol: float,
         max_iter: int,
     ) -> list[list[Solution]]:
-        """The solutions of the problems of each point. The first point begins at the
-        starts, near them if `warm` and else on samples of the rows; every other one
-        begins at the solutions of the point before it.
+        """Return the solutions of the problems of each point.
+
+        The first point begins at the starts, near them if `warm` and else on samples of
+        the rows; every other one begins at the solutions of the point before it.
 
         Where time is up before all rows have been seen, objectives are infinite.
         """
@@ -333,8 +335,11 @@ class BasisFit:
         tol: float,
         max_iter: int,
     ) -> None:
-        """Solve some problems from what has been found on. Those of all rows end in
-        double, where the first pass over the rows is one for all problems."""
+        """Solve some problems from what has been found on.
+
+        Those of all rows end in double, where the first pass over the rows is one for
+        all problems.
+        """
         begun, single, ends = [of.n_iter for of in found], {}, {}
         for k in some:
             monitor, sums = self._after(found), sums_of(problems[k])
@@ -360,7 +365,7 @@ class BasisFit:
                 return
 
     def _after(self, found: list[Solution], more: int = 0) -> Monitor:
-        """The watch of what follows these steps."""
+        """Return the watch of what follows these steps."""
         return self._monitor.after(sum(of.n_iter for of in found) + more)
 
 

@@ -287,7 +287,7 @@ class _Solver:
         return self.place(here.w + x * dw, here.b + x * db)
 
     def direction(self, here: _Place, early: bool) -> np.ndarray:
-        """The Newton step, (m + T,)."""
+        """Return the Newton step, (m + T,)."""
         m, T, q = self.sums.m, self.losses.T, self.losses
         share = _ENOUGH * (m + T) / max(float(here.point.inside.sum()), 1.0)
         H = self.sums.curvature(share if early and share < 0.5 else 1.0)
@@ -325,8 +325,11 @@ class _Solver:
         return _root(slopes, slope, after)
 
     def observe(self, place: _Place) -> None:
-        """The best objectives so far, and their gap. Multipliers are made feasible, at
-        the cost of a pass, only where the gap would then end the fit."""
+        """Update the best objectives and their gap.
+
+        Multipliers are made feasible, at the cost of a pass, only where the gap would
+        then end the fit.
+        """
         q, point, b, loss = self.losses, place.point, place.b, place.point.loss
         if q.ordered and (np.diff(b) < 0).any():
             b = _in_order(b)
@@ -342,7 +345,7 @@ class _Solver:
             self.gap = _relative(self.primal, self.dual)
 
     def certify(self, place: _Place) -> None:
-        """A dual value that is one."""
+        """Return a valid dual value."""
         q, point = self.losses, place.point
         keep = shares(q, point.sides, place.nu)
         back = self.sums.scaled_back(keep)
@@ -352,7 +355,7 @@ class _Solver:
         return float(0.5 * w @ w + 0.5 * self.losses.price @ b**2 + loss)
 
     def finish(self) -> None:
-        """The best thresholds for the best w, and a dual value."""
+        """Return the best thresholds for the best w, and a dual value."""
         w, b = self.best
         if self.gap > self.tol or w is not self.at:
             self.certify(self.place(w, b))
@@ -425,9 +428,10 @@ def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
 def dual_value(
     losses: Losses, point: BasisPoint, keep: np.ndarray, back: np.ndarray
 ) -> float:
-    """The objective of (D) at the multipliers of a point, of which the sides of groups
-    are multiplied by `keep`, so that the sum of all z t is `back`; and then all by the
-    factor that is best."""
+    """Return the objective of (D) at the multipliers of a point, of which the sides of
+    groups are multiplied by `keep`, so that the sum of all z t is `back`; and then all
+    by the factor that is best.
+    """
     price = losses.price
     z = (keep * point.sides).sum(axis=0)
     quadratic = back @ back + float((z[price > 0] ** 2 / price[price > 0]).sum())

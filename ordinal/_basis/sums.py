@@ -119,11 +119,11 @@ class Sums(Protocol):
         ...
 
     def take(self) -> None:
-        """The multipliers t of here become g."""
+        """Take the multipliers t of here as g."""
         ...
 
     def loss(self, b: np.ndarray) -> float:
-        """The sum of the losses for the scores of here and other thresholds."""
+        """Return the sum of the losses for the scores of here and other thresholds."""
         ...
 
     def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
@@ -151,7 +151,7 @@ class Features(Protocol):
         ...
 
     def picked(self, rows: slice, places: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Some rows of a block, by their places in it, copied to `out`."""
+        """Copy some rows of a block, by their places in it, to `out`."""
         ...
 
 
@@ -174,7 +174,7 @@ class Kept:
 
 
 def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Some rows of Z, which are among them, copied to `out`."""
+    """Copy some rows of Z, which are among them, to `out`."""
     return Z.take(rows, axis=0, out=out, mode="clip")  # which needs no second copy
 
 
@@ -218,8 +218,9 @@ class Asked:
 
 
 class RowSums:
-    """Rows of this process with what they remember. Each question about them is
-    answered by the sums of chunks, in the order of these.
+    """Rows of this process with what they remember.
+
+    Each question about them is answered by the sums of chunks, in the order of these.
 
     Parameters
     ----------
@@ -261,14 +262,17 @@ class RowSums:
         return new
 
     def go(self, w: np.ndarray, b: np.ndarray, sigma: float) -> None:
-        """Here becomes before. Scores are computed when they are asked for."""
+        """Move to a point; here becomes before.
+
+        Scores are computed when they are asked for.
+        """
         self._score()
         self._f, self._before = self._before, self._f
         self._b, self._b_before, self._sigma = b, self._b, sigma
         self._w = w.astype(self._dtype)
 
     def take(self) -> None:
-        """The multipliers t of here become g."""
+        """Take the multipliers t of here as g."""
         self._score()
 
         def of_chunk(chunk: slice) -> None:
@@ -370,8 +374,11 @@ class RowSums:
         self._w = None
 
     def _by_chunk(self, call: Callable[[slice], Parts]) -> Nodes:
-        """The sums of call(chunk) over adjacent chunks, in the order of these. A thread
-        adds up those of several, as handing over each takes the interpreter's lock."""
+        """Return the sums of call(chunk) over adjacent chunks, in the order of these.
+
+        A thread adds up those of several, as handing over each takes the interpreter's
+        lock.
+        """
         chunks = -(-self.n // CHUNK)
         fair = chunks // (_SHARES * self._n_threads)
         several = min(_MOST, 1 << max(0, fair.bit_length() - 1))

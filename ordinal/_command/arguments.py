@@ -34,7 +34,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands; `run` of what it returns is the function to call."""
+    """Return the parser of all commands.
+
+    `run` of what it returns is the function to call.
+    """
     parser = _Parser(prog="ordinal", description="Ordinal regression on tables.")
     version = f"ordinal {ordinal.__version__}"
     parser.add_argument("--version", action="version", version=version)

@@ -62,7 +62,7 @@ def _compare(args: argparse.Namespace) -> None:
 
 
 def _chosen_methods(args: argparse.Namespace) -> dict[str, Learner]:
-    """The methods to compare, with their --set METHOD.ARG=VALUE."""
+    """Return the methods to compare, with their --set METHOD.ARG=VALUE."""
     settings: dict[str, list[str]] = {name: [] for name in args.methods}
     for setting in args.set:
         name, dot, rest = setting.partition(".")
@@ -91,8 +91,11 @@ def _evaluate(
     args: argparse.Namespace,
     line: Line | None,
 ) -> Scores:
-    """The folds of a search follow from the seed and the number of the split, and are
-    the same for every method."""
+    """Evaluate a method on the splits.
+
+    The folds of a search follow from the seed and the number of the split, and are the
+    same for every method.
+    """
     errors, status, chosen, disordered = [], [], [], 0
     begun = time.perf_counter()
     for k, (train_idx, test_idx) in enumerate(splits):
@@ -125,6 +128,6 @@ def _evaluate(
 
 
 def _tell(line: Line, where: str, state: State) -> bool:
-    """A callback that shows how far a fit is, and does not stop it."""
+    """Return a callback that shows how far a fit is, and does not stop it."""
     line.show(f"{where}; {state.n_iter} steps")
     return False

@@ -51,7 +51,10 @@ class Data(NamedTuple):
 
 
 def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Data:
-    """The table `args.data`; `labels`, when given, replace those of its target."""
+    """Return the table `args.data`.
+
+    `labels`, when given, replace those of its target.
+    """
     if args.bins is None and args.binning is not None:
         raise ValueError("--binning needs --bins")
     if args.bins is not None and args.classes is not None:
@@ -96,7 +99,9 @@ class Streamed(NamedTuple):
 
 
 def read_streamed(args: argparse.Namespace) -> Streamed:
-    """The table `args.data` as a source of blocks, with what its first rows tell."""
+    """Return the table `args.data` as a source of blocks, with what its first rows
+    tell.
+    """
     for option in ("bins", "binning", "categorical", "order"):
         if getattr(args, option):
             raise ValueError(f"--{option} needs the whole table, and not --stream")
@@ -135,7 +140,7 @@ def is_large(path: str) -> bool:
 
 
 def _listed(listed: str, text: bool, target: str) -> np.ndarray:
-    """The labels of --classes: words, or numbers where these are the target's."""
+    """Return the labels of --classes: strings, or numbers if the target holds them."""
     names = [name.strip() for name in listed.split(",")]
     if text:
         return np.array(names)
@@ -148,7 +153,7 @@ def _listed(listed: str, text: bool, target: str) -> np.ndarray:
 
 
 def words_of(table: Table, features: Sequence[str], chosen: Sequence[str]) -> set[str]:
-    """The columns of categories: those that were `chosen`, and those of words.
+    """Return the columns of categories: those that were `chosen`, and those of words.
 
     Raises ValueError for a column of numbers with a slip among them, and for one that
     tells the rows apart, such as names or dates.
@@ -200,7 +205,7 @@ def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
 
 
 def _embedded(args: argparse.Namespace, stored: bool) -> list[tuple[Data, Splits]]:
-    """The artificial sets that come with the package."""
+    """Return the artificial sets that come with the package."""
     names = "target", "bins", "binning", "classes", "drop", "categorical", "order"
     for option in names:
         if getattr(args, option):
@@ -232,7 +237,7 @@ def _check_labels(labels: np.ndarray, n: int, args: argparse.Namespace) -> None:
 def _ranked_labels(
     table: Table, target: str, listed: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The target's labels as they are, and all of them in rank order."""
+    """Return the target's labels as they are, and all of them in rank order."""
     y = table.labels(target)
     text = y.dtype.kind == "U"
     if listed is not None:
@@ -263,7 +268,9 @@ def _ranked_labels(
 
 
 def _stored_splits(path: str, bins: int | None) -> tuple[Splits, np.ndarray | None]:
-    """Splits of an .npz, and the labels it holds for this number of bins, if any."""
+    """Read splits of an .npz, and the labels that it holds for this number of bins, if
+    any.
+    """
     with open(path, "rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path} is not an .npz file")

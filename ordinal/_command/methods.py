@@ -81,9 +81,11 @@ class Learner:
         callback: Callable[[State], bool] | None = None,
         **options: Any,
     ) -> tuple[Any, dict[str, Any]]:
-        """A model of raw features, and the point that the search has chosen: by the
-        mean absolute error in folds of these rows alone. A `callback` sees the steps of
-        a fit without a search."""
+        """Return a model of raw features, and the point that the search has chosen: by
+        the mean absolute error in folds of these rows alone.
+
+        A `callback` sees the steps of a fit without a search.
+        """
         if self.grid:
             options["preprocess"] = self.preprocess
             return self._searched(X, y, rng, progress, **options)
@@ -115,7 +117,7 @@ class Learner:
     def _searched(
         self, X: Any, y: Any, rng: np.random.Generator, progress: bool, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
-        """The refitted model, and the point that was chosen for it."""
+        """Return the refitted model, and the point that was chosen for it."""
         found = select(
             self.fit,
             X,
@@ -131,14 +133,16 @@ class Learner:
         return found.model, found.params
 
     def _given(self, progress: bool) -> dict[str, Any]:
-        """The arguments of a fit without a search."""
+        """Return the arguments of a fit without a search."""
         threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
         return self.params | {"verbose": progress} | threads
 
 
 def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> Learner:
-    """The method with the arguments of the command line. With --tune it is searched for
-    all of its grid that these leave open."""
+    """Return the method with the arguments of the command line.
+
+    With --tune it is searched for all of its grid that these leave open.
+    """
     method, fixed = METHODS[name]
     given, wrong = {}, []
     known = settable(method)
@@ -184,7 +188,7 @@ def in_options(message: str) -> str:
 
 
 def _orders(given: Sequence[str]) -> dict[str | int, list[str]]:
-    """The categories of columns in their order, of --order NAME=LOW,...,HIGH."""
+    """Return the categories of columns in their order, of --order NAME=LOW,...,HIGH."""
     orders: dict[str | int, list[str]] = {}
     for text in given:
         name, equals, labels = text.partition("=")
@@ -214,8 +218,10 @@ def _short(value: Any) -> str:
 
 
 def _value(text: str) -> Any:
-    """A Python literal such as 10, None or {1: 2.0}, or true or false; any other text
-    is a string."""
+    """Parse a Python literal such as 10, None or {1: 2.0}, or true or false.
+
+    Any other text is a string.
+    """
     if text in ("true", "false"):
         return text == "true"
     try:

@@ -22,7 +22,7 @@ import numpy as np
 
 
 def tridiagonal(diag: np.ndarray, off: np.ndarray) -> np.ndarray:
-    """A as an array, (T M, T M), of (T, M, M) and (T - 1, M, M)."""
+    """Return A as an array, (T M, T M), of (T, M, M) and (T - 1, M, M)."""
     T, M = diag.shape[:2]
     made, at = np.zeros((T, M, T, M)), np.arange(T)
     made[at, :, at] = diag
@@ -56,7 +56,7 @@ class Bordered:
 
     @classmethod
     def all_core(cls, H: np.ndarray) -> Bordered:
-        """A matrix without structure."""
+        """Return a matrix without structure."""
         none = np.zeros((0, 1, 1))
         border = np.zeros((0, 1, len(H)))
         return cls(none, none, border, H, np.zeros(0, dtype=np.int64))

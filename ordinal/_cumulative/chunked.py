@@ -55,7 +55,7 @@ class ChunkedLikelihood(Likelihood):
 
 
 def _at(link: Link, x: np.ndarray, part: Design) -> Parts:
-    """The loss of a chunk, its gradient and what makes its Hessian."""
+    """Return the loss of a chunk, its gradient and what makes its Hessian."""
     loss = likelihood_in_memory(part, link, 0.0, 1)
     there = loss.at(x)
     H = there.hessian
@@ -87,7 +87,7 @@ def has_many(design: Design) -> bool:
 def likelihood_in_memory(
     design: Design, link: Link, l2: float, n_threads: int
 ) -> Likelihood:
-    """The loss of rows that are held."""
+    """Return the loss of rows that are held."""
     if design.is_sparse or has_many(design):
         return RowwiseLikelihood(design, link, l2, n_threads)
     return Likelihood(design, link, l2, n_threads)

@@ -49,7 +49,7 @@ def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]
 
 
 def identified(design: Design, names: Sequence[str], is_penalised: bool) -> Design:
-    """The design without columns of the location that others determine.
+    """Return the design without columns of the location that others determine.
 
     Raises
     ------
@@ -147,8 +147,10 @@ def _gram_of(which: np.ndarray, D: Design) -> Parts:
 
 
 def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
-    """Inner products of the columns, centred and of deviation 1: correlations. Of a
-    constant column they are 0."""
+    """Inner products of the columns, centred and of deviation 1: correlations.
+
+    Of a constant column they are 0.
+    """
     mean, spread = _moments(D, which)
     return D.summed(partial(_correlations_of, which, mean, spread))[0]
 
@@ -205,8 +207,9 @@ def _eliminated(D: Design, which: np.ndarray, gram: np.ndarray) -> dict[int, lis
 def _regressed(
     D: Design, which: np.ndarray, gram: np.ndarray, kept: list[int], j: int
 ) -> tuple[np.ndarray, float]:
-    """The regression of a column on those kept, and the share of its square that is
-    left: from the rows, as products have but half of the digits."""
+    """Return the regression of a column on those kept, and the share of its square that
+    is left: from the rows, as products have but half of the digits.
+    """
     _, spread = _moments(D, which)
     G = gram[np.ix_(kept, kept)]
     coef, square = np.linalg.solve(G, gram[kept, j]), np.zeros(())

@@ -211,8 +211,10 @@ class Design:
         return replace(self, X=X, rank=rank, weight=np.ascontiguousarray(weight))
 
     def summed(self, call: Callable[[Design], Parts], n_threads: int = 1) -> Parts:
-        """The sum over all chunks of rows of what is made of one. A function that is
-        sent to workers, with what it needs to know beside."""
+        """Return the sum over all chunks of rows of what is made of one.
+
+        A function that is sent to workers, with what it needs to know beside.
+        """
         if isinstance(self.X, RemoteRows):
             return self.X.sum(partial(_call_of_part, call, self._without_rows()))
         return summed(self.X, lambda chunk: call(self._of_chunk(*chunk)), n_threads)
@@ -275,13 +277,14 @@ class Design:
         return sum(self.sizes)
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
-        """alpha (q,), nu* (q, m), beta (d,), zeta (k,)."""
+        """Return alpha (q,), nu* (q, m), beta (d,), zeta (k,)."""
         alpha, nu, beta, zeta = np.split(x, np.cumsum(self.sizes)[:3])
         return [alpha, nu.reshape(alpha.size, -1), beta, zeta]
 
     def raw(self, x: np.ndarray) -> np.ndarray:
-        """The parameters of the columns in their units, (p,), or such columns (p, k):
-        linear in those of x."""
+        """Return the parameters of the columns in their units, (p,), or such columns
+        (p, k): linear in those of x.
+        """
         q, qm, d, _ = self.sizes
         factor = np.concatenate(
             [
@@ -300,27 +303,27 @@ class Design:
         return out
 
     def raw_covariance(self, V: np.ndarray) -> np.ndarray:
-        """The covariance of `raw` of parameters that have V, (p, p)."""
+        """Return the covariance of `raw` of parameters that have V, (p, p)."""
         return self.raw(self.raw(V).T)
 
     def even(self) -> np.ndarray:
-        """alpha of which J alpha = 1: what every structure has for a shift of all
-        thresholds, or for one slope at all of them."""
+        """Return alpha of which J alpha = 1: what every structure has for a shift of
+        all thresholds, or for one slope at all of them."""
         return np.asarray(self._alpha_of(np.ones(self.T)).round(12))
 
     def _alpha_of(self, theta: np.ndarray) -> np.ndarray:
-        """alpha for which J alpha is nearest to some thresholds."""
+        """Return alpha for which J alpha is nearest to some thresholds."""
         if self.is_flexible:
             return theta.copy()
         return np.asarray(np.linalg.lstsq(self.J, theta, rcond=None)[0])
 
     def columns(self, rows: slice, which: np.ndarray) -> np.ndarray:
-        """Some columns of some rows as solvers see them, centred and scaled."""
+        """Return some columns of some rows as solvers see them, centred and scaled."""
         made = block(self.X, rows, which) - self.centre[which]
         return np.asarray(made / self.spread[which])
 
     def score(self, beta: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """x'beta of some rows, by columns as solvers see them."""
+        """Return x'beta of some rows, by columns as solvers see them."""
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
         if rows == slice(None):
@@ -331,7 +334,7 @@ class Design:
         return f - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:
-        """z of some rows, scaled only."""
+        """Return z of some rows, scaled only."""
         return np.asarray(block(self.X, rows, self.scale) / self.spread[self.scale])
 
     def of_slots(self, A: np.ndarray) -> np.ndarray:
@@ -344,8 +347,9 @@ class Design:
         return np.vstack([by_u[:, 0], slopes])
 
     def slots(self) -> np.ndarray:
-        """The numbers of (alpha_t, nu_t) among the parameters, threshold by threshold,
-        where thresholds are free, (q (1 + m),)."""
+        """Return the numbers of (alpha_t, nu_t) among the parameters, threshold by
+        threshold, where thresholds are free, (q (1 + m),).
+        """
         q, m = self.J.shape[1], self.nominal.size
         nu = q + np.arange(q * m).reshape(q, m)
         return np.column_stack([np.arange(q), nu]).ravel()
@@ -356,8 +360,10 @@ class Design:
         return self.J.shape[1] == self.T and not self.J[1:, 0].any()
 
     def start(self, quantile: np.ndarray) -> np.ndarray:
-        """The parameters of no effects, from F^-1 of the shares up to thresholds, which
-        lie as far about the mean of the offset as its deviation asks for."""
+        """Return the parameters of no effects, from F^-1 of the shares up to
+        thresholds, which lie as far about the mean of the offset as its deviation asks
+        for.
+        """
         x = np.zeros(self.n_parameters)
         q = self.J.shape[1]
         x[:q] = self._alpha_of(quantile)
@@ -378,8 +384,9 @@ class Design:
         return x
 
     def enlarged(self, x: np.ndarray, factor: float) -> np.ndarray:
-        """Some parameters, zeta not among them, at a multiple of what they are beyond
-        the mean of the offset."""
+        """Return some parameters, zeta not among them, at a multiple of what they are
+        beyond the mean of the offset.
+        """
         level = self.level(x.size)
         return np.asarray(level + factor * (x - level))
 
@@ -395,7 +402,7 @@ class Design:
         return count
 
     def mass(self) -> np.ndarray:
-        """The weight of each rank, (T + 1,)."""
+        """Return the weight of each rank, (T + 1,)."""
         # bincount copies what it counts
         every = self.strips(self.X.size) if self.is_chunked else [slice(None)]
         mass = np.zeros(self.T + 1)
@@ -439,7 +446,7 @@ def product(X: InProcess | RemoteRows, v: np.ndarray) -> np.ndarray:
 
 
 def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.ndarray:
-    """Some columns of some rows, as a dense array."""
+    """Return some columns of some rows, as a dense array."""
     if isinstance(X, RemoteRows):  # few of them
         return block(X.take(np.arange(rows.start, rows.stop)), slice(None), columns)
     if isinstance(X, LocalRows):
@@ -473,10 +480,12 @@ def lasso_prices(l1: float, spread: np.ndarray) -> np.ndarray:
 
 
 def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and spreads of the columns; of a sparse X, whose zeros must stay, the
-    centres are 0. A column that is constant to rounding has the value of a row for its
-    centre, so that nothing is left of it, and the spread 1, or what counts as rounding
-    if that is more."""
+    """Centres and spreads of the columns.
+
+    Of a sparse X, whose zeros must stay, the centres are 0. A column that is constant
+    to rounding has the value of a row for its centre, so that nothing is left of it,
+    and the spread 1, or what counts as rounding if that is more.
+    """
     unit = column_units(X)
     if isinstance(X, CSR):
         mean = value = np.zeros(X.shape[1])

@@ -132,8 +132,9 @@ class Local:
 
 
 class Part:
-    """L over some columns of the location. What it was about the last point is kept:
-    the next penalty begins there.
+    """L over some columns of the location.
+
+    What it was about the last point is kept: the next penalty begins there.
 
     Parameters
     ----------
@@ -210,7 +211,7 @@ class PathSolver:
         self._part: Part | None = None
 
     def solve(self, l1: float, l2: float) -> Solution:
-        """The minimum for these penalties of features in their units."""
+        """Return the minimum for these penalties of features in their units."""
         penalty = Penalty(lasso_prices(l1, self._spread), prices(l2, self._spread))
         here, limit = self._last, self.monitor.tol * self.null.value
         strong = lasso_prices(max(2 * l1 - self._last_l1, 0.0), self._spread)
@@ -245,7 +246,7 @@ class PathSolver:
     def _over(
         self, which: np.ndarray, here: Solution, penalty: Penalty, limit: float
     ) -> Solution:
-        """The minimum over some columns, to a duality gap among them."""
+        """Return the minimum over some columns, to a duality gap among them."""
         u, beta = here.u, np.zeros_like(here.beta)
         beta[which] = here.beta[which]
         part = self._part_in_time(which, here) if which.size else None
@@ -377,7 +378,7 @@ class PathSolver:
         return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
 
     def _solution(self, u: np.ndarray, beta: np.ndarray, penalty: Penalty) -> Solution:
-        """The point with the best u, and (5)."""
+        """Return the point with the best u, and (5)."""
         loss = self.loss
         u, rows = with_best_free(loss, u, loss.columns.times(beta))
         slope = loss.columns.across(rows.slope)

@@ -49,8 +49,10 @@ def likelihood_of(design: Design, link: Link, l2: float, n_threads: int) -> Like
 
 
 def minimize(loss: Likelihood, max_iter: int, monitor: Monitor) -> Minimum:
-    """The minimum, or the lowest that is found: `max_iter` steps from every start,
-    `n_iter` from all of them."""
+    """Return the minimum, or the lowest point that is found.
+
+    `max_iter` steps from every start, `n_iter` from all of them.
+    """
     starts, done = _starts(loss, max_iter, monitor)
     found = []
     for start in starts:
@@ -89,9 +91,10 @@ def _starts(
 
 
 def _start_of_many(loss: Likelihood) -> np.ndarray:
-    """The minimum of every 16th row, or of fewer, which is a few standard errors from
-    that of all, so that two of six passes over all rows are saved; no effects where
-    rows are few, or thresholds could cross at the others."""
+    """Return the minimum of every 16th row, or of fewer, which is a few standard errors
+    from that of all, so that two of six passes over all rows are saved; no effects
+    where rows are few, or thresholds could cross at the others.
+    """
     D, least = loss.design, max(_SHARE, _ROWS_EACH * loss.design.n_parameters)
     step = _STEP
     if D.is_chunked:  # of which no more than some megabytes are held
@@ -108,7 +111,7 @@ def _start_of_many(loss: Likelihood) -> np.ndarray:
 
 
 def _variant(loss: Likelihood, link: Link, scale: bool = True) -> Likelihood:
-    """The loss with another link, or without scale effects."""
+    """Return the loss with another link, or without scale effects."""
     design = loss.design if scale else replace(loss.design, scale=loss.design.scale[:0])
     return likelihood_of(design, link, loss.l2, loss.n_threads)
 
@@ -116,8 +119,11 @@ def _variant(loss: Likelihood, link: Link, scale: bool = True) -> Likelihood:
 def _descent(
     loss: Likelihood, x: np.ndarray, max_iter: int, monitor: Monitor, done: int
 ) -> Minimum:
-    """A minimum from x; without Hessian where there are many features, and `violation`
-    is then the largest slope."""
+    """Return a minimum from x.
+
+    Without Hessian where there are many features, and `violation` is then the largest
+    slope.
+    """
     rowwise = RowwiseLikelihood | ChunkedLikelihood
     if not (has_many(loss.design) and isinstance(loss, rowwise)):
         return newton(loss, x, max_iter, monitor, done)

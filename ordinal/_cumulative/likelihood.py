@@ -89,7 +89,7 @@ class Likelihood:
         return self.link != "cauchit" and not self.design.scale.size
 
     def start(self) -> np.ndarray:
-        """The parameters of no effects."""
+        """Return the parameters of no effects."""
         return self.design.start(quantile(self.link, self.design.shares()))
 
     def terms(self, x: np.ndarray, rows: slice) -> Terms:
@@ -151,7 +151,8 @@ class Likelihood:
     def assembled(
         self, diag: np.ndarray, off: np.ndarray, border: np.ndarray, core: np.ndarray
     ) -> Bordered:
-        """The Hessian, with the price, from that by the thresholds and their slopes.
+        """Return the Hessian, with the price, from that by the thresholds and their
+        slopes.
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ class _Sums:
 
     @classmethod
     def of(cls, D: Design) -> tuple[int, _Sums]:
-        """The rows of a share, and zeros of the shapes of a design."""
+        """Return the rows of a share, and zeros of the shapes of a design."""
         T, M, C = D.T, 1 + D.nominal.size, D.location.size + D.scale.size
         shapes = (), (T, M), (C,), (T, M, M), (T, M, M), (T, M, C), (C, C)
         held = sum(math.prod(shape) for shape in shapes)

@@ -47,8 +47,9 @@ class Columns(Protocol):
     def by_rank(
         self, rank: np.ndarray, v: np.ndarray, w: np.ndarray, T: int
     ) -> np.ndarray:
-        """Sums of v z over the rows of rank t and of w z over those of rank t + 1, for
-        each column and threshold t, (d, T)."""
+        """Return sums of v z over the rows of rank t and of w z over those of rank t +
+        1, for each column and threshold t, (d, T).
+        """
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield some rows at a time, with Z there as an array."""
@@ -78,7 +79,7 @@ def _blocks(n: int, d: int) -> Iterator[slice]:
 
 
 def transposed(A: CSR) -> CSR:
-    """The columns of a matrix as rows."""
+    """Return the columns of a matrix as rows."""
     n, d = A.shape
     start = np.empty(d + 1, np.int64)
     row, value = np.empty(A.data.size, np.int32), np.empty(A.data.size)
@@ -273,8 +274,9 @@ class ReadColumns:
     def summed(
         self, call: Callable[[slice, SparseColumns | DenseColumns], Parts]
     ) -> Parts:
-        """The sum over all chunks of what is made of one: which rows it has, and their
-        columns."""
+        """Return the sum over all chunks of what is made of one: which rows it has, and
+        their columns.
+        """
         return summed(self.X, lambda c: call(c[0], self.of(c[1])), self.n_threads)
 
     def of(self, chunk: Matrix) -> SparseColumns | DenseColumns:

@@ -98,9 +98,11 @@ def length_in_errors(slope: float, total: float) -> float:
 
 
 def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
-    """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite. It is
-    scaled to a diagonal of 1: thresholds that no row is near have curvatures like 1e-70
-    beside others of 1."""
+    """-(H + shift diag(H))^-1 gradient, of a matrix that is positive definite.
+
+    It is scaled to a diagonal of 1: thresholds that no row is near have curvatures like
+    1e-70 beside others of 1.
+    """
     unit = _unit(H)
     H, gradient = H.scaled(unit), gradient * unit
     each, shift = np.ones(unit.size), 0.0
@@ -125,8 +127,10 @@ def _unit(H: Bordered) -> np.ndarray:
 
 
 def _below_saddle(loss: Loss, here: Point) -> Point | None:
-    """A lower point where the slope is 0; None if the Hessian has no direction that
-    curves down. O(p^3)."""
+    """Return a lower point where the slope is 0.
+
+    None if the Hessian has no direction that curves down. O(p^3).
+    """
     unit = _unit(here.hessian)
     H = here.hessian.scaled(unit)
     try:

@@ -114,8 +114,10 @@ class RowwiseLikelihood(Likelihood):
         self.columns, self.N, self.Z = parts
 
     def of_columns(self, which: np.ndarray) -> Likelihood:
-        """The loss without penalty of some columns of the location. Dense ones are
-        copied, and summed over in one pass with their Hessian."""
+        """Return the loss without penalty of some columns of the location.
+
+        Dense ones are copied, and summed over in one pass with their Hessian.
+        """
         if isinstance(self.columns, DenseColumns):
             design = self.design.of_columns(which)
             return Likelihood(design, self.link, 0.0, self.n_threads)
@@ -155,8 +157,11 @@ class RowwiseLikelihood(Likelihood):
     def _terms(
         self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Terms]:
-        """E of (3), 1 / s, and the terms of the rows. Rows without weight have
-        probability 1; all terms are NaN where thresholds cross at a row."""
+        """E of (3), 1 / s, and the terms of the rows.
+
+        Rows without weight have probability 1; all terms are NaN where thresholds cross
+        at a row.
+        """
         D = self.design
         with np.errstate(over="ignore", invalid="ignore"):  # seen in delta or the value
             s = np.exp(-(self.Z @ zeta))
@@ -267,7 +272,7 @@ class RowwiseLikelihood(Likelihood):
         return by_slot, np.stack(by_beta, axis=1), (own[:, None] * self.Z).T @ self.Z
 
     def _by_rank(self, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:
-        """Sums by threshold, (T,), of what rows have for a and for b."""
+        """Return sums by threshold, (T,), of what rows have for a and for b."""
         rank, T = self.design.rank, self.design.T
         return np.asarray(
             np.bincount(rank, of_a, T + 1)[:T] + np.bincount(rank, of_b, T + 1)[1:]
@@ -277,8 +282,9 @@ class RowwiseLikelihood(Likelihood):
 def with_best_free(
     loss: RowwiseLikelihood, u: np.ndarray, f: np.ndarray
 ) -> tuple[np.ndarray, RowTerms]:
-    """The best alpha and nu* for scores f of the location, without scale effects, by
-    Newton's method from u, and the rows there."""
+    """Return the best alpha and nu* for scores f of the location, without scale
+    effects, by Newton's method from u, and the rows there.
+    """
     q, none = loss.design.J.shape[1], np.zeros(0)
 
     def rows_at(u: np.ndarray) -> RowTerms:

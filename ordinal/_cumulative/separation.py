@@ -174,7 +174,7 @@ def _is_flat(D: Design, link: Link, x: np.ndarray) -> bool:
 
 
 def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
-    """The largest predictors of a chunk, up and low."""
+    """Return the largest predictors of a chunk, up and low."""
     up, low = moves(D, x)
     if D.offset is not None:
         up, low = up - D.offset, low + D.offset
@@ -183,7 +183,7 @@ def _furthest(x: np.ndarray, D: Design) -> np.ndarray:
 
 
 def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
-    """A direction that proves separation, or None; `guess` is tried first.
+    """Return a direction that proves separation, or None; `guess` is tried first.
 
     Raises
     ------
@@ -206,8 +206,9 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
 
 
 def _by_thresholds(D: Design) -> np.ndarray:
-    """A direction that leaves beta as it is: the slopes of every threshold whose two
-    ranks they tell apart."""
+    """Return a direction that leaves beta as it is: the slopes of every threshold whose
+    two ranks they tell apart.
+    """
     assert not isinstance(D.X, LocalRows)
     none = np.zeros(0, dtype=np.int64)
     alpha, nu = np.zeros(D.T), np.zeros((D.T, D.nominal.size))
@@ -226,8 +227,10 @@ def _by_thresholds(D: Design) -> np.ndarray:
 
 
 def _grouped(D: Design) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of positive weight in the order of their ranks; where those of each rank
-    begin, and the last ones end."""
+    """Rows of positive weight in the order of their ranks.
+
+    Where those of each rank begin, and the last ones end.
+    """
     used = np.flatnonzero(D.weight > 0)
     by_rank = used[np.argsort(D.rank[used], kind="stable")]
     return by_rank, np.searchsorted(D.rank[by_rank], np.arange(D.T + 2))
@@ -248,8 +251,10 @@ def is_certificate(design: Design, direction: np.ndarray) -> bool:
 def moves(
     design: Design, direction: np.ndarray, rows: slice = slice(None)
 ) -> np.ndarray:
-    """(2, n): up and low of the rows; inf where a row has no predictor on that side, or
-    no weight."""
+    """(2, n): up and low of the rows.
+
+    Inf where a row has no predictor on that side, or no weight.
+    """
     D = design
     alpha, nu, beta, _ = D.split(direction)
     f = D.score(beta, rows)
@@ -280,8 +285,9 @@ class _Cone(Protocol):
     c: np.ndarray
 
     def worst(self, d: np.ndarray, but: Sequence[Row]) -> tuple[Row, float]:
-        """The row of A by which d is least allowed, and by how much, of all rows that
-        are not among some."""
+        """Return the row of A by which d is least allowed, and by how much, of all rows
+        that are not among some.
+        """
 
     def normal(self, row: Row) -> np.ndarray:
         """Return a row of A, (p,)."""
@@ -329,7 +335,7 @@ class _Neighbours:
         self.c = apart[D.location] / D.spread[D.location]
 
     def _ends(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """x'd of the rows in use, by rank; the least and the largest of each rank."""
+        """Return the least and the largest x'd of each rank, over the rows in use."""
         f = self.design.score(d)[self._by_rank]
         first = self._bounds[:-1]
         return f, np.minimum.reduceat(f, first), np.maximum.reduceat(f, first)
@@ -411,8 +417,11 @@ class _Held:
         self.rows.append(row)
 
     def drop(self, k: int) -> None:
-        """Drop the k-th row. O(p k): that of B^-1 is orthogonal to all columns of B but
-        the k-th one, and a reflection turns it into the last unit vector."""
+        """Drop the k-th row.
+
+        O(p k): that of B^-1 is orthogonal to all columns of B but the k-th one, and a
+        reflection turns it into the last unit vector.
+        """
         del self.rows[k]
         self.N = np.delete(self.N, k, 1)
         v = self.inverse[k] / np.linalg.norm(self.inverse[k])
@@ -424,7 +433,9 @@ class _Held:
 
 
 def _nearest(cone: _Cone) -> np.ndarray:
-    """The solution of (1), up to a factor; 0 if the rows of the set span everything."""
+    """Return the solution of (1), up to a factor; 0 if the rows of the set span
+    everything.
+    """
     c, size = cone.c, float(np.linalg.norm(cone.c))
     if size == 0:
         return c

@@ -92,7 +92,7 @@ def solve_admm(
 def _residual_ratio(
     sums: np.ndarray, n: int, rho: float, e_abs: float, e_rel: float
 ) -> np.ndarray:
-    """The larger residual of each problem over its allowance, (19) or (20)."""
+    """Return the larger residual of each problem over its allowance, (19) or (20)."""
     primal, dual, g_norm, z_norm, u_norm = np.sqrt(sums).T
     base = np.sqrt(n) * e_abs
     with np.errstate(divide="ignore", invalid="ignore"):

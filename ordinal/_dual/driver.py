@@ -184,7 +184,7 @@ class _Fit:
             self.left = True  # after an error steps may still be under way
 
     def judged(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
-        """The violations at the end, and what stopped the fit before it."""
+        """Return the violations at the end, and what stopped the fit before it."""
         if self.monitor.late():  # not a slice more
             begin = self.points.violations()
             return begin, self.monitor.stop(0, float(begin.max()))
@@ -236,8 +236,9 @@ class _Fit:
         self.tasks[0].resume(_PATIENCE, n)
 
     def judged_in_time(self) -> np.ndarray:
-        """The violations, by f as the steps left it where time is up before the kernel
-        has given it afresh."""
+        """Return the violations, by f as the steps left it where time is up before the
+        kernel has given it afresh.
+        """
         try:
             with self.monitor.limited(Monitor.GRACE):
                 return self.points.judge()
@@ -253,7 +254,7 @@ class _Fit:
         return any(task.phase <= Phase.READY for task in self.tasks)
 
     def smo(self, pool: Pool) -> None:
-        """A turn of SMO, or of waiting for steps under way."""
+        """Run SMO, or wait for steps under way."""
         if self.at_work():
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
             n_threads = max(1, self.n_threads_a_turn - len(self.under_way))
@@ -299,7 +300,7 @@ class _Fit:
                     self.under_way[k] = step
 
     def step(self, k: int) -> bool:
-        """A Newton step of problem k, or pivots; whether it moved."""
+        """Take a Newton step of problem k, or pivots, and return whether it moved."""
         try:
             with ended_by(self.over):
                 return self._step(k)
@@ -322,7 +323,10 @@ class _Fit:
         return steps > 0
 
     def judge(self) -> np.ndarray | None:
-        """The violations if this is the end; else problems above tol run again."""
+        """Return the violations if this is the end.
+
+        Else problems above tol run again.
+        """
         points, tol = self.points, self.tol
         violation: np.ndarray = self.judged_in_time()
         if not self.certain or (violation <= tol).all():

@@ -17,7 +17,7 @@ def snap_to_bounds(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 def restore_sums(
     g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """A point of each row's box with the given sum, near g: a start for SMO.
+    """Return a point of each row's box with the given sum, near g: a start for SMO.
 
     What lies at an end of its box stays there, if the others can make up the sum.
     """
@@ -39,7 +39,8 @@ def restore_sums(
 def project(
     g: np.ndarray, lo: np.ndarray, hi: np.ndarray, total: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """The point of each row's box with the given sum that is nearest to that row of g.
+    """Return the point of each row's box with the given sum that is nearest to that row
+    of g.
 
     It is clip(g - t, lo, hi) for some t, found by bisection; what rounding leaves of
     the sum is spread over the room in the box.
@@ -60,7 +61,7 @@ def project(
 
 
 def near(g: np.ndarray, program: Program) -> np.ndarray:
-    """A feasible point of (Q) near g: a start for SMO."""
+    """Return a feasible point of (Q) near g: a start for SMO."""
     lo, hi = program.lo, program.hi
     g = snap_to_bounds(g, lo, hi)
     if program.price is not None:

@@ -106,13 +106,18 @@ class Gram:
             return self._double
 
     def share_double(self) -> None:
-        """Let `block` and `product` use K in double if it was made. Called while no
-        thread is at work: whether it was made is then a matter of the input alone."""
+        """Let `block` and `product` use K in double if it was made.
+
+        Called while no thread is at work: whether it was made is then a matter of the
+        input alone.
+        """
         self.exact = self._double
 
     def ensure(self, rows: np.ndarray) -> None:
         """Hold these rows, at most `capacity` of them, in place of the least used.
-        After OutOfTime some of either are not held."""
+
+        After OutOfTime some of either are not held.
+        """
         if self.full:
             return
         self._clock += 1
@@ -142,8 +147,10 @@ class Gram:
         _kernel_values.add_rows(self.K, self.slot[rows], change[moved], G)
 
     def block(self, index: np.ndarray, n_threads: int = 1) -> np.ndarray:
-        """k(X[index], X[index]) in double and from the kernel itself; the tiles that
-        hold its lower triangle."""
+        """k(X[index], X[index]) in double and from the kernel itself.
+
+        The tiles that hold its lower triangle.
+        """
         if self.exact is not None:
             return np.asarray(self.exact[np.ix_(index, index)])
         out = np.empty((index.size, index.size))
@@ -159,7 +166,7 @@ class Gram:
         return out
 
     def product(self, g: np.ndarray) -> np.ndarray:
-        """g K for g (r, n), in double and from the kernel itself."""
+        """Return g K for g (r, n), in double and from the kernel itself."""
         if self.exact is not None:
             return np.asarray(g @ self.exact)
         used = np.flatnonzero((g != 0).any(axis=0))
@@ -179,8 +186,9 @@ def gram_in_time(
     least: int,
     products: Products | None,
 ) -> Gram:
-    """A Gram, which holds no rows of K as yet if it is late before it has all of them:
-    enough to judge the point that a fit begins with."""
+    """Return a Gram, which holds no rows of K as yet if it is late before it has all of
+    them: enough to judge the point that a fit begins with.
+    """
     try:
         with monitor.stage("kernel matrix"), monitor.limited():
             return Gram(kernel, X, cache_mb, n_threads, least, products)

@@ -209,9 +209,11 @@ class _Approach:
         return float(0.5 * quadratic + np.vdot(g, self.slope))
 
     def take(self, tol: float) -> float:
-        """The proximal step itself: g = t. The point, made feasible, goes to `points`
-        unless (Q) was less there; its violation, or while that is far from tol a bound
-        of it."""
+        """Take the proximal step g = t.
+
+        The point, made feasible, goes to `points` unless (Q) was less there. Return its
+        violation, or while that is far from tol a bound of it.
+        """
         last, self.g, points = self.g, self.here.t, self.points
         away = float(np.abs(self.g - last).max()) / self.sigma
         g = self.feasible()

@@ -74,8 +74,9 @@ def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
 
 
 def _pieces(points: Points, k: int) -> tuple[np.ndarray, ...]:
-    """Groups and rows of the variables that are free or want to be, the derivatives by
-    them, and the ends of the linear pieces on which they are to move."""
+    """Return Groups and rows of the variables that are free or want to be, the
+    derivatives by them, and the ends of the linear pieces on which they are to move.
+    """
     program, g, f = points.program, points.g[k], points.f[k]
     lo, hi, pn, pp = program.lo[k], program.hi[k], program.pn[k], program.pp[k]
     R, L = points.one_sided(k)
@@ -114,7 +115,8 @@ def clamped_step(
     room: Callable[[np.ndarray], float] | None = None,
     n_threads: int = 1,
 ) -> np.ndarray | None:
-    """The new point, or None if M is not positive definite or the step leads nowhere.
+    """Return the new point, or None if M is not positive definite or the step leads
+    nowhere.
 
     Parameters
     ----------

@@ -26,8 +26,9 @@ def along(
     begin: np.ndarray | None = None,
     starts: Sequence[np.ndarray] | None = None,
 ) -> Iterator[Solution]:
-    """The solution of every program, as `solve` finds it, begun ahead of that of the
-    one before, and the first at `begin`; or each of them at `starts`."""
+    """Return the solution of every program, as `solve` finds it, begun ahead of that of
+    the one before, and the first at `begin`; or each of them at `starts`.
+    """
     g, s = np.zeros_like(programs[0].lo) if begin is None else begin, None
     pivoting = [Pivoting(gram, programs[0].curvature, share=len(g)) for _ in g]
     for i, program in enumerate(programs):
@@ -70,7 +71,7 @@ def records(
     primal: np.ndarray,
     dual: np.ndarray,
 ) -> list[Convergence]:
-    """Record the end of each problem;
+    """Record the end of each problem.
 
     `status` applies to those that did not reach `tol`.
     """

@@ -145,13 +145,13 @@ class Points:
         self.refresh()
 
     def refresh(self) -> None:
-        """f from the kernel itself."""
+        """Return f from the kernel itself."""
         self.gram.share_double()
         beta = self.g.sum(axis=1)
         self.f[:] = self.gram.product(beta) if beta.any() else 0.0
 
     def judge(self) -> np.ndarray:
-        """f from the kernel itself, low and up from it; the violations, (P,)."""
+        """Return f from the kernel itself, low and up from it; the violations, (P,)."""
         self.refresh()
         return self.violations()
 
@@ -177,7 +177,7 @@ class Points:
         return R, np.where(g > q.lo[k], down, -np.inf)
 
     def set_extremes(self, k: int, R: np.ndarray, L: np.ndarray) -> None:
-        """low and up of problem k from its R and L."""
+        """Return low and up of problem k from its R and L."""
         low, up = L.max(axis=1), R.min(axis=1)
         if self.program.price is not None:
             b = self.z[k] * self.program.curvature

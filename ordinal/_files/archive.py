@@ -97,7 +97,7 @@ def _check_header(header: Any) -> None:
 
 
 def _read_members(file: IO[bytes]) -> dict[str, np.ndarray]:
-    """The arrays of an archive by name."""
+    """Return the arrays of an archive by name."""
     import zipfile  # slow to import, and few processes load a model
 
     size = file.seek(0, os.SEEK_END)
@@ -120,7 +120,9 @@ def _read_members(file: IO[bytes]) -> dict[str, np.ndarray]:
 
 
 def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
-    """The array of an .npy member of so many bytes, whatever size it claims itself."""
+    """Return the array of an .npy member of so many bytes, whatever size it claims
+    itself.
+    """
     version = np.lib.format.read_magic(stream)
     if version != (1, 0):  # the later ones serve structured types
         raise ValueError(f"member {shown(name)} is of .npy version {version}")
@@ -148,5 +150,5 @@ def _read_array(stream: IO[bytes], size: int, name: str) -> np.ndarray:
 
 
 def _bytes_of(a: np.ndarray) -> memoryview:
-    """The memory of an array in C order."""
+    """Return the memory of an array in C order."""
     return a.reshape(-1).view(np.uint8).data

@@ -142,13 +142,15 @@ class TableBlocks(Immutable):
     def tables(
         self, columns: Sequence[str] | None = None
     ) -> Generator[Table, None, None]:
-        """The file in pieces, read no further than these columns where it can be."""
+        """Return the file in pieces, read no further than these columns where it can
+        be.
+        """
         return table_pieces(
             self.path, separator=self.separator, decimal=self.decimal, columns=columns
         )
 
     def features_of(self, table: Table) -> tuple[str, ...]:
-        """The names of the features."""
+        """Return the names of the features."""
         if self.features is not None:
             return self.features
         others = {self.target, self.weight, *self.drop}

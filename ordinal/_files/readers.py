@@ -28,8 +28,11 @@ WORTH = 1_000_000  # bytes of a table; below, a library is not worth its import
 
 
 def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | None:
-    """A function of (rows, layout) for rows of this UTF-8 text, which gives their
-    columns; None if no library is there or the text is not regular."""
+    """Return a function of (rows, layout) for rows of this UTF-8 text, which gives
+    their columns;
+
+    None if no library is there or the text is not regular.
+    """
     read = _installed(CSV_READERS)
     if read is None or len(data) < WORTH or not _is_regular(data, layout):
         return None
@@ -44,7 +47,7 @@ def csv_reader(data: bytes, layout: Layout) -> Callable[..., list[Column]] | Non
 
 
 def read_parquet(path: str, data: bytes) -> dict[str, Any]:
-    """The columns of a Parquet file by name, each of the library's own kind."""
+    """Return the columns of a Parquet file by name, each of the library's own kind."""
     read = _installed(PARQUET_READERS)
     if read is None:
         raise ValueError(
@@ -61,8 +64,10 @@ def read_parquet(path: str, data: bytes) -> dict[str, Any]:
 def parquet_batches(
     path: str, rows: int, columns: Sequence[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The columns, all or these, of so many rows at a time; of all where pyarrow is not
-    installed."""
+    """Return the columns, all or these, of so many rows at a time.
+
+    Of all where pyarrow is not installed.
+    """
     if not find_spec("pyarrow"):
         yield read_parquet(path, Path(path).read_bytes())
         return

@@ -37,7 +37,7 @@ class Source(Protocol):
     """Origin of a table, for details that its numbers do not contain."""
 
     def words(self, column: int) -> list[str]:
-        """The cells of a column without surrounding blanks."""
+        """Return the cells of a column without surrounding blanks."""
 
     def place(self, row: int) -> str:
         """Return the place of a row, such as "line 4"."""
@@ -69,7 +69,7 @@ class Table:
         return isinstance(self.column(name), list)
 
     def words(self, name: str) -> list[str]:
-        """The cells of a column as they stand in the file."""
+        """Return the cells of a column as they stand in the file."""
         column = self.column(name)
         if isinstance(column, list):
             return column
@@ -112,8 +112,10 @@ class Table:
         return Frame(values, tuple(names), tuple(labels), tuple(kinds))
 
     def labels(self, name: str, words: bool | None = None) -> np.ndarray:
-        """(n,) int64 if all cells are whole numbers, else float64, else str; of
-        another piece of the table it is known whether they are words."""
+        """(n,) int64 if all cells are whole numbers, else float64, else str.
+
+        Of another piece of the table it is known whether they are words.
+        """
         if self.is_of_words(name) if words is None else words:
             cells = self.words(name)
             for row, cell in enumerate(cells):
@@ -126,7 +128,7 @@ class Table:
         return values.astype(np.int64) if whole else values
 
     def error(self, row: int, name: str, problem: str) -> ValueError:
-        """A complaint about one cell, for the caller to raise."""
+        """Make an error about one cell, for the caller to raise."""
         cell = self.words(name)[row]
         if is_gap(cell):
             problem = "is missing" if cell == "" else "stands for a missing value"
@@ -254,7 +256,7 @@ class Above:
 def text_table(
     path: str, data: bytes, layout: Layout, above: Above | None = None
 ) -> Table:
-    """The table of a text in UTF-8, or of a piece of whole lines of one."""
+    """Return the table of a text in UTF-8, or of a piece of whole lines of one."""
     text = _Text(path, data, layout, above.lines if above else 0)
     if not data.isascii():  # which is found out faster
         with unreadable(path):
@@ -285,7 +287,7 @@ def text_table(
 def parquet_table(
     path: str, columns: Mapping[str, Any], layout: Layout, start: int = 0
 ) -> Table:
-    """The table of columns of a Parquet file, from this row of the file on."""
+    """Return the table of columns of a Parquet file, from this row of the file on."""
     source = _Frame(list(columns.values()), start)
     read = tuple(
         numbers_of(column, name)

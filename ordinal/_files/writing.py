@@ -25,9 +25,11 @@ _FOLDERS_OF_DESCRIPTORS = ("/dev/fd", "/proc/{}/fd")  # {} is the process
 
 @contextmanager
 def writing(path: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
-    """A file to write to, in which all is or nothing; after an error in the body, and
-    before its end, the path is as it was. Raises OSError if it cannot be written to,
-    TypeError for an open file of text."""
+    """Open a file that is written whole or not at all.
+
+    After an error in the body, and before its end, the path is as it was. Raises
+    OSError if it cannot be written to, TypeError for an open file of text.
+    """
     if not isinstance(path, str | os.PathLike) and hasattr(path, "write"):
         try:
             path.write(b"")  # before the work: it may be one of text, or closed
@@ -57,7 +59,7 @@ def writing(path: str | os.PathLike[str] | IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def not_binary(file: Any, mode: str) -> TypeError:
-    """The error for an open file of text, or what is none at all."""
+    """Return the error for an open file of text, or what is none at all."""
     return TypeError(
         "path must be a path or a file that is open in binary mode, such as "
         f"open(name, {shown(mode)}), got {shown(file)}"
@@ -76,7 +78,9 @@ def check_target(path: str | os.PathLike[str]) -> None:
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:
-    """The descriptor of this process for which a path such as /dev/stdout stands."""
+    """Return the descriptor of this process for which a path such as /dev/stdout
+    stands.
+    """
     folders = [folder.format(os.getpid()) for folder in _FOLDERS_OF_DESCRIPTORS]
     for _ in range(40):  # links, as many as the system follows
         folder, name = os.path.split(path)

@@ -39,7 +39,8 @@ class BasisChoice:
 
 
 def read_choice(basis: Any, n: int, d: int, share_of: int | None = None) -> BasisChoice:
-    """A checked `basis` of a fit to n rows of d columns that may have very many rows.
+    """Return a checked `basis` of a fit to n rows of d columns that may have very many
+    rows.
 
     A float is a part of the trace of the kernel matrix, or a share of so many rows. A
     ValueError or TypeError says what else it is.
@@ -79,8 +80,11 @@ def _has_two_dimensions(basis: Any) -> bool:
 
 
 def read_basis(basis: Any, n: int) -> int | float | np.ndarray:
-    """A checked `basis` for n rows: a count, a share in (0, 1], or the increasing
-    numbers of rows, (m,). A ValueError says what else it is."""
+    """Return a checked `basis` for n rows: a count, a share in (0, 1], or the
+    increasing numbers of rows, (m,).
+
+    A ValueError says what else it is.
+    """
     if not isinstance(basis, numbers.Real) or isinstance(basis, bool):
         rule = "a count, a share of the rows or a vector of row numbers"
         return _row_numbers(basis, n, rule)

@@ -30,7 +30,7 @@ def check_nonnegative(name: str, value: Any) -> float:
 
 
 def check_factor(name: str, value: Any, most: float = MOST) -> float:
-    """A positive number that multiplies terms of a problem, such as C or tau."""
+    """Return a positive number that multiplies terms of a problem, such as C or tau."""
     number = check_positive(name, value)
     if not LEAST <= number <= most:
         raise _broken(name, value, f"between {LEAST:g} and {most:g}")
@@ -48,7 +48,7 @@ def check_share(name: str, value: Any) -> float:
 def check_real(
     name: str, value: Any, holds: Callable[[float], bool], rule: str
 ) -> float:
-    """The value as a float for which a rule holds; NaN must not pass it."""
+    """Return the value as a float for which a rule holds; NaN must not pass it."""
     number = as_real(value)
     if not holds(number):
         raise _broken(name, value, rule)
@@ -58,7 +58,9 @@ def check_real(
 def check_range(
     name: str, value: Any, check: Callable[[str, Any], float]
 ) -> tuple[float, float]:
-    """A pair (low, high), low < high, of numbers that pass a check of this module."""
+    """Return a pair (low, high), low < high, of numbers that pass a check of this
+    module.
+    """
     if not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
         raise _broken(name, value, "two numbers, (low, high)")
     low, high = (check(f"{name}[{i}]", end) for i, end in enumerate(value))
@@ -103,7 +105,7 @@ def can_be_listed(value: Any) -> bool:
 
 
 def as_path(name: str, value: Any) -> str:
-    """A path as text, whatever kind of path it is."""
+    """Return a path as text, whatever kind of path it is."""
     try:
         return os.fsdecode(value)
     except TypeError:
@@ -111,7 +113,7 @@ def as_path(name: str, value: Any) -> str:
 
 
 def resolve_rng(rng: Any) -> np.random.Generator:
-    """A Generator from itself, a seed, or None for one the system chooses."""
+    """Return a Generator from itself, a seed, or None for one the system chooses."""
     if rng is None or isinstance(rng, np.random.Generator):
         return np.random.default_rng(rng)
     if not _is_whole(rng) or rng < 0:
@@ -122,8 +124,11 @@ def resolve_rng(rng: Any) -> np.random.Generator:
 
 
 def as_real(value: Any) -> float:
-    """The value of a real number; NaN, which no rule accepts, for anything else and for
-    an integer or fraction beyond the largest double."""
+    """Return the value of a real number.
+
+    NaN, which no rule accepts, for anything else and for an integer or fraction beyond
+    the largest double.
+    """
     if isinstance(value, NO_NUMBERS) or not isinstance(value, numbers.Real):
         return math.nan
     try:
@@ -160,8 +165,10 @@ def as_array(values: Any, name: str) -> np.ndarray:
 def as_real_array(
     values: Any, name: str, shape: tuple[int, ...] | None = None, of: str = ""
 ) -> np.ndarray:
-    """A new array of doubles, of the shape if one is given; `of` says whose it is. What
-    lies beyond the largest double is infinite."""
+    """Return a new array of doubles, of the shape if one is given.
+
+    `of` says whose it is. What lies beyond the largest double is infinite.
+    """
     a = as_array(values, name)
     if a.dtype.kind == "O":
         a = _doubles(a)
@@ -176,8 +183,10 @@ def as_real_array(
 
 
 def _doubles(a: np.ndarray) -> np.ndarray:
-    """Objects that are all real numbers, such as integers beyond 64 bits, as doubles;
-    others are returned as they are."""
+    """Objects that are all real numbers, such as integers beyond 64 bits, as doubles.
+
+    Others are returned as they are.
+    """
     values = a.ravel().tolist()
     if not all(isinstance(v, numbers.Real | np.bool_) for v in values):
         return a
@@ -208,7 +217,9 @@ def check_spans(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> None
 
 
 def shown(value: Any) -> str:
-    """A caller's value as it stands in a message: on one line, cut at 80 characters."""
+    """Return a caller's value as it stands in a message: on one line, cut at 80
+    characters.
+    """
     try:
         text = repr(value)
     except Exception:  # a caller's class may raise anything, a long integer ValueError
@@ -223,12 +234,12 @@ def shortened(text: Any) -> str:
 
 
 def listed(labels: Iterable[Any], at_most: int = 10) -> str:
-    """The labels as a list to paste, cut short."""
+    """Return the labels as a list to paste, cut short."""
     return f"[{enumerated(labels, at_most)}]"
 
 
 def enumerated(labels: Iterable[Any], at_most: int = 10) -> str:
-    """The labels as a sentence has them, cut short."""
+    """Return the labels as a sentence has them, cut short."""
     words = [shown(label) for label in np.asarray(labels).tolist()]
     ends = np.cumsum([len(word) for word in words])
     fit = min(at_most, max(1, int(np.count_nonzero(ends <= _LIST_WIDTH))))

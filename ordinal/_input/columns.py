@@ -73,7 +73,7 @@ def default_names(d: int) -> tuple[str, ...]:
 
 
 def column_number(column: Any, names: Sequence[str], argument: str) -> int:
-    """The number of a column given by name or number, or ValueError."""
+    """Return the number of a column given by name or number, or ValueError."""
     if isinstance(column, str):
         if column not in names:
             raise ValueError(
@@ -90,7 +90,7 @@ def column_number(column: Any, names: Sequence[str], argument: str) -> int:
 
 
 def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
-    """The columns of a data frame: all in its order, or those of these names.
+    """Return the columns of a data frame: all in its order, or those of these names.
 
     Raises ValueError that names the columns that it lacks; others it may have.
     """
@@ -115,15 +115,18 @@ def as_objects(X: Any, name: str = "X") -> np.ndarray:
 
 
 def read_once(X: Any) -> Any:
-    """X for a call that reads it more than once. An object that makes an array when it
-    is asked for one may make another one the next time: it is asked here, once."""
+    """X for a call that reads it more than once.
+
+    An object that makes an array when it is asked for one may make another one the next
+    time: it is asked here, once.
+    """
     if isinstance(X, np.ndarray | list | tuple) or is_sparse(X) or is_frame(X):
         return X
     return as_objects(X)
 
 
 def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categories:
-    """The categories of the columns of a training table.
+    """Return the categories of the columns of a training table.
 
     Parameters
     ----------
@@ -156,7 +159,10 @@ def column_categories(X: Any, categorical: Iterable[str | int] = ()) -> Categori
 
 
 def check_categorical(categorical: Any) -> tuple[str | int, ...]:
-    """The columns that a caller says hold categories; ValueError for no sequence."""
+    """Return the columns that a caller says hold categories.
+
+    ValueError for no sequence.
+    """
     if not can_be_listed(categorical):
         raise ValueError(
             "categorical must be a sequence of columns by name or number, got "
@@ -179,8 +185,10 @@ def check_words(where: str, words: Sequence[str], remedy: str) -> None:
 def _check_columns(
     names: Sequence[str], columns: Sequence[Any], kept: Collection[str | int]
 ) -> None:
-    """Check the words of those columns of a training table that are not `kept`. Values
-    of a categorical type are categories because the caller has said so."""
+    """Check the words of those columns of a training table that are not `kept`.
+
+    Values of a categorical type are categories because the caller has said so.
+    """
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         known = j in kept or name in kept or categories_of(column) is not None
         if not known and _holds_words(column):
@@ -198,8 +206,9 @@ def read_frame(
     empty: bool = False,
     kept: Collection[str | int] | None = None,
 ) -> Frame:
-    """A table as a record, of those columns that are `wanted`, or of all. With `empty`
-    it may be without rows.
+    """Return a table as a record, of those columns that are `wanted`, or of all.
+
+    With `empty` it may be without rows.
 
     Words, and what is of a categorical type, are categories; ordered ones keep all
     their labels, as others may come. Of a training table `kept` are the columns, by
@@ -227,7 +236,7 @@ def read_frame(
 def _named_columns(
     X: Any, wanted: Sequence[str] | None = None, empty: bool = False
 ) -> tuple[tuple[str, ...], list[Any]]:
-    """The columns of a table, and the names by which they are shown."""
+    """Return the columns of a table, and the names by which they are shown."""
     if is_sparse(X):
         raise TypeError("X is sparse, and zeros are values: pass X.toarray()")
     if is_frame(X):
@@ -262,8 +271,11 @@ def read_columns(
     categories: Categories | None = None,
     X: str = "X",
 ) -> np.ndarray:
-    """The columns as numbers, (n, d) float64: a category by its place, NaN for what is
-    missing or a category that is not known. Raises TypeError that names the column."""
+    """Return the columns as numbers, (n, d) float64: a category by its place, NaN for
+    what is missing or a category that is not known.
+
+    Raises TypeError that names the column.
+    """
     labels = categories or (None,) * len(columns)
     read = [
         numbers_of(column, f"column {shown(name)} of {X}", of_table=True)
@@ -280,8 +292,10 @@ def check_shape(
     X: str = "X",
     empty: bool = False,
 ) -> None:
-    """Raise ValueError unless a matrix has rows and columns: so many, if known. With
-    `empty` it may be without rows."""
+    """Raise ValueError unless a matrix has rows and columns: so many, if known.
+
+    With `empty` it may be without rows.
+    """
     if len(shape) != 2 or 0 in shape[empty:]:
         one = ""
         if len(shape) == 1:  # such as a Series
@@ -319,12 +333,12 @@ def _values(column: Any) -> list[Any]:
 
 
 def _distinct(column: Any) -> list[Any]:
-    """The values of a column, each once, without what is missing."""
+    """Return the values of a column, each once, without what is missing."""
     return [v for v in dict.fromkeys(_values(column)) if not is_missing(v)]
 
 
 def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
-    """The values of a column, those it declares first and in their order."""
+    """Return the values of a column, those it declares first and in their order."""
     seen = dict.fromkeys(_distinct(column))
     order = list(seen)
     if declared is not None:
@@ -355,8 +369,11 @@ def places_of(column: Column, known: np.ndarray, name: str) -> np.ndarray:
 
 
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
-    """A vector of real numbers, (n,) float64, NaN for what is missing. Raises TypeError
-    that names the first other value and, for a column of a table, what it needs."""
+    """Return a vector of real numbers, (n,) float64, NaN for what is missing.
+
+    Raises TypeError that names the first other value and, for a column of a table, what
+    it needs.
+    """
     a = as_array(column, name)
     if a.dtype.kind == "O":
         values = a.tolist()

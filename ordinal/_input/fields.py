@@ -26,8 +26,10 @@ _Sizes = dict[str, int]
 
 
 class Array(NamedTuple):
-    """An array of one dtype, such as "f8", or of one of some kinds, such as "iu"; its
-    sizes are named with spaces between, "_" for any."""
+    """An array of one dtype, such as "f8", or of one of some kinds, such as "iu".
+
+    Its sizes are named with spaces between, "_" for any.
+    """
 
     dtype: str
     shape: str
@@ -77,7 +79,7 @@ THRESHOLDS = Rule(
 
 
 def finite_or(absent: float) -> Rule:
-    """The rule of numbers a rank, which are `absent` for ranks without rows."""
+    """Return the rule of numbers a rank, which are `absent` for ranks without rows."""
 
     def holds(a: np.ndarray) -> bool:
         known = np.isfinite(a)
@@ -87,7 +89,10 @@ def finite_or(absent: float) -> Rule:
 
 
 def field_values(made: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, as they are: `asdict` would copy them."""
+    """Return the fields of a dataclass by name, without copies.
+
+    `asdict` would copy them.
+    """
     return {f.name: getattr(made, f.name) for f in dataclasses.fields(made)}
 
 
@@ -139,8 +144,11 @@ def _check(value: Any, hint: Any, where: str, sizes: _Sizes) -> None:
 
 
 def _alternative(value: Any, hint: Any) -> Any:
-    """The annotation, or that of its alternatives that the type of the value suits;
-    None if none does."""
+    """Return the annotation, or that of its alternatives that the type of the value
+    suits;
+
+    None if none does.
+    """
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         suited = (_alternative(value, arg) for arg in typing.get_args(hint))
         return next((arg for arg in suited if arg is not None), None)

@@ -84,7 +84,7 @@ class Frame:
         return map(self.column, range(len(self.labels)))
 
     def column(self, j: int) -> Column:
-        """The column of this number."""
+        """Return the column of this number."""
         return Column(self.values[:, j], self.labels[j], self.kinds[j])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -95,7 +95,7 @@ class Frame:
         return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
 
     def rows(self, index: Index) -> Frame:
-        """Some rows, by slice or indices."""
+        """Return some rows, by slice or indices."""
         return replace(self, values=self.values[index])
 
     def with_column(
@@ -144,7 +144,9 @@ class Column:
         return made if dtype is None else made.astype(dtype)
 
     def labels_present(self) -> np.ndarray:
-        """The values that it has, each once: in the order of the labels, or rising."""
+        """Return the values that it has, each once: in the order of the labels, or
+        rising.
+        """
         present = np.unique(self.values[~np.isnan(self.values)])
         if self.labels is not None:
             return read_only(self.labels[present.astype(np.intp)])

@@ -46,7 +46,7 @@ def _is_polars_categorical(dtype: Any) -> bool:
 
 
 def read_labels(values: Any, name: str) -> np.ndarray:
-    """A 1-D array of booleans, integers, finite floats or strings."""
+    """Return a 1-D array of booleans, integers, finite floats or strings."""
     a = as_array(values, name)
     if a.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")
@@ -84,7 +84,7 @@ def is_missing(label: Any) -> bool:
 
 
 def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
-    """The labels named by the caller, or those of y when their values rank them."""
+    """Return the caller's labels, or those of y if their values rank them."""
     if classes is not None:
         classes = read_labels(classes, "classes")
         values, counts = np.unique(classes, return_counts=True)

@@ -150,8 +150,10 @@ class Problem:
 
     @property
     def rank_among_present(self) -> np.ndarray:
-        """Ranks counted without the classes that are not present, (n,) int32. A row of
-        such a class has no weight, and some rank that is present."""
+        """Ranks counted without the classes that are not present, (n,) int32.
+
+        A row of such a class has no weight, and some rank that is present.
+        """
         return np.asarray(self.among_present[self.rank])
 
     @property
@@ -164,7 +166,8 @@ class Problem:
 
 
 def around_ranks(inner: np.ndarray, present: np.ndarray, r: int) -> np.ndarray:
-    """The r - 1 thresholds of all ranks from those between the ranks that are present.
+    """Return the r - 1 thresholds of all ranks from those between the ranks that are
+    present.
 
     -inf and +inf where no rank lies beyond; equal on both sides of an absent rank.
     """

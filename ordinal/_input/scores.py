@@ -9,7 +9,7 @@ from .checks import as_real_array, can_be_listed, check_entries, shown
 
 
 def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
-    """The (n_folds, k) tables of scores, one or more, each with the same k >= 2."""
+    """Return the (n_folds, k) tables of scores, all of the same k >= 2."""
     if not can_be_listed(scores):
         raise TypeError(f"scores must be a sequence of tables, got {shown(scores)}")
     tables = [scores_of(table, f"scores[{i}]", 2) for i, table in enumerate(scores)]
@@ -26,7 +26,7 @@ def score_tables(scores: Iterable[ArrayLike]) -> list[np.ndarray]:
 
 
 def scores_of(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    """A vector or matrix of finite scores, float64."""
+    """Return a vector or matrix of finite scores, float64."""
     a = as_real_array(values, name)
     if a.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-dimensional, got shape {a.shape}")

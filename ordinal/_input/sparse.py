@@ -165,7 +165,7 @@ class CSR(Immutable):
 
 
 def _vector(values: ArrayLike, name: str, kinds: str) -> np.ndarray:
-    """A 1-D array whose dtype is of one of the kinds."""
+    """Return a 1-D array whose dtype is of one of the kinds."""
     a = np.asarray(values)
     if a.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}")

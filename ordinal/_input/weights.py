@@ -20,7 +20,7 @@ _RATIO = 1e15  # beyond it, sums in double lose the lighter rows
 
 
 def sample_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """The caller's weights, or ones."""
+    """Return the caller's weights, or ones."""
     if sample_weight is None:
         return read_only(np.ones(n))
     a = row_weights(sample_weight, n)
@@ -64,7 +64,7 @@ def check_spread(name: str, weight: np.ndarray) -> None:
 def total_weights(
     sample_weight: np.ndarray, class_weight: Any, classes: np.ndarray, rank: np.ndarray
 ) -> np.ndarray:
-    """Checked weights of rows times those of their classes, (n,)."""
+    """Return checked weights of rows times those of their classes, (n,)."""
     check_spread("sample_weight", sample_weight)
     if class_weight is None:
         return sample_weight

@@ -21,7 +21,9 @@ def calibrate(
     fit: Callable[[Problem, np.ndarray], Sequence[Any]],
     monitor: Monitor,
 ) -> list[Any]:
-    """The models with links fitted to out-of-fold scores; as they are without folds.
+    """Return the models with links fitted to out-of-fold scores.
+
+    As they are without folds.
 
     Where time is up the link makes do with the folds so far, if they score every rank.
     Where a few are enough, which is so of very many rows, it always does.

@@ -47,8 +47,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FewFolds:
-    """Folds of some rows. Of very many, a few tell as much of a link as all of them;
-    the others are trained on in every fold.
+    """Folds of some rows.
+
+    Of very many, a few tell as much of a link as all of them; the others are trained on
+    in every fold.
 
     Attributes
     ----------
@@ -102,8 +104,8 @@ def few_folds(
 def fold_shares(
     problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
 ) -> np.ndarray:
-    """The share of every row's weight that each fold scores, (n, N_FOLDS); 0 in all for
-    rows that are only trained on.
+    """Return the share of every row's weight that each fold scores, (n, N_FOLDS); 0 in
+    all for rows that are only trained on.
 
     Weights count observations, as everywhere: a row of weight 2 is two, which may be in
     two folds, as the row written twice would be. The folds follow from `rng` and from
@@ -165,7 +167,9 @@ def never_scored(problem: Problem, share: Shares) -> tuple[np.ndarray, np.ndarra
 def _dealt(
     problem: Problem, share: Shares
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows that are dealt out, their shares, and what their weights are times."""
+    """Return the rows that are dealt out, their shares, and what their weights are
+    times.
+    """
     if isinstance(share, FewFolds):
         return share.rows, share.share, share.factor
     return np.arange(problem.n_samples), share, np.ones(1)
@@ -174,7 +178,7 @@ def _dealt(
 def out_of_fold(
     problem: Problem, kernel: Kernel | None, share: Shares
 ) -> Iterator[Part]:
-    """The parts of a problem, one for every fold that scores something."""
+    """Return the parts of a problem, one for every fold that scores something."""
     rows, share, factor = _dealt(problem, share)
     for scored in share.T:
         if not scored.any():
@@ -198,8 +202,9 @@ def parted(
     test: np.ndarray,
     share: np.ndarray | None = None,
 ) -> tuple[Problem, Matrix]:
-    """The problem of some rows with all or a share of their weights, and the features
-    of others."""
+    """Return the problem of some rows with all or a share of their weights, and the
+    features of others.
+    """
     if isinstance(problem, ChunkedProblem):
         return problem.subset(train, share), problem.X.take(test)
     X, X_test = (take(problem.X, rows) for rows in (train, test))
@@ -217,8 +222,9 @@ def parted(
 
 
 def by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The rows grouped by rank, in random order within: a stable sort of shuffled
-    rows."""
+    """Return the rows grouped by rank, in random order within: a stable sort of
+    shuffled rows.
+    """
     order = rng.permutation(rank.size)
     return order[np.argsort(rank[order], kind="stable")]
 

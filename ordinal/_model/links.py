@@ -240,7 +240,7 @@ def falling(values: np.ndarray) -> np.ndarray:
 
 
 def require_link(link: Any) -> Any:
-    """The link of a model, or ValueError if it was fitted without."""
+    """Return the link of a model, or ValueError if it was fitted without."""
     if link is None:
         raise ValueError("the model has no probabilities: fit it with probability=True")
     return link
@@ -251,9 +251,12 @@ def _newton(
     derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     level: np.ndarray,
 ) -> np.ndarray:
-    """The slope and the offsets that minimise a smooth convex function, by Newton's
-    method with steps halved as needed, from the slope 0 and the offsets `level`, which
-    are the shares of the ranks. They are returned where the scores tell nothing."""
+    """Return the slope and the offsets that minimise a smooth convex function, by
+    Newton's method with steps halved as needed, from the slope 0 and the offsets
+    `level`, which are the shares of the ranks.
+
+    They are returned where the scores tell nothing.
+    """
     p = start = np.append(0.0, level)
     value = loss(p)
     for _ in range(_MAX_STEPS):

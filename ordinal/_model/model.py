@@ -47,8 +47,10 @@ class Model(Storable):
     def predict(
         self, X: MatrixLike, *, rule: Any = ..., cost: ArrayLike | None = None
     ) -> np.ndarray:
-        """Labels of rows, (n,), of the type of `classes`; every model says by which
-        rules."""
+        """Labels of rows, (n,), of the type of `classes`.
+
+        Every model says by which rules.
+        """
         raise NotImplementedError
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
@@ -56,13 +58,13 @@ class Model(Storable):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        """A summary of a few lines."""
+        """Return a summary of a few lines."""
         lines = [type(self).__name__]
         lines += [f"  {name:<13}{value}" for name, value in self._summary().items()]
         return "\n".join(lines)
 
     def _summary(self) -> dict[str, str]:
-        """The lines of the summary, by name; a model may have more than these."""
+        """Return the lines of the summary by name, which a model may extend."""
         names = self.feature_names
         known = "" if names is None else f": {_shown(names)}"
         lines = {
@@ -126,7 +128,7 @@ def read_for(
 
 
 def innermost(model: Any) -> Any:
-    """The model itself, behind what is done to its features first."""
+    """Return the model itself, behind what is done to its features first."""
     while hasattr(model, "model"):
         model = model.model
     return model

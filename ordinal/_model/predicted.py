@@ -55,7 +55,7 @@ def write_predicted(path: Any, model: Any, X: Any, proba: bool = False) -> None:
 def write_csv(
     file: TextIO, model: Any, blocks: Iterator[tuple[np.ndarray, np.ndarray | None]]
 ) -> None:
-    """A line for every row, below one of names."""
+    """Write a line for every row, below one of names."""
     writer = csv.writer(file, lineterminator="\n")
     first = next(blocks)  # errors of the first rows come before any line
     writer.writerow(_names(model, first[1] is not None))
@@ -112,7 +112,9 @@ def _rows(model: Any, X: Any) -> Generator[Any, None, None]:
 
 
 def _features(model: Any, table: Table, source: TableBlocks) -> Frame:
-    """The columns of a table that the model asks for, those of words as categories."""
+    """Return the columns of a table that the model asks for, those of words as
+    categories.
+    """
     features = getattr(model, "feature_names", None)
     wanted = features or source.features_of(table)
     # Without a header, a table as wide as the features has nothing else in it. A

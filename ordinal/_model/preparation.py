@@ -125,8 +125,9 @@ def prepare(
     in_place: bool = False,
     watch: type[Monitor] = Monitor,
 ) -> Prepared:
-    """Check and read what all methods share; the arguments are those of the `fit_*`
-    functions.
+    """Check and read what all methods share.
+
+    The arguments are those of the `fit_*` functions.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Table(dict[str, np.ndarray]):
 
 
 def aligned(head: str, cells: list[str], left: bool = False) -> list[str]:
-    """The lines of a column, of one width."""
+    """Return the lines of a column, of one width."""
     width = max(map(len, [head, *cells]))
     return [c.ljust(width) if left else c.rjust(width) for c in [head, *cells]]
 
@@ -46,8 +46,10 @@ def coefficient_lines(
     error: np.ndarray,
     p_value: np.ndarray | None,
 ) -> Iterator[str]:
-    """Lines of a table of coefficients as R prints them; thresholds have no p-value,
-    because that they are 0 is nobody's hypothesis."""
+    """Lines of a table of coefficients as R prints them.
+
+    Thresholds have no p-value, because that they are 0 is nobody's hypothesis.
+    """
     columns = [
         aligned("", list(names), left=True),
         aligned("Estimate", decimals(estimate, estimate, error)),

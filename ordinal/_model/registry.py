@@ -133,8 +133,10 @@ def register(
     reads_chunks: bool = False,
     by_row: Set[str] = frozenset(),
 ) -> None:
-    """Make a method known; `Method` says what is declared. Points that differ in
-    `varying` only are fitted by `fit_path`."""
+    """Make a method known; `Method` says what is declared.
+
+    Points that differ in `varying` only are fitted by `fit_path`.
+    """
     path = None if fit_path is None else Path(varying, fit_path)
     _METHODS[fit] = Method(
         fit,
@@ -191,8 +193,9 @@ def completed(
 
 
 def unwrapped(fit: Callable[..., Any]) -> tuple[Callable[..., Any], Mapping[str, Any]]:
-    """The function within a `functools.partial` of any depth, and the arguments that
-    are fixed there."""
+    """Return the function within a `functools.partial` of any depth, and the arguments
+    that are fixed there.
+    """
     fixed: dict[str, Any] = {}
     while isinstance(fit, partial) and not fit.args:
         fixed = {**fit.keywords, **fixed}

@@ -25,7 +25,7 @@ def decide(P: np.ndarray, rule: str, cost: np.ndarray | None = None) -> np.ndarr
 def cost_of_rule(
     rule: str, rules: tuple[str, ...], cost: Any, own: np.ndarray | None, r: int
 ) -> np.ndarray | None:
-    """The cost matrix that a rule among `rules` uses, None if it uses none: the
+    """Return the cost matrix that a rule among `rules` uses, None if it uses none: the
     caller's, else the model's own, else |j - k|.
 
     Raises ValueError for an unknown rule, or a cost that nothing asks for, or that is

@@ -117,7 +117,7 @@ def read_file(path: str | os.PathLike[str] | IO[bytes]) -> Storable:
 
 
 def _content(path: Any) -> IO[bytes]:
-    """The content of a regular file, or what is left of an open one."""
+    """Return the content of a regular file, or what is left of an open one."""
     if not isinstance(path, str | os.PathLike) and hasattr(path, "read"):
         content = path.read()
         if not isinstance(content, bytes | bytearray):
@@ -166,7 +166,10 @@ def _frozen_within(value: Any) -> Any:
 
 
 def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
-    """The node of a value; its arrays are collected under names that say where."""
+    """Return the node of a value.
+
+    Its arrays are collected under names that say where.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, float, str):
@@ -205,7 +208,7 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
 
 
 def _decode_model(node: Any, arrays: dict[str, np.ndarray]) -> Storable:
-    """The model that a node and its arrays describe."""
+    """Return the model that a node and its arrays describe."""
     used: set[str] = set()
     model = _decode(node, arrays, used)
     if not isinstance(model, Storable):
@@ -216,7 +219,7 @@ def _decode_model(node: Any, arrays: dict[str, np.ndarray]) -> Storable:
 
 
 def _decode(node: Any, arrays: dict[str, np.ndarray], used: set[str]) -> Any:
-    """The value of a node; `used` collects the arrays it refers to."""
+    """Return the value of a node; `used` collects the arrays it refers to."""
     if isinstance(node, list):
         return [_decode(item, arrays, used) for item in node]
     if not isinstance(node, dict):
@@ -240,7 +243,7 @@ def _decode(node: Any, arrays: dict[str, np.ndarray], used: set[str]) -> Any:
 
 
 def _construct(name: str, values: dict[str, Any]) -> Any:
-    """An instance of a known class, if the values suit its fields."""
+    """Return an instance of a known class, if the values suit its fields."""
     cls = _known_class(name)
     if cls is None or not dataclasses.is_dataclass(cls):  # a base, which has no fields
         raise ValueError(f"unknown class {shown(name)}")

@@ -59,7 +59,7 @@ def read_only_matrix(support: Matrix) -> Matrix:
 
 
 def decision(model: Any, X: Any) -> np.ndarray:
-    """The `decision_function` of a kernel model, from k(X, support) @ coef.
+    """Return the `decision_function` of a kernel model, from k(X, support) @ coef.
 
     Raises ValueError or TypeError as `read_features`.
     """
@@ -101,7 +101,7 @@ def decisions(
 
 
 def finite_scores(scores: np.ndarray) -> np.ndarray:
-    """The scores of rows, (n,) or (n, p), if all are finite; else ValueError."""
+    """Return the scores of rows, (n,) or (n, p), if all are finite; else ValueError."""
     check_entries("scores of the rows of X", scores, np.isfinite(scores), "be finite")
     return scores
 

@@ -167,7 +167,7 @@ class ScoreModel(Scored, ThresholdModel):
     link: Annotated[CumulativeLink, SHARED] | None
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The latent score f(x), which increases with the rank.
+        """Return the latent score f(x), which increases with the rank.
 
         Parameters
         ----------
@@ -189,11 +189,11 @@ class ScoreModel(Scored, ThresholdModel):
         return decision(self, X)
 
     def _columns(self) -> np.ndarray:
-        """The coefficients as a matrix, which may have no rows."""
+        """Return the coefficients as a matrix, which may have no rows."""
         return self.coef[:, None]
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The score from the (n, 1) sums over the support rows."""
+        """Return the score from the (n, 1) sums over the support rows."""
         return finite_scores(sums[:, 0])
 
 

@@ -116,7 +116,7 @@ class Cholesky:
         return A
 
     def _invert_rows(self, I: slice, left: np.ndarray, some: list[slice]) -> None:
-        """The rows I of X in some blocks of columns, from those above them."""
+        """Return the rows I of X in some blocks of columns, from those above them."""
         A = self.A
         for J in some:
             A[I, J] = -A[I, I] @ (left[:, J.start :] @ A[J.start : I.start, J])
@@ -138,8 +138,11 @@ class Cholesky:
         return A
 
     def _multiply(self, I: slice, left: np.ndarray, columns: slice) -> None:
-        """The rows I of A^-1 in these columns, which are columns I in these rows. No
-        strip writes what another one reads: that lies from row I.start on."""
+        """Return the rows I of A^-1 in these columns, which are columns I in these
+        rows.
+
+        No strip writes what another one reads: that lies from row I.start on.
+        """
         part = left @ self.A[I.start :, columns]
         self.A[I, columns] = part
         self.A[columns, I] = part.T

@@ -20,7 +20,9 @@ _FIRST_STEPS = 20  # of it on the table to begin with: enough that where EM ends
 def low_rank(
     X: np.ndarray, W: np.ndarray, rank: int, tol: float, max_iter: int
 ) -> tuple[np.ndarray, list[float], float]:
-    """A of (E) by EM, for a finite X and weights W in [0, 1], in O(n d rank) a step.
+    """Complete a table.
+
+    Find A of (E) by EM, for a finite X and weights W in [0, 1]. O(n d rank) per step.
 
     Every step puts A into the entries without weight and takes the best approximation
     of the table that this fills, by a step of the power method from the one before.
@@ -66,9 +68,11 @@ def low_rank(
 def _power_step(
     table: np.ndarray, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The singular values and vectors of the best approximation of a table with columns
-    from the span of table V'. Of any rank it is at least as good as one whose rows are
-    in the span of V."""
+    """Return the singular values and vectors of the best approximation of a table with
+    columns from the span of table V'.
+
+    Of any rank it is at least as good as one whose rows are in the span of V.
+    """
     Q = np.linalg.qr(times(table, V.T))[0]
     P, s, V = np.linalg.svd(inner(Q, table), full_matrices=False)
     return times(Q, P), s, V

@@ -193,7 +193,7 @@ def minimize(
 def _search(
     fun: Function, start: SearchPoint, d: np.ndarray, step: float, max_step: float
 ) -> SearchPoint | None:
-    """A point on start + t d where the Wolfe conditions hold.
+    """Return a point on start + t d where the Wolfe conditions hold.
 
     `low` is the best point that still falls too steeply, `high` one that rises again;
     a minimum lies between. None where they meet and nothing was found.

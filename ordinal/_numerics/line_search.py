@@ -33,8 +33,10 @@ def shortened(step: np.ndarray) -> np.ndarray:
 
 
 def armijo(at: Callable[[float], P], here: P, slope: float) -> P | None:
-    """The first of at(1), at(1/2), at(1/4), ... that is lower than here by a share of
-    what its slope along the direction promises; None where none is.
+    """Return the first of at(1), at(1/2), at(1/4), ... that is lower than here by a
+    share of what its slope along the direction promises;
+
+    None where none is.
 
     Parameters
     ----------

@@ -32,9 +32,11 @@ def check_memory(name: str, needed: float, what: str, advice: str = "") -> None:
 
 
 def zeros(shape: tuple[int, ...], dtype: type[np.number[Any]]) -> np.ndarray:
-    """An array of zeros for what is read and written in its order: if it is very large
-    in a temporary file, of which the system holds as much in memory as it can. The file
-    has no name, and goes with the array."""
+    """Return an array of zeros for what is read and written in its order: if it is very
+    large in a temporary file, of which the system holds as much in memory as it can.
+
+    The file has no name, and goes with the array.
+    """
     there = physical_memory()
     size = np.dtype(dtype).itemsize * float(np.prod(shape, dtype=float))
     if there is None or size <= _SHARE * there:

@@ -87,8 +87,10 @@ def _next_pivots(
     most: int,
     rng: np.random.Generator | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The next pivot rows, and their block of L. Sets `left` to 0 where rounding is all
-    that a row has left."""
+    """Return the next pivot rows, and their block of L.
+
+    Sets `left` to 0 where rounding is all that a row has left.
+    """
     width = min(_CANDIDATES, len(left))
     if rng is None:
         candidates = np.argpartition(-left, width - 1)[:width]
@@ -130,8 +132,9 @@ def in_proportion(
 
 
 def _largest(diagonal: np.ndarray, floor: float) -> Pick:
-    """The best pivot, until it falls to a quarter of the first: rows outside the block
-    may then have more to give."""
+    """Return the best pivot, until it falls to a quarter of the first: rows outside the
+    block may then have more to give.
+    """
     enough = max(floor, 0.25 * diagonal.max())
 
     def pick(left: np.ndarray) -> int | None:

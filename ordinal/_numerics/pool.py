@@ -187,8 +187,11 @@ class Pool:
     def share(
         self, call: Callable[[Argument], Result], argument: Argument
     ) -> Begun[Result]:
-        """Offer call(argument) to n_threads - 1 threads. The thread that calls this,
-        and does nothing but wait for results, is the last one."""
+        """Offer call(argument) to n_threads - 1 threads.
+
+        The thread that calls this, and does nothing but wait for results, is the last
+        one.
+        """
         self._shares += 1
         return self._put(call, argument, min(self._n_threads, self._shares) - 1)
 
@@ -280,8 +283,10 @@ def in_order(
 
 
 def _first_of(waiting: deque[Begun[Result]]) -> Result:
-    """The result of the first call, which leaves the queue. Where another thread has
-    begun that, this one makes calls behind it meanwhile."""
+    """Return the result of the first call, which leaves the queue.
+
+    Where another thread has begun that, this one makes calls behind it meanwhile.
+    """
     first = waiting.popleft()
     first.help()
     for later in waiting:

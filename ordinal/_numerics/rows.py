@@ -27,7 +27,7 @@ def take(X: Matrix | Frame, rows: Index) -> Any:
 
 
 def dense(X: Matrix) -> np.ndarray:
-    """A matrix, or a few rows of one, as an array."""
+    """Return a matrix, or a few rows of one, as an array."""
     return X.dense() if isinstance(X, CSR) else X
 
 
@@ -47,8 +47,10 @@ def cancellable_slices(n: int, work: int) -> Iterator[slice]:
 
 
 def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """A @ B, some rows of A at a time. `out`, if given, holds the result; it may be A
-    where B is square."""
+    """Multiply A @ B, some rows of A at a time.
+
+    `out`, if given, holds the result; it may be A where B is square.
+    """
     if len(A) * B.size <= _AT_A_TIME:  # tiles are many: no more than the product
         return np.matmul(A, B, out=out)
     if out is None:
@@ -59,7 +61,7 @@ def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.nda
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """A' B, as a sum over some rows of both at a time."""
+    """Multiply A' B, as a sum over some rows of both at a time."""
     out = np.zeros((A.shape[1], B.shape[1]))
     for rows in cancellable_slices(len(A), out.size):
         out += A[rows].T @ B[rows]
@@ -69,8 +71,11 @@ def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def inner_products(
     A: ArrayLike | CSR, B: ArrayLike | CSR, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """<a, b> for all rows of A and B, dense arrays or CSR: (len(A), len(B)) float64,
-    C-contiguous. `out`, if given, may be used for the result."""
+    """Return <a, b> for all rows of A and B, dense arrays or CSR.
+
+    The result is (len(A), len(B)) float64, C-contiguous; `out`, if given, may be used
+    for it.
+    """
     if not isinstance(A, CSR):
         if isinstance(B, CSR):
             return np.ascontiguousarray(inner_products(B, A).T)
@@ -155,8 +160,10 @@ def z_scores(A: ArrayLike | CSR) -> np.ndarray:
 
 
 def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
-    """A number of what each row holds, (n,) uint64: rows alike have it in common, dense
-    or CSR, and others but by a chance of 2^-64. Sums of integers know no rounding.
+    """Return a number of what each row holds, (n,) uint64: rows alike have it in
+    common, dense or CSR, and others but by a chance of 2^-64.
+
+    Sums of integers know no rounding.
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))

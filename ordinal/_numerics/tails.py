@@ -74,7 +74,7 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
 
 
 def normal_quantile(p: np.ndarray) -> np.ndarray:
-    """The inverse of `normal_cdf`, of every entry; 0 < p < 1."""
+    """Return the inverse of `normal_cdf`, of every entry; 0 < p < 1."""
     from statistics import NormalDist  # slow to import
 
     values = [NormalDist().inv_cdf(v) for v in p.ravel().tolist()]
@@ -88,7 +88,7 @@ def normal_two_sided(z: np.ndarray) -> np.ndarray:
 
 
 def normal_margin(level: float) -> float:
-    """The z with P(|standard normal| < z) = level, 0 < level < 1."""
+    """Return the z with P(|standard normal| < z) = level, 0 < level < 1."""
     from statistics import NormalDist  # slow to import
 
     return -NormalDist().inv_cdf((1 - level) / 2)

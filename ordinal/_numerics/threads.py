@@ -65,7 +65,9 @@ def cpus_allowed() -> int:
 
 @cache
 def _quota() -> float:
-    """The CPU time a second that the control groups of Linux leave to this process."""
+    """Return the CPU time a second that the control groups of Linux leave to this
+    process.
+    """
     try:
         lines = _OWN_GROUPS.read_text().splitlines()
     except OSError:

@@ -79,8 +79,11 @@ class OnBasis(Generic[P, M]):
         problem: Problem,
         point: P,
     ) -> OnBasis[P, M]:
-        """Choose the basis rows; their number, if it is to be found, by models of this
-        point on parts of the problem."""
+        """Choose the basis rows.
+
+        Their number, if it is to be found, by models of this point on parts of the
+        problem.
+        """
         kernel = options.kernel
         if choice.way == "auto":
             monitor = options.monitor

@@ -91,8 +91,10 @@ class Checksums:
 
 
 def _continued(total: int, X: Matrix, rows: slice, place: int) -> int:
-    """The CRC-32 of some rows, continued from that of those before; `place` is that of
-    row 0 in its span."""
+    """Return the CRC-32 of some rows, continued from that of those before.
+
+    `place` is that of row 0 in its span.
+    """
     if isinstance(X, np.ndarray):
         return crc32(np.ascontiguousarray(X[rows]).data, total)
     some = X.rows(rows)

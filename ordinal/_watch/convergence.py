@@ -20,8 +20,10 @@ class ConvergenceWarning(UserWarning):
 
 
 class DisorderedThresholdsWarning(UserWarning):
-    """Thresholds of the returned model do not increase, or cross at training rows; its
-    `disorder` lists them."""
+    """Thresholds of the returned model do not increase, or cross at training rows.
+
+    Its `disorder` lists them.
+    """
 
 
 class CollinearColumnsWarning(UserWarning):
@@ -71,8 +73,10 @@ def warn_of_separation(columns: Sequence[str], solver: str, remedy: str) -> None
 
 
 def filter_held(action: Literal["ignore", "always"]) -> None:
-    """A filter for warnings of what the models hold as well; searches and the command
-    need not repeat them."""
+    """Return a filter for warnings of what the models hold as well.
+
+    Searches and the command need not repeat them.
+    """
     for category in (
         ConvergenceWarning,
         DisorderedThresholdsWarning,
@@ -151,7 +155,9 @@ class Convergence(Immutable):
 
     @classmethod
     def of_parts(cls, parts: Sequence["Convergence"]) -> "Convergence":
-        """The record of a fit that solved several problems, all to one tolerance."""
+        """Return the record of a fit that solved several problems, all to one
+        tolerance.
+        """
         several = isinstance(parts, Sequence) and len(parts) > 0
         if not several or not all(isinstance(part, Convergence) for part in parts):
             raise TypeError(f"parts must be records of fits, got {shown(parts)}")
@@ -203,8 +209,11 @@ class Convergence(Immutable):
 
 
 def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergence:
-    """The record of a fit that solved a problem for each rank `present`, which has
-    training rows. One without has converged, to nothing."""
+    """Return the record of a fit that solved a problem for each rank `present`, which
+    has training rows.
+
+    One without has converged, to nothing.
+    """
     nothing = replace(
         parts[0], status=Status.CONVERGED, n_iter=0, violation=0.0, primal=0.0, dual=0.0
     )
@@ -213,6 +222,7 @@ def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergen
 
 
 def worse(whole: Convergence, fold: Convergence) -> Convergence:
-    """The record of a fit that also needed one of a fold: its own, unless the fold
-    alone fell short."""
+    """Return the record of a fit that also needed one of a fold: its own, unless the
+    fold alone fell short.
+    """
     return fold if whole.converged and not fold.converged else whole

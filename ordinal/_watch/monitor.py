@@ -76,10 +76,11 @@ def check_cancelled() -> None:
 
 
 class Monitor:
-    """Clock, callback, time limit and line of one fit; drivers call `stop` between
-    slices. As a context it closes the line, whatever ends the fit, and lets numbers
-    become 0 that are too small for a double, also where a caller has `np.seterr` raise
-    that: it is no error in any fit.
+    """Clock, callback, time limit and line of one fit.
+
+    Drivers call `stop` between slices. As a context it closes the line, whatever ends
+    the fit, and lets numbers become 0 that are too small for a double, also where a
+    caller has `np.seterr` raise that: it is no error in any fit.
 
     Ctrl-C needs nothing from here: kernels return at least every `SLICE` seconds, and
     the interpreter then raises KeyboardInterrupt.
@@ -221,8 +222,10 @@ class Monitor:
             self._stages.pop()
 
     def numbered(self, kind: str, i: int, n: int) -> AbstractContextManager[None]:
-        """The stage i of n, counted from 0, that are of a kind; no stage where it is
-        the only one."""
+        """Return the stage i of n, counted from 0, that are of a kind.
+
+        No stage where it is the only one.
+        """
         return self.stage(f"{kind} {i + 1} of {n}") if n > 1 else nullcontext()
 
     def limited(self, by: float = 0.0) -> AbstractContextManager[None]:

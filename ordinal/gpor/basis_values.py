@@ -73,7 +73,7 @@ class BasisValues:
         values.fill(self.K_mm)
 
     def chunks(self, start: int = 0) -> Generator[Chunk, None, None]:
-        """The rows from `start` on, which begins a chunk."""
+        """Return the rows from `start` on, which begins a chunk."""
         try:
             yield from chunks(self._X, start)
         except ValueError as error:

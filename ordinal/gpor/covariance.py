@@ -53,8 +53,8 @@ class Dense:
     def solve(
         self, v: np.ndarray, W: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """x = (I + W Sigma)^-1 v = v - R Sigma v and Sigma x; a W (n,) >= 0 that is
-        given is taken first, in O(n^3 / 3)."""
+        """Return x = (I + W Sigma)^-1 v = v - R Sigma v and Sigma x; a W (n,) >= 0
+        that is given is taken first, in O(n^3 / 3)."""
         if W is not None:
             self.factor(W)
         x = v - self._R_times(self.times(v))
@@ -64,7 +64,9 @@ class Dense:
         self, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
-        O(2/3 n^3)."""
+
+        O(2/3 n^3).
+        """
         return *self.solve(v, W), *self.marginals()
 
     def _R_times(self, v: np.ndarray) -> np.ndarray:

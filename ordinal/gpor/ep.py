@@ -114,8 +114,11 @@ class _Sweep:
 def _fixed_point(
     cov: Covariance, like: Likelihood, site: np.ndarray, late: Callable[[], bool]
 ) -> tuple[_Sweep, int]:
-    """(the last sweep, how many there were). One that time cuts short leaves the one
-    before, of which it is not known how far it is from the fixed point."""
+    """Return the last sweep and the number of sweeps.
+
+    A sweep that time cuts short leaves the one before, whose distance from the fixed
+    point is unknown.
+    """
     step, last = 1.0, np.inf
     history: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=_MEMORY)
     n_iter, sweep = 0, None
@@ -158,8 +161,9 @@ def _sweep(cov: Covariance, like: Likelihood, site: np.ndarray, step: float) -> 
 def _moved(
     like: Likelihood, sweep: _Sweep, rows: slice, step: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sites of some rows after a step of the sweep, and what
-    `_ordinal_probit.sites` tells of them."""
+    """Return the sites of some rows after a step of the sweep, and what
+    `_ordinal_probit.sites` tells of them.
+    """
     w, q = like.weight, sweep.q[rows]
     after, out = sweep.site[:, rows].copy(), np.empty((5, w.size))
     _ordinal_probit.sites(
@@ -174,7 +178,7 @@ def _moved(
 def _log_evidence(
     cov: Covariance, like: Likelihood, last: _Sweep
 ) -> tuple[float, np.ndarray]:
-    """log Z and how it changes by row."""
+    """Return log Z and how it changes by row."""
     w, h, by_row = like.weight, last.h, np.empty((3, last.h.size))
     log_z = np.empty_like(h)
     for rows, part in like.parts():
@@ -198,8 +202,11 @@ def _bound(cov: Covariance, like: Likelihood, last: _Sweep) -> tuple[float, np.n
 def extrapolated(
     history: Sequence[tuple[np.ndarray, np.ndarray]], unit: np.ndarray
 ) -> np.ndarray:
-    """The sites at which the change of a sweep, linear in the sites as the last sweeps
-    show it, is least in these units. A precision falls to a tenth at most."""
+    """Return the sites at which the change of a sweep, linear in the sites as the last
+    sweeps show it, is least in these units.
+
+    A precision falls to a tenth at most.
+    """
     before, change = history[-1]
     site: np.ndarray = before + change
     if len(history) < 2:

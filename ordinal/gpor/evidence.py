@@ -206,8 +206,11 @@ class Evidence:
     def _chosen(
         self, basis: Basis | None, m: int, n_threads: int
     ) -> np.ndarray | CSR | None:
-        """The m basis rows that are named, or that matter most for the kernel at the
-        start; None for all rows, and none where there is no time to choose them."""
+        """Return the m basis rows that are named, or that matter most for the kernel at
+        the start;
+
+        None for all rows, and none where there is no time to choose them.
+        """
         if not isinstance(basis, Choice) and _are_rows(basis):
             return basis
         named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
@@ -249,7 +252,7 @@ class Evidence:
         return penalty - posterior.objective, slopes
 
     def evaluate(self, theta: np.ndarray) -> tuple[Posterior, np.ndarray]:
-        """The posterior at theta and the gradient of its objective."""
+        """Return the posterior at theta and the gradient of its objective."""
         inferred = self.infer(theta)
         posterior, cov, kernel, like = inferred
         cut_short = not posterior.converged and self.late()
@@ -284,7 +287,7 @@ class Evidence:
         return Made(theta, posterior, kernel, like, coef, root, rows, value)
 
     def make(self, theta: np.ndarray) -> tuple[Made, bool]:
-        """(a model, whether there was no time for that of theta).
+        """Return a model, and whether there was no time for that of theta.
 
         There is then the one that was kept or, if that is none, the prior at the start.
         """
@@ -298,7 +301,7 @@ class Evidence:
         return (self.kept if late and self.kept is not None else made), late
 
     def _prior(self) -> Made:
-        """A model that knows nothing of the rows."""
+        """Return a model that knows nothing of the rows."""
         theta, n = self.hyper.begin, self.rows.size
         noise, first, width = self.hyper.of_likelihood(theta)
         like = Likelihood(
@@ -321,7 +324,7 @@ class Evidence:
         )
 
     def infer(self, theta: np.ndarray) -> Inferred:
-        """The posterior at theta, from `state`."""
+        """Return the posterior at theta, from `state`."""
         check_cancelled()
         kernel = self._make(self.hyper.gammas(theta))
         cov = self._covariance(kernel)
@@ -386,8 +389,10 @@ def basis_size(basis: Basis | None, n: int) -> int:
 
 
 def _check_memory(n: int, m: int, keeps: bool, cache_mb: float) -> None:
-    """Raise MemoryError if n rows on a basis of m need more than there is; one model is
-    kept beside the next if it `keeps` it."""
+    """Raise MemoryError if n rows on a basis of m need more than there is.
+
+    One model is kept beside the next if it `keeps` it.
+    """
 
     def on_basis(m: int) -> float:
         return min(8.0 * n * m, 1e6 * cache_mb) + _PER_ROW * n
@@ -410,8 +415,10 @@ def maximize(
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[Minimum, int]:
-    """(the best end of the searches, evaluations of all): from where one begins, and
-    from `n_restarts` random points."""
+    """Return the best end of the searches, and the number of evaluations.
+
+    Searches begin at the start and at `n_restarts` random points.
+    """
     best: Minimum | None = None
     n_eval = 0
     for i, theta in enumerate(evidence.hyper.starts(n_restarts, rng)):

@@ -105,7 +105,7 @@ class GporModel(ThresholdModel):
     log_evidence: Annotated[float, NOT_NAN]
 
     def relevance(self) -> np.ndarray:
-        """The kernel's weight gamma of every feature, (d,), in 1 / (its unit)^2.
+        """Return the kernel's weight gamma of every feature, (d,), in 1 / (its unit)^2.
 
         The larger, the faster the latent function changes along the feature. On
         standardised features they can be compared.
@@ -487,7 +487,7 @@ def _check_inference(inference: Any, objective: Any) -> None:
 
 
 def _read(basis: Any, problem: Problem, kernel: Any) -> FitcBasis | BasisChoice:
-    """A checked basis: one of `Evidence`, or rows that are to be drawn."""
+    """Return a checked basis: one of `Evidence`, or rows that are to be drawn."""
     n, d = problem.n_samples, problem.n_features
     positive = int(np.count_nonzero(problem.weight > 0))
     choice = read_choice(basis, n, d, share_of=positive)
@@ -517,8 +517,11 @@ def _reads_chunks(X: Any, basis: Any, kernel: Any) -> bool:
 
 
 def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
-    """The problem; of rows in blocks with the moments of its columns, or in memory if
-    the basis is one of all rows."""
+    """Return the problem.
+
+    Of rows in blocks with the moments of its columns, or in memory if the basis is one
+    of all rows.
+    """
     if not isinstance(problem, ChunkedProblem):
         return problem
     n = int(np.count_nonzero(problem.weight > 0))
@@ -529,7 +532,7 @@ def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
 
 @contextmanager
 def _read_again() -> Iterator[None]:
-    """An error of a source in a later pass is one of the fit."""
+    """Report an error of a source in a later pass as one of the fit."""
     try:
         yield
     except ReadAgainError as caught:
@@ -539,7 +542,7 @@ def _read_again() -> Iterator[None]:
 def _pivots(
     m: int, kernel: Kernel, X: Any, rank: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """m rows by pivoted Cholesky among some that are drawn, always the same ones."""
+    """Choose m rows by pivoted Cholesky among some that are drawn from one seed."""
     rng = np.random.default_rng(0)
     numbers = drawn(np.arange(rank.size), rank, max(_SAMPLE, 10 * m), rng)
     S = take(X, numbers)
@@ -561,7 +564,7 @@ def _drawn(choice: BasisChoice, rng: np.random.Generator) -> Choice:
 def _model(
     evidence: Evidence, found: Minimum | None, n_iter: int, prepared: Prepared
 ) -> GporModel:
-    """The model at the end of a search, or where one would begin."""
+    """Return the model at the end of a search, or where one would begin."""
     problem = prepared.problem
     theta = evidence.hyper.begin if found is None else found.x
     monitor = prepared.monitor

@@ -141,7 +141,7 @@ def _checked_prior(
 
 
 def _relative(name: str, value: Any, c: float) -> float:
-    """A positive number in units of c, of a size that doubles resolve beside 1."""
+    """Return a positive number in units of c, of a size that 1 resolves."""
     ratio = check_positive(name, value) / c
     if not 1 / _FARTHEST <= ratio <= _FARTHEST:
         raise ValueError(
@@ -163,7 +163,7 @@ def _checked_gammas(name: str, value: Any, n_gammas: int) -> np.ndarray:
 def _checked_start(
     start: Any, n_gammas: int, present: np.ndarray, n_classes: int, c: float
 ) -> dict[str, Any]:
-    """The parts of theta that `start` names."""
+    """Return the parts of theta that `start` names."""
     if not isinstance(start, Mapping):
         raise TypeError(f"start must be a mapping, got {type(start).__name__}")
     unknown = set(start) - {"gamma", "noise", "thresholds"}

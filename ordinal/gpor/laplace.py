@@ -103,7 +103,7 @@ class _Iterate:
 def _find_mode(
     cov: Covariance, like: Likelihood, a: np.ndarray, late: Callable[[], bool]
 ) -> tuple[_Iterate, int]:
-    """(the minimum of (9), Newton steps).
+    """Return the minimum of (9), and the number of Newton steps.
 
     Steps move f along with a, and leave it some rounding. So f is recomputed when they
     end, and they go on from there until that shows no residual, or not half of the
@@ -165,8 +165,9 @@ def _newton(
 def _line_search(
     like: Likelihood, here: _Iterate, d: np.ndarray, Sigma_d: np.ndarray, slope: float
 ) -> _Iterate | None:
-    """The first of the steps 1, 1/2, 1/4 .. along d by which S falls enough, or by no
-    more than rounding where that is all it could; -slope is its slope along d."""
+    """Return the first of the steps 1, 1/2, 1/4 .. along d by which S falls enough, or
+    by no more than rounding where that is all it could; -slope is its slope along d.
+    """
     size = 1.0
     while size > _LEAST_STEP:
         there = _Iterate.at(like, here.a + size * d, here.f + size * Sigma_d)

@@ -79,16 +79,18 @@ class LowRank:
     def solve(
         self, v: np.ndarray, W: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """x = (I + W Sigma)^-1 v and Sigma x; a W (n,) >= 0 that is given is taken
-        first. O(n m), and O(n m^2) for a new W, in two passes."""
+        """Return x = (I + W Sigma)^-1 v and Sigma x; a W (n,) >= 0 that is given is
+        taken first. O(n m), and O(n m^2) for a new W, in two passes."""
         f = self._scores(self._coefficients(v, W))
         return v - self.W * f, f
 
     def posterior(
         self, v: np.ndarray, W: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii. Two
-        passes of O(n m^2)."""
+        """(x, Sigma x) as `solve` has them, the diagonal of A, and 1 - W_i A_ii.
+
+        Two passes of O(n m^2).
+        """
         A = np.empty(len(W))
         f = self._scores(self._coefficients(v, W), A)
         return v - W * f, f, A, 1 - W * A

@@ -176,8 +176,9 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """A model for the u of every point, from one kernel matrix, and the decision
-    function of each for the rows of `X_test`, or None."""
+    """Return a model for the u of every point, from one kernel matrix, and the decision
+    function of each for the rows of `X_test`, or None.
+    """
     full, every = completed(fit_kdlor, ("u",), points, options)
     return _fit(X, y, [point["u"] for point in full], products, X_test, **every)
 
@@ -194,7 +195,7 @@ def _fit(
     max_iter: int,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """A model for every u, as `_fit_path` says."""
+    """Return a model for every u, as `_fit_path` says."""
     ridges = [check_factor("u", u) for u in ridges]
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
     prepared = prepare_with_kernel(

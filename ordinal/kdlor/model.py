@@ -50,7 +50,7 @@ class KdlorModel(ScoreModel):
     u: Annotated[float, FINITE, POSITIVE]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score f(x), which increases with the rank.
+        """Return the score f(x), which increases with the rank.
 
         Parameters
         ----------

@@ -14,7 +14,8 @@ _SETTLED = 1e-13  # slopes by entries that rounding may leave of 0
 def nearest(
     Q: np.ndarray, C: float, least: float, max_iter: int, monitor: Monitor
 ) -> tuple[np.ndarray, int, Status]:
-    """a that minimises a'Q a among a >= 0 with sum C, steps, and how they ended.
+    """Return a that minimises a'Q a among a >= 0 with sum C, the number of steps, and
+    the status.
 
     It is in proportion to the x >= 0 that minimises x'Q x + (1 - sum_k x_k)^2, up to a
     factor of Q: a least squares problem, which the active set of Lawson and Hanson
@@ -50,8 +51,10 @@ def nearest(
 def _with_entry(
     H: np.ndarray, x: np.ndarray, free: np.ndarray, entering: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The minimum of x'H x / 2 - sum_k x_k over the free entries and the entering one,
-    without those that fall below 0 on the way there, and which are free then."""
+    """Return the minimum of x'H x / 2 - sum_k x_k over the free entries and the
+    entering one, without those that fall below 0 on the way there, and which are free
+    then.
+    """
     x, free = x.copy(), free.copy()
     free[entering] = True
     while True:

@@ -71,12 +71,12 @@ class Shares(NamedTuple):
 
 
 def weighty(problem: Problem) -> np.ndarray:
-    """The rows that a fit to the whole kernel matrix keeps."""
+    """Return the rows that a fit to the whole kernel matrix keeps."""
     return np.flatnonzero(problem.weight > 0)
 
 
 def support_of(kernel: Kernel, problem: Problem, features: Features | None) -> Any:
-    """The support rows of a model."""
+    """Return the support rows of a model."""
     if features is None:
         return support_rows(kernel, problem.X, weighty(problem))
     return read_only_matrix(features.support)

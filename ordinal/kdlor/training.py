@@ -70,7 +70,7 @@ class KdlorFit:
         features: Features | None,
         products: Products | None = None,
     ) -> list[KdlorModel]:
-        """A model a ridge, on a basis or on every row."""
+        """Return a model a ridge, on a basis or on every row."""
         shares, models = Shares.of(problem), list[KdlorModel]()
         scatter: Scatter | None = None
         for i, u in enumerate(ridges):
@@ -106,7 +106,7 @@ class KdlorFit:
     def _solve(
         self, problem: Problem, scatter: Scatter, u: float, last: bool
     ) -> KdlorModel:
-        """The model of one u; `last` if the scatter is not needed after it."""
+        """Return the model of one u; `last` if the scatter is not needed after it."""
         if abs(scatter.t) <= _ONE_POINT * abs(scatter.size):
             return self._nothing(problem, scatter.support, u, Status.CONVERGED)
         if (stopped := self.monitor.stop(0, np.inf)) is not None:
@@ -143,7 +143,9 @@ class KdlorFit:
     def _nothing(
         self, problem: Problem, support: Any, u: float, status: Status
     ) -> KdlorModel:
-        """A score of 0: of rows that are all one point, or where a fit ended early."""
+        """Return a score of 0: of rows that are all one point, or where a fit ended
+        early.
+        """
         pairs = np.count_nonzero(problem.present) - 1
         if status is Status.CONVERGED:
             made = self.monitor.record(status, 1, 0.0, 0.0, 0.0)

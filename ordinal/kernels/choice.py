@@ -37,7 +37,7 @@ def compares_units(kernel: object) -> bool:
 
 
 def make_kernel(kernel: str | Kernel, gamma: str | float, problem: Problem) -> Kernel:
-    """The kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
+    """Return the kernel object that a `fit_*` function's `kernel` and `gamma` ask for.
 
     gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
     variance takes sample weights into account: weight 2 is the row written twice.

@@ -225,7 +225,9 @@ def _finite(values: Callable[[], np.ndarray]) -> np.ndarray:
 
 
 def _times_columns(A: ArrayLike | CSR, factor: np.ndarray) -> np.ndarray:
-    """A scaled by column, checked: broadcasting would hide a wrong width."""
+    """Scale the columns of A, whose number is checked: broadcasting would hide a wrong
+    one.
+    """
     A = read_features(A, empty=True)
     if isinstance(A, CSR):
         raise TypeError("the ARD kernels take dense rows")

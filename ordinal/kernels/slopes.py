@@ -34,7 +34,7 @@ def gamma_slopes(
 def _of_rows(
     kernel: Kernel, A: Any, B: Any, K: np.ndarray, G: np.ndarray
 ) -> np.ndarray:
-    """The part of some rows in `gamma_slopes`."""
+    """Return the part of some rows in `gamma_slopes`."""
     if isinstance(kernel, ARD):
         N = G * K
         squares = N.sum(axis=1) @ A**2 + N.sum(axis=0) @ B**2

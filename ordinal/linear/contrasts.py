@@ -80,7 +80,7 @@ class Variable(Storable):
             raise ValueError("a category is a column, not arithmetic")
 
     def shown_columns(self, full: bool) -> list[str]:
-        """The names of its columns, such as "size", or "Infl[High]" of a level."""
+        """Return the names of the columns, such as "size" or "Infl[High]"."""
         if self.labels is None:
             return [self.name]
         return [f"{self.name}[{self.labels[k]}]" for k in self.levels(full)]
@@ -130,7 +130,7 @@ class Coding(Storable):
     def of_columns(
         cls, frame: Frame, reference: Mapping[str, Any] | None = None
     ) -> Coding:
-        """A term for every column of training rows; errors as `of_terms`."""
+        """Return a term for every column of training rows; errors as `of_terms`."""
         names = _names(frame)
         terms = [(Factor(name, None, (name,)),) for name in names]
         return cls.of_terms(None, frame, terms, (), reference)
@@ -144,7 +144,7 @@ class Coding(Storable):
         offsets: Sequence[Factor] = (),
         reference: Mapping[str, Any] | None = None,
     ) -> Coding:
-        """The terms of a formula, with the levels that these training rows have.
+        """Return the terms of a formula, with the levels that these training rows have.
 
         Raises
         ------
@@ -215,8 +215,9 @@ class Coding(Storable):
         return sorted(read)
 
     def reference_of(self, column: int) -> int:
-        """The level, by number, that others of a column of categories are held
-        against."""
+        """Return the level, by number, that others of a column of categories are held
+        against.
+        """
         return next(
             v.reference
             for v in self.variables
@@ -224,7 +225,7 @@ class Coding(Storable):
         )
 
     def read(self, X: MatrixLike) -> Frame:
-        """The columns of a table that this reads.
+        """Return the columns of a table that this reads.
 
         Raises
         ------
@@ -335,7 +336,7 @@ def _names(frame: Frame) -> tuple[str, ...]:
 def _check_reference(
     reference: Mapping[str, Any] | None, names: tuple[str, ...]
 ) -> Mapping[str, Any]:
-    """The caller's reference levels by the name of the column."""
+    """Return the caller's reference levels by the name of the column."""
     if reference is None:
         return {}
     if not isinstance(reference, Mapping):
@@ -350,7 +351,7 @@ def _check_reference(
 
 
 def _variable(factor: Factor, frame: Frame, chosen: Mapping[str, Any]) -> Variable:
-    """A factor of a formula, with the levels that the rows of a table have."""
+    """Return a factor of a formula, with the levels that the rows of a table have."""
     names = _names(frame)
     if factor.source is not None:
         for name in factor.columns:

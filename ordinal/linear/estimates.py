@@ -166,7 +166,7 @@ class Estimates(Thresholds, Trained):
 
 
 def _few(names: tuple[str, ...], values: np.ndarray, at_most: int = 5) -> str:
-    """The first of some named numbers."""
+    """Return the first of some named numbers."""
     shown = [f"{name} {v:.4g}" for name, v in zip(names, values.tolist(), strict=True)]
     more = f", ... ({len(shown)})" if len(shown) > at_most else ""
     return ", ".join(shown[:at_most]) + more if shown else "none"
@@ -206,7 +206,10 @@ def check_likelihood(model: Estimates, asked: str) -> None:
 
 
 def covariance_for(model: Estimates, asked: str) -> np.ndarray:
-    """The covariance; ValueError where it says nothing of errors, or there is none."""
+    """Return the covariance.
+
+    ValueError where it says nothing of errors, or there is none.
+    """
     check_likelihood(model, asked)
     if model.covariance is None:
         raise NoEstimatesError(

@@ -55,8 +55,11 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 
 
 def parsed(text: str) -> tuple[ast.expr, tuple[str, ...]]:
-    """The tree of a text as Python reads it, and the names that it has in backquotes,
-    by whose numbers placeholders stand for them; ValueError for no expression."""
+    """Return the tree of a text as Python reads it, and the names that it has in
+    backquotes, by whose numbers placeholders stand for them;
+
+    ValueError for no expression.
+    """
     quoted = tuple(_QUOTED.findall(text))
     numbers = iter(range(len(quoted)))
     plain = _QUOTED.sub(lambda _: f"{_PLACEHOLDER}{next(numbers)}", text)
@@ -96,7 +99,7 @@ def _too_deep(text: str) -> ValueError:
 
 
 def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
-    """The column that a node stands for, None for all other nodes."""
+    """Return the column that a node stands for, None for all other nodes."""
     if not isinstance(node, ast.Name):
         return None
     number = node.id.removeprefix(_PLACEHOLDER)
@@ -105,7 +108,7 @@ def column_name(node: ast.expr, quoted: tuple[str, ...]) -> str | None:
 
 
 def called(node: ast.expr) -> str | None:
-    """The name of the function that a node calls, that of a module left out."""
+    """Return the name of the function that a node calls, that of a module left out."""
     if not isinstance(node, ast.Call):
         return None
     function = node.func
@@ -120,7 +123,7 @@ def compares(text: str) -> bool:
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """The columns that a text reads, each once, in its order.
+    """Return the columns that a text reads, each once, in its order.
 
     Raises
     ------
@@ -206,7 +209,7 @@ def _is_unary(node: ast.Call) -> bool:
 def _value(
     node: Any, quoted: tuple[str, ...], columns: Mapping[str, np.ndarray]
 ) -> Any:
-    """The value of a node that `_walk` has let pass: a vector or a number."""
+    """Return the value of a node that `_walk` has let pass: a vector or a number."""
     match node:
         case ast.Name():
             return columns[str(column_name(node, quoted))]

@@ -420,8 +420,12 @@ def _fit(
     max_iter: int,
     **given: Any,
 ) -> list[PomModel]:
-    """A model for every (l1, l2), either all of them 0 or none; those with l1 > 0 are
-    begun at one another. Other arguments are those of `fit_pom`."""
+    """Return a model for every (l1, l2), either all of them 0 or none.
+
+    Those with l1 > 0 are begun at one another.
+
+    Other arguments are those of `fit_pom`.
+    """
     penalties = [
         (check_factor_or_zero("l1", l1), check_factor_or_zero("l2", l2))
         for l1, l2 in penalties
@@ -480,7 +484,7 @@ def _fit_path(
     X_test: object = None,
     **options: Any,
 ) -> tuple[list[PomModel], list[None]]:
-    """A model for the l1 and l2 of every point, as `register` asks for it."""
+    """Return a model for the l1 and l2 of every point, as `register` asks for it."""
     asked, every = completed(fit_pom, ("l1", "l2"), points, options)
     penalties = [(point["l1"], point["l2"]) for point in asked]
     models: list[PomModel] = []
@@ -492,7 +496,7 @@ def _fit_path(
 def _path(
     prepared: PreparedPom, solver: PathSolver, lambdas: np.ndarray, ratio: float
 ) -> PomPath:
-    """The models of the penalties, as far as time allows."""
+    """Return the models of the penalties, as far as time allows."""
     models: list[PomModel] = []
     null = null_loglik(solver.loss)
     for i, penalty in enumerate(lambdas.tolist()):
@@ -528,8 +532,10 @@ def _model_of_net(
     l2: float,
     null: float | None = None,
 ) -> PomModel:
-    """The model of a point of a path; `null` is the log-likelihood without features, if
-    it is known."""
+    """Return the model of a point of a path.
+
+    `null` is the log-likelihood without features, if it is known.
+    """
     x = np.concatenate([found.u, found.beta])
     nothing = np.zeros(0)
     point = Point(x, found.value, nothing, NONE)
@@ -557,8 +563,10 @@ def _model(
     objectives: tuple[float, float] | None = None,
     null: float | None = None,
 ) -> PomModel:
-    """The model of a minimum, in the units of the features; `objectives` are primal and
-    dual, where there is a dual."""
+    """Return the model of a minimum, in the units of the features.
+
+    `objectives` are primal and dual, where there is a dual.
+    """
     training, problem = prepared.training, prepared.problem
     design, point = loss.design, found.point
     primal, dual = objectives or (point.value, None)

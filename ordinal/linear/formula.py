@@ -235,7 +235,7 @@ def _category(
 
 
 def _reference(node: ast.expr) -> Any:
-    """The level that `Treatment(level)` names, or None for what does not."""
+    """Return the level that `Treatment(level)` names, or None for what does not."""
     if not isinstance(node, ast.Call) or not isinstance(
         node.func, ast.Name | ast.Attribute
     ):

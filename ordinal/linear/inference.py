@@ -100,7 +100,7 @@ class Inference(Estimates):
     # Tables
 
     def table(self) -> Table:
-        """The estimates with errors and tests, as arrays by name.
+        """Return the estimates with errors and tests, as arrays by name.
 
         Returns
         -------
@@ -140,7 +140,8 @@ class Inference(Estimates):
         )
 
     def summary(self) -> Text:
-        """The table as R's `clm` prints it, with what else there is to say of the fit.
+        """Return the table as R's `clm` prints it, with what else there is to say of
+        the fit.
 
         Returns
         -------
@@ -235,7 +236,7 @@ class Inference(Estimates):
         )
 
     def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
-        """Ends of the profile intervals of some of (coef, scale_coef), (m, 2)."""
+        """Return ends of profile intervals of some of (coef, scale_coef), (m, 2)."""
         asked = 'confint(method="profile")'
         if self.covariance_type != "observed":
             raise ValueError(
@@ -453,7 +454,8 @@ class Inference(Estimates):
         offset: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Table:
-        """The mean of `predict_proba` over rows, with standard errors and intervals.
+        """Return the mean of `predict_proba` over rows, with standard errors and
+        intervals.
 
         One row gives its probabilities. The errors are those of the estimates (delta
         method); the rows are taken as they are.
@@ -509,7 +511,7 @@ class Inference(Estimates):
         return {term: columns for term, columns in own.items() if columns.size}
 
     def _first_coef(self) -> int:
-        """The place of `coef` among the parameters."""
+        """Return the place of `coef` among the parameters."""
         return self.alpha.size + self.nominal_coef.size
 
 

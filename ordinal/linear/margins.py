@@ -210,7 +210,7 @@ class TableRows:
         return At(self.coding.transform(frame), offset if known is None else known)
 
     def _with(self, frame: Frame, j: int, value: Any) -> Frame:
-        """The rows with a number, or a level by its place, in a column."""
+        """Return the rows with a number, or a level by its place, in a column."""
         known = self.coding.categories[j]
         if known is not None and frame.labels[j] is None:
             value, known = known[int(value)], None  # of numbers that are categories
@@ -257,7 +257,7 @@ class Means:
     def _summed(
         self, source: Source, parts: Callable[[slice], Signed]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The sums over all rows, some of them at a time."""
+        """Return the sums over all rows, some of them at a time."""
         T, p = len(self.J), self.model.parameters.size
         value, gradient = np.zeros((2, T)), np.zeros((T, p))
         step = max(1, _BLOCK // (T + self.model.location.size))
@@ -350,7 +350,7 @@ def _finite(eta: np.ndarray) -> np.ndarray:
 
 
 def of_ranks(A: np.ndarray) -> np.ndarray:
-    """Changes of P(y = j), (r, ...), from those of P(y <= j), (r - 1, ...)."""
+    """Return changes of P(y = j), (r, ...), from those of P(y <= j), (r - 1, ...)."""
     zero = np.zeros_like(A[:1])
     return np.diff(np.concatenate([zero, A, zero]), axis=0)
 
@@ -364,8 +364,9 @@ def errors_of(gradient: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 def logit_interval(
     p: np.ndarray, error: np.ndarray, z: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of intervals of probabilities that reach z errors to either side on the
-    scale of log p / (1 - p), and so lie within 0 and 1."""
+    """Return ends of intervals of probabilities that reach z errors to either side on
+    the scale of log p / (1 - p), and so lie within 0 and 1.
+    """
     inside = (p > 0) & (p < 1)
     q = np.where(inside, p, 0.5)
     # odds lose nothing where p is close to 0 or 1

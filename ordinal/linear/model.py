@@ -95,7 +95,7 @@ class PomModel(Inference):
     def decision_function(
         self, X: MatrixLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
-        """x'beta plus the offset, (n,), which is larger for higher ranks.
+        """Return x'beta plus the offset, (n,), which is larger for higher ranks.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class PomModel(Inference):
     def _read(
         self, X: MatrixLike, offset: ArrayLike | None
     ) -> tuple[np.ndarray | CSR, np.ndarray | None]:
-        """The columns that rows become, and what is known to be added to x'beta."""
+        """Return the columns of the rows, and the known part of x'beta."""
         if self.coding is None:
             Z = read_for(self, X)
             return Z, None if offset is None else read_offset(offset, len(Z))

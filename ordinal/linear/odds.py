@@ -35,7 +35,9 @@ def brant_test(
     fit: Remembered, groups: list[np.ndarray], threshold_names: tuple[str, ...]
 ) -> tuple[list[float], list[int]]:
     """Statistics and degrees of freedom of groups of columns of the location.
-    O(n T^2 d^2)."""
+
+    O(n T^2 d^2).
+    """
     D = fit.loss.design
     columns = np.union1d(D.location, D.nominal)
     X = np.column_stack([np.ones(D.n_samples), D.columns(slice(None), columns)])
@@ -136,8 +138,9 @@ def ratio_tests(
 
 
 def _freed(D: Design, x: np.ndarray, freed: np.ndarray) -> tuple[Design, np.ndarray]:
-    """The design with columns moved from the location to the nominal effects, and the
-    parameters that give the same predictors there."""
+    """Return the design with columns moved from the location to the nominal effects,
+    and the parameters that give the same predictors there.
+    """
     alpha, nu, beta, zeta = D.split(x)
     nominal = np.union1d(D.nominal, freed)
     kept = ~np.isin(D.location, freed)

@@ -40,7 +40,7 @@ class PomPath(Storable):
         return len(self.models)
 
     def model(self, k: int) -> PomModel:
-        """The model of `lambdas[k]`.
+        """Return the model of `lambdas[k]`.
 
         Raises
         ------
@@ -132,5 +132,5 @@ def read_lambdas(lambdas: Any, ratio: float) -> np.ndarray | None:
 
 
 def geometric(largest: float, smallest: float, n: int) -> np.ndarray:
-    """n penalties at equal ratios, from the largest to `smallest` times that."""
+    """Return n penalties at equal ratios, from the largest to `smallest` times that."""
     return largest * smallest ** (np.arange(n) / max(1, n - 1))

@@ -16,7 +16,7 @@ _FARTHEST = 700.0  # log spread, whose exponential is finite either way
 def score(
     model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> np.ndarray:
-    """x'beta plus the offset, (n,), of rows of all columns; ValueError if infinite."""
+    """Return x'beta plus the offset, (n,); ValueError if a score is infinite."""
     f = _times(Z, model.location, model.coef)
     return finite_scores(f if offset is None else f + offset)
 

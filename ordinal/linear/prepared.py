@@ -139,7 +139,7 @@ def check_concave(penalty: str, link: Any, scale: Any) -> None:
 def _design(
     training: Training, problem: Problem, nominal: Any, scale: Any, threshold: Threshold
 ) -> Design:
-    """The columns and thresholds that the arguments ask for."""
+    """Return the columns and thresholds that the arguments ask for."""
     nominal = _chosen("nominal", nominal, problem, training.coding)
     scale = _chosen("scale", scale, problem, training.coding)
     location = np.delete(np.arange(problem.n_features), nominal)

@@ -57,8 +57,8 @@ class Held:
 def profile_interval(
     fit: Remembered, index: int, error: float, z: float
 ) -> tuple[float, float]:
-    """The ends for the parameter of this number, in the parameters of the loss; -inf
-    and inf where D stays below z^2 for good.
+    """Return the ends for the parameter of this number, in the parameters of the loss;
+    -inf and inf where D stays below z^2 for good.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ def profile_interval(
 
 
 def _end(fit: Remembered, index: int, step: float, z: float) -> float:
-    """The end on the side of `step`, which is the way to that of the Wald interval."""
+    """Return the end on the side of `step`, which is the way to that of the Wald
+    interval.
+    """
     loss, best, least = fit.loss, fit.x[index], fit.loss.at(fit.x).value
     x = np.delete(fit.x, index)
     rises = []  # D of the fits

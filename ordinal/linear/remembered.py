@@ -53,7 +53,7 @@ def remember(model: Trained, fit: Remembered) -> None:
 
 
 def remembered(model: Any, asked: str) -> Remembered:
-    """The training rows of a model, as they were.
+    """Return the training rows of a model, as they were.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def remembered(model: Any, asked: str) -> Remembered:
 
 
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
-    """The minimum of a loss near another one, from x."""
+    """Return the minimum of a loss near another one, from x."""
     return minimize(loss, x, _MAX_ITER, Monitor(asked, TOL))
 
 

@@ -172,7 +172,7 @@ def _coding(
 def _of_formula(
     text: str, data: Any, given: dict[str, Any]
 ) -> tuple[Parsed, Any, Any, dict[str, Any]]:
-    """A formula, its table, the labels, and what else is a column of the table."""
+    """Return a formula, its table, the labels, and other columns of the table."""
     if data is None or isinstance(data, str) or not is_frame(data):
         raise TypeError(
             "a formula needs its data frame: fit_pom('y ~ x1 + x2', data), got "
@@ -252,8 +252,9 @@ def _lacking(a: np.ndarray) -> np.ndarray:
 
 
 def _without_weight_0(keep: np.ndarray, sample_weight: Any) -> np.ndarray:
-    """The rows to keep but for those of weight 0, whose levels the model must not know:
-    weight 0 is the row left out."""
+    """Return the rows to keep but for those of weight 0, whose levels the model must
+    not know: weight 0 is the row left out.
+    """
     if sample_weight is None:
         return keep
     weight = as_real_array(sample_weight, "sample_weight", (keep.size,), " as X")

@@ -74,7 +74,7 @@ class LinearThresholdModel(Scored):
             raise ValueError(f"separated must number the {self.n_features} features")
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The score f(x) = x'coef, which increases with the rank.
+        """Return the score f(x) = x'coef, which increases with the rank.
 
         Parameters
         ----------

@@ -149,7 +149,9 @@ class ThresholdLoss:
 
     def hessian(self, here: ThresholdPoint) -> tuple[np.ndarray, np.ndarray]:
         """(H) of a point, and how far b moves with beta, -L_b,b^-1 L_b,beta (T, d).
-        O(n d^2)."""
+
+        O(n d^2).
+        """
         if isinstance(self.columns, ReadColumns):
             gram, border = self.columns.summed(partial(self._second, here))
         else:
@@ -167,7 +169,9 @@ class ThresholdLoss:
     def _second(
         self, here: ThresholdPoint, rows: slice, columns: SparseColumns | DenseColumns
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Sums over some rows of L_beta,beta and L_b,beta, whose columns are given."""
+        """Return sums over some rows of L_beta,beta and L_b,beta, whose columns are
+        given.
+        """
         f, rank, weight = here.f[rows], self.rank[rows], self.weight[rows]
         border = np.zeros((here.b.size, here.x.size))
         for some, Z in columns.blocks():
@@ -186,7 +190,7 @@ class ThresholdLoss:
     def _thresholds(
         self, f: np.ndarray, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The least of L for these scores: thresholds in order, and their pools."""
+        """Minimise L over ordered thresholds for these scores, and pool equal ones."""
         pools = np.arange(b.size)
         while True:
             b = self._roots(f, b, pools)
@@ -217,8 +221,9 @@ class ThresholdLoss:
         return np.asarray(b)
 
     def _slopes(self, f: np.ndarray, b: np.ndarray, pools: np.ndarray) -> np.ndarray:
-        """Derivatives of L by the pools, (2, p), where b has a threshold a pool, or
-        all of them."""
+        """Return derivatives of L by the pools, (2, p), where b has a threshold a pool,
+        or all of them.
+        """
         if b.size < self.times.size:
             b = np.repeat(b, self._sizes(pools))
         by_chunk = np.empty((_threshold_losses.n_chunks(f.size), b.size, 2))
@@ -246,7 +251,7 @@ def fit_thresholded(
     max_iter: int,
     monitor: Monitor,
 ) -> LinearThresholdModel:
-    """The model of LIT, whose losses are `beside` the ranks, or LAT."""
+    """Return the model of LIT, whose losses are `beside` the ranks, or LAT."""
     loss = ThresholdLoss(problem, beside, l2, n_threads)
     descend = _newton if loss.spread.size <= HESSIAN_COLUMNS else _lbfgs
     found = descend(loss, max_iter, monitor)
@@ -283,8 +288,11 @@ def _judged(
 
 
 def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
-    """Newton's method; its violation is the length of the next step in the norm of the
-    Hessian of the sum of the losses."""
+    """Newton's method.
+
+    Its violation is the length of the next step in the norm of the Hessian of the sum
+    of the losses.
+    """
     here, n_iter, violation = loss.start(), 0, np.inf
     ahead = np.zeros(here.b.size + here.x.size)
     while True:
@@ -333,7 +341,9 @@ def _along(
     moves: np.ndarray,
     size: float,
 ) -> ThresholdPoint:
-    """A point of a search, whose thresholds are near those that have moved along."""
+    """Return a point of a search, whose thresholds are near those that have moved
+    along.
+    """
     return loss.at(here.x + size * step, here.b + size * moves)
 
 

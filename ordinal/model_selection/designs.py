@@ -32,7 +32,7 @@ _CLOSE = 1e-11  # changes of CD^2 this near the best one may be as good
 
 
 def centred_discrepancy(points: ArrayLike) -> float:
-    """The centred L2 discrepancy CD of points in the unit cube; O(n^2 d).
+    """Return the centred L2 discrepancy CD of points in the unit cube; O(n^2 d).
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def centred_discrepancy(points: ArrayLike) -> float:
 
 
 def uniform_design(n: int, d: int) -> np.ndarray:
-    """A uniform design: n points, each coordinate of which takes each of n levels once.
+    """Return a uniform design: n points, each coordinate of which takes each of n
+    levels once.
 
     Of the good lattice points i (1, h_2, ..., h_d) modulo n, shifted so that one lies
     at the centre, and modulo n + 1 without the last, the set with the least centred L2
@@ -145,8 +146,9 @@ def _lattices(n: int, d: int, at_most: int) -> Iterator[np.ndarray]:
 
 
 def _exchanged(levels: np.ndarray) -> np.ndarray:
-    """The design after all exchanges of two levels of a coordinate that lower its
-    discrepancy, the best one first; the centre stays."""
+    """Return the design after all exchanges of two levels of a coordinate that lower
+    its discrepancy, the best one first; the centre stays.
+    """
     n, d = levels.shape
     value = _discrepancy(levels)
     rows = np.flatnonzero((2 * levels != n + 1).any(axis=1))

@@ -29,8 +29,11 @@ _ROUNDING = 1e-12  # what (B), whose terms are shares of rows, must fall by
 
 
 def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct labels of a vector in sorted order, the number of each row's among
-    them, (n,), and how many rows each has. Labels are of any kind that sorts."""
+    """Return the distinct labels of a vector in sorted order, the number of each row's
+    among them, (n,), and how many rows each has.
+
+    Labels are of any kind that sorts.
+    """
     a = as_objects(values, name)
     if a.ndim != 1 or a.size == 0:
         raise ValueError(
@@ -49,7 +52,7 @@ def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def group_numbers(groups: Any, n: int) -> np.ndarray | None:
-    """The number of every row's group, (n,), if there are groups."""
+    """Return the number of every row's group, (n,), if there are groups."""
     if groups is None:
         return None
     labels, group, _ = distinct(groups, "groups")
@@ -65,7 +68,7 @@ def group_numbers(groups: Any, n: int) -> np.ndarray | None:
 def group_folds(
     rank: np.ndarray, group: np.ndarray, n_folds: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """The fold of every row, (n,): no more folds than groups, and none is empty."""
+    """Return the fold of every row, (n,), at most one per group and none empty."""
     counts = _counts(rank, group)
     fold = _dealt(counts, n_folds, rng)
     _exchange(_scaled(counts), fold, n_folds)
@@ -98,18 +101,18 @@ def hold_out_groups(
 
 
 def _counts(rank: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """(groups, ranks) numbers of rows."""
+    """Count the rows of each group and rank, (groups, ranks)."""
     G, r = int(group.max()) + 1, int(rank.max()) + 1
     return np.bincount(group * r + rank, minlength=G * r).reshape(G, r)
 
 
 def _scaled(counts: np.ndarray) -> np.ndarray:
-    """The numbers in units in which (B) is a sum of squares."""
+    """Return the numbers in units in which (B) is a sum of squares."""
     return np.asarray(counts / np.sqrt(counts.sum(axis=0)))
 
 
 def _dealt(counts: np.ndarray, n_folds: int, rng: np.random.Generator) -> np.ndarray:
-    """The fold of every group, for equal shares.
+    """Return the fold of every group, for equal shares.
 
     Of the folds that are as good as any by (B), a group goes to the one with the fewest
     rows: an empty one, as long as there is any. Groups of the same commonest rank

@@ -107,7 +107,7 @@ def nested(
     rng: Rng = 0,
     **options: Any,
 ) -> Nested:
-    """The protocol of the papers: repeated hold-outs, with a search in each.
+    """Estimate errors of tuned models by repeated hold-outs, with a search in each.
 
     Every hold-out's training rows are searched as by `select`; the point chosen is
     fitted to all of them and scored on the test rows, which the search has not seen.

@@ -21,7 +21,9 @@ def point_key(point: Point, without: Sequence[str] = ()) -> Hashable:
 
 
 def value_key(value: Any) -> tuple[str, Hashable]:
-    """A value to compare by: 1, 1.0 and True differ; a list or array is only itself."""
+    """Return a value to compare by: 1, 1.0 and True differ; a list or array is only
+    itself.
+    """
     try:
         hash(value)
     except TypeError:
@@ -54,13 +56,13 @@ def in_order_of_ties(points: Sequence[Point], numbers: Sequence[int]) -> list[in
 
 
 def columns_of(points: Sequence[Point]) -> dict[str, np.ndarray]:
-    """An array for every argument; None where a point does not have it."""
+    """Return an array for every argument; None where a point does not have it."""
     names = dict.fromkeys(name for point in points for name in point)
     return {name: _column([point.get(name) for point in points]) for name in names}
 
 
 def described(point: Point) -> str:
-    """The point in a line, such as "C=0.1, gamma=2"."""
+    """Return the point in a line, such as "C=0.1, gamma=2"."""
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={shown(value)}"
         for name, value in point.items()

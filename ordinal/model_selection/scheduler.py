@@ -41,8 +41,10 @@ def run(
     store: str | os.PathLike[str] | None,
     progress: Progress,
 ) -> tuple[list[R], int]:
-    """The results of the jobs, and how many files of the store were damaged. Ctrl-C
-    ends what runs and cancels the rest."""
+    """Return the results of the jobs, and how many files of the store were damaged.
+
+    Ctrl-C ends what runs and cancels the rest.
+    """
     workers = Workers(work, space, executor, n_threads)
     kept = None if store is None else Store(store, work)
     schedule = Schedule(jobs, kept, progress)
@@ -79,8 +81,10 @@ class Schedule(Generic[R]):
         self._awaited = [0] * len(jobs)  # outcomes, before a job can go on
 
     def run(self, submit: Callable[..., Future[Any]]) -> list[R]:
-        """Submit tasks and tell the jobs of their outcomes, until no job has more; the
-        results of all jobs, in their order."""
+        """Submit tasks and tell the jobs of their outcomes, until no job has more.
+
+        The results of all jobs, in their order.
+        """
         for number in reversed(range(len(self._jobs))):
             self._advance(number)
         while self._to_do or self._under_way:
@@ -101,8 +105,11 @@ class Schedule(Generic[R]):
             future.cancel()
 
     def _submit(self, submit: Callable[..., Future[Any]]) -> None:
-        """Submit what is to do. A task that has run in this thread is seen to before
-        the next one, so that Ctrl-C loses no more than one."""
+        """Submit what is to do.
+
+        A task that has run in this thread is seen to before the next one, so that
+        Ctrl-C loses no more than one.
+        """
         while self._to_do:
             entry = self._to_do.popleft()
             future = submit(entry.task)
@@ -111,8 +118,10 @@ class Schedule(Generic[R]):
                 return
 
     def _finish(self, entry: Queued, outcomes: list[Outcome]) -> None:
-        """Keep and note the outcomes of a task; its job goes on if they were the last
-        that it waited for."""
+        """Keep and note the outcomes of a task.
+
+        Its job goes on if they were the last that it waited for.
+        """
         if self._store is not None:
             self._store.put(entry.task, outcomes)
         self._note(entry, outcomes, stored=False)

@@ -84,8 +84,9 @@ class Scorer:
         classes: np.ndarray,
         weight: np.ndarray | None,
     ) -> float:
-        """The score of a model on rows X, whose decision function gave `values` if they
-        are not None."""
+        """Return the score of a model on rows X, whose decision function gave `values`
+        if they are not None.
+        """
         if self.needs_proba:
             told = (
                 map_rows(model.predict_proba, X)

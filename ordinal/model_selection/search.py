@@ -42,7 +42,7 @@ class Trials:
         self._outcomes: list[list[Outcome | None]] = []
 
     def add(self, point: Point, stage: int) -> int | None:
-        """The number of a new point, None for one that has been tried before."""
+        """Add a new point and return its number, or None if it was tried before."""
         key = point_key(point)
         if key in self._number:
             return None
@@ -69,7 +69,7 @@ class Trials:
         return np.array(table).reshape(len(self.points), self._n_folds)
 
     def best(self) -> int | None:
-        """The point of the best mean among those that every fold has a score of."""
+        """Return the point of the best mean among those with a score in every fold."""
         losses = self._losses()
         if np.isnan(losses).all():
             return None
@@ -77,8 +77,9 @@ class Trials:
         return self.first(losses <= least + _ROUNDING * max(1.0, abs(least)))
 
     def one_se(self) -> int:
-        """The first point, in the order of ties, whose mean is within one standard
-        error of the best; there must be a best one."""
+        """Return the first point, in the order of ties, whose mean is within one
+        standard error of the best; there must be a best one.
+        """
         best = self.best()
         assert best is not None
         losses, error = self._losses(), standard_error(self.scores())
@@ -148,7 +149,7 @@ class Search:
         progress.total += getattr(space, "size", 0) * len(splits)
 
     def steps(self) -> Generator[list[Task], object, Trials]:
-        """Lists of tasks; `note` is told of their outcomes before the next one."""
+        """Yield lists of tasks; `note` receives their outcomes before the next one."""
         stages = self._space.stages(TrainingRows.of(self._work, self.rows).X)
         if not isinstance(stages, Generator):
             raise TypeError(f"search.stages must be a generator, got {shown(stages)}")
@@ -169,7 +170,7 @@ class Search:
         return self.trials
 
     def note(self, place: int, outcomes: list[Outcome]) -> None:
-        """The outcomes of one of the tasks of the last list."""
+        """Note the outcomes of one of the tasks of the last list."""
         fold, numbers = self._requested[place]
         for number, outcome in zip(numbers, outcomes, strict=True):
             self.trials.record(number, fold, outcome)
@@ -180,7 +181,7 @@ class Search:
             self._progress.best = f"best {name} {score:.4g} at {point}"
 
     def _add(self, points: Iterable[Mapping[str, Any]], stage: int) -> list[int]:
-        """The numbers of those points that are new."""
+        """Add new points, and return their numbers."""
         new = []
         for proposed in points:
             point = self._renamed(proposed)
@@ -197,14 +198,14 @@ class Search:
         return new
 
     def _renamed(self, proposed: Mapping[str, Any]) -> Point:
-        """The point by the names of the function: some call their first C `C1`."""
+        """Return the point in names of the function: some call their first C `C1`."""
         known = self._work.parameters
         if "C" in known or "C1" not in known:
             return dict(proposed)
         return {"C1" if k == "C" else k: value for k, value in proposed.items()}
 
     def _as_tasks(self, numbers: list[int]) -> list[Task]:
-        """A task for each fold and path."""
+        """Make a task for each fold and path."""
         points = self.trials.points
         varying = self._work.varying
         paths: dict[Hashable, list[int]] = {}
@@ -228,10 +229,12 @@ def splits_of(
     group: np.ndarray | None,
     drawn: Callable[[str, np.ndarray, int, np.ndarray | None], Splits],
 ) -> Splits:
-    """The splits of some rows, as row numbers of the whole table: `drawn`, where their
-    number is given. A caller's splitter sees the features of the rows (categories by
-    their places) or, of a sparse table, their numbers. `group` numbers the groups of
-    the whole table."""
+    """Return the splits of some rows, as row numbers of the whole table.
+
+    `drawn` makes them where their number is given. A caller's splitter sees the
+    features of the rows (categories by their places) or, of a sparse table, their
+    numbers. `group` numbers the groups of the whole table.
+    """
     y = work.y[rows]
     group = None if group is None else group[rows]
     if isinstance(given, int | np.integer):

@@ -197,8 +197,11 @@ class Selection(Storable):
 
 
 def model_in(found: Any) -> Any:
-    """The model that a Selection or an estimator of `ordinal.sklearn` holds, and all
-    else as it is. ValueError if the search has refitted none."""
+    """Return the model that a Selection or an estimator of `ordinal.sklearn` holds, and
+    all else as it is.
+
+    ValueError if the search has refitted none.
+    """
     if isinstance(found, Selection):
         if found.model is None:
             raise ValueError("there is no model: the search was run with refit=False")
@@ -364,7 +367,7 @@ def select(
 
 
 def selection_of(trials: Trials, splits: Splits) -> Selection:
-    """The record of a search that has ended, without a model."""
+    """Return the record of a search that has ended, without a model."""
     outcomes, scorers, best = trials.outcomes(), trials.scorers, trials.best()
     assert best is not None
 

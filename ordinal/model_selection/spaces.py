@@ -129,7 +129,7 @@ class CoarseToFine(Immutable):
         return coarse + 80 * self.fine
 
     def stages(self, X: Any) -> Stages:
-        """The coarse grid, then the fine one around its best point."""
+        """Return the coarse grid, then the fine one around its best point."""
         ranges = (np.arange(a, b + 1.0) for a, b in (self.C, self.kappa))
         best = yield _on_log_grid(*ranges)
         if self.fine:
@@ -231,7 +231,7 @@ class UniformDesign(Immutable):
         return sum(self.n_points) - 1
 
     def stages(self, X: Any) -> Stages:
-        """The design of the whole box, then that of the smaller one."""
+        """Return the design of the whole box, then that of the smaller one."""
         gamma = gamma_range(X) if self.gamma is None else self.gamma
         logs = np.log10([self.C, gamma])
         box = np.vstack([logs, *(self.others or {}).values()])  # (d, 2)
@@ -253,7 +253,7 @@ class UniformDesign(Immutable):
 def _coordinates(
     levels: np.ndarray, centre: np.ndarray, width: np.ndarray
 ) -> np.ndarray:
-    """The points of a design in a box; the outer levels lie on its sides."""
+    """Return the points of a design in a box; the outer levels lie on its sides."""
     n = len(levels)
     return centre + width * ((levels - 1) / max(n - 1, 1) - 0.5 * (n > 1))
 
@@ -267,7 +267,8 @@ def _of_design(
 
 
 def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
-    """The gammas between which the RBF kernel tells near rows apart, from the data.
+    """Return the gammas between which the RBF kernel tells near rows apart, from the
+    data.
 
     With q a low quantile of the squared distances between different rows, exp(-gamma q)
     falls from 0.999 to 0.15 over the range. Labels are not looked at.

@@ -222,8 +222,9 @@ def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
 
 
 def _spread_by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The rows in an order of which every beginning has the ranks in their shares, one
-    row of each rank first."""
+    """Return the rows in an order of which every beginning has the ranks in their
+    shares, one row of each rank first.
+    """
     order = by_rank(rank, rng)
     count = np.bincount(rank)
     place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
@@ -241,8 +242,10 @@ def drawn_holdouts(
     test_size: float | int,
     rng: int | np.random.Generator,
 ) -> Splits:
-    """Draw splits of `stratified_holdout` by group numbers; errors give their
-    number this name."""
+    """Draw splits of `stratified_holdout` by group numbers.
+
+    Errors give their number this name.
+    """
     _, rank, count = distinct(y, "y")
     n_splits = check_count(name, n_splits)
     if n_splits > _MOST_SPLITS:
@@ -262,8 +265,10 @@ def drawn_folds(
     *,
     rng: int | np.random.Generator,
 ) -> Splits:
-    """Draw splits of `stratified_kfold` by group numbers; errors give their
-    number this name."""
+    """Draw splits of `stratified_kfold` by group numbers.
+
+    Errors give their number this name.
+    """
     rank = distinct(y, "y")[1]
     n_splits = check_count(name, n_splits)
     if group is not None:
@@ -286,9 +291,12 @@ def drawn_folds(
 def own_splits(
     given: Any, name: str, X: Any, y: np.ndarray, group: np.ndarray | None
 ) -> Splits:
-    """Splits of the rows of X and y that the caller gives in place of a number: a
-    sequence, or what makes one. ValueError or TypeError names the argument; a group on
-    both sides of a split is a ValueError."""
+    """Return splits of the rows of X and y that the caller gives in place of a number:
+    a sequence, or what makes one.
+
+    ValueError or TypeError names the argument; a group on both sides of a split is a
+    ValueError.
+    """
     if hasattr(given, "split") and not isinstance(given, str):
         given = given.split(X, y) if group is None else given.split(X, y, group)
     elif not can_be_listed(given):

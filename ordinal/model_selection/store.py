@@ -98,7 +98,10 @@ class Store:
             file.write(json.dumps(entry, indent=1).encode("ascii"))
 
     def _read(self, path: Path, n_points: int) -> list[Outcome]:
-        """The outcomes in a file. Raises ValueError unless it is what `put` wrote."""
+        """Return the outcomes in a file.
+
+        Raises ValueError unless it is what `put` wrote.
+        """
         if not path.is_file() or path.stat().st_size > _LARGEST:
             raise ValueError("not a file of outcomes")
         match json.loads(path.read_text(encoding="ascii")):
@@ -110,7 +113,7 @@ class Store:
         raise ValueError("not what a search stores")
 
     def _outcome(self, node: Any) -> Outcome:
-        """An outcome as it was put; ValueError for one that no task returns."""
+        """Return an outcome as it was put; ValueError for one that no task returns."""
         match node:
             case {
                 "scores": dict(by_name),

@@ -63,7 +63,7 @@ def read_table(
     given: Mapping[str, Any],
     preprocess: Preprocess | None,
 ) -> tuple[np.ndarray | CSR | Frame, tuple[str, ...] | None]:
-    """The table of a search, and its names. NaN is what is missing.
+    """Return the table of a search, and its names. NaN is what is missing.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def read_rows(
     classes: Any,
     sample_weight: Any,
 ) -> tuple[Problem, np.ndarray | CSR | Frame | Rows, tuple[str, ...] | None]:
-    """The rows of a search: their labels and weights, the table, and its names.
+    """Return the rows of a search: their labels and weights, the table, and its names.
 
     A source of blocks is read once here, and again by every fit; so is a memmap that
     the fits read so. The rows of dask stay where they are.
@@ -175,7 +175,9 @@ def has_no_weights(problem: ChunkedProblem) -> bool:
 def chunked_part(
     problem: ChunkedProblem, train: np.ndarray, standardize: bool
 ) -> tuple[ChunkedProblem, Standardizer | None]:
-    """Some rows as a fit reads them, standardised by their own moments if asked for."""
+    """Return some rows as a fit reads them, standardised by their own moments if asked
+    for.
+    """
     part = problem if train.size == problem.n_samples else problem.subset(train)
     part = part.with_moments()
     if not standardize or part.moments is None:

@@ -70,7 +70,7 @@ class Outcome:
     seconds: float
 
     def judged(self) -> Outcome:
-        """A failure as well if the score that decides is no number."""
+        """Count the outcome as a failure if the deciding score is no number."""
         if self.failure or np.isfinite(self.scores[0]):
             return self
         return replace(self, failure=f"scored {self.scores[0]}")
@@ -271,7 +271,7 @@ class Work:
     def refitted(
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None
     ) -> Any:
-        """The model of some rows, by default of all, behind its preprocessor."""
+        """Return the model of some rows, by default of all, behind its preprocessor."""
         rows = self._rows(np.arange(len(self.y)) if train is None else train)
         options = self._options(rows, n_threads) | point
         model = self.fit(rows.named, rows.y, **options)
@@ -291,8 +291,9 @@ class Work:
         points: Sequence[Point],
         n_threads: int | None,
     ) -> list[tuple[Any, Any]]:
-        """The model, or what was raised, for every point, and its decision function of
-        the test rows where that came with the model."""
+        """Return the model, or what was raised, for every point, and its decision
+        function of the test rows where that came with the model.
+        """
         options = self._options(rows, n_threads) | self._without_links()
         if self.varying:
             try:
@@ -335,7 +336,7 @@ class Work:
     def _outcome(
         self, model: Any, values: Any, X_test: Any, test: np.ndarray
     ) -> Outcome:
-        """The scores of a model, or of what was raised in its place."""
+        """Return the scores of a model, or of what was raised in its place."""
         weight = None if self.weight is None else self.weight[test]
         try:
             if isinstance(model, Exception):
@@ -367,15 +368,16 @@ class Work:
         return options
 
     def _without_links(self) -> dict[str, bool]:
-        """The option that leaves out the calibration of probabilities, five more fits a
-        point, where no scorer looks at them; the refit has it."""
+        """Return the option that leaves out the calibration of probabilities, five more
+        fits a point, where no scorer looks at them; the refit has it.
+        """
         asked = self.given.get("probability", False)
         looked_at = any(scorer.needs_proba for scorer in self.scorers)
         leave_out = asked and not looked_at and self.ours
         return {"probability": False} if leave_out else {}
 
     def _rows(self, train: np.ndarray) -> TrainingRows:
-        """The training rows, preprocessed; the last two sets are kept."""
+        """Return the training rows, preprocessed; the last two sets are kept."""
         key = train.tobytes()
         rows = self._kept.get(key)
         if rows is None:

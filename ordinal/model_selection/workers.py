@@ -86,8 +86,11 @@ class Ended:
 
     @contextmanager
     def stoppable(self) -> Iterator[None]:
-        """Raise Stopped in the body when the search ends. It comes between two steps
-        of the interpreter, and a callback only between two steps of a fit."""
+        """Raise Stopped in the body when the search ends.
+
+        It comes between two steps of the interpreter, and a callback only between two
+        steps of a fit.
+        """
         with self._watched():
             me = threading.get_ident()
             with self._lock:
@@ -239,7 +242,7 @@ def run_task(
 
 
 def _received(path: str, pickled: bytes | None) -> Work | None:
-    """The work as it was sent or, else, as it is in the file, if there is one."""
+    """Return the work as it was sent or, else, as its file holds it."""
     work: Work
     if pickled is not None:
         work = pickle.loads(pickled)

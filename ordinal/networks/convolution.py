@@ -77,7 +77,7 @@ class Tower:
         )
 
     def decay(self) -> np.ndarray:
-        """The weights that are penalised, packed: all but the biases."""
+        """Return the weights that are penalised, packed: all but the biases."""
         K, U = self.K.copy(), self.U.copy()
         K[-1] = U[-1] = 0.0
         return Tower(K, U, self.V).packed()
@@ -92,7 +92,7 @@ class Tower:
         return W, C, H, H @ self.V
 
     def places(self, Z: np.ndarray) -> np.ndarray:
-        """e of standardised rows, (n, q)."""
+        """Return e of standardised rows, (n, q)."""
         return self.layers(Z)[-1]
 
     def slopes(self, layers: tuple[np.ndarray, ...], by_e: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ class Tower:
 
 
 def windows(Z: np.ndarray, width: int) -> np.ndarray:
-    """The neighbours of every feature, and a one: (n d, width + 1)."""
+    """Return the neighbours of every feature, and a one: (n d, width + 1)."""
     n, d = Z.shape
     before = (width - 1) // 2
     padded = np.zeros((n, d + width - 1))
@@ -125,10 +125,10 @@ def standardized(rows: LayerRows, some: slice) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Triplets:
-    """Triplets of rows:
+    """Triplets of rows.
 
-    `low` and `high` at the sides, `asked` between. Each has a label, whether `asked` is
-    above, and a weight.
+    They are `low` and `high` at the sides, `asked` between. Each has a label, whether
+    `asked` is above, and a weight.
     """
 
     low: np.ndarray
@@ -141,10 +141,12 @@ class Triplets:
     def drawn(
         cls, rank: np.ndarray, share: np.ndarray, n: int, rng: np.random.Generator
     ) -> Triplets:
-        """About n of them, ten for a row and threshold at most. Each rank is asked of
-        each threshold in proportion to its rows, once at least, and weighs there as
-        much as these; sides are drawn by weight, and are no row that is asked, unless
-        the rank has no other one."""
+        """About n of them, ten for a row and threshold at most.
+
+        Each rank is asked of each threshold in proportion to its rows, once at least,
+        and weighs there as much as these; sides are drawn by weight, and are no row
+        that is asked, unless the rank has no other one.
+        """
         m = int(rank.max())
         each = min(n / (rank.size * m), 10.0)  # for a row and threshold
         of_rank = [np.flatnonzero(rank == k) for k in range(m + 1)]
@@ -223,7 +225,7 @@ class Relations:
             return value, slopes + self.l2 * decay
 
     def _terms(self, E: np.ndarray) -> tuple[float, np.ndarray]:
-        """The mean loss, and its slopes by the places of the rows."""
+        """Return the mean loss, and its slopes by the places of the rows."""
         T = self.triplets
         low, x, high = E[T.low], E[T.asked], E[T.high]
         u = relation(low, x, high)
@@ -245,7 +247,7 @@ class Relations:
 
 
 def relation(low: np.ndarray, x: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """u of (T) for places in the last dimension."""
+    """Return u of (T) for places in the last dimension."""
     return np.asarray((np.square(x - low) - np.square(x - high)).sum(axis=-1))
 
 
@@ -288,7 +290,7 @@ def fit_relations(
     rng: np.random.Generator,
     monitor: Monitor,
 ) -> Related:
-    """The tower of the least loss that L-BFGS finds, and pairs to compare with."""
+    """Return the tower of least loss that L-BFGS finds, and pairs to compare."""
     rows, rank, share = training.rows, training.rank, training.share
     start = Tower.drawn(
         rows.X.shape[1], sizes.width, sizes.filters, sizes.hidden, sizes.places, rng
@@ -326,9 +328,10 @@ def fit_relations(
 
 
 def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The log odds of the mean P of (T) for places E (n, q) and the pairs of every
-    threshold, (n, m). u of (T) is linear in e(x), so that those of all pairs are one
-    product."""
+    """Return the log odds of the mean P of (T) for places E (n, q) and the pairs of
+    every threshold, (n, m). u of (T) is linear in e(x), so that those of all pairs are
+    one product.
+    """
     between = high - low
     slopes = 2 * between.reshape(-1, E.shape[1]).T
     level = (between * (high + low)).sum(axis=2).ravel()

@@ -70,8 +70,11 @@ class Layer:
         return cls(*found.mean_and_scale(), U)
 
     def __call__(self, X: Matrix) -> np.ndarray:
-        """The units of rows, (n, h). Those of rows without weight, too, whose features
-        may be of any size, are finite."""
+        """Return the units of rows, (n, h).
+
+        Those of rows without weight, too, whose features may be of any size, are
+        finite.
+        """
         rows = LayerRows(X, self.mean, self.scale)
         out = np.empty((X.shape[0], self.U.shape[1]))
         for part in rows.chunks():
@@ -163,8 +166,9 @@ class Regression:
         return np.where(self.rank[rows, None] > np.arange(self.m), 1.0, -1.0)
 
     def observation(self, rows: slice | np.ndarray) -> np.ndarray:
-        """The share of one observation of each row: all of it, or of a row that counts
-        for several one of these."""
+        """Return the share of one observation of each row: all of it, or of a row that
+        counts for several one of these.
+        """
         each = np.minimum(self.problem.weight[rows], 1.0)
         return np.asarray(each / self.total)
 
@@ -173,7 +177,7 @@ class Regression:
         return self._turned(self.layer(X))
 
     def _turned(self, H: np.ndarray) -> np.ndarray:
-        """z of rows with the units H, which are overwritten."""
+        """Return z of rows with the units H, which are overwritten."""
         H -= self.mean
         return np.asarray(H @ self.Q)
 
@@ -209,7 +213,7 @@ class Regression:
         return np.asarray(errors)
 
     def left_out(self, X: Matrix, rows: np.ndarray, ridge: float) -> np.ndarray:
-        """Outputs of training rows without an observation of theirs, (n, m)."""
+        """Return outputs of training rows without an observation of theirs, (n, m)."""
         Z, g = self.projected(X), 1 / (self.s + ridge)
         C = self._codes(rows)
         R = C - self.codes - Z @ (g[:, None] * self.B)
@@ -251,9 +255,12 @@ def fit_codes(
     max_iter: int,
     monitor: Monitor,
 ) -> Fitted:
-    """The outputs on a layer of these weights: by this ridge, or by the one of least
-    leave-one-out error. Where time is up, by the best ridge so far; where it is up
-    before the first pass is over, outputs are the same for all rows."""
+    """Return the outputs on a layer of these weights: by this ridge, or by the one of
+    least leave-one-out error.
+
+    Where time is up, by the best ridge so far; where it is up before the first pass is
+    over, outputs are the same for all rows.
+    """
     layer = Layer.of(problem, U)
     try:
         with monitor.limited(Monitor.GRACE):
@@ -270,7 +277,7 @@ def fit_codes(
 def _given(
     of: Regression, ridge: float, monitor: Monitor
 ) -> tuple[Solution, Convergence]:
-    """The solution, and by what it misses the normal equations."""
+    """Return the solution, and by what it misses the normal equations."""
     found = of.solution(ridge, None)
     residual = of.S @ found.weights + ridge * found.weights - of.right
     violation = float(np.abs(residual).max() / (np.abs(of.right).max() or 1.0))
@@ -285,7 +292,8 @@ def _given(
 def _searched(
     of: Regression, max_iter: int, monitor: Monitor
 ) -> tuple[Solution, Convergence]:
-    """The solution by the ridge of least leave-one-out error, to within a factor.
+    """Return the solution by the ridge of least leave-one-out error, to within a
+    factor.
 
     Powers of ten from the middle of the range, five at a time, downhill to where both
     neighbours are worse or the range ends; then six points between these, a quarter of
@@ -334,8 +342,10 @@ def _end(
 
 
 def _link(of: Regression, ridge: float, share: FewFolds | None) -> SoftmaxLink | None:
-    """Probabilities from the outputs of rows that are left out; but a row that is all
-    there is of its rank is judged by the outputs of all."""
+    """Probabilities from the outputs of rows that are left out.
+
+    But a row that is all there is of its rank is judged by the outputs of all.
+    """
     if share is None:
         return None
     problem = of.problem

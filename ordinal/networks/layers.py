@@ -79,7 +79,7 @@ class Spaces:
 
     @contextmanager
     def one(self) -> Iterator[np.ndarray]:
-        """An array of so many doubles, which holds anything."""
+        """Allocate an array of so many doubles."""
         try:
             space = self._free.pop()
         except IndexError:

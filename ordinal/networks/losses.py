@@ -24,7 +24,7 @@ class Loss(Protocol):
     n_outputs: int
 
     def start(self) -> np.ndarray:
-        """t that is best where all outputs are 0."""
+        """Return t that is best where all outputs are 0."""
         ...
 
     def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
@@ -111,7 +111,9 @@ class Cumulative:
 
 
 def start_of(rank: np.ndarray, share: np.ndarray, link: Link) -> np.ndarray:
-    """The thresholds of a model without features: those of the shares of the ranks."""
+    """Return the thresholds of a model without features: those of the shares of the
+    ranks.
+    """
     of_rank = np.bincount(rank, share)
     # shares can be so small that their sums round to 0, to 1 or to one another
     below = np.cumsum(of_rank)[:-1] / of_rank.sum()

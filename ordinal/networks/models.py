@@ -80,7 +80,7 @@ class NetworkModel(Model):
         return self.hidden_bias.size
 
     def hidden(self, X: MatrixLike) -> np.ndarray:
-        """The values of the hidden units, (n, h), between -1 and 1.
+        """Return the values of the hidden units, (n, h), between -1 and 1.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class OrderedOutputs(Model):
     __slots__ = ()
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The log odds of y > k, (n, r - 1)."""
+        """Return the log odds of y > k, (n, r - 1)."""
         raise NotImplementedError
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
@@ -216,8 +216,8 @@ class NnorModel(OrderedOutputs, NetworkModel):
             raise ValueError("observed must name one rank more than there are offsets")
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The log odds of y > k by each output, (n, r - 1), which nothing keeps in
-        order.
+        """Return the log odds of y > k by each output, (n, r - 1), which nothing keeps
+        in order.
 
         inf and -inf for outputs beyond the observed ranks, and the same on both sides
         of a rank between that has no rows.
@@ -266,7 +266,7 @@ class NnpomModel(Thresholds, NetworkModel):
     l2: Annotated[float, FINITE, NONNEGATIVE]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The score f(x) = v'h(x), (n,), which increases with the rank.
+        """Return the score f(x) = v'h(x), (n,), which increases with the rank.
 
         Parameters
         ----------
@@ -378,7 +378,7 @@ class ElmorModel(NetworkModel):
                 raise ValueError("the link must know the observed ranks")
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The outputs, one a threshold: above 0 for ranks that are higher.
+        """Return the outputs, one a threshold: above 0 for ranks that are higher.
 
         Parameters
         ----------
@@ -520,7 +520,7 @@ def falling(A: np.ndarray) -> np.ndarray:
 
 
 def hidden_layer(problem: Problem, trained: Trained) -> dict[str, Any]:
-    """The fields that all networks have."""
+    """Return the fields that all networks have."""
     U = trained.network.U
     return {
         "mean": read_only(trained.rows.mean),

@@ -117,7 +117,7 @@ class CnnorModel(OrderedOutputs):
         return finite_scores(out)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The log odds of y > k by the votes of the pairs at each threshold.
+        """Return the log odds of y > k by the votes of the pairs at each threshold.
 
         The mean of the probabilities (T) that the row is nearer to the higher row of a
         pair than to the lower one, in a logistic function of its own. Nothing keeps

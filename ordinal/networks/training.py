@@ -71,8 +71,10 @@ class Objective:
         self._spaces = Spaces(self.size * width)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient, in O(n h (d + n_outputs)). What is beyond the range of
-        double is no number, and the search goes no further."""
+        """Value and gradient, in O(n h (d + n_outputs)).
+
+        What is beyond the range of double is no number, and the search goes no further.
+        """
         net = self.start.like(x)
 
         def of_chunk(rows: slice) -> Parts:
@@ -86,7 +88,7 @@ class Objective:
             return float(total[0] + 0.5 * (x @ penalty)), total[1:] + penalty
 
     def _of_chunk(self, net: Network, rows: slice, space: np.ndarray) -> np.ndarray:
-        """The loss of some rows, and behind it its gradient."""
+        """Return the loss of some rows, and behind it its gradient."""
         Z, h, m = self.rows[rows], net.U.shape[1], self.loss.n_outputs
         both = space[: (h + m) * len(Z)].reshape(h + m, len(Z))
         H, S = both[:h], both[h:]
@@ -139,7 +141,7 @@ class Training:
         rng: np.random.Generator,
         monitor: Monitor,
     ) -> Trained:
-        """The network of the least objective among what the starts lead to.
+        """Return the network of the least objective among what the starts lead to.
 
         All outputs begin at 0: so the first steps of mirrored ranks are mirrored, and
         the hidden layer alone needs to be random.

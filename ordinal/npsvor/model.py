@@ -84,13 +84,17 @@ class NpsvorModel(Hyperplanes):
         return decision(self, X)
 
     def _columns(self) -> np.ndarray:
-        """The coefficients of the ranks that had training rows. A matrix product may
-        round otherwise if it has more columns, and absent ranks are to change no bit.
+        """Return the coefficients of the ranks that had training rows.
+
+        A matrix product may round otherwise if it has more columns, and absent ranks
+        are to change no bit.
         """
         return np.ascontiguousarray(self.coef[:, np.isfinite(self.intercept)])
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The distances from sums over the support rows, a column a present rank."""
+        """Return the distances from sums over the support rows, a column a present
+        rank.
+        """
         f = np.full((len(sums), self.intercept.size), np.inf)
         present = np.isfinite(self.intercept)
         with np.errstate(over="ignore"):  # seen by the check
@@ -156,8 +160,9 @@ def of_present(
     normalize: bool,
     cost: np.ndarray | None,
 ) -> NpsvorModel:
-    """A model of the hyperplanes of the ranks that have training rows: (m, p), (p,) and
-    the squares of their |w_k|."""
+    """Return a model of the hyperplanes of the ranks that have training rows: (m, p),
+    (p,) and the squares of their |w_k|.
+    """
     present = problem.present
 
     def by_class(values: np.ndarray, absent: float) -> np.ndarray:

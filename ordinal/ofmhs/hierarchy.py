@@ -142,17 +142,22 @@ class Quadratic:
     parts: np.ndarray
 
     def descend(self, tol: float, sweeps: int) -> float:
-        """Sweeps of block coordinate descent, which find the parts that are 0; what the
-        last one was worth."""
+        """Sweeps of block coordinate descent, which find the parts that are 0.
+
+        What the last one was worth.
+        """
         return _pair_descent.descend(
             self.H, self.first, self.second, self.prices.own, self.prices.pair, tol,
             sweeps, self.slope, self.own, self.parts,
         )[1]  # fmt: skip
 
     def newton(self) -> None:
-        """A step of Newton's method among the parts that are not 0, where P is smooth:
-        it sees how main effects are shared, which takes coordinates many sweeps. Parts
-        that would change their sign become 0. Nothing happens where none is lower."""
+        """Take a Newton step among the parts that are not 0, where P is smooth.
+
+        It sees how main effects are shared, which takes coordinate descent many sweeps.
+        Parts that would change their sign become 0. Nothing happens where none is
+        lower.
+        """
         d, kept = self.own.size, np.flatnonzero(self.parts.any(axis=1))
         mains = np.flatnonzero(self.own)
         if not 0 < mains.size + 3 * kept.size <= _LARGEST:
@@ -234,7 +239,7 @@ class HierarchyPath:
         self.null, self.slopes = self._last.value, self.slopes_at(self._last)
 
     def largest(self, ratio: float) -> float:
-        """The least l1 for which no effects are the solution."""
+        """Return the least l1 for which no effects are the solution."""
         g, G = self.slopes
         sizes = self._sizes(g, G) / math.hypot(ratio, math.sqrt(2))
         largest = max(np.abs(g).max(initial=0.0), sizes.max(initial=0.0))
@@ -253,7 +258,9 @@ class HierarchyPath:
         self, u: np.ndarray, own: np.ndarray, parts: np.ndarray, prices: Prices
     ) -> PairPoint:
         """(P) at some effects, with the best thresholds, looked for from u on.
-        O(n d^2)."""
+
+        O(n d^2).
+        """
         main, theta = self.effects(own, parts)
         pairs = both_ways(main.size, self.first, self.second, theta)
         u, rows = with_best_free(self._loss, u, scores(self.Z, main, pairs))
@@ -279,8 +286,10 @@ class HierarchyPath:
         return max(0.0, float(c) * tangent)
 
     def reach(self, l1: float, ratio: float) -> Found:
-        """The minimum, by way of larger penalties where the last one is far; `n_iter`
-        counts the steps to all."""
+        """Return the minimum, by way of larger penalties where the last one is far.
+
+        `n_iter` counts the steps to all.
+        """
         n_iter = 0
         largest = min(self._last_l1, self.largest(ratio))
         while largest > _FAR * l1 and not self.monitor.ended:
@@ -290,7 +299,7 @@ class HierarchyPath:
         return replace(found, n_iter=n_iter + found.n_iter)
 
     def solve(self, l1: float, ratio: float, before: int = 0) -> Found:
-        """The minimum, from the last one on, after so many steps to others."""
+        """Return the minimum, from the last one on, after so many steps to others."""
         prices, n_iter, finer = Prices.of(l1, ratio), 0, 1.0
         here = self.at(self._last.u, self._last.own, self._last.parts, prices)
         while True:
@@ -326,7 +335,7 @@ class HierarchyPath:
         slopes: tuple[np.ndarray, np.ndarray],
         gap: float,
     ) -> PairPoint | None:
-        """The next point; None where none is lower."""
+        """Return the next point; None where none is lower."""
         mains, chosen = self._taking_part(here, prices, slopes)
         own, parts = here.own.copy(), here.parts.copy()
         own[mains], parts[chosen] = self._of_quadratic(
@@ -379,7 +388,7 @@ class HierarchyPath:
         prices: Prices,
         tol: float,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The parts of some groups where the quadratic of L and P are least.
+        """Return the parts of some groups where the quadratic of L and P are least.
 
         Thresholds are eliminated: with H_uu = C C' and k = C^-1 H_ux the Hessian by the
         effects x is H_xx - k'k, and their slopes are those of L, whose slopes by the
@@ -407,7 +416,7 @@ class HierarchyPath:
     def _columns(
         self, mains: np.ndarray, first: np.ndarray, second: np.ndarray
     ) -> np.ndarray:
-        """Some features, and products of two, (n, m)."""
+        """Return some features, and products of two, (n, m)."""
         D = np.empty((len(self.Z), mains.size + first.size))
         for rows in strips(len(D)):
             check_cancelled()
@@ -422,7 +431,7 @@ class HierarchyPath:
         return np.asarray(np.hypot(of_mains, G))
 
     def _loss_of(self, D: np.ndarray) -> RowwiseLikelihood:
-        """The loss of scores that are sums over these columns."""
+        """Return the loss of scores that are sums over these columns."""
         n, m = D.shape
         design = replace(
             self.design, location=np.arange(m), centre=np.zeros(m), spread=np.ones(m)

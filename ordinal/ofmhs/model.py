@@ -99,7 +99,7 @@ class OfmhsModel(Scored):
         return int(np.count_nonzero(np.triu(self.pairs)))
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The score f(x), which increases with the rank.
+        """Return the score f(x), which increases with the rank.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class OfmhsModel(Scored):
         return finite_scores(f)
 
     def effects(self) -> Table:
-        """Main effects and pairs that are not 0, the largest first.
+        """Return main effects and pairs that are not 0, the largest first.
 
         Returns
         -------

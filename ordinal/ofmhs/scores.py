@@ -11,9 +11,11 @@ _ENTRIES, _LEAST = 65_536, 256  # of an array at a time, in so many rows or more
 
 
 def scores(Z: np.ndarray, main: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """z'main + 1/2 z' pairs z for every row z of Z, (n,): pairs is symmetric, and the
-    products of two features are not made. O(n d^2), or less where few pairs are not
-    0."""
+    """Return z'main + 1/2 z' pairs z for every row z of Z, (n,).
+
+    `pairs` is symmetric, and products of features are not stored. O(n d^2), or less
+    where few pairs are not 0.
+    """
     f = np.asarray(Z @ main)
     held = np.flatnonzero(pairs.any(axis=1))
     if held.size:
@@ -28,7 +30,7 @@ def scores(Z: np.ndarray, main: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 def both_ways(
     d: int, first: np.ndarray, second: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """The symmetric (d, d) matrix of what the pairs have."""
+    """Return the symmetric (d, d) matrix of what the pairs have."""
     out = np.zeros((d, d))
     out[first, second] = out[second, first] = values
     return out

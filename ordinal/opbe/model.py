@@ -77,13 +77,17 @@ class OpbeModel(KernelModel):
         return np.flatnonzero(np.isfinite(self.cuts).any(axis=1))
 
     def _columns(self) -> np.ndarray:
-        """The coefficients of the ranks that had training rows. A matrix product may
-        round otherwise if it has more columns, and absent ranks are to change no bit.
+        """Return the coefficients of the ranks that had training rows.
+
+        A matrix product may round otherwise if it has more columns, and absent ranks
+        are to change no bit.
         """
         return np.ascontiguousarray(self.coef[:, self._present])
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The projections from sums over the support rows, a column a present rank."""
+        """Return the projections from sums over the support rows, a column a present
+        rank.
+        """
         f = np.zeros((len(sums), self.classes.size))
         f[:, self._present] = finite_scores(sums)
         return f
@@ -169,7 +173,7 @@ class OpbeModel(KernelModel):
 def _log_classes(
     z: np.ndarray, b: float, c: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Logs of P(before), P(here) and P(after) of (F), each (n,)."""
+    """Return logs of P(before), P(here) and P(after) of (F), each (n,)."""
     if b == -np.inf or c == np.inf:
         z = np.clip(z - (c if b == -np.inf else b), -_LARGEST, _LARGEST)
         below, above = -np.logaddexp(0, z), -np.logaddexp(0, -z)
@@ -194,8 +198,9 @@ def model_of(
     thresholds: np.ndarray,
     parts: Sequence[Convergence],
 ) -> OpbeModel:
-    """A model of the projections of the ranks that have training rows, (m, q), and
-    their thresholds, (q, 2)."""
+    """Return a model of the projections of the ranks that have training rows, (m, q),
+    and their thresholds, (q, 2).
+    """
     present, r = problem.present, problem.n_classes
     all_coef = np.zeros((len(coef), r))
     all_coef[:, present] = coef

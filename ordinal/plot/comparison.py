@@ -116,7 +116,7 @@ def _cliques(rank: np.ndarray, cd: float) -> list[tuple[int, int]]:
 
 
 def _stacked(runs: list[tuple[int, int]]) -> list[int]:
-    """The row of each run; those in one row share no method."""
+    """Return the row of each run; those in one row share no method."""
     ends: list[int] = []  # the last method of each row
     rows = []
     for first, last in runs:

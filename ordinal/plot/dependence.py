@@ -61,7 +61,7 @@ class GridRows:
         self.names = frame.names or model.feature_names or default_names(d)
 
     def with_value(self, j: int, value: Any) -> Frame:
-        """The rows with this value in column j."""
+        """Return the rows with this value in column j."""
         if self.frame.labels[j] is None:
             return self.frame.with_column(j, value)
         return self.frame.with_column(j, 0, np.array([value]))  # the one label left
@@ -84,8 +84,9 @@ class Dependence(NamedTuple):
 def dependence_of(
     model: Any, rows: GridRows, j: int, at: np.ndarray, is_category: bool, of: str
 ) -> Dependence:
-    """The partial dependence on column j at some values, by a prediction for all rows
-    at each."""
+    """Return the partial dependence on column j at some values, by a prediction for all
+    rows at each.
+    """
     mean_of = _mean_score if of == "score" else _mean_probabilities
     found = [
         mean_of(model, rows.with_value(j, value), rows.weight) for value in at.tolist()
@@ -100,7 +101,7 @@ def dependence_of(
 def _mean_score(
     model: Any, X: Frame, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The mean, (), and the ends of its band, (2,), if there is one."""
+    """Return the mean, (), and the ends of its band, (2,), if there is one."""
     mean = weight @ score_of(model, X)
     if not is_process(model):
         return mean, None
@@ -111,8 +112,9 @@ def _mean_score(
 def _mean_probabilities(
     model: Any, X: Frame, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The mean probabilities, (r - 1,), and the ends of their bands, (2, r - 1), if
-    there are any."""
+    """Return the mean probabilities, (r - 1,), and the ends of their bands, (2, r - 1),
+    if there are any.
+    """
     if has_errors(model):
         found = model.average_proba(
             X, cumulative=True, level=_LEVEL, sample_weight=weight
@@ -321,7 +323,7 @@ def _draw_probabilities(ax: Axes, model: Model, found: Dependence) -> None:
 
 
 def _draw_score(ax: Axes, model: Model, found: Dependence) -> None:
-    """A line between thresholds, or points, with a band or bars about it."""
+    """Draw a line between thresholds, or points, with a band or bars about it."""
     x = np.arange(len(found.at)) if found.is_category else found.at
     thresholds, names = finite_thresholds(model)
     for b in thresholds:

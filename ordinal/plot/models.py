@@ -16,9 +16,11 @@ from ..prediction_sets import ConformalModel
 
 
 def fitted(model: Any) -> Model:
-    """The model that predicts: itself, the refitted one of a Selection, or that within
-    an estimator of `ordinal.sklearn` or a model of prediction sets. TypeError for all
-    else."""
+    """Return the model that predicts: itself, the refitted one of a Selection, or that
+    within an estimator of `ordinal.sklearn` or a model of prediction sets.
+
+    TypeError for all else.
+    """
     if isinstance(model, Selection) and model.model is None:
         raise ValueError("model must be refitted: the search had refit=False")
     found = model_in(model)
@@ -57,8 +59,10 @@ def score_of(model: Any, X: Any) -> np.ndarray:
 
 
 def finite_thresholds(model: Model) -> tuple[list[float], list[str]]:
-    """Thresholds on the scale of the score and the labels on their sides; none for a
-    model without. Those at infinity, of ranks without rows, are left out."""
+    """Thresholds on the scale of the score and the labels on their sides.
+
+    None for a model without. Those at infinity, of ranks without rows, are left out.
+    """
     of = innermost(model)
     b = getattr(of, "thresholds", np.empty(0))
     finite = np.flatnonzero(np.isfinite(b))

@@ -335,8 +335,10 @@ def reliability(
 
 
 def _mark_thresholds(ax: Axes, at: list[float], names: list[str]) -> None:
-    """Upright lines, named at the top: in one line of text, or in two in turn; aslant,
-    and led to, where names would meet even so."""
+    """Upright lines, named at the top: in one line of text, or in two in turn.
+
+    Aslant, and led to, where names would meet even so.
+    """
     order = np.argsort(at)
     low, high = ax.get_xlim()
     points = 72 * ax.get_window_extent().width / ax.figure.dpi / (high - low)
@@ -376,5 +378,5 @@ def _share(right: float, wrong: float) -> str:
 
 
 def _amount(weight: float) -> str:
-    """A number of rows, or a weight in three digits."""
+    """Return a number of rows, or a weight in three digits."""
     return f"{weight:.0f}" if weight == round(weight) else f"{weight:.3g}"

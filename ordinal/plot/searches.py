@@ -29,8 +29,11 @@ class Dimensions(NamedTuple):
 
 
 def dimensions_of(points: Sequence[Point], x: Any = None, y: Any = None) -> Dimensions:
-    """The caller's choice, checked; else the first two arguments that are numbers, or
-    one and an argument of another kind."""
+    """Return the caller's choice, checked.
+
+    Else the first two arguments that are numbers, or one and an argument of another
+    kind.
+    """
     columns = {
         name: values.tolist()
         for name, values in columns_of(points).items()
@@ -73,7 +76,8 @@ def search(
     x: str | None = None,
     y: str | None = None,
 ) -> Axes:
-    """The surface of a search: mean scores over two arguments; or what was chosen.
+    """Plot the surface of a search: mean scores over two arguments, or the chosen
+    points.
 
     Of a Selection, two arguments that are numbers make a map, the darker the better,
     with a dot for each point that was fitted; a number and an argument of another kind
@@ -247,7 +251,7 @@ def learning_curve(
 
 
 def _draw_surface(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
-    """A map, of cells where the points are a full grid, else shaded between them."""
+    """Draw a map: cells where the points are a full grid, else shaded areas."""
     ax = axes_of(ax, 6.2, 4.4)
     names = [str(along.x), str(along.y)]
     numbers = best_along(found.points, _losses(found), names)
@@ -400,8 +404,10 @@ def _draw_chosen(found: Nested, along: Dimensions, ax: Axes | None) -> Axes:
 
 
 def _mark(ax: Axes, found: Selection, places: np.ndarray) -> None:
-    """A ring at the best point and a diamond at the simplest that is not clearly worse,
-    named below the axes; places (p, 2) are those of all points."""
+    """Mark the best point by a ring and the simplest not clearly worse by a diamond.
+
+    They are named below the axes; places (p, 2) are those of all points.
+    """
     simplest = "simplest within one standard error"
     marks = [("best", "o", found.best), (simplest, "D", found.one_se)]
     for name, marker, number in marks:
@@ -430,8 +436,9 @@ def _places(points: Sequence[Point], names: Sequence[str]) -> np.ndarray:
 
 
 def _limits(score: np.ndarray, greater: bool) -> tuple[float, float, Any]:
-    """The scores between which the colour changes, and where it goes on: the worst
-    tenth is drawn as one, lest a few that are far off hide what the others show."""
+    """Return the scores between which the colour changes, and where it goes on: the
+    worst tenth is drawn as one, lest a few that are far off hide what the others show.
+    """
     least, most = float(score.min()), float(score.max())
     worst = float(np.quantile(score, 0.1 if greater else 0.9))
     if greater:

@@ -21,7 +21,7 @@ def prediction_sets(
     *,
     coverage: float | None = None,
 ) -> Axes:
-    """Sets of neighbouring ranks, with the true ranks of their rows.
+    """Plot sets of neighbouring ranks, with the true ranks of their rows.
 
     Rows with the same set stand side by side, in a block as high as the set and as wide
     as there are such rows, and within it by their true ranks. These are dots: blue in

@@ -33,7 +33,7 @@ def pyplot() -> Any:
 
 
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
-    """The caller's axes, or those of a new figure of that size in inches."""
+    """Return the caller's axes, or those of a new figure of that size in inches."""
     if ax is not None:
         return check_axes("ax", ax)
     made: Axes = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
@@ -83,7 +83,7 @@ def logarithmic_ticks(ax: Axes) -> None:
 
 
 def legend_below(ax: Axes, columns: int, **style: Any) -> None:
-    """A legend in one line below the right end of the axes."""
+    """Draw a legend in one line below the right end of the axes."""
     ax.legend(
         loc="upper right",
         bbox_to_anchor=(1, 0),
@@ -127,8 +127,9 @@ def panels(
     size: tuple[float, float],
     **shared: Any,
 ) -> list[Axes]:
-    """The caller's axes, one for each of k things, or those of a new figure with so
-    many columns, each of that size in inches."""
+    """Return the caller's axes, one for each of k things, or those of a new figure with
+    so many columns, each of that size in inches.
+    """
     if axes is None:
         columns = min(k, columns)
         rows = -(-k // columns)
@@ -149,8 +150,10 @@ def panels(
 def mark_density(
     ax: Axes, values: np.ndarray, weight: np.ndarray, ends: tuple[float, float]
 ) -> None:
-    """A grey histogram of values along the lower edge, which says where rows are: a bar
-    for each value, if those are few."""
+    """Draw a grey histogram of values along the lower edge, where rows are.
+
+    It has a bar for each value, if those are few.
+    """
     bins = 40
     inside = (values >= ends[0]) & (values <= ends[1])
     values, weight = values[inside], weight[inside]

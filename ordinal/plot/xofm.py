@@ -17,7 +17,7 @@ _FINE = 60  # cells of a heat-map along an axis of numbers
 def score_functions(
     model: XofmModel, *, top: int | None = None, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
-    """The main effect of every feature, on one scale, the most important first.
+    """Plot the main effect of every feature, on one scale, the most important first.
 
     Lines are drawn between the breakpoints, bars for categories. Grey below them is the
     share of the training rows: where there are few, a curve knows little. A ring on the

@@ -333,7 +333,7 @@ class TableCoding(Storable):
 def _known(
     frame: Frame, j: int, order: np.ndarray | None, chosen: bool
 ) -> tuple[np.ndarray | None, bool]:
-    """The categories of a column, if it has any, and whether they have no order."""
+    """Return the categories of a column, and whether they have no order."""
     column = frame.column(j)
     if order is not None:
         return order, False
@@ -347,7 +347,10 @@ def _known(
 def _numbers(
     frame: Frame, j: int, known: np.ndarray | None, unseen: Unseen
 ) -> np.ndarray:
-    """A column as numbers, of categories their places; NaN for what is missing."""
+    """Return a column as numbers, of categories their places.
+
+    NaN for what is missing.
+    """
     name = frame.names[j] if frame.names else f"x{j + 1}"
     column = frame.column(j)
     if known is None:

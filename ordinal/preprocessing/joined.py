@@ -192,7 +192,9 @@ class PreprocessedModel(Model):
 def _fit_chunked(
     fit: Callable[..., Any], X: Any, y: Any, sample_weight: Any, options: dict[str, Any]
 ) -> tuple[Standardizer, Any]:
-    """A standardizer of the rows of a source, and a model of what it makes of them."""
+    """Return a standardizer of the rows of a source, and a model of what it makes of
+    them.
+    """
     about = {k: options.pop(k) for k in ("classes", "class_weight") if k in options}
     read = remote_problem if is_remote(X) else ChunkedProblem.from_source
     rows = read(X, y, sample_weight=sample_weight, **about)
@@ -273,8 +275,10 @@ class Fit(Protocol[P, M]):
 
 
 def preprocessed(fit: Callable[P, M]) -> Fit[P, M]:
-    """Decorate a `fit_*` function, whose own code is never given a `preprocess`; an
-    unknown argument is answered by the one that may have been meant."""
+    """Decorate a `fit_*` function, whose own code is never given a `preprocess`.
+
+    An unknown argument is answered by the one that may have been meant.
+    """
     plain: Callable[..., M] = fit
 
     @with_suggestions

@@ -76,7 +76,7 @@ class SvmModel(Hyperplanes):
         return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The values f_p(x) of the hyperplanes.
+        """Return the values f_p(x) of the hyperplanes.
 
         Parameters
         ----------
@@ -102,12 +102,12 @@ class SvmModel(Hyperplanes):
         return self.coef
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The values from sums over the support rows."""
+        """Return the values from sums over the support rows."""
         with np.errstate(over="ignore"):  # seen by the check
             return finite_scores(sums + self.intercept)
 
     def rank_values(self, f: np.ndarray) -> np.ndarray:
-        """A number a rank, the largest of which is that of the predicted one.
+        """Return a number a rank, the largest of which is that of the predicted one.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class SvrModel(ScoreModel):
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score f(x): a rank as a number, 0 for the lowest of `classes`.
+        """Return the score f(x): a rank as a number, 0 for the lowest of `classes`.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class SvrModel(ScoreModel):
         return decision(self, X)
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """The score from the (n, 1) sums over the support rows."""
+        """Return the score from the (n, 1) sums over the support rows."""
         with np.errstate(over="ignore"):  # seen by the check
             return finite_scores(sums[:, 0] + self.intercept)
 

@@ -44,7 +44,7 @@ def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) 
 def start_from(
     start: SvorModel, problem: Problem, program: Program, C: float
 ) -> np.ndarray:
-    """A feasible dual point near that of a model, whose rows are found among X."""
+    """Return a feasible dual point near that of a model with rows among X."""
     present = np.flatnonzero(problem.present)
     assert start.dual is not None
     old = np.add.reduceat(start.dual, present[:-1], axis=1) * (C / start.C)

@@ -329,7 +329,7 @@ class _TlsSvorFit:
         return BasisChoice("numbers", rows=rows)
 
     def fit(self, problem: Problem, choice: BasisChoice) -> TlsSvorModel:
-        """The model on a basis that has been chosen."""
+        """Return the model on a basis that has been chosen."""
         present = np.flatnonzero(problem.present)
         try:
             with self.monitor.stage("kernel matrix"), self.monitor.limited():

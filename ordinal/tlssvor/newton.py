@@ -69,8 +69,10 @@ class Descent:
             self.n_iter += 1
 
     def below_saddle(self) -> TlsPoint | None:
-        """A point below a saddle, where a descent may end by symmetry; None below a
-        minimum, whose Hessian is positive definite."""
+        """Return a point below a saddle, where a descent may end by symmetry.
+
+        None below a minimum, whose Hessian is positive definite.
+        """
         self._shift = 0.0
         try:
             with self.monitor.limited():
@@ -136,7 +138,7 @@ class Descent:
         return None
 
     def _lengthened(self, there: TlsPoint, d: np.ndarray, size: float) -> TlsPoint:
-        """The step of this size doubled while psi falls."""
+        """Return the step of this size doubled while psi falls."""
         here = self.point
         while True:
             size *= 2

@@ -105,7 +105,7 @@ class LossSums:
         return 8 * self.n * self._columns.m
 
     def column_weights(self) -> Iterator[Parts]:
-        """The weights of the terms that each entry of w is in, of one threshold."""
+        """Return the weights of the terms of each entry of w, for one threshold."""
 
         def of_chunk(rows: slice) -> Parts:
             K, weight = self._columns.block(rows), self._weights(rows)
@@ -117,8 +117,10 @@ class LossSums:
         return self._by_chunk(of_chunk, self.n_threads)
 
     def slopes(self, x: np.ndarray, u: float) -> Iterator[Parts]:
-        """psi without penalty and its slopes by b, and its slopes by w. O(n (m + T)),
-        in one pass over the columns."""
+        """Return psi without penalty and its slopes by b, and its slopes by w.
+
+        O(n (m + T)), in one pass over the columns.
+        """
 
         def of_chunk(rows: slice) -> Parts:
             K = self._columns.block(rows)
@@ -132,15 +134,18 @@ class LossSums:
         return self._by_chunk(of_chunk, self.n_threads)
 
     def curvature(self, x: np.ndarray, u: float) -> Iterator[Parts]:
-        """The Hessian without penalty, its lower triangle; what is above blocks on the
-        diagonal is not set. O(n m^2), with n the rows that are not far from every bend
-        and margin."""
+        """Return the Hessian without penalty, its lower triangle.
+
+        What is above blocks on the diagonal is not set.
+
+        O(n m^2), with n the rows that are not far from every bend and margin.
+        """
         size = 8 * x.size**2
         side_by_side = int(min(self.n_threads, max(1, _AT_ONCE // (3 * size))))
         return self._by_chunk(lambda rows: self._curvature(rows, x, u), side_by_side)
 
     def largest_score(self, w: np.ndarray) -> Parts:
-        """The largest absolute value."""
+        """Return the largest absolute value."""
         found = (
             np.abs(self._scores(self._columns.block(rows), w)).max()
             for rows in self._chunks()

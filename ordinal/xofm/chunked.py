@@ -42,8 +42,11 @@ def check_blocks(solver: str, early_stopping: Any, categorical: Sequence[Any]) -
 
 
 def numbers_of(problem: Problem) -> Categories:
-    """The categories of columns that are read in blocks, which hold numbers alone;
-    TypeError for sparse blocks."""
+    """Return the categories of columns that are read in blocks, which hold numbers
+    alone;
+
+    TypeError for sparse blocks.
+    """
     if isinstance(problem, ChunkedProblem) and problem.X.reader.is_sparse:
         raise TypeError("X is sparse, and zeros are values: pass arrays")
     return (None,) * problem.n_features
@@ -145,7 +148,7 @@ class ChunkRows:
     def scattered(
         self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
     ) -> Generator[Parts, None, None]:
-        """The sum of the slopes by the values at the nodes, chunk by chunk."""
+        """Return the sum of the slopes by the values at the nodes, chunk by chunk."""
         yield from self.kept.scattered(table, S, slope, n_threads)
 
         def of_chunk(chunk: Chunk) -> Parts:
@@ -174,7 +177,7 @@ class ChunkRows:
 
 
 def counted(problem: Problem) -> Problem:
-    """The problem of the rows of positive weight."""
+    """Return the problem of the rows of positive weight."""
     counts = problem.weight > 0
     if counts.all():
         return problem

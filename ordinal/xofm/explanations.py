@@ -148,8 +148,9 @@ class Marginals:
 def sums_of(
     layout: Layout, rows: LocatedRows, X: np.ndarray, share: np.ndarray
 ) -> Parts:
-    """Sums over rows, laid out, and the same ones as X (n, d), in any order: their
-    mass, what is between nodes, and their shares in the bins of each feature."""
+    """Return sums over rows, laid out, and the same ones as X (n, d), in any order:
+    their mass, what is between nodes, and their shares in the bins of each feature.
+    """
     histogram = [
         _histogram(x, share, knots) if kind else np.empty(0)
         for x, knots, kind in zip(X.T, layout.knots, layout.kind, strict=True)
@@ -218,7 +219,7 @@ class Explained:
         )
 
     def importance(self) -> Named:
-        """Standard deviations of the terms of (E)."""
+        """Return standard deviations of the terms of (E)."""
         scale, second = self._moments(slice(0, 1))
         of_curves = scale * np.sqrt(np.maximum(second[:, 0, 0], 0))
         of_pairs = self._strengths()[np.triu_indices(len(self.names), 1)]
@@ -256,8 +257,9 @@ class Explained:
         return found if found.size else self._marginals.mass[self._nodes[j]][:-1]
 
     def _strengths(self) -> np.ndarray:
-        """Standard deviations of all h_ij, (d, d): the mean of <v_i, v_j>^2 over the
-        product of the marginals is the inner product of the two second moments."""
+        """Return standard deviations of all h_ij, (d, d): the mean of <v_i, v_j>^2 over
+        the product of the marginals is the inner product of the two second moments.
+        """
         scale, second = self._moments(slice(1, None))
         flat = second.reshape(len(second), -1)
         together = np.sqrt(np.maximum(flat @ flat.T, 0))

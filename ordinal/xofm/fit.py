@@ -183,7 +183,7 @@ class XofmModel(Model):
         return self._layout.locate(Z)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """The score U(x), which increases with the rank.
+        """Return the score U(x), which increases with the rank.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class XofmModel(Model):
         return self._training_scores.in_unit_of(like._training_scores, U)
 
     def predict_interval(self, X: MatrixLike) -> np.ndarray:
-        """The labels [L, R] between which each row lies, by Definition 4.
+        """Return the labels [L, R] between which each row lies, by Definition 4.
 
         L is the highest rank with a training row that scores no more, R the lowest with
         one that scores no less; the ends of the scale where there is none. L <= R is
@@ -331,7 +331,7 @@ class XofmModel(Model):
     # Explanations
 
     def score_functions(self) -> tuple[ScoreFunction, ...]:
-        """The main effect of every feature, in the order of the columns.
+        """Return the main effect of every feature, in the order of the columns.
 
         It holds all of U that depends on this feature alone, that of its pairs with
         others as well: g of (E) in `ordinal/xofm/explanations.py`. Its mean over
@@ -388,7 +388,7 @@ class XofmModel(Model):
         return self._explained.interaction(i, j)
 
     def interactions(self, top: int | None = None) -> tuple[Interaction, ...]:
-        """The interactions of all pairs of features, or the `top` strongest.
+        """Return the interactions of all pairs of features, or the `top` strongest.
 
         Parameters
         ----------
@@ -692,7 +692,7 @@ class _XofmFit:
     def watched(
         self, problem: Problem, rng: np.random.Generator, probability: bool
     ) -> XofmModel:
-        """The model, with what a caller must know of how the fit ended."""
+        """Return the model, with what a caller must know of how the fit ended."""
         with self.monitor, closing(problem):
             model = self.fit(problem, rng, probability)
             self.monitor.conclude(model.convergence)
@@ -702,8 +702,10 @@ class _XofmFit:
     def fit(
         self, problem: Problem, rng: np.random.Generator, probability: bool
     ) -> XofmModel:
-        """The model, with a link if asked for. The start of the fits, of the folds as
-        well, is drawn as it is without a link."""
+        """Return the model, with a link if asked for.
+
+        The start of the fits, of the folds as well, is drawn as it is without a link.
+        """
         drawn = copy.deepcopy(rng)
         deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
         share = deal(problem, copy.deepcopy(rng)) if probability else None
@@ -748,7 +750,7 @@ class _XofmFit:
     def _model(
         self, problem: Problem, layout: Layout, rows: ChunkRows, found: Solution
     ) -> XofmModel:
-        """The model of the pieces found, with the scores of all rows."""
+        """Return the model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
         U = rows.scores(layout.table(found.W), self.n_threads)
         order = np.lexsort((U, rows.rank))

@@ -92,7 +92,7 @@ class Layout:
         return table
 
     def gather(self, G: np.ndarray) -> np.ndarray:
-        """The gradient by pieces from that by the nodes of `table`."""
+        """Return the gradient by pieces from that by the nodes of `table`."""
         dW = np.empty((self.n_pieces, G.shape[1]))
         _factorization.gather(G, self.first, self.kind, dW)
         return dW
@@ -107,8 +107,9 @@ class Layout:
         return np.concatenate(pieces)
 
     def means(self, table: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        """The mean of each feature's values over rows of this weight at the nodes,
-        (d, m)."""
+        """Return the mean of each feature's values over rows of this weight at the
+        nodes, (d, m).
+        """
         sums = np.add.reduceat((mass[:, None] * table)[:-1], self.node[:-1])
         weight = np.add.reduceat(mass[:-1], self.node[:-1])
         return np.asarray(sums / weight[:, None])

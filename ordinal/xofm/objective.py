@@ -59,7 +59,7 @@ class LocatedRows:
     def scattered(
         self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
     ) -> Generator[Parts, None, None]:
-        """The sum of the slopes by the values at the nodes, chunk by chunk."""
+        """Return the sum of the slopes by the values at the nodes, chunk by chunk."""
         return scattered(self.node, self.share, table, S, slope, n_threads)
 
     def mass(self, layout: Layout) -> np.ndarray:
@@ -101,7 +101,7 @@ class Bounds:
         return cls(squared.astype(np.uint8), bool((sign != 0).any()))
 
     def mask(self, W: np.ndarray) -> np.ndarray:
-        """The bounded entries of W."""
+        """Return the bounded entries of W."""
         mask = np.full(W.shape, self.factors)
         mask[:, 0] = self.squared
         return mask
@@ -138,7 +138,7 @@ class Ranked(Protocol):
     def scattered(
         self, table: np.ndarray, S: np.ndarray, slope: np.ndarray, n_threads: int
     ) -> Generator[Parts, None, None]:
-        """The sum of the slopes by the values at the nodes, chunk by chunk."""
+        """Return the sum of the slopes by the values at the nodes, chunk by chunk."""
         ...
 
 
@@ -166,7 +166,7 @@ class PairLoss:
         self._sorted, self._tree = np.empty((3, n)), np.empty(2 * self._r + 2)
 
     def value(self, table: np.ndarray) -> float:
-        """The loss; infinite where scores overflow. O(n (d m + log n))."""
+        """Return the loss; infinite where scores overflow. O(n (d m + log n))."""
         if self._S.shape[1] != table.shape[1]:
             self._S = np.empty((self.rows.n_kept, table.shape[1]))
         U = self.rows.scores(table, self.n_threads, self._S)
@@ -217,7 +217,10 @@ class Objective:
         return value + float((self.penalty * W * W).sum()), dW
 
     def violation(self, W: np.ndarray, dW: np.ndarray) -> float:
-        """The largest slope; of a bounded entry by its root, or at 0 the descent."""
+        """Return the largest slope.
+
+        Of a bounded entry by its root, or at 0 the descent.
+        """
         by_root = np.where(
             W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0)
         )
@@ -249,7 +252,7 @@ def scattered(
     slope: np.ndarray,
     n_threads: int,
 ) -> Generator[Parts, None, None]:
-    """The gradient of sum_i slope_i U_i by the table, of each chunk of rows."""
+    """Return the gradient of sum_i slope_i U_i by the table, of each chunk of rows."""
     n, d = node.shape
     step = _LEAST
     while step < CHUNK and step * d < _SHARE * len(table):
@@ -264,7 +267,7 @@ def scattered(
 
 
 def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """The table W of main effects and factors."""
+    """Return the table W of main effects and factors."""
     lanes = _factorization.LANES
     W = np.zeros((u.size, -(-(1 + V.shape[1]) // lanes) * lanes))
     W[:, 0] = u
@@ -275,7 +278,7 @@ def packed(u: np.ndarray, V: np.ndarray) -> np.ndarray:
 def initial_pieces(
     objective: Objective, n_factors: int, scale: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
+    """Return u = 0 and V normal; of bounded pieces scale^2 and the absolute value."""
     layout, bounds = objective.layout, objective.bounds
     V = scale * rng.standard_normal((layout.n_pieces, n_factors))
     W = packed(np.zeros(layout.n_pieces), V)

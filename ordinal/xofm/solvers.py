@@ -54,7 +54,10 @@ class Solution(NamedTuple):
 
 
 def solver_options(solver: str, **given: Any) -> dict[str, Any]:
-    """The options of a solver, checked; what only the other one takes is refused."""
+    """Return the options of a solver, checked.
+
+    What only the other one takes is refused.
+    """
     check_choice("solver", solver, ("lbfgs", "sgd"))
     options = dict(_DEFAULTS[solver])
     for name, value in given.items():

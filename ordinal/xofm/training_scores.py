@@ -26,8 +26,10 @@ class TrainingScores:
     start: np.ndarray
 
     def interval(self, U: np.ndarray) -> np.ndarray:
-        """Ranks of the ends of the interval of each score, (n, 2), by Definition 4;
-        they change places where L > R."""
+        """Ranks of the ends of the interval of each score, (n, 2), by Definition 4.
+
+        They change places where L > R.
+        """
         held = np.flatnonzero(np.diff(self.start))
         least = self.scores[self.start[held]]
         most = self.scores[self.start[held + 1] - 1]
@@ -36,7 +38,7 @@ class TrainingScores:
         return np.column_stack([np.minimum(L, R), np.maximum(L, R)])
 
     def kappa(self, U: np.ndarray, tau: float) -> np.ndarray:
-        """kappa of all ranks, (n, r), by Definition 5."""
+        """Return kappa of all ranks, (n, r), by Definition 5."""
         n, r = U.size, self.start.size - 1
         below, above, total = np.zeros((n, r)), np.zeros((n, r)), np.zeros(r)
         for h, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
@@ -56,8 +58,8 @@ class TrainingScores:
         return np.asarray((lower + higher) / others)
 
     def shares(self, U: np.ndarray, tau: float) -> np.ndarray:
-        """kappa over the interval of each score, normalised, (n, r): with tau = 0 where
-        all are 0, and of alike ranks where they still are."""
+        """Return kappa over the interval of each score, normalised, (n, r): with tau
+        = 0 where all are 0, and of alike ranks where they still are."""
         ends, rank = self.interval(U), np.arange(self.start.size - 1)
         inside = (
             (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (np.diff(self.start) > 0)
@@ -83,8 +85,9 @@ class TrainingScores:
         return np.asarray(to + (slope if slope > 0 else 1.0) * (U - origin))
 
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """The mean score of the training rows of each rank, NaN without rows, and their
-        weight, (r,) each."""
+        """Return the mean score of the training rows of each rank, NaN without rows,
+        and their weight, (r,) each.
+        """
         mean = np.full(self.start.size - 1, np.nan)
         total = np.zeros(self.start.size - 1)
         for k, (a, b) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
