@@ -571,7 +571,8 @@ def _has_probabilities(model: Any) -> bool:
 
 def _nonconformities(model: Any, X: Any, kind: _Nonconformity) -> np.ndarray:
     """s(x, y) of every row and rank, (n, r), which never falls to either side of its
-    least value."""
+    least value.
+    """
     if kind == "rps":
         return _rps(_probabilities(model, X))
     inner = innermost(model)
@@ -638,7 +639,8 @@ def _judged(
     model: Any, kind: _Nonconformity, X: Any, y: Any, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Nonconformities of the true ranks, these, and weights if there are any, of rows
-    in memory, in blocks, or at workers of dask."""
+    in memory, in blocks, or at workers of dask.
+    """
     judge, classes = partial(_judged_block, model, kind), classes_of(model)
     if is_remote(X):
         if y is None:

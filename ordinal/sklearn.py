@@ -384,7 +384,8 @@ def _ranked(y: Any, classes: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _check_kind(labels: np.ndarray, classes: Any) -> None:
     """Raise ValueError for numbers in the place of the strings that `classes` ranks:
-    some meta-estimators replace strings by their places in alphabetical order."""
+    some meta-estimators replace strings by their places in alphabetical order.
+    """
     if classes is None or labels.dtype.kind not in "iu":
         return
     words = read_labels(classes, "classes")

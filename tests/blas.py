@@ -1,4 +1,4 @@
-"""What the tests may ask of the BLAS below numpy."""
+"""Abilities of the BLAS below numpy, for the tests."""
 
 import numpy as np
 import pytest

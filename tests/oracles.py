@@ -80,7 +80,7 @@ def npsvor_primal(f, w_squared, y, k, C1, C2, epsilon, weight, cost):
 
 
 def npsvor_dual(K, g, y, k, epsilon):
-    """The value of -(D)."""
+    """Return the value of -(D) at a point."""
     total = 0.5 * g @ K @ g
     for value, rank in zip(g, y, strict=True):
         if rank == k:
@@ -144,7 +144,7 @@ def qp_slopes(K, g, lo, hi, pn, pp):
 
 
 def qp_value(K, g, pn, pp):
-    """The objective of (Q)."""
+    """Return the objective of (Q) at a point."""
     phi = sum(max(a * v, c * v) for v, a, c in zip(g, pn, pp, strict=True))
     return 0.5 * g @ K @ g + phi
 
@@ -161,7 +161,7 @@ def qp_gap(K, g, b, lo, hi, pn, pp):
 
 
 def qp_rounding(K, g, hi_minus_lo):
-    """What double precision leaves of a sum like those above."""
+    """Return the rounding error of a sum like those above."""
     f = np.abs(K) @ np.abs(g)
     return 1e-13 * (np.abs(g) @ f + hi_minus_lo.sum() * (1 + f.max()))
 
@@ -302,7 +302,7 @@ def svor_optimum(K, s, width, price, method):
 
 
 def svor_rounding(K, g, width, b):
-    """What double precision leaves of the sums of (P) and (D)."""
+    """Return the rounding error of the sums of (P) and (D)."""
     beta = np.abs(g).sum(axis=0)
     f = np.abs(K) @ beta
     largest = 1 + f.max() + np.abs(b).max()
@@ -520,13 +520,14 @@ def classifier_laplace(K, sign, mean):
 
 
 def predicted_variance(K, k, kappa, W):
-    """Of (16) or (17), W being Lambda or Pi; k (m, n) and kappa = k(x, x), (m,)."""
+    """Evaluate (16) or (17), W being Lambda or Pi; k (m, n) and kappa = k(x, x),
+    (m,)."""
     inverse = np.linalg.inv(K + np.diag(1 / W))
     return kappa - np.einsum("ij,jk,ik->i", k, inverse, k)
 
 
 def rank_probabilities(mean, var, b, noise):
-    """(18)."""
+    """Evaluate the objective (18) at a point."""
     edges = np.concatenate([[-np.inf], b, [np.inf]])
     z = (edges - np.asarray(mean)[:, None]) / np.sqrt(noise**2 + var)[:, None]
     with np.errstate(divide="ignore"):
@@ -595,7 +596,7 @@ def xofm_interval(U, scores, y, weight):
 
 
 def xofm_kappa(U, h, scores, y, weight, tau):
-    """kappa of Definition 5."""
+    """Return kappa of Definition 5 for scores."""
     far, others = 0.0, 0.0
     for s, k, v in zip(scores, y, weight, strict=True):
         if k != h:

@@ -87,8 +87,8 @@ class Method:
             return self(X, y, **options)
 
     def numbers(self, model: Any, X: Any, **options: Any) -> np.ndarray:
-        """What the model says of rows, as an array: the mean of a latent function, a
-        score, or a distance a rank."""
+        """Return what the model predicts for rows, as an array: the mean of a latent
+        function, a score, or a distance a rank."""
         values = getattr(model, self.decision)(X, **options)
         return values[0] if isinstance(values, tuple) else values
 

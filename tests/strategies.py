@@ -79,7 +79,8 @@ def cost_matrices(draw, r):
 
 
 def in_like_units(X):
-    """Whether no fit, by whatever weights, warns of features in much larger units."""
+    """Return whether no fit, by whatever weights, warns of features in much larger
+    units."""
     ranges = np.ptp(X, axis=0)
     return ranges.max() <= 6 * ranges[ranges > 0].min(initial=np.inf)
 
@@ -194,8 +195,8 @@ class SvorCase(NamedTuple):
 
     @property
     def price(self):
-        """Of 1/2 b_j^2, for the thresholds between ranks that have rows: one for each
-        of the thresholds that ranks without rows put together."""
+        """Return the Hessian of 1/2 b_j^2, for the thresholds between ranks that have
+        rows: one for each of the thresholds that ranks without rows put together."""
         return np.diff(self.held) * float(self.method == "redsvm")
 
     @property
@@ -261,7 +262,7 @@ class GporCase(NamedTuple):
 
     @property
     def start(self):
-        """As `fit_gpor` takes them."""
+        """Draw priors in the form that `fit_gpor` takes."""
         start = {"noise": self.noise, "thresholds": self.thresholds}
         if self.kernel == "rbf":
             start["gamma"] = self.gamma[0]
@@ -271,7 +272,7 @@ class GporCase(NamedTuple):
 
     @property
     def made(self):
-        """The kernel as an object."""
+        """Return the kernel as an object of `kernels`."""
         return {
             "rbf": lambda: kernels.RBF(float(self.gamma[0])),
             "ard": lambda: kernels.ARD(self.gamma),

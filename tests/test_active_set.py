@@ -47,7 +47,7 @@ class Point(NamedTuple):
 
 
 def pivoted(p, g, active=None, *, tol=1e-6, most=ALL):
-    """What becomes of the feasible point g, (T, n)."""
+    """Solve from the feasible point g, (T, n), and return the end."""
     T, n = g.shape
     active = p.active() if active is None else active
     box = np.full(T, np.inf if p.priced else 0.0)
@@ -77,7 +77,7 @@ def violation(p, s):
 
 
 def rounding(p, s):
-    """Of a derivative, and of a sum over a group."""
+    """Bound the rounding of a derivative, and of a sum over a group."""
     size = 1 + np.abs(p.K) @ np.abs(s.g).sum(axis=0) + np.abs([p.pn, p.pp]).max()
     width = 1 + (p.hi - p.lo).sum(axis=1).max()
     return 1e-12 * size.max(), 1e-14 * (99 + s.pivots) * width
@@ -207,7 +207,8 @@ def svm(C, n=200, gamma=0.3):
 
 @pytest.mark.parametrize("gamma", [1e-6, 1e-3, 0.3, 100.0])
 def test_a_kernel_matrix_of_any_rank_is_solved(gamma):
-    """From nearly all ones to the identity, by some hundred pivots."""
+    """Kernels range from nearly all ones to the identity; some take a hundred
+    pivots."""
     active = None
     for C in (0.1, 1.0, 10.0, 100.0):
         p = svm(C, gamma=gamma)

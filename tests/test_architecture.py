@@ -104,7 +104,7 @@ def test_kernel_files_are_chapters_too():
 
 
 def test_values_in_messages_are_shown_in_one_way():
-    """By `shown`, which cuts them: `!r` is for what `__repr__` returns."""
+    """Messages cut values by `shown`: `!r` is for what `__repr__` returns."""
     for path in SOURCES:
         tree = parsed(path)
         own = {

@@ -1,4 +1,4 @@
-"""Which rows become a basis (ordinal/_basis/choice.py), and how callers say it."""
+"""Choice of basis rows (ordinal/_basis/choice.py), and the argument `basis`."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def chosen(basis, X, rank=None, *, kernel=None, weight=None, seed=0):
 
 
 def numbers_in(X, support):
-    """Which rows of X the support rows are; each is one of them."""
+    """Return the numbers of the support rows; each is a row of X."""
     same = (support[:, None] == X).all(axis=2)
     assert (same.sum(axis=1) == 1).all()
     return same.argmax(axis=1)

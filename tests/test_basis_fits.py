@@ -264,8 +264,8 @@ def test_features_are_kept_or_made_again(cache_mb):
 
 
 def test_room_for_samples_changes_no_byte(monkeypatch):
-    """Of 40 000 rows on 20, 3.2 MB: beside them there is room for no sample, for one of
-    the two, or for both."""
+    """With 40 000 rows on 20, 3.2 MB: beside them there is room for no sample, for one
+    of the two, or for both."""
     X, y = sample(40_000, 3, noise=1.0)
     copies, restricted_to = [], RowsOnBasis.restricted_to
 
@@ -287,8 +287,8 @@ def test_room_for_samples_changes_no_byte(monkeypatch):
 
 
 def test_problems_that_end_in_one_pass_end_as_alone(monkeypatch):
-    """Those of the ranks of NPSVOR: the same bytes, and kernel values of all rows are
-    made once for all of them and not once for each."""
+    """Problems of the ranks of NPSVOR: the same bytes, and kernel values of all rows
+    are made once for all of them and not once for each."""
     X, y = sample(10_000, 3, noise=1.0)
     made, values = [], RowFeatures.values
 

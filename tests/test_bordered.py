@@ -96,8 +96,8 @@ class Saddle:
 
 @pytest.mark.parametrize("spare", [1e-6, 1e-3, 0.5])
 def test_no_step_is_made_of_rounding(spare):
-    """Of shifts tried, 3^18 1e-10 is the first above the curvature: a tenth more bounds
-    the step by ten times the distance, however little it is above."""
+    """Among the shifts tried, 3^18 1e-10 is the first above the curvature: a tenth more
+    bounds the step by ten times the distance, however little it is above."""
     loss = Saddle(3.0**18 * 1e-10 * (1 - spare))
     start = np.array([1.0, -1.0])
     minimize(loss, start, 1, Monitor("descent", 1e-6))

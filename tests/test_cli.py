@@ -71,7 +71,7 @@ def raw_data(tmp_path, rows):
 @pytest.fixture
 def run(capsys):
     def run(*argv, code=0):
-        """What the command prints; after an error, its one line."""
+        """Return the output of the command; after an error, its one line."""
         assert main([str(arg) for arg in argv]) == code
         out, err = capsys.readouterr()
         if code == 0:
@@ -214,7 +214,8 @@ def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
-    """As `select` does for these rows alone, with folds that follow from the seed."""
+    """The results are those of `select` for these rows alone, with folds that follow
+    from the seed."""
     argv = ["compare", data, "--splits", 2, "--methods", "svorim", "xofm", "--tune"]
     out = run(*argv, "--seed", 7, "--format", "json")
     (found,) = json.loads(out)

@@ -21,7 +21,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 @pytest.fixture(scope="module", autouse=True)
 def small_chunks():
-    """Of a dozen rows several, and several tiles of each."""
+    """A dozen rows make several chunks, and several tiles of each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(low_rank, "CHUNK", 4)
         patch.setattr(row_chunks, "CHUNK", 4)
@@ -149,7 +149,7 @@ def test_dense(case):
 
 
 def test_a_small_precision_keeps_the_digits_of_the_variance():
-    """Where (1 - q) / W has none left."""
+    """The variance is small where (1 - q) / W has none left."""
     rng = np.random.default_rng(0)
     n = 700  # more than one strip of columns
     F = rng.normal(size=(n, 2))

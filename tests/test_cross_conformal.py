@@ -58,7 +58,7 @@ def test_sets_are_those_of_the_definition(by_class, weighted):
 
 
 class Constant:
-    """What a fit returns that learns nothing."""
+    """Model of a fit that learns nothing."""
 
     def __init__(self, classes):
         self.classes = np.asarray(classes)

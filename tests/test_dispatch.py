@@ -1,4 +1,5 @@
-"""What processors can run is read from their registers as the compiler reads it."""
+"""Tests that processors' abilities are read from registers as the compiler reads
+them."""
 
 import os
 import platform

@@ -71,7 +71,7 @@ def test_python_in_pages_runs(page, tmp_path, monkeypatch):
     for language, block in BLOCK.findall(page.read_text()):
         if language == "python":
             exec(compile(block, str(page), "exec"), session)
-        elif language == "sh" and (page.stem == "command" or "walks" in page.parts):
+        elif language == "sh" and (page.stem == "command" or "tutorials" in page.parts):
             for line in block.splitlines():
                 program, *arguments = shlex.split(line)
                 assert program == "ordinal"
@@ -163,7 +163,7 @@ def test_files_in_the_architecture_exist():
 
 
 def test_every_page_is_in_a_table_of_contents():
-    """Which the site must have, where a page in none would be found by nobody."""
+    """The site must have each page, because a page in no toctree is found by nobody."""
     docs, listed = ROOT / "docs", {ROOT / "docs/index.md"}
     for page in docs.glob("**/*.md"):
         for entries in re.findall(

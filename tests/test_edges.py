@@ -373,7 +373,7 @@ def test_a_sparse_matrix_may_claim_any_width():
 
 
 class Wide:
-    """What scipy's CSR matrices show of themselves."""
+    """Attributes that scipy's CSR matrices have."""
 
     format = "csr"
 

@@ -89,7 +89,7 @@ def test_few_passes_find_the_ridge_and_blocks_add_up(monkeypatch):
 
 
 def test_a_ridge_at_the_end_of_the_range_is_taken():
-    """Of ranks that features tell nothing of: every row has them all."""
+    """With ranks that are independent of the features, every row has them all."""
     X, y = np.repeat(X60[:20], 3, axis=0), np.tile([0, 1, 2], 20)
     model = ordinal.fit_elmor(X, y, n_hidden=5)
     assert model.convergence.converged

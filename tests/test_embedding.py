@@ -240,7 +240,7 @@ def use(model, method, X):
 
 
 def certain(model):
-    """Whether the model has probabilities."""
+    """Return whether the model has probabilities."""
     return getattr(model, "link", True) is not None
 
 
@@ -267,7 +267,7 @@ def test_linear_kernels_work_where_numpy_raises(method):
 
 @every_method
 def test_errors_of_numpy_are_the_callers_again_after_any_end(method):
-    """Of a fit that is stopped, and of one whose callback fails."""
+    """Models of a fit that is stopped, and of one whose callback fails."""
     X, y = sample(60, 3)
 
     def fails(state):

@@ -210,7 +210,7 @@ def needs_damping():
 
 
 def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
-    """Which extrapolation makes needless here."""
+    """Extrapolation makes further sweeps needless here."""
     K, like = needs_damping()
     fast, _, _ = infer(K, like)
     monkeypatch.setattr(ep, "_MEMORY", 1)
@@ -227,7 +227,7 @@ def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
 
 
 def test_extrapolation_ends_a_linear_iteration():
-    """Of as many dimensions as there were steps; sites converge to 2."""
+    """With as many dimensions as there were steps, sites converge to 2."""
     slope = np.diag([0.9, -0.5, 0.0, 0.0])
     site, history = np.array([[3.0, 4.0], [2.0, 2.0]]), deque(maxlen=3)
     for _ in range(3):

@@ -45,8 +45,8 @@ def forked(call) -> int:
 
 
 def test_no_lock_is_shared_by_all_fits():
-    """That of `cached_property` in Python 3.11 is: a child that is forked while another
-    thread holds it would wait for ever."""
+    """The lock of `cached_property` in Python 3.11 is shared: a child that is forked
+    while another thread holds it would wait for ever."""
     sources = list(Path(ordinal.__file__).parent.rglob("*.py"))
     assert len(sources) > 90
     assert not [path for path in sources if "cached_property" in path.read_text()]
@@ -99,8 +99,8 @@ assert same == [1] * 8, same
 
 @pytest.mark.slow
 def test_forks_beside_fits_of_other_threads():
-    """At any moment of them, where numpy's BLAS has one thread: with several it may not
-    be forked while it computes."""
+    """Fork at any moment of fits in which numpy's BLAS has one thread: with several it
+    may not be forked while it computes."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", BESIDE],

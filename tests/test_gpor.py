@@ -42,7 +42,7 @@ PRECOMPUTED = {"kernel": "precomputed"}
 def search_of(
     case, inference, objective="evidence", prior=None, basis=None, start=True
 ):
-    """What `fit_gpor` searches with."""
+    """Evaluate the objective of a search in `fit_gpor`."""
     problem = Problem.from_arrays(case.X, case.y, sample_weight=case.weight)
     start = case.start if start else None
     return Evidence(problem, case.kernel, inference, objective, prior, start, basis, 1)
@@ -67,7 +67,8 @@ def positive(case):
 
 
 def central_differences(value, theta, steps, rounding=1e-12):
-    """Of fourth order, and what rounding and truncation may have left in them."""
+    """Return differences of fourth order, and the bound of their rounding and
+    truncation."""
     slopes, errors = [], []
     for i, step in enumerate(steps):
 
@@ -121,7 +122,7 @@ def assert_gradient(search, theta):
 @few
 @given(case=gpor_cases(decades=1.0))
 def test_the_gradient_agrees_with_central_differences(inference, case):
-    """Of every kernel, over sizes, ranks and weights."""
+    """Draw problems of every kernel, over sizes, ranks and weights."""
     assume(positive(case))
     search = search_of(case, inference)
     assert_gradient(search, search.hyper.begin)
@@ -438,7 +439,7 @@ def test_scores_of_samples(fitted):
 
 
 def test_relevance():
-    """Of the two features, one has nothing to say."""
+    """One of the two features is independent of the ranks."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = np.digitize(X[:, 1] + 0.1 * rng.normal(size=80), [-0.5, 0.5])
@@ -992,7 +993,7 @@ def test_restarts_are_reproducible_and_keep_the_best():
 
 
 def test_restarts_find_what_the_start_misses():
-    """From a noise of 1e3 everything is flat."""
+    """A search that begins at a noise of 1e3 sees a flat objective."""
     X, y = sample(30, 3, noise=0.1)
     start = {"noise": 1e3, "gamma": 1e-6}
     options = {"start": start, "prior": None, "tol": 0.05, "inference": "laplace"}

@@ -77,7 +77,7 @@ def test_folds_keep_groups_whole_and_no_exchange_evens_them_out(case, k, seed):
 
 @pytest.mark.slow
 def test_two_folds_of_few_groups_mostly_are_the_best_there_are():
-    """By brute force over all ways to deal out eight groups."""
+    """Compare with brute force over all ways to deal out eight groups."""
     rng, found = np.random.default_rng(0), 0
     sides = [s for n in range(1, 5) for s in itertools.combinations(range(8), n)]
     for seed in range(50):

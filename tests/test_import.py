@@ -1,4 +1,4 @@
-"""What `import ordinal` loads, and that nobody notices what it leaves for later."""
+"""Tests of what `import ordinal` loads, and that deferred imports are not noticed."""
 
 import ast
 import subprocess
@@ -131,7 +131,7 @@ def test_names_are_those_of_the_modules_that_the_table_says():
 
 
 def test_everything_is_found_in_a_fresh_process():
-    """By whoever asks for all methods: all modules that might register one."""
+    """Asking for all methods imports all modules that might register one."""
     out = fresh(
         LOADED
         + """

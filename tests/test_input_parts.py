@@ -1,4 +1,4 @@
-"""What the parts of the input layer say by themselves: cells, columns, records, bases,
+"""Tests of the parts of the input layer by themselves: cells, columns, records, bases,
 moments."""
 
 import datetime

@@ -163,7 +163,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
 
 
 def test_a_noise_of_zero_is_not_taken_for_a_mode():
-    """What a trial point far off may ask for; the search then shortens its step."""
+    """A trial point far off may ask for this; the search then shortens its step."""
     X, y = sample(20, 3)
     with np.errstate(all="ignore"), pytest.raises(np.linalg.LinAlgError):
         laplace(Dense(kernels.RBF(0.3)(X, X)), likelihood(y, [-0.5, 0.5], 0.0), None)

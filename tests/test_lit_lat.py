@@ -26,7 +26,8 @@ penalties = st.sampled_from([1e-4, 3e-2, 1.0])
 
 
 def terms(name, rank, T):
-    """Which thresholds a row has a loss at, (n, T), and on which side it should be."""
+    """Return the thresholds at which a row has a loss, (n, T), and the side on which it
+    should be."""
     j = np.arange(T)
     beside = (j == rank[:, None]) | (j == rank[:, None] - 1)
     return (beside if name == "lit" else np.ones_like(beside)), np.where(
@@ -206,8 +207,8 @@ def test_sparse_rows_and_lbfgs_find_the_same(name, monkeypatch):
 
 
 def is_separated(name, X, rank, T):
-    """By linear programming: whether there is a direction along which no loss of (P2)
-    grows, and one falls."""
+    """Decide by linear programming whether there is a direction along which no loss of
+    (P2) grows, and one falls."""
     used, s = terms(name, rank, T)
     row, j = np.nonzero(used)
     margins = s[row, j, None] * np.column_stack([X[row], -np.eye(T)[j]])

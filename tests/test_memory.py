@@ -1,4 +1,4 @@
-"""What fits, predictions and fits that were broken off leave behind: no array."""
+"""Tests that fits, predictions and cancelled fits leave no array behind."""
 
 import gc
 import tracemalloc
@@ -21,7 +21,7 @@ def interrupt(*_):
 
 
 def bytes_in_use() -> int:
-    """Those of numpy's arrays and of Python's objects."""
+    """Count the bytes of numpy's arrays and of Python's objects."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 

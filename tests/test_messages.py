@@ -1,4 +1,4 @@
-"""How a caller's values stand in messages."""
+"""Tests of the form of a caller's values in messages."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""What every `fit_*` promises of its results; the methods are those of registry.py."""
+"""Promises of every `fit_*` about its results; the methods are those of registry.py."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""How a fit of every `fit_*` is watched, stopped and reported, over registry.py."""
+"""Monitoring, stopping and records of every `fit_*`, over registry.py."""
 
 import gc
 import itertools
@@ -209,7 +209,7 @@ def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatc
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("limit", ["max_time", "callback"])
 def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch):
-    """At thousands of free variables one takes many seconds."""
+    """With thousands of free variables one step takes many seconds."""
     begun = threading.Event()
 
     def endless(points, k, n_threads):

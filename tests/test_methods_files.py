@@ -124,7 +124,7 @@ def fields_of(model):
 
 
 def declared(cls):
-    """What is said of the fields of a class beside their types."""
+    """Return the rules of the fields of a class beside their types."""
     for hint in typing.get_type_hints(cls, include_extras=True).values():
         for alternative in (hint, *typing.get_args(hint)):
             yield from getattr(alternative, "__metadata__", ())

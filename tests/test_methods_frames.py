@@ -156,7 +156,7 @@ def test_an_error_names_the_column(method):
 
 @every_method
 def test_the_rows_of_a_frame_go_by_their_order(method):
-    """Not by their index."""
+    """Columns are found by name and not by their index."""
     index = np.random.default_rng(0).permutation(40)
     frame = pd.DataFrame(X40, columns=COLUMNS, index=index)
     weight = pd.Series(np.r_[np.zeros(1), np.ones(39)], index=np.arange(40)[::-1])

@@ -1,4 +1,5 @@
-"""What every `fit_*` takes from its callers, and refuses, over registry.py."""
+"""Arguments that every `fit_*` takes from its callers, and refuses, over
+registry.py."""
 
 import importlib.resources
 import inspect
@@ -359,7 +360,7 @@ BAD = [  # (X, y, options, error, message)
 
 @pytest.fixture
 def calls():
-    """What was called, if anything, by `watched` functions."""
+    """Return the function that was called, if any, by `watched` functions."""
     return []
 
 

@@ -141,7 +141,7 @@ few_doors = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    """What a door makes of a method, made once."""
+    """Return the result of an entry point for a method, made once."""
 
     @functools.cache
     def made(door, method):

@@ -147,7 +147,7 @@ def assert_certified(case, model, g, converged=True):
 
 
 def rounding(model, X):
-    """Of the objectives: sums of coef_i k_ij coef_j."""
+    """Bound the rounding of the objectives: sums of coef_i k_ij coef_j."""
     size = np.abs(model.coef).sum(axis=0)
     largest = diagonal_of(model.kernel, np.asarray(X)).max()
     return 1e-13 * (1 + size**2 * largest + np.abs(by_rank(model).primal))
@@ -213,7 +213,7 @@ def test_agrees_with_a_general_purpose_solver(case):
 
 @given(cases())
 def test_the_primal_value_is_that_of_the_decision_function(case):
-    """From what a user can see of a model alone, for the named kernels."""
+    """Recompute it from what a user can see of a model, for the named kernels."""
     model = fit(case, tol=1e-3)
     f = model.decision_function(case.X)
     if not model.support.size:

@@ -33,7 +33,7 @@ def crossed(n=120, d=4, seed=0, levels=(-1.5, 0.0, 1.5)):
 
 
 def probabilities(f, thresholds, y):
-    """Of the ranks y, written as (P) has them."""
+    """Return the loss of the ranks y, written as (P) has it."""
     edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
 
     def below(t):

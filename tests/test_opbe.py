@@ -16,7 +16,7 @@ KERNEL = kernels.RBF(0.3)
 
 
 def three(y, k):
-    """Before, here, after."""
+    """Return the targets before, here and after a rank."""
     return np.sign(y - k)
 
 
@@ -64,7 +64,7 @@ def test_the_tolerance_bounds_the_gap_of_every_part():
 
 
 def fused(F, cuts):
-    """(F) term by term."""
+    """Compute (F) term by term for a row."""
     n, r = F.shape
     P = np.ones((n, r))
     for k in range(r):

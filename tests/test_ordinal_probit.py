@@ -51,7 +51,8 @@ def interval(lower, width):
 
 
 def table(s):
-    """What the kernels give for the rows of the table, at noise s; and the table."""
+    """Return what the kernels give for the rows of the table, at noise s; and the
+    table."""
     got, expected = [], []
     for row in TABLE:
         lower, width = float(row["lower"]), float(row["width"])

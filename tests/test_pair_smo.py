@@ -130,7 +130,8 @@ def value(p, s):
 
 
 def may_give(p, s, k, j):
-    """Whether an entry of threshold k may shrink for one of threshold j to grow."""
+    """Return whether an entry of threshold k may shrink for one of threshold j to
+    grow."""
     return k == j or (p.terms.coupled and (k < j or all(s.mu[j + 1 : k + 1] > 0)))
 
 
@@ -170,7 +171,7 @@ def multipliers(s):
 
 
 def gap(p, s):
-    """What the value can be above the optimum, as convexity and b show it."""
+    """Return a bound of the value above the optimum, from convexity and b."""
     lo, hi, pn, pp = p.terms[:4]
     b = multipliers(s)
     d = s.f - b[:, None]
@@ -188,7 +189,8 @@ def bound_on_gap(p, s):
 
 
 def rounding(p, s):
-    """Of a derivative, of a sum over a threshold after all those steps, of a value."""
+    """Bound the rounding of a derivative, of a sum over a threshold after all steps, of
+    a value."""
     size = np.abs(s.g).sum(axis=0)
     of_f = 1e-13 * (
         1 + (np.abs(p.K) @ size).max() + np.abs([p.terms.pn, p.terms.pp]).max()
@@ -442,7 +444,7 @@ def test_more_thresholds_than_a_block_has_groups(kind):
 @every_kind
 @pytest.mark.parametrize("n", [400, 2049])  # a strip of f is 2048
 def test_f_follows_every_change_of_g(kind, n, monkeypatch):
-    """What the blocks and Newton steps add to f are float32 rows of K, and no more."""
+    """Blocks and Newton steps add float32 rows of K to f, and no more."""
     p = ranks(kind, n=n, C=1.0)
     judge, seen = Points.judge, []
 

@@ -34,7 +34,7 @@ def doers(count, n_threads, seconds=0.0):
 
 
 def shared(n_threads):
-    """Whether a region has had more workers than one."""
+    """Return whether a region has had more workers than one."""
     return len(set(doers(20, n_threads, 1e-3))) > 1
 
 
@@ -180,7 +180,7 @@ def test_no_press_is_lost_in_a_region(tmp_path):
 
 
 def test_without_more_threads_a_region_is_done_by_one(pool, monkeypatch):
-    """As where the system refuses another one."""
+    """Refuse further threads, as a system may."""
     from ordinal._numerics import pool as module
 
     def refused(*args):

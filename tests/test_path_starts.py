@@ -1,4 +1,4 @@
-"""Where the points of a path begin: feasible, and no worse than the last ended."""
+"""Starts of the points of a path: feasible, and no worse than the last ended."""
 
 from dataclasses import replace
 

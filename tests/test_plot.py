@@ -94,7 +94,7 @@ def lines(ax, length):
 
 
 def boxes(ax):
-    """Where the texts and tick labels are, in pixels."""
+    """Return the boxes of the texts and tick labels, in pixels."""
     ax.figure.canvas.draw()
     texts = [t for t in ax.texts if t.get_text()]
     texts += [t for t in ax.get_xticklabels() if t.get_text()] + [ax.xaxis.label]

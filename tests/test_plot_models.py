@@ -372,7 +372,7 @@ def test_columns_of_a_frame_are_set_whatever_they_hold(xofm, column):
 @pytest.mark.parametrize("dtype", ["int64", "int8", "Int64", "bool"])
 @pytest.mark.parametrize("kind", ["formula", "preprocessor"])
 def test_a_column_of_integers_is_set_to_what_lies_between_them(kind, dtype):
-    """Once 0.9 became 0."""
+    """A threshold of 0.9 became 0 once."""
     count = (np.arange(300) % 2).astype(dtype.lower())
     table = pd.DataFrame({"count": count, "colour": TABLE["colour"], "y": Y})
     if kind == "formula":
@@ -467,7 +467,7 @@ def test_weights_of_any_size_are_shares_of_their_sum(svorim):
 
 
 def test_rows_without_weight_are_no_rows(svorim):
-    """Of the evenly spaced rows, all would be such."""
+    """With evenly spaced rows, all would be such."""
     weight = np.arange(300) % 3 == 1
     a, b = plt.subplots(1, 2)[1]
     plot.partial_dependence(svorim, X, 0, a, at=5, max_rows=100, sample_weight=weight)

@@ -32,7 +32,7 @@ def searched(space, fit=ordinal.fit_svorim, **options):
 
 
 def marks(ax):
-    """Where the ring and the diamond are, by their names."""
+    """Return the places of the ring and the diamond, by their names."""
     return {
         line.get_label(): np.ravel(line.get_data())
         for line in ax.lines

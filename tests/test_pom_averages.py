@@ -87,7 +87,7 @@ def errors(model, G):
 
 
 def test_marginal_effects_are_of_the_probabilities_of_predictions():
-    """Where thresholds cross as well."""
+    """Thresholds cross here as well."""
     model = ordinal.fit_pom(X, Y, nominal=[1, 0], scale=[0])
     rows, h = 4 * X, 1e-4
     cuts = model.thresholds - rows[:, model.nominal] @ model.nominal_coef.T

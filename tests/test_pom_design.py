@@ -103,7 +103,7 @@ def test_categories_get_the_contrasts_of_polr(kind):
 
 
 def test_the_first_level_is_the_reference():
-    """Of words by the alphabet, of a categorical type in its order."""
+    """Strings have alphabetical levels, a categorical type has them in its order."""
     data = houses()
     X, y, w = data[["Infl", "t"]], data["Sat"], data["Freq"]
     declared = ordinal.fit_pom(X, y, sample_weight=w)
@@ -563,7 +563,7 @@ def test_products_of_terms_are_formed_up_to_a_limit():
 
 
 def test_a_file_may_hold_no_arithmetic_without_columns():
-    """Of which the number of rows could not be told."""
+    """Offsets whose number of rows is unknown are refused."""
     coding = ordinal.fit_pom(houses()[["Infl", "t"]], houses()["Sat"]).coding
     forged = replace(coding.variables[1], source="1 + 1")
     with pytest.raises(ValueError, match="reads a column that is none"):
@@ -670,7 +670,7 @@ def test_columns_are_constant_in_rows_of_positive_weight():
 
 @pytest.mark.parametrize("noise", [1e-3, 1e-5])
 def test_columns_that_are_nearly_collinear_stay(noise):
-    """What is left of the column is well above R's 1e-7 of it. Scores then are sums
+    """The residual of the column is well above R's 1e-7 of it. Scores then are sums
     of terms 1 / noise times as large, whose rounding a violation of 1e-6 is near."""
     X, y = clean()
     Z = np.column_stack([X, X @ [1.0, 2.0, 3.0] + noise * np.sin(np.arange(40))])
@@ -791,7 +791,7 @@ def moved_rows(design):
 
 
 def is_separated(design):
-    """By linear programming: whether sum(A d) > 0 for some d with A d >= 0."""
+    """Decide by linear programming whether sum(A d) > 0 for some d with A d >= 0."""
     A = moved_rows(design)
     found = linprog(-A.sum(axis=0), A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1))
     return -found.fun > 1e-7
@@ -848,8 +848,8 @@ def test_rows_of_weight_0_prevent_no_certificate(design, seed):
 
 
 def ways_between_neighbours(design):
-    """From every row of a rank to every one of the next; from the mean of the lowest
-    rank to that of the highest."""
+    """Directions go from every row of a rank to every one of the next; from the mean of
+    the lowest rank to that of the highest."""
     Z = (design.X / design.spread)[:, design.location]
     groups = [Z[design.rank == j] for j in range(design.T + 1)]
     ways = [(b[:, None] - a).reshape(-1, Z.shape[1]) for a, b in pairwise(groups)]
@@ -874,7 +874,7 @@ def test_a_thousand_ranks_are_told_apart_or_not():
 
 @given(designs)
 def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
-    """As where there are too many parameters to solve for all of them."""
+    """The solver is the one for too many parameters to solve for all of them."""
     design = replace(design, J=np.eye(design.T))
     assume(design.nominal.size)
     pairs = []
@@ -893,7 +893,7 @@ def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
 
 @pytest.mark.slow
 def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
-    """Of two rows a rank, which a slope and a cut separate from the next two as a rule:
+    """Two rows per rank, which a slope and a cut separate from the next two as a rule:
     estimates without end."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 5))

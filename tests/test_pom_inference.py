@@ -345,7 +345,8 @@ def test_wald_intervals_of_wine_are_those_of_R():
 )
 @links
 def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, level):
-    """By fits that have the feature as an offset, which know nothing of profiles."""
+    """Compare with fits that have the feature as an offset, which know nothing of
+    profiles."""
     model = fitted(MADE, link=link, **options)
     ends = model.confint(level, method="profile")
     cut = scipy.stats.chi2.ppf(level, 1)
@@ -617,7 +618,7 @@ def test_brants_test_needs_its_binary_fits():
 
 
 def mean_probabilities(model, x, X, offset, share):
-    """Of the ranks, at any parameters, by the oracle."""
+    """Compute the Hessian of the ranks, at any parameters, by the oracle."""
     Z = X[:, model.location], X[:, model.nominal], X[:, model.scale]
     T = model.observed.sum() - 1
     eta = cumulative_edges(x, T, model.threshold, *Z, offset)
@@ -753,7 +754,7 @@ def housing_table():
 
 
 def test_effects_of_categories_are_between_levels():
-    """Those of R, from the mean probabilities with Infl High and with Infl Low."""
+    """Compare with R, from the mean probabilities with Infl High and with Infl Low."""
     table = housing_table()
     model = ordinal.fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8)
     effects = model.marginal_effects()
@@ -813,8 +814,8 @@ def test_tests_of_proportional_odds_are_of_whole_categories():
 
 @pytest.mark.parametrize("link", ["logit", "cloglog"])
 def test_effects_through_a_formula_by_differences(link):
-    """Of a number in a logarithm, a product and an offset, by the probabilities of
-    tables in which it was moved."""
+    """Compute effects of a number in a logarithm, a product and an offset, by the
+    probabilities of tables in which it was moved."""
     pytest.importorskip("formulaic")
     pandas = pytest.importorskip("pandas")
     data = pandas.DataFrame({

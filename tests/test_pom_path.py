@@ -102,7 +102,8 @@ def proximal_gradient(link, X, y, l1, l2, steps=20_000):
     st.integers(1, 12), st.integers(0, 10**6), st.floats(0, 2), st.floats(0, 1),
 )  # fmt: skip
 def test_coordinate_descent_solves_a_quadratic(m, seed, price, ridge):
-    """At the end of descent, by either form, slopes obey the conditions of (1)."""
+    """The slopes at the end of a descent, by either form, obey the conditions of
+    (1)."""
     rng = np.random.default_rng(seed)
     n, U = 20, 3
     Z = rng.standard_normal((n, m)) * (rng.random((n, m)) < 0.6)

@@ -1,4 +1,5 @@
-"""What R's clm, polr and vglm fit, over links, thresholds, nominal and scale effects.
+"""Comparison with R's clm, polr and vglm, over links, thresholds, nominal and scale
+effects.
 
 First the figures themselves: they maximise the likelihood as `oracles` writes it, so
 that conventions agree. Then the models of `fit_pom`.

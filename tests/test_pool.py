@@ -22,7 +22,7 @@ from ordinal._watch.monitor import OutOfTime, check_cancelled, ended_by
 
 
 def soon(true):
-    """Whether true() becomes true, within some minutes."""
+    """Return whether true() becomes true within some minutes."""
     deadline = time.monotonic() + 300
     while not true() and time.monotonic() < deadline:
         time.sleep(0.01)

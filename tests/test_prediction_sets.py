@@ -61,7 +61,7 @@ def of_true(p, y):
 
 
 def left_out(P, y, coverage, **options):
-    """Of every row the p-value of its label by the other ones."""
+    """Return the p-value of each row's label by the other rows."""
     n, p = len(y), np.empty(len(y))
     for i in range(n):
         rest = np.delete(np.arange(n), i)
@@ -73,7 +73,8 @@ def left_out(P, y, coverage, **options):
 
 @given(judged_rows(distinct=True))
 def test_p_values_of_rows_left_out_are_all_ranks(case):
-    """Which is (P) of exchangeable rows: of m + 1, each has one of 1/(m + 1) to 1."""
+    """The p-values are (P) of exchangeable rows: of m + 1, each has one of 1/(m + 1) to
+    1."""
     P, y = case
     n = len(y)
     p = left_out(P, y, 0.3)
@@ -372,7 +373,8 @@ def test_probabilities_that_a_model_lacks_are_refused():
 
 
 def test_thresholds_out_of_order_are_taken_in_order():
-    """As `predict` takes them: the rank that is predicted is at the distance 0."""
+    """The distance is that of `predict`: the rank that is predicted is at the distance
+    0."""
     X, y = sample(60, 4, noise=1.0)
     model = ordinal.fit_svorim(X, y)
     b = model.thresholds
@@ -429,7 +431,7 @@ def test_estimators_of_scikit_learn_have_sets():
 
 
 def test_rows_that_may_change_are_read_once():
-    """By all models of the folds, and for the rank that is always added."""
+    """The sets use all models of the folds, and the rank that is always added."""
     X, y = sample(60, r=3)
     sets = ordinal.cross_conformal(ordinal.fit_svorim, X, y, 0.8, cv=3)
     for ask in (sets.p_values, sets.predict_interval, sets.predict_set):

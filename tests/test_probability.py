@@ -241,7 +241,8 @@ class Objective:
         return out
 
     def slack(self, p):
-        """Of the gradient where Newton's decrement is 1e-12 of the loss, as it ends."""
+        """Bound the gradient where Newton's decrement is 1e-12 of the loss, as it
+        ends."""
         size = 1 + abs(self(p))
         return np.sqrt(1e-12 * size * self.curvature) + 1e-12 * size + 1e-9
 
@@ -600,7 +601,7 @@ def test_every_unit_of_weight_is_scored_once(case):
 
 
 def test_weights_that_count_no_rows_split_none():
-    """Of a survey, say, whose rows stand for a thousand people each."""
+    """In a survey, say, rows may stand for a thousand people each."""
     X, y = sample(60, 3)
     plain = shares(Problem.from_arrays(X, y))
     heavy = shares(Problem.from_arrays(X, y, sample_weight=np.full(60, 1000.0)))
@@ -609,7 +610,8 @@ def test_weights_that_count_no_rows_split_none():
 
 
 def test_rows_of_one_content_are_not_left_out_together():
-    """As a group they would be: with two cells, either fit would know one alone."""
+    """In one group they would be left out together: with two cells, either fit would
+    know one alone."""
     X, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([0, 1], 50)
     fold = numbers(shares(Problem.from_arrays(X, y)))
     for k in range(N_FOLDS):

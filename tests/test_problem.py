@@ -1,4 +1,4 @@
-"""What counts as training data: accepted forms, their meaning, and every refusal."""
+"""Training data: accepted forms, their meaning, and every refusal."""
 
 import copy
 import pickle

@@ -20,7 +20,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Every text is due."""
+    """Make every text due at once."""
     monkeypatch.setattr(Line, "EVERY", 0.0)
     monkeypatch.setattr(Line, "SELDOM", 0.0)
 
@@ -35,7 +35,7 @@ def notebook(monkeypatch):
 
 
 class Bar:
-    """What is asked of a bar of tqdm."""
+    """Bar with the methods of tqdm that are called."""
 
     made: list["Bar"]
 

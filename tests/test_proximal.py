@@ -104,7 +104,8 @@ class Dense:
         )
 
     def moved(self, v, g, sigma):
-        """By candidates: both ends, the kink, and the minima of the two parabolas."""
+        """Minimise over candidates: both ends, the kink, and the minima of the two
+        parabolas."""
         inner = g + sigma * (v - np.stack([self.pn, self.pp]))
         t = np.stack([self.lo, self.hi, 0 * v, *np.clip(inner, self.lo, self.hi)])
         cost = self.phi(t) - t * v + (t - g) ** 2 / (2 * sigma)
@@ -277,7 +278,7 @@ def test_the_exact_solver_agrees(method, C):
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_the_exact_solver_agrees_where_the_order_binds(C):
-    """Of ranks that few rows have the thresholds would cross, were they free to."""
+    """Thresholds of ranks with few rows would cross, were they free to."""
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(300, 10)) / 3
     y = rng.choice(5, 300, p=[0.3, 0.05, 0.3, 0.05, 0.3]).astype(np.int32)
@@ -358,7 +359,7 @@ def test_a_general_solver_agrees(seed):
 
 
 def overlap(a, b):
-    """Whether two fits say of one optimum where it is."""
+    """Return whether two fits agree on where one optimum is."""
     slack = 1e-12 * abs(a.primal)
     return a.dual <= b.primal + slack and b.dual <= a.primal + slack
 
@@ -442,7 +443,7 @@ def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
 
 @pytest.mark.slow
 def test_the_end_is_in_double():
-    """What single precision found is certified and refined for the features that
+    """Solutions of single precision are certified and refined for the features that
     predictions use, without making these."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))

@@ -1,4 +1,4 @@
-"""What callers get for arguments that nobody expects: a message that names them.
+"""Messages for arguments that nobody expects, which must name them.
 
 Calls that the fuzzer found (tools/fuzz), one of each kind.
 """

@@ -1,4 +1,4 @@
-"""What a release is made of: metadata and the gaps in them that only the publisher can
+"""Content of a release: metadata and the gaps in them that only the publisher can
 close, the recipe for conda, and the workflow."""
 
 import re

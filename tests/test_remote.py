@@ -88,7 +88,8 @@ def problem(sizes=SIZES, m=6):
 
 
 class Blocks(LocalSums):
-    """What parts are to answer: each block by itself, and the tree of their sums."""
+    """Expected answers of the parts: each block by itself, and the tree of their
+    sums."""
 
     def __init__(self, blocks, losses, share=1, seed=0):
         self.blocks, self.sums = blocks, []

@@ -1225,7 +1225,7 @@ class Terminal(io.StringIO):
 
 
 def told(stream, monkeypatch):
-    """What a search writes to stderr, if that is this stream."""
+    """Return what a search writes to stderr, if that is this stream."""
     monkeypatch.setattr(Line, "EVERY", 0.0)
     monkeypatch.setattr(sys, "stderr", stream)
     select(ordinal.fit_svorim, X, y, search=GRID, progress=True, n_threads=1)

@@ -78,7 +78,7 @@ def checked():
 
 
 def broken(check, estimator):
-    """Whether numpy refuses what this scikit-learn does itself in a check."""
+    """Return whether numpy refuses what this scikit-learn does itself in a check."""
     return (
         check.func.__name__ == "check_positive_only_tag_during_fit"
         and estimator.__sklearn_tags__().input_tags.categorical

@@ -261,7 +261,7 @@ def test_scores_of_other_estimators_take_the_order_of_a_categorical():
 
 
 def test_a_search_of_a_function_reads_columns_by_the_classes():
-    """Of an estimator that the function returns."""
+    """Score an estimator that the function returns."""
 
     def fit(rows, y, *, C, classes):
         return svorim(WORDS, C=C).fit(rows, y)

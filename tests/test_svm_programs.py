@@ -21,7 +21,7 @@ from ordinal._watch.monitor import Monitor
 
 
 def solved(K, lo, hi, pn, pp, g=None, **options):
-    """What `solve` makes of problems that are the rows of lo, ..., or of a single one:
+    """Solve problems that are the rows of lo, ..., or a single one:
     arrays of the only group, and G = K g and b as the machines have them."""
     terms = [np.atleast_2d(a).astype(float)[:, None] for a in (lo, hi, pn, pp)]
     options = {"tol": 1e-6, "max_iter": 1_000_000, "n_threads": 1, **options}

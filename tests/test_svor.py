@@ -154,7 +154,7 @@ def assert_certified(case, model, g, K, converged=True):
 
 
 def rounding(model, X):
-    """Of the objectives: sums of coef_i k_ij coef_j."""
+    """Bound the rounding of the objectives: sums of coef_i k_ij coef_j."""
     largest = diagonal_of(model.kernel, np.asarray(X)).max()
     size = np.abs(model.dual).sum() ** 2 * largest
     return 1e-13 * (1 + size + abs(model.convergence.primal))
@@ -255,7 +255,7 @@ def test_the_gap_is_bounded_by_the_violation_as_the_docstring_says():
 
 @given(svor_cases())
 def test_the_primal_value_is_that_of_the_decision_function(case):
-    """From what a user can see of a model alone, for the named kernels."""
+    """Recompute it from what a user can see of a model, for the named kernels."""
     model = fit(case, tol=1e-3)
     f, b = model.decision_function(case.X), model.thresholds[case.held[:-1]]
     K = kernel_matrix(case.kernel, model.support, model.support)
@@ -784,7 +784,8 @@ def test_all_rows_equal(method):
 
 @given(svor_cases(C=moderate), st.data())
 def test_a_start_changes_the_way_and_not_the_end(case, data):
-    """From another method, another C and some of the rows, in another order."""
+    """Start at a model of another method, another C and some of the rows, in another
+    order."""
     n = len(case.y)
     order = np.array(data.draw(st.permutations(range(n))))
     rows = order[: data.draw(st.integers(2, n))]

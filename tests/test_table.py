@@ -261,7 +261,7 @@ def test_tabs_separate_the_cells_of_a_tsv(table):
 
 
 def test_a_point_is_no_decimal_comma(table):
-    """As in 1.234,5 it stands between thousands."""
+    """Points stand between thousands, as in 1.234,5."""
     with pytest.raises(ValueError, match=r"line 3, column 'a': '1\.5' is not"):
         table("a;b\n1,5;2\n1.5;3\n", decimal=",").numbers(["a"])
 

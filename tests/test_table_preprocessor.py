@@ -219,7 +219,7 @@ def test_unseen_categories_are_gaps_or_an_error():
 
 
 def test_a_coding_of_some_rows_of_a_record_is_that_of_the_frame():
-    """What the folds of a search see."""
+    """Record of the tables that the folds of a search see."""
     frame, _ = wines()
     record, rows = read_frame(frame), np.arange(0, 60, 7)
     a = TablePreprocessor().fit(frame.iloc[rows])

@@ -1,4 +1,4 @@
-"""How the number of threads is chosen, and what show_config says."""
+"""Choice of the number of threads, and the content of show_config."""
 
 import os
 import re

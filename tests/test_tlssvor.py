@@ -264,8 +264,8 @@ def test_np_svor_agrees_with_a_general_purpose_solver(case):
 
 @given(tlssvor_cases(u=(0.7, 1.5, 3.0), max_n=7))
 def test_a_general_purpose_solver_finds_nothing_below(case):
-    """From the point of the model; that is the best it could do from elsewhere, too,
-    but for another local minimum."""
+    """Descend from the point of the model; that is the best it could do from elsewhere,
+    too, but for another local minimum."""
     model = fit(case)
     _, x = oracle(case, model)
     inner, _ = objective(case)
@@ -389,7 +389,7 @@ def test_disordered_thresholds_are_reported():
 
 
 def test_wrong_rows_move_the_model_less_than_np_svor():
-    """What it is for: a tenth of the outer rows change places."""
+    """Truncation has its purpose here: a tenth of the outer rows change places."""
     X, y = sample(200, 4, noise=0.2)
     X_new, y_new = sample(400, 4, seed=1, noise=0.2)
     wrong = y.copy()

@@ -38,7 +38,7 @@ def content(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty folder."""
+    """Return the path of an empty folder."""
     (tmp_path / "folder").mkdir()
     return tmp_path / "folder"
 
@@ -170,7 +170,8 @@ def test_nothing_is_sent_to_a_stream_before_an_error():
 
 
 def test_a_descriptor_is_written_to_where_it_is(folder):
-    """As after `>> log`: neither is the log replaced nor written from its beginning."""
+    """Output after `>> log` neither replaces the log nor is written from its
+    beginning."""
     log = folder / "log"
     log.write_bytes(b"before ")
     with open(log, "ab") as file:

@@ -268,8 +268,8 @@ def test_both_solvers_reach_the_same_loss_where_it_is_convex(case):
 
 
 def decided(model, U, by=1e-5):
-    """Which scores lie clear of those of other training rows, and of their margins:
-    the prediction is then the same after a change by less."""
+    """Return the scores that lie clear of those of other training rows, and of their
+    margins: the prediction is then the same after a change by less."""
     gap = np.abs(U[:, None] - model.scores)
     margin = np.abs(gap - model.tau)
     return ((gap == 0) | (gap > by)).all(axis=1) & (margin > by).all(axis=1)
@@ -406,7 +406,7 @@ def test_tau_is_the_unit_of_the_score(tau):
 
 @given(xofm_cases(monotone=False, factors=[0]))
 def test_a_larger_lambda_main_flattens_the_curves(case):
-    """At the optimum of a convex sum, the part with the larger price is smaller."""
+    """The optimum of a convex sum has the smaller part with the larger penalty."""
     sizes = []
     for penalty in (1e-3, 1e-2, 0.1, 1.0):
         model = fit(case._replace(lambda_main=penalty), tol=1e-8)
@@ -763,7 +763,8 @@ def test_contributions_add_up_to_the_score(case):
 
 
 def curves_of(model, X):
-    """What each feature of each row has of u and V, (n, d, 1 + k), by the encoding."""
+    """Return what each feature of each row has of u and V, (n, d, 1 + k), by the
+    encoding."""
     phi, feature = encode(model, X)
     pieces = np.column_stack([model.u, model.V])
     d = X.shape[1]

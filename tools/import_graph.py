@@ -24,7 +24,7 @@ def name_of(path: Path, root: Path) -> str:
 
 
 def imports(root: Path) -> dict[str, set[str]]:
-    """By the name of each module, the names of the modules that it imports."""
+    """Return, for each module, the names of the modules that it imports."""
     files = {name_of(p, root): p for p in sorted((root / "ordinal").rglob("*.py"))}
     graph: dict[str, set[str]] = {name: set() for name in files}
     for name, path in files.items():
@@ -45,7 +45,7 @@ def imports(root: Path) -> dict[str, set[str]]:
 
 
 def reached(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """By module, all that it imports directly or through others."""
+    """Return, for each module, all that it imports directly or through others."""
     out = {}
     for name in graph:
         found, todo = set(), [name]

@@ -1,4 +1,4 @@
-"""How often fits whose loss is not convex miss the lowest minimum that is known.
+"""Measure how often fits whose loss is not convex miss the lowest known minimum.
 
     python tools/measure_minima.py
 

@@ -28,7 +28,7 @@ def density_times(z, power):
 
 
 def row(z2, width):
-    """At h = 0 and variance 1, where z1 and z2 are the thresholds."""
+    """Evaluate at h = 0 and variance 1, where z1 and z2 are the thresholds."""
     z1 = z2 + width if z2 > -inf else width  # a rank without lower end: width is z1
     p = mass(z2, z1)
     s = [density_times(z1, k) / p for k in range(4)]

@@ -140,7 +140,8 @@ def _sample_size(choice: BasisChoice) -> int:
 
 def _among(kernel: Kernel, rows: Matrix, numbers: np.ndarray) -> Matrix:
     """Rows as they stand for themselves: those of a precomputed matrix without the
-    columns of others."""
+    columns of others.
+    """
     return dense(rows)[:, numbers] if isinstance(kernel, Precomputed) else rows
 
 
@@ -163,7 +164,8 @@ def _pivots(
 
 def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.ndarray:
     """k-means++ in the space of the kernel, where |x - x'|^2 is k(x, x) + k(x', x') -
-    2 k(x, x'). Fewer than m rows where all others are equal to some of them."""
+    2 k(x, x'). Fewer than m rows where all others are equal to some of them.
+    """
     diagonal, values = diagonal_of(kernel, S), on_itself(kernel, S, 1)
     away = np.full(len(S), np.inf)  # squared distance from the nearest that was taken
     column = np.empty((len(S), 1))

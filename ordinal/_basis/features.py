@@ -243,7 +243,8 @@ def row_features(
 
 def _without_tiny(a: np.ndarray) -> np.ndarray:
     """Zeros for numbers that are so small that single precision does not hold their
-    products in full: processors take a hundred times as long for those."""
+    products in full: processors take a hundred times as long for those.
+    """
     return np.where(np.abs(a) < _TINY, a.dtype.type(0), a)
 
 

@@ -1,5 +1,6 @@
 """Solutions on a basis: features made once for all fits of a path, and fair
-samples of the rows to begin with."""
+samples of the rows to begin with.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def held_for(
     choice: BasisChoice | None, prepared: PreparedWithKernel
 ) -> PreparedWithKernel:
     """Return the entry of a fit with its rows in memory if it needs the whole kernel
-    matrix; ValueError for many rows that are read in blocks."""
+    matrix; ValueError for many rows that are read in blocks.
+    """
     problem = prepared.problem
     if choice is not None or not isinstance(problem, ChunkedProblem):
         return prepared
@@ -192,7 +194,8 @@ def record(monitor: Monitor, found: Solution) -> Convergence:
 
 def _check_boxes(problems: Sequence[Losses], weight: np.ndarray) -> None:
     """Raise ValueError if multipliers may be of a size whose squares single precision
-    does not hold beside others."""
+    does not hold beside others.
+    """
     largest = max(losses.largest for losses in problems) * float(weight.max())
     if not 1 / _LARGEST_BOX <= largest <= _LARGEST_BOX:
         raise ValueError(
@@ -307,7 +310,8 @@ class BasisFit:
 
     def _levels(self, warm: bool) -> Iterator[tuple[SumsOf, bool]]:
         """Rows to solve for, as what makes the sums of a problem, and whether they are
-        all there are: samples unless `warm`, then all."""
+        all there are: samples unless `warm`, then all.
+        """
         if not warm:
             least = max(_LEAST_ROWS, _LEAST_PER_FEATURE * self._features.m)
             for size in sizes(self._n, least):
@@ -316,7 +320,8 @@ class BasisFit:
 
     def _groups(self, problems: Sequence[Losses], every: bool) -> Iterator[range]:
         """Problems that are solved together: all of a sample, and of all rows those for
-        which there is room for multipliers and scores in double."""
+        which there is room for multipliers and scores in double.
+        """
         size = len(problems)
         if every:
             each = 8 * self._n * (2 + max(losses.T for losses in problems))

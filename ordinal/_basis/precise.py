@@ -88,7 +88,8 @@ def look_ahead(
     found: Sequence[Solution], double: Sequence[Any], features: Features
 ) -> None:
     """Take the first step of `finished` for several problems of the same rows in one
-    pass over these."""
+    pass over these.
+    """
     starts, M = [of.here for of in found], features.mixing
     LocalSums.look_ahead(double, [(M @ s.w, s.b, s.sigma) for s in starts])
 

@@ -206,7 +206,8 @@ class _Solver:
 
     def proximal_step(self) -> Status | None:
         """Minimise (S) as far as the gap asks for it, and take the multipliers there
-        unless the fit is over."""
+        unless the fit is over.
+        """
         before = self.steps
         here = self.place(self.w, self.b)
         if not here.point.inside.all():  # of some threshold (S) does not tell how far
@@ -411,7 +412,8 @@ def _root(
 
 def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
     """(2, T) what the sides of each group are to be multiplied by, so that it has the
-    sum that nu asks for, or 0 where it cannot have it: the heavier side shrinks."""
+    sum that nu asks for, or 0 where it cannot have it: the heavier side shrinks.
+    """
     keep = np.ones_like(sides)
     if losses.price.any():
         return keep

@@ -9,7 +9,8 @@ PARTS = 16, 4  # which shares of the rows are fitted before all of them
 
 def stratified(rank: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Numbers of about `size` rows, increasing: of each rank its share, but one at
-    least, at random. Rows that are sorted by rank or otherwise are drawn as fairly."""
+    least, at random. Rows that are sorted by rank or otherwise are drawn as fairly.
+    """
     count = np.bincount(rank)
     wanted = np.maximum(1, np.rint(count * (size / rank.size))).astype(np.intp)
     drawn = [

@@ -35,7 +35,8 @@ _GOLDEN = 2654435769  # 2^32 over the golden ratio: its multiples fill a circle 
 
 def block_rows(width: int) -> int:
     """Rows of one product, where each has so many features or groups: a power of two
-    from 1024 to CHUNK."""
+    from 1024 to CHUNK.
+    """
     rows = 1024
     while rows < CHUNK and 2 * rows * width <= _ENTRIES:
         rows *= 2
@@ -105,7 +106,8 @@ class Sums(Protocol):
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
         """(K,) how fast the sum of the envelopes grows on the straight way from before
-        (length 0) to here (length 1) and beyond, by the sigma of here."""
+        (length 0) to here (length 1) and beyond, by the sigma of here.
+        """
         ...
 
     def scaled_back(self, keep: np.ndarray) -> np.ndarray:
@@ -115,7 +117,8 @@ class Sums(Protocol):
     def curvature(self, share: float) -> np.ndarray:
         """(m + T, m + T) the sum of (z_i, -e_j) (z_i, -e_j)' over the multipliers that
         move here, where e_j is a unit vector: of a share of the rows, scaled up. Only
-        the lower triangle is meant."""
+        the lower triangle is meant.
+        """
         ...
 
     def take(self) -> None:
@@ -128,7 +131,8 @@ class Sums(Protocol):
 
     def loss_slopes(self, grid: np.ndarray) -> np.ndarray:
         """(T, K) right slopes of the sums of the losses by each threshold, for the
-        scores of here, at thresholds (T, K) that increase."""
+        scores of here, at thresholds (T, K) that increase.
+        """
         ...
 
 
@@ -180,7 +184,8 @@ def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
 
 class Asked:
     """`Sums` from sums over all chunks, for which `_sum` asks by the name of a method
-    of `RowSums`."""
+    of `RowSums`.
+    """
 
     losses: Losses
     _by_side: np.ndarray | None = None  # (2 T, m), where `point` says so much
@@ -477,7 +482,8 @@ class LocalSums(Asked):
         places: Sequence[tuple[np.ndarray, np.ndarray, float]],
     ) -> None:
         """Let several sums, of the same rows, go to a place each in one pass over the
-        features. The first `at` of each has to be that of its place."""
+        features. The first `at` of each has to be that of its place.
+        """
         for sums, place in zip(several, places, strict=True):
             sums._go(*place)
         first, *others = (sums._rows for sums in several)

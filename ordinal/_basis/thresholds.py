@@ -94,7 +94,8 @@ def _brackets(
     grid: np.ndarray, S: np.ndarray, level: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(pools, 2) neighbours on a grid with S < level at the left one, but not at the
-    right one."""
+    right one.
+    """
     high = (S[:, :, None] < level[:, None, :]).sum(axis=1)
     last = grid.shape[1] - 1
     left = np.take_along_axis(grid, np.clip(high - 1, 0, last), axis=1)

@@ -123,7 +123,8 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:
     """Raise ValueError that lists all the columns that a table lacks, so that a
-    misspelt target is not taken for a feature."""
+    misspelt target is not taken for a feature.
+    """
     absent = list(dict.fromkeys(name for name in names if name not in table.names))
     if len(absent) > 1:
         raise ValueError(

@@ -177,7 +177,8 @@ def settable(method: Method) -> list[str]:
 
 def in_options(message: str) -> str:
     """Return a message about Python arguments, such as "fit it with probability=True",
-    with the options of the command line in their place."""
+    with the options of the command line in their place.
+    """
     names = {name for method, _ in METHODS.values() for name in settable(method)}
 
     def option(found: re.Match[str]) -> str:

@@ -175,7 +175,8 @@ class Factor:
 
 class _Chain:
     """A block tridiagonal matrix, factored: its even blocks eliminated, and the chain
-    of what is left of the odd ones."""
+    of what is left of the odd ones.
+    """
 
     def __init__(self, diag: np.ndarray, off: np.ndarray):
         self.size = len(diag)

@@ -22,7 +22,8 @@ from .rowwise import RowwiseLikelihood
 
 class ChunkedLikelihood(Likelihood):
     """The loss of rows that are taken chunk by chunk, as many as threads at a time, or
-    where they are."""
+    where they are.
+    """
 
     def __init__(self, design: Design, link: Link, l2: float, n_threads: int):
         super().__init__(design, link, l2, n_threads)

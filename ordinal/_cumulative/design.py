@@ -62,7 +62,8 @@ def check_columns(name: str, d: int) -> None:
 
 def read_offset(offset: Any, n: int) -> np.ndarray:
     """Offsets of n rows; ValueError or TypeError unless they are numbers whose squares
-    are finite."""
+    are finite.
+    """
     a = as_real_array(offset, "offset", (n,), " as X")
     check_entries("offset", a, np.abs(a) <= 1e100, "lie between -1e100 and 1e100")
     return a
@@ -81,7 +82,8 @@ def across(X: InProcess, v: np.ndarray) -> np.ndarray:
 
 def structure_of(threshold: str, T: int) -> np.ndarray:
     """J of (1), (T, q): "flexible" thresholds, those "symmetric" about a centre, or
-    "equidistant" ones, with the parameters of R's `ordinal::clm`."""
+    "equidistant" ones, with the parameters of R's `ordinal::clm`.
+    """
     if threshold == "flexible" or T == 1:
         return np.eye(T)
     if threshold == "equidistant":  # the first one, and the distance of neighbours
@@ -239,7 +241,8 @@ class Design:
 
     def strips(self, width: int) -> Iterator[slice]:
         """Slices that cover all rows, of so many or, where these are read in blocks, no
-        more than are held."""
+        more than are held.
+        """
         if not isinstance(self.X, Rows):
             yield from strips(self.n_samples, width)
             return
@@ -308,7 +311,8 @@ class Design:
 
     def even(self) -> np.ndarray:
         """Return alpha of which J alpha = 1: what every structure has for a shift of
-        all thresholds, or for one slope at all of them."""
+        all thresholds, or for one slope at all of them.
+        """
         return np.asarray(self._alpha_of(np.ones(self.T)).round(12))
 
     def _alpha_of(self, theta: np.ndarray) -> np.ndarray:

@@ -258,7 +258,8 @@ class PathSolver:
 
     def _part_in_time(self, which: np.ndarray, here: Solution) -> Part | None:
         """Return L over some columns, or None, with the status noted, where the fit is
-        to end: copies of columns and the first Hessian may take seconds."""
+        to end: copies of columns and the first Hessian may take seconds.
+        """
         try:
             with self.monitor.limited():
                 if self._part is None or not np.array_equal(which, self._part.which):
@@ -276,7 +277,8 @@ class PathSolver:
         self, part: Part, x: np.ndarray, penalty: Penalty, limit: float
     ) -> np.ndarray:
         """Newton's method for L, with the penalties as they are, to a gap, or to where
-        rounding keeps it from falling."""
+        rounding keeps it from falling.
+        """
         U, last, at_rounding = self._U, math.inf, False
         while True:
             here = part.at(x)

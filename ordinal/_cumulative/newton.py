@@ -58,7 +58,8 @@ def minimize(
     loss: Loss, x: np.ndarray, max_iter: int, monitor: Monitor, done: int = 0
 ) -> Minimum:
     """Go downhill from x until a Newton step is shorter than `monitor.tol`; `n_iter`
-    counts on from the steps that were `done` before."""
+    counts on from the steps that were `done` before.
+    """
     here, n_iter = loss.at(x), done
     if not math.isfinite(here.value):
         return Minimum(here, np.zeros_like(x), math.inf, Status.STALLED, n_iter)
@@ -93,7 +94,8 @@ def length_in_errors(slope: float, total: float) -> float:
     """Length of a Newton step in standard errors, from the slope of the mean loss along
     it: of the weight of all rows, or of 1 or 1e12 rows where that is less or more. A
     unit of weights in which the errors are huge would let any step pass, and one in
-    which rounding is as large as they are none."""
+    which rounding is as large as they are none.
+    """
     return math.sqrt(min(max(total, 1.0), _MOST) * max(-slope, 0.0))
 
 

@@ -325,7 +325,8 @@ class _AllRows:
 
 class _Neighbours:
     """The cone over beta: a row of A is the way from a row of one rank to a row of the
-    next."""
+    next.
+    """
 
     def __init__(self, design: Design):
         self.design = D = design
@@ -392,7 +393,8 @@ def _sum_of_normals(D: Design) -> np.ndarray:
 
 class _Held:
     """Rows of A that hold with equality: N = Q B with orthonormal columns of Q, and
-    B^-1."""
+    B^-1.
+    """
 
     def __init__(self, p: int):
         self.rows: list[Row] = []

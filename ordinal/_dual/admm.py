@@ -52,7 +52,8 @@ def solve_admm(
 ) -> AdmmResult:
     """Iterate all problems of the programs, of one group each, until every one meets
     (19) and (20). The results are those of one program after the other; zeros where
-    there was no time for a factor."""
+    there was no time for a factor.
+    """
     lo, hi, pn, pp = (
         np.concatenate([getattr(program, name)[:, 0] for program in programs])
         for name in ("lo", "hi", "pn", "pp")

@@ -78,7 +78,8 @@ class Solution:
 
 def least_rows(T: int) -> int:
     """Rows of K that must be held: two entries a side of every group may be in the
-    block, lest it miss the worst pair."""
+    block, lest it miss the worst pair.
+    """
     return max(_LEAST_ROWS, 4 * groups_of_block(T))
 
 
@@ -116,7 +117,8 @@ def solve(
 def _block_size(gram: Gram, T: int, n: int) -> int:
     """Entries of an SMO block of a problem of n rows: a larger one reads K less often,
     but each of its steps costs in proportion. No more than the rows of K that are
-    held."""
+    held.
+    """
     rows = gram.capacity
     if T > 1 and not gram.full:
         # where memory is short, the block's own part of K should not be large

@@ -6,7 +6,7 @@ from .program import Program
 
 
 def snap_to_bounds(g: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-    """g in its box, with what is at an end of it up to rounding at just that end.
+    """G in its box, with what is at an end of it up to rounding at just that end.
 
     SMO would otherwise have to move each such variable to its bound, one at a time.
     """

@@ -55,7 +55,8 @@ class Gram:
     ):
         """`least` rows are held even if that takes more than `cache_mb`; `products` are
         the `Products` of X, if there are any: for a path of fits, each of which
-        asks for `product` more than once, K is then held in double as well."""
+        asks for `product` more than once, K is then held in double as well.
+        """
         n = len(X)
         self.kernel, self.X, self.n_threads = kernel, X, n_threads
         rows = int(min(cache_mb * 1e6 / (4 * n), 3 * n))  # no use of more

@@ -85,7 +85,7 @@ def _pieces(points: Points, k: int) -> tuple[np.ndarray, ...]:
         mid = 0.5 * (points.low[k] + points.up[k])[:, None]
     kinked = pn != pp
     inside = (g > lo) & (g < hi) & ((g != 0) | ~kinked)
-    grows, shrinks = ~inside & (R < mid), ~inside & (L > mid)
+    grows, shrinks = ~inside & (mid > R), ~inside & (mid < L)
     J, I = np.nonzero(inside | grows | shrinks)
     at, lo, hi, pn, pp, kinked, inside, grows, shrinks = (
         a[J, I] for a in (g, lo, hi, pn, pp, kinked, inside, grows, shrinks)

@@ -56,7 +56,8 @@ def values(
     program: Program, g: np.ndarray, f: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(P) and (D) of every problem, without prices, at g, feasible, its f = K beta,
-    (P, n), and b, (P, T)."""
+    (P, n), and b, (P, T).
+    """
     squared = np.einsum("pn,pn->p", g.sum(axis=1), f)
     primal = 0.5 * squared + program.loss(f, b)
     return primal, np.asarray(-0.5 * squared - program.phi(g))

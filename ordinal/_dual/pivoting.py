@@ -26,7 +26,8 @@ class Pivoting:
 
     def __init__(self, gram: Gram, curvature: np.ndarray, share: int = 1):
         """`curvature` (T,) is that of the z of the T groups, 0 where they have none;
-        `share` problems are solved over the same K."""
+        `share` problems are solved over the same K.
+        """
         self.gram, self.curvature = gram, curvature
         n, T = len(gram.diagonal), curvature.size
         self.room = min(_ROOM, T * n) + T if gram.doubles else 0

@@ -101,7 +101,8 @@ class Program:
 
     def loss(self, f: np.ndarray, b: np.ndarray) -> np.ndarray:
         """(P,) the sum of the losses of (P), the primal problem, at f - b: of each row
-        the conjugate of its phi on its box, which is at an end of it or at the kink."""
+        the conjugate of its phi on its box, which is at an end of it or at the kink.
+        """
         d = f[:, None] - b[:, :, None]
         ends = np.maximum(-self.hi * (d + self.pp), -self.lo * (d + self.pn))
         return np.asarray(np.maximum(ends, 0).sum(axis=(1, 2)))

@@ -25,7 +25,8 @@ class Layout:
 
 class Cells(NamedTuple):
     """Every cell of a file without surrounding blanks, and the line on which each row
-    ends."""
+    ends.
+    """
 
     rows: list[list[str]]
     lines: list[int]
@@ -46,7 +47,8 @@ def is_gap(cell: str) -> bool:
 
 def column_of(cells: list[str], layout: Layout) -> Column:
     """Return numbers if every cell is one or missing, 1 and 0 if every cell is true,
-    false or missing, and else the cells as they are."""
+    false or missing, and else the cells as they are.
+    """
     values = as_numbers(cells, layout)
     if values is None and all(cell.lower() in _TRUTH for cell in cells):
         values = np.array([_TRUTH[cell.lower()] for cell in cells])

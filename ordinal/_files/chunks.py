@@ -56,7 +56,8 @@ def table_pieces(
         return
     with open(path, "rb") as file:
         is_gzip = file.peek(2).startswith(GZIP)
-        text: Any = gzip.open(file) if is_gzip else file
+        # closing `file` ends the stream of gzip, which holds nothing else
+        text: Any = gzip.open(file) if is_gzip else file  # noqa: SIM115
         with unreadable(path):
             start = text.read(len(PARQUET))
         if start != PARQUET:

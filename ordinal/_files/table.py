@@ -77,7 +77,8 @@ class Table:
 
     def numbers(self, names: Sequence[str], missing: bool = False) -> np.ndarray:
         """(n, len(names)) float64, all finite or, where `missing` may be, NaN;
-        ValueError names the first bad cell."""
+        ValueError names the first bad cell.
+        """
         X = np.empty((len(self), len(names)))
         for k, name in enumerate(names):
             column = self.column(name)
@@ -93,7 +94,8 @@ class Table:
     def frame(self, names: Sequence[str], words: Container[str]) -> Frame:
         """Columns as a fit takes them: those of `words` as categories in the order of
         the alphabet, others as numbers, with gaps or not; ValueError names a cell of
-        these that is neither."""
+        these that is neither.
+        """
         values = np.empty((len(self), len(names)))
         labels: list[np.ndarray | None] = []
         for j, name in enumerate(names):

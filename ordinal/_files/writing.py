@@ -73,7 +73,8 @@ def _opened(mode: int | None, path: str, flags: int) -> int:
 
 def check_target(path: str | os.PathLike[str]) -> None:
     """Raise OSError for a path that is seen not to be writable, before the work whose
-    result is to be written there."""
+    result is to be written there.
+    """
     _target(path)
 
 
@@ -122,7 +123,8 @@ def _target(path: Any) -> tuple[Path, bool]:
 
 def _send(content: memoryview, target: Path) -> None:
     """Write to a stream, to a descriptor where it is: a file opened anew by its name
-    would be written from its beginning."""
+    would be written from its beginning.
+    """
     number = descriptor_of(target)
     with open(target if number is None else os.dup(number), "wb", buffering=0) as file:
         _write_all(content, file)

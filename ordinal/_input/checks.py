@@ -1,5 +1,6 @@
 """Arguments that are numbers, choices, flags or generators: a bad one is a ValueError,
-whatever its type, that names the argument, the rule and the value."""
+whatever its type, that names the argument, the rule and the value.
+"""
 
 from __future__ import annotations  # numpy.random is slow to import
 
@@ -147,7 +148,8 @@ def to_double(value: Any) -> float:
 
 def as_array(values: Any, name: str) -> np.ndarray:
     """np.asarray that names the argument and does not drop a mask, or the gaps of
-    pyarrow's dictionaries, which numpy takes for one of their words."""
+    pyarrow's dictionaries, which numpy takes for one of their words.
+    """
     items = values if isinstance(values, list | tuple) else ()
     if isinstance(values, np.ma.MaskedArray) or any(v is np.ma.masked for v in items):
         raise TypeError(f"{name} is a masked array: fill or drop what it masks")
@@ -206,7 +208,8 @@ def check_entries(name: str, a: np.ndarray, holds: np.ndarray, rule: str) -> Non
 
 def check_spans(low: np.ndarray, high: np.ndarray, names: Sequence[str]) -> None:
     """Raise ValueError for the first column of X whose range no double holds: fits take
-    differences of its entries. Columns of NaN pass."""
+    differences of its entries. Columns of NaN pass.
+    """
     wide = np.flatnonzero(high / 2 - low / 2 >= _LARGEST / 2)
     if wide.size:
         raise ValueError(

@@ -173,7 +173,8 @@ def check_categorical(categorical: Any) -> tuple[str | int, ...]:
 
 def check_words(where: str, words: Sequence[str], remedy: str) -> None:
     """Raise ValueError for words that tell the rows apart, such as names or dates: more
-    than 20 different ones, and more than half of those that are not missing."""
+    than 20 different ones, and more than half of those that are not missing.
+    """
     distinct = len(set(words))
     if distinct > max(_MAX_WORDS, len(words) / 2):
         raise ValueError(
@@ -356,7 +357,8 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
 
 def places_of(column: Column, known: np.ndarray, name: str) -> np.ndarray:
     """(n,) places of a column's values among its categories, NaN for what is missing;
-    ValueError for a value that is none of them."""
+    ValueError for a value that is none of them.
+    """
     places = column.places(known)
     new = np.isnan(places) & ~np.isnan(column.values)
     if new.any():

@@ -40,7 +40,8 @@ _SIMILAR = 0.7  # of `difflib`, up to 1: slips of the pen are above .8
 
 def with_suggestions(function: Function) -> Function:
     """Decorate a function so that its TypeError for an unknown keyword argument says
-    which one may have been meant. Signature, docstring and type stay the same."""
+    which one may have been meant. Signature, docstring and type stay the same.
+    """
     known = signature(function).parameters
     assert all(p.kind is not Parameter.VAR_KEYWORD for p in known.values())
 
@@ -64,7 +65,8 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown argument: what does its work, or
-    which known one may be meant. Empty where none is similar."""
+    which known one may be meant. Empty where none is similar.
+    """
     known = list(known)
     if name in _INSTEAD:
         return f": {_INSTEAD[name]}"

@@ -17,7 +17,8 @@ def read_ranks(
     sample_weight: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Read what every metric needs of its arguments: the true and the predicted ranks,
-    (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order."""
+    (n,) int64; weights in [0, 1], the largest exactly 1; labels in rank order.
+    """
     if labels is None:
         labels = declared_categories(y_true, "labels", "y_true")
     y_true, y_pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
@@ -61,7 +62,8 @@ def read_distances(
     sample_weight: ArrayLike | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Read how far every prediction misses, (n,) float64, with the true ranks and the
-    weights: in ranks if their order is told, else as numbers."""
+    weights: in ranks if their order is told, else as numbers.
+    """
     if labels is None:
         labels = declared_categories(y_true, "labels", "y_true")
     a, p, weight, known = read_ranks(y_true, y_pred, labels, sample_weight)

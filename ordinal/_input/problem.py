@@ -113,7 +113,7 @@ class Problem:
         """Raise ValueError for a column whose range no double holds."""
         X = self.X
         values = X.data if isinstance(X, CSR) else X
-        if -_HALF < values.min(initial=0.0) and values.max(initial=0.0) < _HALF:
+        if values.min(initial=0.0) > -_HALF and values.max(initial=0.0) < _HALF:
             return  # NaN goes on
         low, high = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         if isinstance(X, CSR):

@@ -46,7 +46,8 @@ def shares(weight: np.ndarray) -> np.ndarray:
 def check_spread(name: str, weight: np.ndarray) -> None:
     """Raise ValueError for weights >= 0, one or more of them positive, of which doubles
     cannot hold all sums and products: their sum must lie between 1e-50 and 1e50, and
-    the positive ones must not differ by more than a factor of 1e15."""
+    the positive ones must not differ by more than a factor of 1e15.
+    """
     with np.errstate(over="ignore"):  # an infinite sum is refused
         total = weight.sum()
     if not LEAST <= total <= MOST:

@@ -73,7 +73,8 @@ def few_folds(
     problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
 ) -> FewFolds:
     """Folds of at most some 50 000 rows, drawn at random: of each rank its share, but
-    ten at least. All of fewer rows are dealt out, as by `fold_shares`."""
+    ten at least. All of fewer rows are dealt out, as by `fold_shares`.
+    """
     n, rank = problem.n_samples, problem.rank
     if n <= _MOST:
         rows = np.arange(n)
@@ -158,7 +159,8 @@ def _scored(units: np.ndarray) -> np.ndarray:
 
 def never_scored(problem: Problem, share: Shares) -> tuple[np.ndarray, np.ndarray]:
     """Numbers and weights of rows that are dealt out and in no fold: those that are all
-    there is of their rank."""
+    there is of their rank.
+    """
     rows, share, factor = _dealt(problem, share)
     single = ~share.any(axis=1) & (problem.weight[rows] > 0)
     return rows[single], (problem.weight[rows] * factor)[single]

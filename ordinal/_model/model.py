@@ -116,7 +116,8 @@ def read_for(
     model: Any, X: Any, missing: bool = False, categories: Categories | None = None
 ) -> np.ndarray | CSR:
     """X as the model's matrix: its columns by name where both have names, else by
-    position. It may have no rows. Raises ValueError or TypeError as `read_features`."""
+    position. It may have no rows. Raises ValueError or TypeError as `read_features`.
+    """
     return read_features(
         X,
         model.n_features,

@@ -65,7 +65,8 @@ def coefficient_lines(
 
 def decimals(values: np.ndarray, *shown: np.ndarray) -> list[str]:
     """Values with the decimals that give the smallest of the numbers shown four
-    significant digits, as R counts them, but at most eight decimals."""
+    significant digits, as R counts them, but at most eight decimals.
+    """
     sizes = np.abs(np.concatenate(shown))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     least = float(sizes.min()) if sizes.size else 1.0

@@ -108,7 +108,8 @@ def finite_scores(scores: np.ndarray) -> np.ndarray:
 
 def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
     """Raise ValueError unless these are support rows as `support_rows` makes them, for
-    a kernel of so many features."""
+    a kernel of so many features.
+    """
     if isinstance(kernel, Precomputed):
         if (
             isinstance(support, CSR)

@@ -71,7 +71,8 @@ class Scored(Thresholds):
 
     def link_input(self, X: Any, like: "Scored") -> np.ndarray:
         """Scores for the link of another model, moved by what its thresholds lie higher
-        than these: only the distance to them means the same in both."""
+        than these: only the distance to them means the same in both.
+        """
         if not isinstance(like, Scored) or like.classes.size != self.classes.size:
             raise TypeError(
                 f"like must be such a model, of as many ranks, got {shown(like)}"

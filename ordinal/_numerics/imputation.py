@@ -40,7 +40,8 @@ def low_rank(
 
     def error() -> float:
         """(E). Fills `residual` with X - A and `table` with A + W (X - A), which is as
-        A where nothing is known; by strips, between which Ctrl-C has its turn."""
+        A where nothing is known; by strips, between which Ctrl-C has its turn.
+        """
         for rows in strips(len(X)):
             np.subtract(X[rows], A[rows], out=residual[rows])
             np.multiply(W[rows], residual[rows], out=table[rows])

@@ -28,7 +28,8 @@ P = TypeVar("P", bound=Evaluated)
 
 def shortened(step: np.ndarray) -> np.ndarray:
     """Return a step of at most 1e6 in any parameter: where the curvature vanishes,
-    halving a longer one 50 times does not bring it back to where the function bends."""
+    halving a longer one 50 times does not bring it back to where the function bends.
+    """
     return step * min(1.0, _LONGEST / max(1.0, float(np.abs(step).max(initial=0.0))))
 
 

@@ -22,7 +22,8 @@ def physical_memory() -> int | None:
 
 def check_memory(name: str, needed: float, what: str, advice: str = "") -> None:
     """Raise MemoryError if what a fit is asked for needs more bytes than this machine
-    has: before the system ends the process for it."""
+    has: before the system ends the process for it.
+    """
     there = physical_memory()
     if there is not None and needed > there:
         raise MemoryError(

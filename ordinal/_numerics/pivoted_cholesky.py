@@ -146,7 +146,8 @@ def _largest(diagonal: np.ndarray, floor: float) -> Pick:
 
 def _drawn(diagonal: np.ndarray, floor: float, rng: np.random.Generator) -> Pick:
     """Candidates in the order in which they were drawn, each with a chance of what is
-    left of it over what was when it was drawn."""
+    left of it over what was when it was drawn.
+    """
     least = np.maximum(floor, rng.random(diagonal.size) * diagonal)
     candidates = iter(range(diagonal.size))
 

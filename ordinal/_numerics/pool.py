@@ -70,7 +70,8 @@ class _Shared:
 
 class Begun(Generic[Result]):
     """A call that was handed to a pool: a thread of it, or the one that waits for the
-    result, makes it."""
+    result, makes it.
+    """
 
     def __init__(
         self,
@@ -114,7 +115,8 @@ class Begun(Generic[Result]):
 
     def help(self) -> None:
         """Make the call here if no thread has begun it; Ctrl-C is raised at once, and
-        an error when the result is asked for."""
+        an error when the result is asked for.
+        """
         if self._make() and not all(isinstance(e, Exception) for e in self._raised):
             self.result()
 

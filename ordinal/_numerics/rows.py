@@ -185,7 +185,8 @@ def _hashed(x: np.ndarray, of_column: np.ndarray) -> np.ndarray:
 
 def _mixed(z: np.ndarray) -> np.ndarray:
     """Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
-    2014: the mixing function of SplitMix64, a permutation of 64 bits."""
+    2014: the mixing function of SplitMix64, a permutation of 64 bits.
+    """
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))

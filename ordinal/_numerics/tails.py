@@ -1,5 +1,6 @@
 """Tail probabilities of the distributions that tests need, for whole degrees of
-freedom, and a quantile of the studentized range. The normal tail is math.erfc."""
+freedom, and a quantile of the studentized range. The normal tail is math.erfc.
+"""
 
 import math
 
@@ -24,7 +25,8 @@ def chi2_tail(x: float, df: int) -> float:
 
 def f_tail(x: float, df1: int, df2: int) -> float:
     """P(F with (df1, df2) degrees of freedom > x) = I_z(df2 / 2, df1 / 2), x >= 0,
-    where z = df2 / (df2 + df1 x)."""
+    where z = df2 / (df2 + df1 x).
+    """
     total = df2 + df1 * x
     return _beta(df2 / 2, df1 / 2, df2 / total, df1 * x / total)
 

@@ -55,7 +55,8 @@ def _threads_of_environment() -> int | None:
 
 def cpus_allowed() -> int:
     """CPUs in this process's affinity mask, but no more than the quota of its control
-    groups, rounded up."""
+    groups, rounded up.
+    """
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
@@ -123,7 +124,6 @@ def show_config() -> dict[str, object]:
     >>> ordinal.show_config()["simd_levels"][-1]
     'baseline'
     """
-
     return {
         "version": _build_info.VERSION,
         "compiler": _build_info.COMPILER,

@@ -135,7 +135,8 @@ class Family(ABC, Generic[P, M]):
     @abstractmethod
     def losses(self, point: P, problem: Problem) -> list[Losses]:
         """Return the losses by rank for a fit on a basis, one per problem in the order
-        of `programs`."""
+        of `programs`.
+        """
 
     @abstractmethod
     def model(self, point: P, problem: Problem, solved: Solved) -> M:

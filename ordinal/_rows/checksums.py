@@ -65,7 +65,8 @@ class Checksums:
 
     def add_missing(self, X: np.ndarray) -> int | None:
         """Learn which columns lack values, and return one that lacked none before the
-        end of the first pass."""
+        end of the first pass.
+        """
         if not np.isnan(X.min()):  # one comparison per entry, which is cheap
             return None
         found = np.isnan(X).any(axis=0)
@@ -83,10 +84,13 @@ class Checksums:
         first = self._first
         if first is None:
             self.sums.append(self._sum)
-        # where rows are lacking, their number is what is wrong
-        elif self.stop == min(self._begin + SPAN, first.stop):
-            if self._sum != first.sums[self._begin // SPAN] and self.unlike is None:
-                self.unlike = range(self._begin, self.stop)
+        # of an incomplete span the number of rows is wrong, which is reported elsewhere
+        elif (
+            self.stop == min(self._begin + SPAN, first.stop)
+            and self._sum != first.sums[self._begin // SPAN]
+            and self.unlike is None
+        ):
+            self.unlike = range(self._begin, self.stop)
         self._begin, self._sum = self.stop, 0
 
 

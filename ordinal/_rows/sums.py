@@ -42,10 +42,10 @@ def merged(nodes: Iterable[Node], n: int | None = None) -> list[Node]:
         while True:
             second, other, more = held[-1]
             size = 1 << other
-            if n is not None and second and second + size >= n:
-                if second % (2 * size) == 0:
-                    held[-1] = Node(second, other + 1, more)
-                    continue
+            is_last = n is not None and second > 0 and second + size >= n
+            if is_last and second % (2 * size) == 0:
+                held[-1] = Node(second, other + 1, more)
+                continue
             if len(held) == 1:
                 break
             first, level, total = held[-2]

@@ -200,7 +200,8 @@ class Convergence(Immutable):
 
     def warn_unless_converged(self, solver: str, easier: str = "lower C") -> None:
         """Warn at the caller of the `fit_*` function: what was missed, and the cure;
-        `easier` is what helps a problem with a dual where a limit was met."""
+        `easier` is what helps a problem with a dual where a limit was met.
+        """
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
             more = f", or {easier}" if limited and self.dual is not None else ""

@@ -1,5 +1,6 @@
 """One line that tells how far something is: rewritten in place on a terminal, beside a
-bar of tqdm in a notebook, and now and then where neither is, as in a file."""
+bar of tqdm in a notebook, and now and then where neither is, as in a file.
+"""
 
 import shutil
 import sys

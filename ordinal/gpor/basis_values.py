@@ -1,5 +1,6 @@
 """Kernel values with basis rows, and their slopes, of some rows at a time: of rows in
-memory, or of those that are read in blocks."""
+memory, or of those that are read in blocks.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ ROWS = 1024  # of a tile: what is made of them stays in the cache
 
 class ReadAgainError(Exception):
     """Holds an error of a source that is read again: one that says nothing about the
-    hyperparameters that were tried."""
+    hyperparameters that were tried.
+    """
 
     def __init__(self, error: ValueError):
         super().__init__(str(error))

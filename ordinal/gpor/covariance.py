@@ -54,7 +54,8 @@ class Dense:
         self, v: np.ndarray, W: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return x = (I + W Sigma)^-1 v = v - R Sigma v and Sigma x; a W (n,) >= 0
-        that is given is taken first, in O(n^3 / 3)."""
+        that is given is taken first, in O(n^3 / 3).
+        """
         if W is not None:
             self.factor(W)
         x = v - self._R_times(self.times(v))
@@ -107,7 +108,8 @@ class Dense:
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(coef, root) with posterior mean k(x, X) coef and variance
         k(x, x) - |root k(X, x)|^2; after `marginals`, without which the variance is
-        that of the prior."""
+        that of the prior.
+        """
         if not self._inverted:
             return a, np.zeros(self._B.shape)  # whose memory is not touched as yet
         root = np.tril(self._B)

@@ -77,7 +77,8 @@ class Likelihood:
 
     def slopes(self, by_row: np.ndarray) -> np.ndarray:
         """Slopes by (ln sigma, b_1, ln Delta_2 ..) of what changes by `by_row` (3, n):
-        as all thresholds of a row move, as its upper one alone, as its variance."""
+        as all thresholds of a row move, as its upper one alone, as its variance.
+        """
         r = self.width.size
         shift = np.bincount(self.rank, by_row[0], minlength=r)
         upper = np.bincount(self.rank, by_row[1], minlength=r)

@@ -80,7 +80,8 @@ class LowRank:
         self, v: np.ndarray, W: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return x = (I + W Sigma)^-1 v and Sigma x; a W (n,) >= 0 that is given is
-        taken first. O(n m), and O(n m^2) for a new W, in two passes."""
+        taken first. O(n m), and O(n m^2) for a new W, in two passes.
+        """
         f = self._scores(self._coefficients(v, W))
         return v - self.W * f, f
 
@@ -131,7 +132,8 @@ class LowRank:
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(coef, root) with posterior mean k(x, B) coef and variance
-        k(x, x) - |root k(B, x)|^2. A pass."""
+        k(x, x) - |root k(B, x)|^2. A pass.
+        """
         # K_mm^-1 - L^-T C^-1 L^-1 = L^-T (I - C^-1) L^-1
         held = np.eye(len(self._C_root)) - inner(self._C_root, self._C_root)
         coef = self._L_inverse.T @ self._products(a)

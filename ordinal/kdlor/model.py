@@ -73,7 +73,8 @@ class KdlorModel(ScoreModel):
 
     def link_input(self, X: Any, like: Scored) -> np.ndarray:
         """Scores for the link of another model: in its unit, in which neighbouring
-        means are as far apart, and moved by what its thresholds lie higher."""
+        means are as far apart, and moved by what its thresholds lie higher.
+        """
         ratio = 1.0
         if isinstance(like, KdlorModel) and min(self.rho, like.rho) > 0:
             ratio = like.rho / self.rho

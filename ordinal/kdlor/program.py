@@ -1,5 +1,6 @@
 """(D) of KDLOR, a program of as many unknowns as pairs of neighbouring ranks, and the
-thresholds that cut the score of its solution."""
+thresholds that cut the score of its solution.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ def relative_gap(primal: float, dual: float, least: float) -> float:
 def thresholds(means: np.ndarray, variance: float, share: np.ndarray) -> np.ndarray:
     """Return where the most likely rank changes, (q - 1,), if the scores of rank k are
     normal and share[k] of all rows are of rank k. Thresholds rise, and are equal where
-    a rank is never the most likely one."""
+    a rank is never the most likely one.
+    """
     means = np.maximum.accumulate(means)  # unless it ended early, they rise
     apart = means - means[:, None]
     odds = np.subtract.outer(np.log(share), np.log(share))  # of row over column

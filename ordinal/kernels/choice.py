@@ -88,7 +88,8 @@ def gamma_scale(problem: Problem) -> float:
 
 def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the columns by the weights of samples, the same wherever the
-    rows are; of sparse ones those of the columns that hold anything."""
+    rows are; of sparse ones those of the columns that hold anything.
+    """
     X, w = problem.X, problem.sample_weight
     if not isinstance(problem, ChunkedProblem):
         squared_norms(X)  # bounds all sums of the caller

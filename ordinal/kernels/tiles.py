@@ -87,9 +87,10 @@ class Evaluator:
         if isinstance(kernel, RBF):
             self._aa = squared_norms(A) if products is None else products.norms
             self._bb = self._aa if B is A else squared_norms(B)
-        elif not isinstance(kernel, Linear | Polynomial | Precomputed):
-            if isinstance(A, CSR) or isinstance(B, CSR):
-                raise TypeError(_NOT_CSR)
+        elif not isinstance(kernel, Linear | Polynomial | Precomputed) and (
+            isinstance(A, CSR) or isinstance(B, CSR)
+        ):
+            raise TypeError(_NOT_CSR)
 
     def tile(
         self,

@@ -71,7 +71,8 @@ def averages_table(
     cumulative: bool,
 ) -> Table:
     """Mean probabilities of the ranks, or at the thresholds, with intervals of z
-    errors to either side."""
+    errors to either side.
+    """
     both, gradient = Means(model).of(rows)
     G = for_all_ranks(model.observed, gradient.T, 0.0, 0.0).T
     below = for_all_ranks(model.observed, both[0], 0.0, 1.0)

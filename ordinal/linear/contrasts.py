@@ -264,7 +264,8 @@ class Coding(Storable):
 
     def offset(self, X: MatrixLike, more: ArrayLike | None = None) -> np.ndarray | None:
         """(n,) sum of the offsets of the formula and of others, None where there are
-        none; errors as `transform` and `read_offset`."""
+        none; errors as `transform` and `read_offset`.
+        """
         frame = self.read(X)
         known = [_numbers(self.variables[k], frame) for k in self.offsets]
         if more is not None:
@@ -304,10 +305,9 @@ class Coding(Storable):
             yield ":".join(self.variables[k].name for k in term), names
 
     def _check(self) -> None:
-        if self.feature_names is not None:
-            if len(self.feature_names) != self.n_features:
-                raise ValueError("feature_names must name the columns that are read")
         names = self.feature_names or default_names(self.n_features)
+        if len(names) != self.n_features:
+            raise ValueError("feature_names must name the columns that are read")
         for variable in self.variables:
             if isinstance(variable.source, str):
                 read = columns_of(variable.source)

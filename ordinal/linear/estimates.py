@@ -1,5 +1,6 @@
 """Fields of a fitted cumulative model, and which of them are estimates
-of maximum likelihood."""
+of maximum likelihood.
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -110,7 +111,8 @@ class Estimates(Thresholds, Trained):
     @property
     def categories(self) -> tuple[np.ndarray | None, ...] | None:
         """The levels of each column of a table that holds categories, None for a column
-        of numbers; None if all hold numbers from the start."""
+        of numbers; None if all hold numbers from the start.
+        """
         return None if self.coding is None else self.coding.categories
 
     @property

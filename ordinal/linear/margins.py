@@ -237,7 +237,8 @@ class Means:
 
     def of(self, source: Source) -> tuple[np.ndarray, np.ndarray]:
         """(1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
-        parameters, (T, p)."""
+        parameters, (T, p).
+        """
         return self._summed(source, lambda rows: [(1.0, source.at(rows))])
 
     def effects(
@@ -336,7 +337,8 @@ class Means:
         self, theta: np.ndarray, nu: np.ndarray, beta: np.ndarray, zeta: np.ndarray
     ) -> np.ndarray:
         """Gradients by theta_j (T,), nu_j (T, m), beta (T, d) and zeta (T, k) of the
-        same threshold as those by the parameters, (T, p)."""
+        same threshold as those by the parameters, (T, p).
+        """
         by_nu = self.J[:, :, None] * nu[:, None, :]
         size = self.J.shape[1] * nu.shape[1]
         return np.hstack(

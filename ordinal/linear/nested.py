@@ -91,7 +91,8 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
 
 def _check_nested(smaller: Inference, larger: Inference) -> None:
     """Raise ValueError where the fields of the models show that the smaller one is no
-    case of the larger."""
+    case of the larger.
+    """
     ranks = [m.classes[m.observed] for m in (smaller, larger)]
     if not np.array_equal(*ranks):
         raise ValueError(

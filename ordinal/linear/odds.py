@@ -68,7 +68,8 @@ def _binary_fits(
     n_threads: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients of y > j on X for every threshold j, (T, p), and the probabilities
-    P(y > j) of the rows, (T, n)."""
+    P(y > j) of the rows, (T, n).
+    """
     none = np.zeros(0, np.int64)
     b, above = np.empty((D.T, X.shape[1])), np.empty((D.T, D.n_samples))
     for j in range(D.T):
@@ -122,7 +123,8 @@ def ratio_tests(
     fit: Remembered, groups: list[np.ndarray]
 ) -> tuple[list[float], list[int]]:
     """Statistics and degrees of freedom of the fits with groups of columns of the
-    location as nominal effects instead."""
+    location as nominal effects instead.
+    """
     loss, x = fit.loss, fit.x
     D, least = loss.design, loss.at(x).value
     chi2, dof = [], []

@@ -93,7 +93,8 @@ class PomPath(Storable):
     @property
     def gaps(self) -> np.ndarray:
         """Duality gaps, (K,): how far the objectives, mean losses with their penalties,
-        are from their minima at most."""
+        are from their minima at most.
+        """
         return np.array([model.convergence.gap for model in self.models])
 
     def __repr__(self) -> str:

@@ -25,7 +25,8 @@ def predictors(
     model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """eta_ij of (1) in `design` at the T thresholds between ranks that have training
-    rows, (n, T), and 1 / s_i, (n, 1)."""
+    rows, (n, T), and 1 / s_i, (n, 1).
+    """
     f = score(model, Z, offset)[:, None]
     present = np.flatnonzero(model.observed)
     cuts = model.thresholds[present[:-1]]

@@ -114,7 +114,8 @@ def prepare_pom(
 
 def _check_start(design: Design, link: Link, n_threads: int) -> None:
     """Raise ValueError for an offset that contradicts the ranks by so much that no
-    descent has a beginning."""
+    descent has a beginning.
+    """
     none = np.zeros(0, np.int64)
     plain = replace(design, location=none, nominal=none, scale=none)
     loss = likelihood_of(plain, link, 0.0, n_threads)

@@ -113,7 +113,8 @@ def _end(fit: Remembered, index: int, step: float, z: float) -> float:
 
 def _note(last: Minimum | None, rise: float) -> None:
     """Warn of a search for an end where D went down to `rise` < 0, or whose last fit
-    ended short."""
+    ended short.
+    """
     if rise < -_CLOSE:
         warn(
             f"confint: a fit with a parameter held has a log likelihood "

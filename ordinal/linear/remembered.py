@@ -86,7 +86,8 @@ def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
 
 def null_loglik(loss: Likelihood) -> float:
     """Log likelihood of the model without features: the same thresholds, offset and
-    link. Free thresholds without an offset give the ranks their shares."""
+    link. Free thresholds without an offset give the ranks their shares.
+    """
     D = loss.design
     if D.offset is None and D.J.shape[1] == D.T:
         mass = D.mass()

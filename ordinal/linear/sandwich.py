@@ -95,7 +95,8 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
 
 def _inverse(H: Bordered) -> np.ndarray:
     """H^-1, or the pseudoinverse, which is more work, where H is not positive definite
-    or singular to rounding, as of separated ranks."""
+    or singular to rounding, as of separated ranks.
+    """
     try:
         return Factor(H).inverse()
     except np.linalg.LinAlgError:

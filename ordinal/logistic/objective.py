@@ -323,7 +323,8 @@ def _solved(H: np.ndarray, price: np.ndarray, v: np.ndarray) -> np.ndarray:
     """H^-1 v of a matrix that may be singular but for the prices on its diagonal, where
     v is in its range. The share is one of the losses alone: a feature of next to no
     spread has a price like 1e20, and to scale it away would let rounding in a constant
-    column look like a feature."""
+    column look like a feature.
+    """
     of_losses = float((np.diagonal(H) - price).max(initial=0.0))
     shift = _RIDGE * max(of_losses, np.finfo(float).tiny)
     while math.isfinite(shift):

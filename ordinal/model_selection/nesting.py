@@ -69,7 +69,8 @@ class Nested(Storable):
 
     def table(self) -> dict[str, np.ndarray]:
         """Columns of s entries: every argument, the score of the search, the test
-        scores; fit for a data frame."""
+        scores; fit for a data frame.
+        """
         columns = columns_of(self.params)
         columns["search"] = np.array([found.score for found in self.selections])
         return columns | self.scores

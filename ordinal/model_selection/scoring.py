@@ -162,7 +162,8 @@ def classes_of(model: Any, y: Any = None) -> np.ndarray:
 
 def _held(estimator: Any) -> Any:
     """Return the fitted estimator within a pipeline, search or selector of scikit-learn
-    that hands labels on as they are, else None."""
+    that hands labels on as they are, else None.
+    """
     steps = getattr(estimator, "steps", None)
     if steps is not None:
         return steps[-1][1]

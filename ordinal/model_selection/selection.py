@@ -156,7 +156,8 @@ class Selection(Storable):
 
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels for the rows of raw `X` by the refitted model; ValueError if
-        there is none."""
+        there is none.
+        """
         return np.asarray(self._fitted().predict(X, **rule))
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
@@ -169,7 +170,8 @@ class Selection(Storable):
 
     def table(self) -> dict[str, np.ndarray]:
         """Columns of p entries: stage, every argument, mean, standard error, the score
-        in every fold, failed fits and seconds; fit for a data frame."""
+        in every fold, failed fits and seconds; fit for a data frame.
+        """
         columns = {"stage": self.stage, **columns_of(self.points)}
         columns["mean"], columns["standard_error"] = self.mean, self.standard_error
         for k, scores in enumerate(self.scores.T):

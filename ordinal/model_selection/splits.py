@@ -27,7 +27,8 @@ Splits = list[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 
 class Splitter(Protocol):
     """An object that splits rows as those of scikit-learn do; `groups` are passed only
-    if there are some."""
+    if there are some.
+    """
 
     def split(self, X: Any, y: Any, groups: Any = ...) -> Iterable[Any]: ...
 

@@ -152,7 +152,7 @@ def _shown(value: Any) -> Any:
     return value if plain else shown(value)
 
 
-def _feed(digest: Any, value: Any, where: str) -> None:
+def _feed(digest: Any, value: Any, where: str) -> None:  # noqa: C901, one case per type
     """Add a value to a digest, by what it holds and not by what it is called here."""
     if isinstance(value, np.generic):
         value = value.item()

@@ -1,5 +1,6 @@
 """Tables of a search, kept as a matrix where there are only numbers, or as a
-record of columns where there are words."""
+record of columns where there are words.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ def _as_frame(X: Any, categorical: Any) -> Frame:
 
 def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:
     """Raise ValueError that names the columns of words and of gaps, if any are refused,
-    and says what helps."""
+    and says what helps.
+    """
     names = table.names or default_names(table.shape[1])
     content: dict[Content, list[bool]] = {
         "categories": [labels is not None for labels in table.labels],

@@ -212,7 +212,8 @@ class Work:
 
     def check_point(self, point: Point) -> None:
         """Raise TypeError for a point with an argument that the function does not have,
-        which says what can be searched instead."""
+        which says what can be searched instead.
+        """
         try:
             self.check_arguments(point)
         except TypeError as error:
@@ -224,7 +225,8 @@ class Work:
 
     def check_arguments(self, names: Iterable[str]) -> None:
         """Raise TypeError for an argument that the function does not have, or that
-        belongs to the search."""
+        belongs to the search.
+        """
         names, known = list(names), self.parameters
         fixed = unwrapped(self.fit)[1].get("preprocess") is not None
         if self.ours and (fixed or "preprocess" in names):

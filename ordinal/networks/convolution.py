@@ -41,7 +41,8 @@ _FAR = 1e100  # deviations from the mean
 @dataclass(frozen=True, slots=True, eq=False)
 class Tower:
     """Weights of the network: K (w + 1, F) of the filters, U (d F + 1, h) of the layer
-    behind them, both with the bias last, and V (h, q) of the places."""
+    behind them, both with the bias last, and V (h, q) of the places.
+    """
 
     K: np.ndarray
     U: np.ndarray

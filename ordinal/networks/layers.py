@@ -61,7 +61,8 @@ class LayerRows:
 
 def hidden_units(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
     """tanh(Z U), (n, h): what the hidden layer with the weights U (d + 1, h), the bias
-    last, makes of the rows Z (n, d + 1), whose last column is 1."""
+    last, makes of the rows Z (n, d + 1), whose last column is 1.
+    """
     H = Z @ U
     return np.asarray(np.tanh(H, out=H))
 
@@ -92,7 +93,8 @@ class Spaces:
 
 def random_layer(d: int, n_hidden: int, rng: np.random.Generator) -> np.ndarray:
     """Weights U (d + 1, h) whose units bend within the cloud of standardised rows:
-    their arguments have the mean variance 1, and so has their bias."""
+    their arguments have the mean variance 1, and so has their bias.
+    """
     U = rng.standard_normal((d + 1, n_hidden))
     U[:-1] /= np.sqrt(max(d, 1))
     return U

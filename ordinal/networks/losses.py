@@ -29,7 +29,8 @@ class Loss(Protocol):
 
     def terms(self, S: np.ndarray, t: np.ndarray, rows: slice) -> Terms:
         """(loss, slopes by t) of rows of the outputs S (n_outputs, c), in the place of
-        which the slopes by S are put."""
+        which the slopes by S are put.
+        """
         ...
 
 

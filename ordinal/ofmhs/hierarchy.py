@@ -69,7 +69,8 @@ class Prices:
     @classmethod
     def of(cls, l1: float, ratio: float) -> Prices:
         """l_pair of (P): a pair whose features have |g_j| = |g_k| = l1 comes in where
-        |G_jk| is ratio times that."""
+        |G_jk| is ratio times that.
+        """
         return cls(l1, l1 * math.hypot(ratio, math.sqrt(2)))
 
     def __call__(self, own: np.ndarray, parts: np.ndarray) -> float:
@@ -365,7 +366,8 @@ class HierarchyPath:
         slopes: tuple[np.ndarray, np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the features and pairs whose groups are not 0, or break (1) by
-        most: no more new ones than there are old, or a few."""
+        most: no more new ones than there are old, or a few.
+        """
         g, G = slopes
         excess = np.concatenate(
             [np.abs(g) / prices.own, self._sizes(g, G) / prices.pair]

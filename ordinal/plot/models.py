@@ -46,7 +46,8 @@ def has_errors(model: Model) -> bool:
 
 def score_of(model: Any, X: Any) -> np.ndarray:
     """(n,) what rises with the rank: a latent score, or the mean of the latent
-    function; TypeError for a model without."""
+    function; TypeError for a model without.
+    """
     if is_process(model):
         return np.asarray(model.predict_latent(X)[0])
     score = np.asarray(model.decision_function(X))

@@ -21,7 +21,8 @@ _FIRST = ("C", "C1", "gamma")  # what the axes show where there is a choice
 
 class Dimensions(NamedTuple):
     """Arguments that differ between the points of a search: those on the axes, None
-    for an axis that there is no need of."""
+    for an axis that there is no need of.
+    """
 
     x: str | None
     y: str | None
@@ -138,7 +139,8 @@ def search(
 
 class Learning(NamedTuple):
     """Scores by the number of training rows, with the standard errors of their means,
-    0 for one score alone; and the scores themselves."""
+    0 for one score alone; and the scores themselves.
+    """
 
     sizes: np.ndarray
     mean: np.ndarray
@@ -290,7 +292,8 @@ def _cells(
     xy: np.ndarray, score: np.ndarray, logs: Sequence[bool]
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Edges of cells along both axes and their scores: those of the points, if these
-    are a full grid, else of many cells between the points."""
+    are a full grid, else of many cells between the points.
+    """
     from matplotlib.tri import LinearTriInterpolator, Triangulation
 
     sides = [np.unique(values) for values in xy.T]

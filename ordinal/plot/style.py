@@ -17,7 +17,16 @@ else:
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; grey for their black,
 # on which a median is not seen.
-PALETTE = "#0072B2 #E69F00 #009E73 #CC79A7 #56B4E9 #D55E00 #F0E442 #999999".split()
+PALETTE = [
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#999999",
+]
 _LABEL = "label beside the right edge"
 _HATCHES = ("", "////", "....", "xxxx")  # of the 1st, 2nd, ... eight methods
 
@@ -72,7 +81,8 @@ def category_ticks(ax: Axes, name: str, labels: ArrayLike) -> None:
 
 def logarithmic_ticks(ax: Axes) -> None:
     """Plain numbers along a logarithmic x axis: 1, 2, 5, 10 ..., or powers of ten where
-    it is long."""
+    it is long.
+    """
     from matplotlib.ticker import LogLocator
 
     low, high = ax.get_xlim()
@@ -104,7 +114,8 @@ def rank_colours(r: int) -> np.ndarray:
 
 def spread(at: ArrayLike, gap: float) -> np.ndarray:
     """Places for labels near these increasing ones, no two closer than `gap`: those of
-    the least squared distance, by pooling neighbours that are too close."""
+    the least squared distance, by pooling neighbours that are too close.
+    """
     want = np.asarray(at, dtype=float) - gap * np.arange(np.size(at))
     blocks: list[tuple[float, int]] = []  # mean and number of labels
     for place in want:
@@ -183,7 +194,8 @@ def label_right(
 ) -> None:
     """Names at increasing heights beside the right edge, apart from one another; a
     square in the colour of each before it, if colours are given. They take the place of
-    those that stood there."""
+    those that stood there.
+    """
     for old in [text for text in ax.texts if text.get_gid() == _LABEL]:
         old.remove()
     low, high = ax.get_ylim()

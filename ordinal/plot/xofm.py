@@ -205,7 +205,8 @@ def _cells(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Edges of cells along an axis, and what each takes of the values at the nodes: a
     category one cell, numbers as many as look smooth, and a strip for missing values
-    after a gap, whose cell is NaN."""
+    after a gap, whose cell is NaN.
+    """
     n = len(at)
     if labels is not None or n == 1:
         start = 0.0 if labels is not None else at[0]

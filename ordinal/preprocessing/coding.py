@@ -241,7 +241,8 @@ class TableCoding(Storable):
     @property
     def feature_names_out(self) -> tuple[str, ...]:
         """Columns of what comes out: "size" of a number, "colour=red" of a category,
-        and behind these "size is missing" of gaps."""
+        and behind these "size is missing" of gaps.
+        """
         names = self.feature_names or default_names(self.n_features)
         out: list[str] = []
         for j, (name, labels) in enumerate(zip(names, self.categories, strict=True)):

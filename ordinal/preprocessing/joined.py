@@ -178,7 +178,8 @@ class PreprocessedModel(Model):
 
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
-        given; errors as of the preprocessor and of the model."""
+        given; errors as of the preprocessor and of the model.
+        """
         return np.asarray(self.model.predict(self.preprocessor.transform(X), **rule))
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
@@ -296,7 +297,8 @@ def as_named(
     fit: Callable[..., Any], X: np.ndarray, names: tuple[str, ...] | None
 ) -> Any:
     """Features as a fit is given them: columns with names for those of this package,
-    and a plain array for a function of the caller's."""
+    and a plain array for a function of the caller's.
+    """
     if names is None or method_of(unwrapped(fit)[0]) is None:
         return X
     return Frame.of_numbers(X, names)

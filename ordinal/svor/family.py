@@ -128,7 +128,8 @@ def program_of(
     method: Method, cost: np.ndarray | None, rank: np.ndarray, present: np.ndarray
 ) -> Program:
     """Return (D) with boxes for weight 1 and a group for each threshold between the
-    ranks `present`, which have rows; `rank` holds positions among these."""
+    ranks `present`, which have rows; `rank` holds positions among these.
+    """
     cost = _default_cost(method, present[-1] + 1) if cost is None else cost
     step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
     above = rank > np.arange(present.size - 1)[:, None]

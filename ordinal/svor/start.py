@@ -32,9 +32,9 @@ def check_start(start: Any, problem: Problem, kernel: Kernel, needs_dual: bool) 
         raise ValueError("start and the fit must both be of a precomputed kernel")
     if isinstance(start.support, CSR) != isinstance(problem.X, CSR) and not by_number:
         raise ValueError("start and X must both be dense or both be CSR")
-    if None not in (names := {start.feature_names, problem.feature_names}):
-        if len(names) > 1:
-            raise ValueError("start and X must have the same columns in the same order")
+    names = {start.feature_names, problem.feature_names}
+    if None not in names and len(names) > 1:
+        raise ValueError("start and X must have the same columns in the same order")
     if not by_number and start.n_features != problem.n_features:
         raise ValueError(
             f"start has {start.n_features} features, X has {problem.n_features}"

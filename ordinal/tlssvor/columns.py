@@ -68,7 +68,8 @@ class Columns:
 
 def kernel_values(kernel: Kernel, basis: Any) -> Fill:
     """Columns that are values with basis rows, or with those of these numbers for a
-    precomputed kernel."""
+    precomputed kernel.
+    """
     return partial(_values, kernel, basis)
 
 

@@ -119,7 +119,8 @@ class Descent:
 
     def _step(self) -> TlsPoint | None:
         """Armijo's rule along Newton's direction from a step of 1; None where no step
-        is left that improves."""
+        is left that improves.
+        """
         here, factor = self.point, self._factor()
         if factor is None:
             return None

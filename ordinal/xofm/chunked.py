@@ -59,7 +59,8 @@ def knots_of(
     breakpoints: str,
 ) -> list[np.ndarray]:
     """Knots from the ranges of the columns and, for quantiles, of some of the rows at
-    equal distances. Rows have positive weight."""
+    equal distances. Rows have positive weight.
+    """
     low, high = np.full((2, problem.n_features), np.nan)
     with closing(chunks(problem.X)) as given:
         for _, rows in given:

@@ -137,7 +137,8 @@ def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
 
 def quantile_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
     """Knots at values of x that leave the same weight between them, as nearly as ties
-    allow; fewer if they coincide."""
+    allow; fewer if they coincide.
+    """
     order = np.argsort(x, kind="stable")
     x, below = x[order], np.cumsum(weight[order])
     shares = np.arange(1, pieces) / pieces * below[-1]

@@ -59,7 +59,8 @@ class TrainingScores:
 
     def shares(self, U: np.ndarray, tau: float) -> np.ndarray:
         """Return kappa over the interval of each score, normalised, (n, r): with tau
-        = 0 where all are 0, and of alike ranks where they still are."""
+        = 0 where all are 0, and of alike ranks where they still are.
+        """
         ends, rank = self.interval(U), np.arange(self.start.size - 1)
         inside = (
             (ends[:, :1] <= rank) & (rank <= ends[:, 1:]) & (np.diff(self.start) > 0)
@@ -73,7 +74,8 @@ class TrainingScores:
     def in_unit_of(self, like: TrainingScores, U: np.ndarray) -> np.ndarray:
         """Scores U of this model in the origin and unit of another one, by the line
         through the ranks' mean scores in both that is best in the weighted mean square;
-        in this unit if the line would not rise."""
+        in this unit if the line would not rise.
+        """
         own, _ = self.means()
         its, mass = like.means()
         both = np.isfinite(own) & np.isfinite(its)

@@ -1,4 +1,4 @@
-"""What the benchmarks share: data from a folder, clean timing, tables of rows.
+"""Helpers of the benchmarks: data from a folder, clean timing, tables of rows.
 
 Every script of this folder prints tables. With --json it prints one JSON object for
 each row in their place, {"row": what it is, "seconds": ours}, and with --quick it runs

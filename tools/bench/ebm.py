@@ -46,7 +46,7 @@ def official(args, name):
 
 
 def timed(call, *args, **options):
-    """What a call gives, and its CPU seconds."""
+    """Return the result of a call, and its CPU seconds."""
     began = time.process_time()
     return call(*args, **options), time.process_time() - began
 

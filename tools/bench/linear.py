@@ -140,7 +140,7 @@ def by_python(name, X, y, args):
 
 
 def log_likelihood(estimates, X, y):
-    """Of (P), from thresholds and coefficients."""
+    """Return the value of (P), from thresholds and coefficients."""
     T = y.max()
     f = X @ estimates[T:]
     ends = np.concatenate([[-np.inf], estimates[:T], [np.inf]])

@@ -49,7 +49,7 @@ def with_products(X):
 
 
 def effects(coef, d):
-    """How many main effects and pairs are not 0, and pairs without a main effect."""
+    """Count nonzero main effects and pairs, and pairs without a main effect."""
     low, high = np.triu_indices(d, 1)
     main, pair = coef[:d] != 0, coef[d:] != 0
     alone = pair & ~(main[low] & main[high])

@@ -46,7 +46,7 @@ def made_rows(n, r):
 
 
 def timed(args, method, X, y):
-    """Seconds and the model."""
+    """Return the seconds of a fit and its model."""
     fit = EXACT.get(method) or OTHERS[method]
     options = {"gamma": 0.2, "max_time": 100.0} if method in EXACT else {}
     with warnings.catch_warnings():

@@ -54,7 +54,7 @@ def made_features(n: int, seed) -> np.ndarray:
 
 
 def score(X: np.ndarray, seed) -> np.ndarray:
-    """What the ranks of rows are cut from: bends, a product, a square and noise."""
+    """Return scores from which ranks are cut: bends, a product, a square and noise."""
     noise = np.random.default_rng(seed).normal(size=len(X))
     smooth = np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2
     return smooth + X[:, 4] + 0.3 * noise

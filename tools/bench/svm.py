@@ -33,7 +33,7 @@ def fit(X, y, method, **options):
 
 
 def seconds_of(call, *args):
-    """(CPU seconds, result)."""
+    """Return the CPU seconds of a call and its result."""
     start = time.process_time()
     result = call(*args)
     return time.process_time() - start, result

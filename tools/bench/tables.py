@@ -1,4 +1,5 @@
-"""How words and gaps are best made numbers: defaults of TablePreprocessor, measured.
+"""Measure how categories and missing values are best coded: defaults of
+TablePreprocessor.
 
     OPENBLAS_NUM_THREADS=1 python tools/bench/tables.py --data FOLDER [--only ...]
 

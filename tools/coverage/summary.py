@@ -23,7 +23,7 @@ ADDED = re.compile(r"unlikely\(|__PYX_ERR|\bPy_|__Pyx_")  # what it adds around 
 
 
 class Lines(NamedTuple):
-    """Of one file: how often a line ran, and the branches of a line."""
+    """Coverage of one file: how often a line ran, and the branches of a line."""
 
     runs: dict[int, int]
     branches: dict[int, list[bool]]
@@ -82,7 +82,8 @@ def of_kernels(build: Path, source: Path) -> Iterator[tuple[str, Lines]]:
 
 
 def merged_lines(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Of a file; a function compiled for several vector widths has its lines thrice."""
+    """Read the coverage of a file; a function compiled for several vector widths has
+    its lines thrice."""
     by_number: dict[int, dict[str, Any]] = {}
     for line in lines:
         known = by_number.setdefault(line["line_number"], line)
@@ -94,8 +95,8 @@ def merged_lines(lines: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def origins(path: Path) -> dict[int, tuple[str, int, str]]:
-    """By the line of C: the file of Cython, its line, and that line's text. Lines that
-    Cython adds around it have none."""
+    """Map each line of C to the file of Cython, its line, and that line's text. Lines
+    that Cython adds around it have none."""
     out: dict[int, tuple[str, int, str]] = {}
     here, comment, text = None, False, ""
     for i, code in enumerate(path.read_text().splitlines(), 1):
@@ -113,7 +114,8 @@ def origins(path: Path) -> dict[int, tuple[str, int, str]]:
 
 
 def merged(a: list[bool], b: list[bool]) -> list[bool]:
-    """Of a line that is compiled twice; if not alike, what more is known of."""
+    """Merge the counts of a line that is compiled twice; if not alike, what more is
+    known of."""
     if len(a) == len(b):
         return [x or y for x, y in zip(a, b, strict=True)]
     return max(a, b, key=sum)

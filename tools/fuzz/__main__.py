@@ -41,7 +41,7 @@ _SHOWN = 40  # failures of a family that are made shorter and printed
 
 @dataclass
 class Report:
-    """What the calls of one family came to."""
+    """Results of the calls of one family."""
 
     family: str
     kinds: Counter[str] = field(default_factory=Counter)

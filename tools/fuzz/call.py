@@ -1,4 +1,4 @@
-"""What a family draws, what a call comes to, and how both are written down."""
+"""Calls that a family draws, their results, and how both are written down."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a call.
+    """Result of a call.
 
     `kind` is "ok", or the name of an exception that is allowed, or that of a failure:
     "crash", "slow", "nan", "warning", "long message" and the like. `place` is the
@@ -87,5 +87,5 @@ class Family(Protocol):
 
 
 def drawn(family: Family, seed: int, number: int) -> Call:
-    """The call of this number."""
+    """Return the call of a number."""
     return family.draw(random.Random(f"{seed}/{family.name}/{number}"))

@@ -29,7 +29,7 @@ class Callable:
 
     @property
     def names(self) -> list[str]:
-        """As `Call` names arguments."""
+        """Return the names of arguments as `Call` has them."""
         return [
             str(i) if p.kind is p.POSITIONAL_ONLY else p.name
             for i, p in enumerate(self.parameters)

@@ -9,7 +9,7 @@ class BrokenPromise(Exception):
 
 
 def compared(dtype: Callable[[Any], Any], method: str, way: str, seed: int) -> Any:
-    """What a method of a model gives, for a column of a dtype and for one of floats."""
+    """Compare a method of a model for a column of a dtype and for one of floats."""
     rng = np.random.default_rng(seed)
     n = 120
     count = rng.integers(0, 2 if way == "truth" else 5, n)

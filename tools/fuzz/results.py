@@ -1,4 +1,4 @@
-"""Whether a result holds NaN where the package promises numbers."""
+"""Check that a result holds no NaN where the package promises numbers."""
 
 import dataclasses
 from collections.abc import Generator
@@ -16,7 +16,7 @@ _MAGNITUDES = (1.0, 1e150, 1e300)
 
 
 def complaint(given: dict[str, Any], result: Any) -> str:
-    """What is wrong with the result of a call with these arguments, or ""."""
+    """Describe the fault in the result of a call with these arguments, or return ""."""
     if isinstance(result, Generator):
         result = next(result, None)
     if type(result).__module__.startswith("ordinal"):
@@ -33,7 +33,7 @@ def complaint(given: dict[str, Any], result: Any) -> str:
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether an argument holds no NaN or infinity, as far as one can see."""
+    """Return whether an argument holds no NaN or infinity, as far as one can see."""
     if hasattr(value, "tocsr") or hasattr(value, "indptr"):
         value = getattr(value, "data", 0.0)
     try:
@@ -70,7 +70,7 @@ def _of_record(convergence: Any) -> str:
 
 
 def _of_model(model: Any, given: dict[str, Any]) -> str:
-    """What is wrong with predictions of rows of any size, or of those that were
+    """Describe the fault in predictions of rows of any size, or of those that were
     fitted."""
     if model.n_features > 1000:
         return ""

@@ -150,7 +150,7 @@ def _bytes_of(model: Any) -> bytes:
 
 
 def judged(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """What a loaded object says of rows; a ValueError is an answer, too."""
+    """Ask a loaded object for predictions; a ValueError is an answer, too."""
     said = {}
     for name, options in _ASKED:
         if hasattr(model, name):
@@ -378,7 +378,7 @@ def leaf(which: int, value: Any) -> Change:
 
 
 def node(which: int, value: Any) -> Change:
-    """One node of any kind."""
+    """Draw one node of any kind."""
 
     def change(parts: Any) -> None:
         places = list(_places(parts[0]["model"]))

@@ -63,7 +63,7 @@ class Odd:
 
 
 def rows(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
-    """(n, d) plain features."""
+    """Draw (n, d) plain features."""
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
@@ -187,7 +187,8 @@ def gram() -> np.ndarray:
 
 
 def either(way: Callable[[], Any], instead: Any) -> Any:
-    """What `way` makes; where numpy or scipy refuse to make it, the plain array."""
+    """Return what `way` makes; where numpy or scipy refuse to make it, the plain
+    array."""
     try:
         return way()
     except Exception:

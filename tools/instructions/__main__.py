@@ -37,7 +37,7 @@ Counts = dict[tuple[str, str], int]  # by case and kernel
 
 
 def compiler() -> str:
-    """Of the package, by its first number: "gcc 12"."""
+    """Return the compiler of the package, by its first number: "gcc 12"."""
     name, _, version = str(ordinal.show_config()["compiler"]).partition(" ")
     return f"{name} {version.partition('.')[0]}"
 
@@ -69,8 +69,9 @@ def measured(scratch: Path, cases: list[str]) -> Counts:
 
 
 def counts_of(text: str) -> Counts:
-    """Of one case, from callgrind's file: a line of a function is its own cost, or
-    behind "calls=" that of a call; together they are all that the function takes."""
+    """Read the counts of one case from callgrind's file: a line of a function is its
+    own cost, or behind "calls=" that of a call; together they are all that the function
+    takes."""
     case, kernel = "", ""
     slots = {kernels.slot_of(name): name for name in kernels.names()}
     out: Counts = {}
@@ -86,7 +87,7 @@ def counts_of(text: str) -> Counts:
 
 
 def recorded() -> dict[str, Counts]:
-    """By compiler."""
+    """Return the counts by compiler."""
     out: dict[str, Counts] = {}
     found: Counts = {}
     for line in RECORD.read_text().splitlines() if RECORD.exists() else ():

@@ -37,7 +37,7 @@ def fit(method: Callable[..., Any], data: tuple[Any, Any], **options: Any) -> An
 
 
 def predictions() -> None:
-    """Of a Gaussian process, and of a model of sparse rows."""
+    """Cases of a Gaussian process, and of a model of sparse rows."""
     X, y = rows(300)
     fit(ordinal.fit_gpor, (X[::5], y[::5]), optimize=False).predict_proba(X)
     model = fit(ordinal.fit_svorim, (X[::5], y[::5]), max_iter=100)

@@ -1,4 +1,4 @@
-"""What is counted: the functions of the compiled modules that Python calls."""
+"""Functions that are counted: those of the compiled modules that Python calls."""
 
 import importlib
 import pkgutil
@@ -33,7 +33,7 @@ def kernels() -> Iterator[tuple[str, Any]]:
 
 
 def names() -> list[str]:
-    """Of all that has a slot: functions, and methods of METHODS."""
+    """Return all names that have a slot: functions, and methods of METHODS."""
     return sorted(
         name
         for public, _ in kernels()

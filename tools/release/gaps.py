@@ -33,7 +33,7 @@ Known = dict[str, Any]
 
 
 def version_of(root: Path) -> str:
-    """That of meson.build, which is the one place for it."""
+    """Return the version of meson.build, which is the one place for it."""
     found = re.search(
         r"^project\([^\n]*\bversion: '([^']+)'", _text(root, "meson.build")
     )
@@ -43,7 +43,7 @@ def version_of(root: Path) -> str:
 
 
 def known_to(root: Path, sdist: Path | None) -> Known:
-    """What is known, by the name of the gap."""
+    """Return what is known, by the name of the gap."""
     known: Known = tomllib.loads(_text(root, PUBLISHER))
     known["urls"] = known["repository"] and known["documentation"]
     known["sha256"] = sdist and hashlib.sha256(sdist.read_bytes()).hexdigest()
@@ -52,7 +52,7 @@ def known_to(root: Path, sdist: Path | None) -> Known:
 
 
 def open_gaps(root: Path, known: Known) -> dict[str, list[str]]:
-    """By the name of each open gap, the lines that wait for it."""
+    """Return, for each open gap, the lines that wait for it."""
     found: dict[str, list[str]] = {}
     for file in FILES:
         text = _text(root, file)

@@ -1,4 +1,4 @@
-"""Whether the extension modules of wheels are as small as is promised.
+"""Check that the extension modules of wheels are as small as is promised.
 
     python tools/release/size.py WHEEL...
 

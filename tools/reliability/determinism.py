@@ -1,4 +1,4 @@
-"""Whether the result of a fit is a function of its arguments alone.
+"""Check that the result of a fit is a function of its arguments alone.
 
     python tools/reliability/determinism.py                     all, for hours
     python tools/reliability/determinism.py --fits 5 --only npsvor svorim
@@ -207,7 +207,7 @@ def print_row(name: str, args: argparse.Namespace) -> bool:
 
 
 def hashes(name: str, blas: int, fits: int) -> Counter[str]:
-    """How often each hash was found with so many threads of BLAS."""
+    """Count how often each hash was found with so many threads of BLAS."""
     environment = os.environ | dict.fromkeys(BLAS, str(blas))
     # threads of OpenMP that spin while they wait take fifty times as long beside others
     environment |= {"OMP_WAIT_POLICY": "PASSIVE"}
@@ -223,7 +223,7 @@ def hashes(name: str, blas: int, fits: int) -> Counter[str]:
 
 
 def count(fits: Fits, n_threads: int, times: int) -> Counter[str]:
-    """How often each hash was found in so many fits, in this process."""
+    """Count how often each hash was found in so many fits, in this process."""
     import numpy as np  # after the environment is set
 
     import ordinal

@@ -1,4 +1,4 @@
-"""How long Ctrl-C waits in every long call, and for how long one holds Python up.
+"""Measure how long Ctrl-C waits in every long call, and how long one blocks Python.
 
 Every call of long_calls.py runs in a process of its own. In a first run, of at most
 `--seconds`, a timer asks for the interpreter a hundred times a second: the longest time
@@ -144,7 +144,7 @@ class Row:
 
 
 def measured(name: str, times: int, seconds: float, where: bool, cpu: bool) -> Row:
-    """The row of a call."""
+    """Return the row of a call in the report."""
     process = subprocess.Popen(
         [sys.executable, __file__, "--child", name],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,

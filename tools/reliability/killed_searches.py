@@ -50,7 +50,7 @@ def search(store: str, way: str) -> Nested:
 
 
 def digest(result: Nested) -> str:
-    """Of all that the result holds, but how long it took and what was damaged."""
+    """Return all that the result holds, except its time and what was damaged."""
     found = hashlib.blake2b(digest_size=16)
     for part in (result, *result.selections):
         for name in part.__dataclass_fields__:
@@ -125,7 +125,7 @@ class Run:
         )  # fmt: skip
 
     def killed(self, after: float) -> bool:
-        """Whether it was killed; it may have ended before."""
+        """Return whether it was killed; it may have ended before."""
         try:
             self._process.wait(after)
             return False

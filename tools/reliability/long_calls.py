@@ -50,7 +50,7 @@ def rows(n: int, d: int, r: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit(function: str, n: int, d: int, **options: object) -> Callable[[], Call]:
-    """What makes a fit of n rows and d features."""
+    """Return a function that makes a fit of n rows and d features."""
 
     def make() -> Call:
         return partial(getattr(ordinal, function), *rows(n, d), **options)
@@ -160,7 +160,7 @@ def fitted(function: str, n: int, d: int, **options: object) -> Any:
 def of_model(
     method: str, n_new: int, function: str, n: int, d: int, **options: object
 ) -> Callable[[], Call]:
-    """What makes a call of a model's method on new rows."""
+    """Return a function that calls a model's method on new rows."""
 
     def make() -> Call:
         model = fitted(function, n, d, **options)
@@ -195,7 +195,7 @@ CALLS |= {
 
 
 def table(n: int, d: int, known: float = 0.7) -> np.ndarray:
-    """Of rank 3, with noise and holes."""
+    """Draw a table of rank 3, with noise and holes."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
     X += 0.1 * rng.standard_normal((n, d))

@@ -1,4 +1,4 @@
-"""By how much fits exceed `max_time`, in every method and stage.
+"""Measure by how much fits exceed `max_time`, in every method and stage.
 
 Every fit of long_calls.py runs in a process of its own, once with each of `--limits`,
 so that time is up in its kernel matrix, its factor, its steps and its folds in turn.

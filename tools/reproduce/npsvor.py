@@ -94,7 +94,7 @@ GROWING, SIZES = "car", range(100, 401, 50)
 
 
 def run(args, X, y, method, store, **holdouts):
-    """A `Nested` a measure."""
+    """Return one `Nested` per measure."""
     fit = FIT[method]
     if method == "npsvor":
         fit = partial(fit, solver=args.solver)
@@ -196,7 +196,7 @@ def save(axes, folder, name):
 
 
 def draw(args, test, measure, methods):
-    """Figure 5 for a measure."""
+    """Draw Figure 5 for one measure."""
     axes = plot.critical_difference(test, [method.upper() for method in methods])
     own = "" if measure == "mae" else f"_{measure}"
     save(axes, args.png, f"critical_difference{own}")

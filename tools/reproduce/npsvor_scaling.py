@@ -48,7 +48,7 @@ def fitted(fit, X, y, X_rest, y_rest):
 
 
 def slope(sizes, spent):
-    """Of the logs, from 1000 rows on."""
+    """Return the slope of the logs, from 1000 rows on."""
     large = np.array(sizes) >= 1000
     if large.sum() < 2:
         return np.nan

@@ -262,7 +262,7 @@ def parsed(section):
 
 
 def section_of(text, heading):
-    """Where the text below a heading begins and ends."""
+    """Return the range of the text below a heading."""
     start = re.search(rf"^## {heading}\n", text, re.M).end()
     end = re.search(r"^## |\Z", text[start:], re.M).start() + start
     return start, end

@@ -134,8 +134,8 @@ def by_measure(fit, X, y, *, seed, **options):
 
 
 def fits(found):
-    """How the fits of `by_measure` ended, each that differs once, and their seconds in
-    all; fits to all training rows come without."""
+    """Report how the fits of `by_measure` ended, each that differs once, and their
+    seconds in all; fits to all training rows come without."""
     status, seconds = {}, {}
     for result in found.values():
         for i, search in enumerate(result.selections):

@@ -57,7 +57,7 @@ PAPER = {  # MZE and MAE of the first three sets, in thousandths; a mean, a devi
 
 
 def printed(name, method):
-    """What the paper says, (2, 2), in ranks; NaN where it says nothing."""
+    """Return the figures of the paper, (2, 2), in ranks; NaN where it has none."""
     cells = PAPER[method].split(", ")
     if SETS.index(name) >= len(cells):
         return np.full((2, 2), np.nan)

@@ -50,7 +50,7 @@ def data(folder, name):
 
 
 def misses(args, X, y, train, test, point):
-    """By how many ranks the predictions of the test rows miss."""
+    """Return by how many ranks the predictions of the test rows miss."""
     n_intervals, tau = point
     options = {"max_iter": args.steps, "lambda_main": 0.0, "lambda_pair": 0.0}
     if args.penalty is not None:

@@ -76,8 +76,8 @@ class NamesInMarkdown(SphinxPostTransform):
 
 
 def _as_code(app, env, link: addnodes.pending_xref, content: nodes.Node):
-    """What a name that is none of `ordinal` itself becomes: code, but `Grid` and other
-    classes are known without their module."""
+    """Return what a name that is none of `ordinal` itself becomes: code, but `Grid` and
+    other classes are known without their module."""
     if not link.get("perhaps"):
         return None
     name = link["reftarget"]

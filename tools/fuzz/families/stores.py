@@ -39,7 +39,7 @@ Change = Callable[[Path, random.Random], object]
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Those that can be read, in a moment."""
+    """Return the files that can be read, in a moment."""
     return [
         p for p in sorted(folder.iterdir()) if p.is_file() and p.stat().st_size < SMALL
     ]
@@ -157,7 +157,7 @@ CHANGES: dict[str, Change] = {
 
 
 def found(way: str, store: Path) -> Any:
-    """What a search finds, as text; and how many entries were damaged."""
+    """Return what a search finds, as text, and the number of damaged entries."""
     X, y, grid = subjects.rows(), subjects.ranks(), Grid(C=[1.0, 2.0], gamma=[0.1, 1.0])
     given: dict[str, Any] = {"search": grid, "cv": 2, "store": store, "n_threads": 1}
     if way == "nested":
@@ -182,7 +182,7 @@ def fit_badly(X: Any, y: Any, *, C: float, gamma: float) -> Any:
 
 @functools.cache
 def undisturbed(way: str) -> tuple[Any, dict[str, bytes]]:
-    """What the search finds alone, and the files of its store."""
+    """Return what the search finds alone, and the files of its store."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         told, _ = found(way, Path(folder))
         return told, {p.name: p.read_bytes() for p in Path(folder).iterdir()}
