@@ -1,9 +1,12 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 class ActiveSet:
     def __init__(
-        self, K: NDArray[np.float64], curvature: NDArray[np.float64], room: int
+        self,
+        K: NDArray[np.float64],
+        curvature: NDArray[np.float64],
+        room: int,
     ) -> None: ...
     @property
     def size(self) -> int: ...

@@ -518,11 +518,11 @@ cdef class ActiveSet:
         clear(p)
 
     @property
-    def size(self):
+    def size(self) -> int:
         """Entries in F."""
         return self.s.set.m
 
-    def free(self):
+    def free(self) -> tuple[np.ndarray, np.ndarray]:
         """F (m,), and H (T + m, T + m), as tests look at them."""
         cdef Py_ssize_t N = self.s.T + self.s.set.m
         H = np.tril(np.asarray(self.arrays[2])[:N, :N])
@@ -538,7 +538,7 @@ cdef class ActiveSet:
         const double[::1] pp not None,
         double tol,
         int most,
-    ):
+    ) -> int:
         """Improve the feasible point g until its violation is at most 0.9 tol, or for
         `most` pivots; how many there were, or 0 if H was of no use."""
         cdef State* p = &self.s

@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def clip(
     g: NDArray[np.float64],
     z: NDArray[np.float64],

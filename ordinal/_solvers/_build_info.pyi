@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 VERSION: str
 COMPILER: str
 INDEX_CHECKS: bool
-
 def simd_name() -> str: ...
 def simd_levels() -> list[str]: ...

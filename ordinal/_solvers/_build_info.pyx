@@ -31,12 +31,12 @@ COMPILER = ORDINAL_COMPILER.decode().strip()
 INDEX_CHECKS = bool(ORDINAL_CHECKS)
 
 
-def simd_name():
+def simd_name() -> str:
     """Name of the level in use."""
     return simd().name.decode()
 
 
-def simd_levels():
+def simd_levels() -> list[str]:
     """Names of the levels that this build and processor can run, best first."""
     names, i = [], 0
     while simd_level(i) != NULL:

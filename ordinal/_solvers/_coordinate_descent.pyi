@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def descend_gram(
     H: NDArray[np.float64],
     price: NDArray[np.float64],

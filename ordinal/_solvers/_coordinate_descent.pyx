@@ -133,7 +133,7 @@ def descend_gram(
     double[::1] b not None,                  # IN-OUT (m,)
     double[::1] scratch not None,            # (m,)
     int32_t[::1] active not None,            # (m,) scratch
-):
+) -> tuple[int, float]:
     """Sweeps of (1) over a Hessian: (sweeps done, largest worth of a step in the last
     one). A coordinate without curvature stays where it is. O(m^2) a sweep."""
     cdef Py_ssize_t j, m = H.shape[0]
@@ -168,7 +168,7 @@ def descend_columns(
     double[::1] b not None,                  # IN-OUT (m,)
     double[::1] scratch not None,            # (m,)
     int32_t[::1] active not None,            # (m,) scratch
-):
+) -> tuple[int, float]:
     """Sweeps of (1) over sparse columns: (sweeps done, largest worth of a step in the
     last one). A column that u can take the part of stays where it is. A sweep is
     O(entries of the columns + m U)."""

@@ -1,8 +1,7 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 LINKS: tuple[str, ...]
-
 def row_terms(
     link: int,
     a: NDArray[np.float64],

@@ -510,7 +510,7 @@ cdef void sum_some(void* given, Py_ssize_t i, int worker) noexcept nogil:
         of_share(s.p, s.first, i))
 
 
-def share_of_rows(Py_ssize_t n, Py_ssize_t held):
+def share_of_rows(Py_ssize_t n, Py_ssize_t held) -> int:
     """Rows whose sums are taken one after the other, a whole number of blocks: shares
     can be taken side by side. Of the shape of the problem alone; `held` is how many
     doubles the sums of a share are."""
@@ -518,12 +518,12 @@ def share_of_rows(Py_ssize_t n, Py_ssize_t held):
     return ROWS * parts_of(parts_of(n, ROWS), most)
 
 
-def scratch_of_share(Py_ssize_t stride, Py_ssize_t m):
+def scratch_of_share(Py_ssize_t stride, Py_ssize_t m) -> int:
     """Doubles that the work on a share needs."""
     return ROWS * (stride + m + VECTORS) + 2 * GUARD
 
 
-def padded(Py_ssize_t d):
+def padded(Py_ssize_t d) -> int:
     """Doubles of a row of d standardised features."""
     return 2 * GRAM_LANES * parts_of(d, 2 * GRAM_LANES)
 

@@ -1,8 +1,7 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 LANES: int
-
 def n_nodes(first: NDArray[np.int32], kind: NDArray[np.int8]) -> int: ...
 def spread(
     W: NDArray[np.float64],

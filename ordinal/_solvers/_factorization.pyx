@@ -46,7 +46,7 @@ cdef Layout layout(const int32_t[::1] first, const int8_t[::1] kind) except *:
     return s
 
 
-def n_nodes(const int32_t[::1] first not None, const int8_t[::1] kind not None):
+def n_nodes(const int32_t[::1] first not None, const int8_t[::1] kind not None) -> int:
     """Rows that a table of nodes must have."""
     return layout(first, kind).N
 
@@ -240,7 +240,7 @@ def hinge(
     double[::1] slope not None,              # OUT (n,)
     double[:, ::1] sorted not None,          # scratch (3, n)
     double[::1] tree not None,               # scratch (2 r + 2,)
-):
+) -> float:
     """sum over y_i > y_j of w_i w_j / 2 max(0, tau - U_i + U_j)^2, and its slope by U.
 
     With the scores sorted, the rows j that row i must clear are those from some place
@@ -401,7 +401,7 @@ def sgd(
     int64_t last,                            # pairs of the whole run
     double seconds,
     int n_threads,
-):
+) -> int:
     """Mini-batches of Algorithm 1 from pair `done` on; returns how far it came.
 
     To `stop`, or less if time is up. Pairs are shuffled anew for every pass over them.

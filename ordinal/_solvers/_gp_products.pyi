@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def scaled(
     Sigma: NDArray[np.float64],
     root: NDArray[np.float64],

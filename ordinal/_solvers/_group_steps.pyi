@@ -1,18 +1,19 @@
+"""Written by tools/stubs.py."""
 import numpy as np
-
+from numpy.typing import NDArray
 def n_chunks(T: int) -> int: ...
 def steps(
-    f: np.ndarray,
-    g: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    p: np.ndarray,
-    price: np.ndarray,
+    f: NDArray[np.float64],
+    g: NDArray[np.float64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    p: NDArray[np.float64],
+    price: NDArray[np.float64],
     sigma: float,
-    b: np.ndarray,
-    t: np.ndarray,
-    inside: np.ndarray,
-    totals: np.ndarray,
-    lack: np.ndarray,
+    b: NDArray[np.float64],
+    t: NDArray[np.float64],
+    inside: NDArray[np.uint8],
+    totals: NDArray[np.float64],
+    lack: NDArray[np.float64],
     n_threads: int,
 ) -> None: ...

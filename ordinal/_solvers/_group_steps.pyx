@@ -119,7 +119,7 @@ cdef void chunk_of_steps(void* given, Py_ssize_t c, int worker) noexcept nogil:
         s.t + c * s.chunk, s.inside + c * s.chunk, s.totals + c * s.q.n)
 
 
-def n_chunks(Py_ssize_t T):
+def n_chunks(Py_ssize_t T) -> int:
     """Rows of `totals`."""
     return parts_of(T, CHUNK)
 

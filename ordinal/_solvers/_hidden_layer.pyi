@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def ordered_codes(
     S: NDArray[np.float64],
     t: NDArray[np.float64],

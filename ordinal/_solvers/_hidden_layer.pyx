@@ -30,7 +30,7 @@ def ordered_codes(
     const double[::1] share not None,         # (n,) weights
     bint squared,
     double[::1] by_t not None,                # OUT (m,)
-):
+) -> float:
     """The loss of logistic outputs 1 / (1 + exp(t_k - s_k)) against rank > k: the cross
     entropy, or half the squared error."""
     cdef Py_ssize_t k, m = S.shape[0], n = S.shape[1]
@@ -85,7 +85,7 @@ def cumulative(
     const double[::1] share not None,         # (n,) weights
     double[:, ::1] work not None,             # OUT (2, m + 1)
     double[::1] by_t not None,                # OUT (m,)
-):
+) -> float:
     """- sum share log(F(theta_y - f) - F(theta_(y-1) - f))."""
     cdef Py_ssize_t i, j, size, begin, m = t.shape[0], n = f.shape[0]
     cdef int32_t y

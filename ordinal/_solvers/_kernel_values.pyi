@@ -1,8 +1,7 @@
+"""Written by tools/stubs.py."""
 from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-
 def rbf(
     P: NDArray[np.float64],
     aa: NDArray[np.float64],

@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def loss(
     h: NDArray[np.float64],
     v: NDArray[np.float64],

@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def descend(
     H: NDArray[np.float64],
     first: NDArray[np.int32],

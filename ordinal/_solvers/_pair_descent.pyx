@@ -88,7 +88,7 @@ def descend(
     double[::1] slope not None,              # IN-OUT (m,) of q at x
     double[::1] own not None,                # IN-OUT (m - K,)
     double[:, ::1] parts not None,           # IN-OUT (K, 3)
-):
+) -> tuple[int, float]:
     """Sweeps of (1) until the steps of one are worth no more than tol together: (sweeps
     done, what the last one was worth). O(m^2) a sweep."""
     cdef Py_ssize_t m = H.shape[0], K = first.shape[0], d = own.shape[0]

@@ -1,8 +1,8 @@
+"""Written by tools/stubs.py."""
 from enum import IntFlag
-
+from typing import Any
 import numpy as np
 from numpy.typing import NDArray
-
 class Phase(IntFlag):
     RUN = 0
     READY = 1
@@ -11,12 +11,12 @@ class Phase(IntFlag):
     DONE = 4
     LIMIT = 5
     STUCK = 6
-
-def groups_of_block(T: int) -> int: ...
 def advance(
-    tasks: list[Smo], space: Workspace, seconds: float, n_threads: int
+    tasks: list[Any],
+    space: Workspace,
+    seconds: float,
+    n_threads: int,
 ) -> None: ...
-
 class Smo:
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Smo:
     def allow_pivots(self, room: int, held: int, setup: float) -> None: ...
     def resume(self, patience: float, steps: int) -> None: ...
     def needed(self) -> np.ndarray: ...
-
+def groups_of_block(T: int) -> int: ...
 class Workspace:
     n_threads: int
     def __init__(self, n: int, T: int, q: int, n_threads: int) -> None: ...

@@ -685,7 +685,7 @@ cdef class Smo:
         PyMem_Free(self.p.group)
 
     @property
-    def phase(self):
+    def phase(self) -> int:
         return self.p.at.phase
 
     @phase.setter
@@ -695,30 +695,30 @@ cdef class Smo:
             self.p.at.best = INFINITY
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         return self.p.at.steps
 
     @property
-    def patience(self):
+    def patience(self) -> float:
         return self.p.at.patience
 
     @property
-    def work(self):
+    def work(self) -> float:
         """Nanoseconds, as they are counted, since the last Newton step or pivots."""
         return self.p.at.work
 
     @property
-    def indefinite(self):
+    def indefinite(self) -> bool:
         """A pair of variables was met along which the objective curves down."""
         return bool(self.p.at.indefinite)
 
     @property
-    def violation(self):
+    def violation(self) -> float:
         """As it was when the last block was chosen."""
         return self.p.at.violation
 
     @property
-    def pivots(self):
+    def pivots(self) -> bool:
         """What is due in phase NEWTON are pivots of an active set."""
         return bool(self.p.at.pivots)
 
@@ -732,7 +732,7 @@ cdef class Smo:
         self.p.at.phase, self.p.at.work, self.p.at.patience = RUN, 0, patience
         self.p.at.steps += steps
 
-    def needed(self):
+    def needed(self) -> np.ndarray:
         """Row numbers of the block that is chosen."""
         return np.unique(np.asarray(self.block)[: self.p.size] % self.p.n)
 
@@ -742,7 +742,7 @@ cdef Py_ssize_t padded(Py_ssize_t size) noexcept:
     return SIMD_LANES * parts_of(size, SIMD_LANES)
 
 
-def groups_of_block(Py_ssize_t T):
+def groups_of_block(Py_ssize_t T) -> int:
     """How many of T groups can have entries in one block."""
     return min(T, GROUPS)
 

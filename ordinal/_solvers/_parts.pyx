@@ -357,7 +357,7 @@ def started_by(function):
     start = function
 
 
-def by_openmp():
+def by_openmp() -> bool:
     """Return whether OpenMP's threads run long regions."""
     return bool(team)
 

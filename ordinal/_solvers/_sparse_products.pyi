@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def times(
     start: NDArray[np.int64],
     index: NDArray[np.int32],

@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def n_chunks(n: int) -> int: ...
 def by_row(
     f: NDArray[np.float64],

@@ -93,7 +93,7 @@ cdef void by_threshold_of(void* given, Py_ssize_t chunk, int worker) noexcept no
             sums[2 * j + 1] += weight * t.curvature
 
 
-def n_chunks(Py_ssize_t n):
+def n_chunks(Py_ssize_t n) -> int:
     """Rows of the arrays `by_chunk`."""
     return parts_of(n, CHUNK)
 

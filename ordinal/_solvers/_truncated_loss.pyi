@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def n_chunks(n: int) -> int: ...
 def slopes(
     f: NDArray[np.float64],
@@ -28,5 +28,8 @@ def curvatures(
     n_threads: int,
 ) -> None: ...
 def loss(
-    s: NDArray[np.float64], u: float, eta: float, out: NDArray[np.float64]
+    s: NDArray[np.float64],
+    u: float,
+    eta: float,
+    out: NDArray[np.float64],
 ) -> None: ...

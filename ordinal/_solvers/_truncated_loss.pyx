@@ -105,7 +105,7 @@ cdef void curvatures_of(void* given, Py_ssize_t chunk, int worker) noexcept nogi
             sums[j] += D[i * q.T + j]
 
 
-def n_chunks(Py_ssize_t n):
+def n_chunks(Py_ssize_t n) -> int:
     """Rows of the arrays `by_chunk`."""
     return parts_of(n, CHUNK)
 

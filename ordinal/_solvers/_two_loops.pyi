@@ -1,6 +1,6 @@
+"""Written by tools/stubs.py."""
 import numpy as np
 from numpy.typing import NDArray
-
 def direction(
     steps: NDArray[np.float64],
     changes: NDArray[np.float64],
