@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._input.checks import as_array, check_choice, listed, shown
-from .._input.columns import default_names, numbers_of
-from .._input.frame import Frame, Kind
+from .._input.columns import numbers_of
+from .._input.frame import Frame, Kind, default_names
 from .._input.labels import is_missing
 from .._input.sparse import read_only
 from .cells import Cells, Column, Layout, as_numbers, column_of, is_gap, parse

@@ -24,7 +24,7 @@ from .checks import (
     shown,
     to_double,
 )
-from .frame import Column, Frame, Kind, number_kind
+from .frame import Column, Frame, Kind, default_names, number_kind
 from .labels import categories_of, is_missing, is_ordered, read_labels
 from .sparse import is_sparse, read_only
 
@@ -67,11 +67,6 @@ def _keys(X: Any) -> Iterable[Any]:
 
 
 @lru_cache(maxsize=8)  # a path of penalties has many models of the same columns
-def default_names(d: int) -> tuple[str, ...]:
-    """x1..xd, by which columns without names are shown."""
-    return tuple(f"x{j}" for j in range(1, d + 1))
-
-
 def column_number(column: Any, names: Sequence[str], argument: str) -> int:
     """Return the number of a column given by name or number, or ValueError."""
     if isinstance(column, str):
@@ -368,6 +363,42 @@ def places_of(column: Column, known: np.ndarray, name: str) -> np.ndarray:
             f"which is not among its categories {listed(known)}"
         )
     return places
+
+
+def read_table(X: Any, names: Sequence[str] | None, n_features: int) -> Frame:
+    """Read the table of a coding: the columns of these names, or all by position.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If X lacks a column, has another width, or is sparse.
+    """
+    frame = read_frame(X, names, empty=True)
+    check_shape(frame.shape, n_features, empty=True)
+    return frame
+
+
+def coded_column(
+    frame: Frame, j: int, labels: np.ndarray | None, unseen_is_missing: bool = False
+) -> np.ndarray:
+    """Return a column as numbers, (n,) float64; of categories their places in `labels`.
+
+    Missing values are NaN. A category that is not among `labels` is one of them, or an
+    error that names it.
+    """
+    name, column = frame.shown_names[j], frame.column(j)
+    if labels is None:
+        return numbers_of(column, f"column {shown(name)} of X")
+    return (
+        column.places(labels) if unseen_is_missing else places_of(column, labels, name)
+    )
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise ValueError if two columns of a coding have one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise ValueError(f"two columns would be called {shown(twice)}")
 
 
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:

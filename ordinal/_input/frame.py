@@ -29,6 +29,11 @@ def number_kind(dtype: np.dtype[Any]) -> Kind:
     return kinds.get(dtype.kind, "number")
 
 
+def default_names(d: int) -> tuple[str, ...]:
+    """Return x1..xd, the names of columns without names."""
+    return tuple(f"x{j}" for j in range(1, d + 1))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """Columns of numbers and of categories, as numbers.
@@ -68,6 +73,11 @@ class Frame:
     @property
     def shape(self) -> tuple[int, int]:
         return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """Return the names of the columns, or x1..xd."""
+        return self.names or default_names(self.shape[1])
 
     @property
     def is_of_numbers(self) -> bool:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from .checks import check_spans, listed
-from .columns import Categories, default_names, feature_names
+from .columns import Categories, feature_names
 from .features import read_features
+from .frame import default_names
 from .labels import classes_in_rank_order, declared_categories, ranks_of, read_labels
 from .sparse import CSR
 from .weights import sample_weights, total_weights

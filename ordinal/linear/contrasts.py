@@ -24,16 +24,9 @@ import numpy as np
 
 from .._cumulative.design import read_offset
 from .._input.checks import listed, shown
-from .._input.columns import (
-    check_shape,
-    column_number,
-    default_names,
-    numbers_of,
-    places_of,
-    read_frame,
-)
+from .._input.columns import check_distinct, coded_column, column_number, read_table
 from .._input.fields import DISTINCT, FINITE, LABELS, Array
-from .._input.frame import Frame
+from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
 from .._model.storage import Storable
 from .expressions import columns_of, evaluate
@@ -93,7 +86,7 @@ class Variable(Storable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding(Storable):
-    """The way from the columns of a table to the columns of a design.
+    """Coding of the columns of a table as the columns of a design.
 
     Attributes
     ----------
@@ -111,6 +104,7 @@ class Coding(Storable):
 
     Examples
     --------
+    >>> from ordinal._input.columns import read_frame
     >>> coding = Coding.of_columns(read_frame([[1.0, "low"], [2.0, "high"]]))
     >>> coding.column_names
     ('x1', 'x2[low]')
@@ -131,7 +125,7 @@ class Coding(Storable):
         cls, frame: Frame, reference: Mapping[str, Any] | None = None
     ) -> Coding:
         """Return a term for every column of training rows; errors as `of_terms`."""
-        names = _names(frame)
+        names = frame.shown_names
         terms = [(Factor(name, None, (name,)),) for name in names]
         return cls.of_terms(None, frame, terms, (), reference)
 
@@ -153,7 +147,7 @@ class Coding(Storable):
             have; if a category is asked for arithmetic; if two columns would have one
             name.
         """
-        chosen = _check_reference(reference, _names(frame))
+        chosen = _check_reference(reference, frame.shown_names)
         factors = tuple(dict.fromkeys(chain(*terms, offsets)))
         made = [_variable(factor, frame, chosen) for factor in factors]
         coded = {
@@ -232,15 +226,14 @@ class Coding(Storable):
         ValueError, TypeError
             If X lacks a column, has another width or lacks values, or is sparse.
         """
-        frame = read_frame(X, self.feature_names, empty=True)
-        check_shape(frame.shape, self.n_features, empty=True)
+        frame = read_table(X, self.feature_names, self.n_features)
         lacking = np.isnan(frame.values)
         if lacking.any():
             row, j = (int(k) for k in np.argwhere(lacking)[0])
             raise ValueError(
                 f"X lacks values in {np.count_nonzero(lacking.any(axis=1))} of "
                 f"{len(frame)} rows; the first is row {row}, in column "
-                f"{shown(_names(frame)[j])}"
+                f"{shown(frame.shown_names[j])}"
             )
         return frame
 
@@ -323,14 +316,7 @@ class Coding(Storable):
             raise ValueError("a term is of distinct variables")
         if any(self.variables[k].labels is not None for k in self.offsets):
             raise ValueError("an offset is of numbers")
-        made = self.column_names
-        if len(set(made)) < len(made):
-            twice = next(name for j, name in enumerate(made) if name in made[:j])
-            raise ValueError(f"two columns would be called {shown(twice)}")
-
-
-def _names(frame: Frame) -> tuple[str, ...]:
-    return frame.names or default_names(frame.shape[1])
+        check_distinct(self.column_names)
 
 
 def _check_reference(
@@ -352,7 +338,7 @@ def _check_reference(
 
 def _variable(factor: Factor, frame: Frame, chosen: Mapping[str, Any]) -> Variable:
     """Return a factor of a formula, with the levels that the rows of a table have."""
-    names = _names(frame)
+    names = frame.shown_names
     if factor.source is not None:
         for name in factor.columns:
             if frame.column(names.index(name)).labels is not None:
@@ -382,18 +368,11 @@ def _place(level: Any, labels: np.ndarray, argument: str) -> int:
 
 
 def _numbers(variable: Variable, frame: Frame) -> np.ndarray:
-    names = _names(frame)
-    if isinstance(variable.source, str):
-        columns = {
-            name: _column(frame, names, names.index(name))
-            for name in columns_of(variable.source)
-        }
-        return evaluate(variable.source, columns)
-    if variable.labels is None:
-        return _column(frame, names, variable.source)
-    column = frame.column(variable.source)
-    return places_of(column, variable.labels, names[variable.source])
-
-
-def _column(frame: Frame, names: tuple[str, ...], j: int) -> np.ndarray:
-    return numbers_of(frame.column(j), f"column {shown(names[j])} of X")
+    if isinstance(variable.source, int):
+        return coded_column(frame, variable.source, variable.labels)
+    names = frame.shown_names
+    columns = {
+        name: coded_column(frame, names.index(name), None)
+        for name in columns_of(variable.source)
+    }
+    return evaluate(variable.source, columns)

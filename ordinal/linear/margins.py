@@ -28,7 +28,6 @@ import numpy as np
 from .._cumulative.design import structure_of
 from .._cumulative.likelihood import cumulative, density, exceeding, slope
 from .._input.checks import shown
-from .._input.columns import default_names
 from .._input.frame import Frame
 from .._input.sparse import CSR
 from .._input.types import Index
@@ -157,7 +156,7 @@ class TableRows:
 
     @property
     def features(self) -> list[Feature]:
-        names = self.frame.names or default_names(self.frame.shape[1])
+        names = self.frame.shown_names
         labels = self.coding.categories
         found = []
         for j in self.coding.columns_read:

@@ -15,14 +15,13 @@ import numpy as np
 from .._input.checks import as_array, as_real_array, check_choice, shown
 from .._input.columns import (
     as_objects,
-    default_names,
     feature_names,
     frame_columns,
     is_frame,
     read_frame,
 )
 from .._input.features import read_dense
-from .._input.frame import Frame
+from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
 from .._input.sparse import is_sparse
 from .._rows.reading import is_chunked

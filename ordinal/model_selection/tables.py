@@ -15,7 +15,6 @@ from .._input.checks import check_flag, enumerated, shown
 from .._input.columns import (
     as_objects,
     check_categorical,
-    default_names,
     is_frame,
     read_frame,
 )
@@ -104,7 +103,7 @@ def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:
     """Raise ValueError that names the columns of words and of gaps, if any are refused,
     and says what helps.
     """
-    names = table.names or default_names(table.shape[1])
+    names = table.shown_names
     content: dict[Content, list[bool]] = {
         "categories": [labels is not None for labels in table.labels],
         "missing": np.isnan(table.values).any(axis=0).tolist(),

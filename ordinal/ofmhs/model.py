@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 
-from .._input.columns import default_names
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -21,6 +20,7 @@ from .._input.fields import (
     Length,
     Size,
 )
+from .._input.frame import default_names
 from .._input.sparse import read_only
 from .._input.types import MatrixLike
 from .._model.links import CumulativeLink

@@ -14,8 +14,8 @@ from .._input.checks import (
     check_entries,
     shown,
 )
-from .._input.columns import column_number, default_names, feature_names, read_frame
-from .._input.frame import Frame
+from .._input.columns import column_number, feature_names, read_frame
+from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike
 from .._input.weights import sample_weights, shares
 from .._model.model import Model, innermost

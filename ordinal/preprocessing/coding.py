@@ -1,4 +1,4 @@
-"""Tables with words and gaps become numbers, which any method can be fitted to."""
+"""Coding of tables with categories and missing values as numbers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import numpy as np
 from .._input.checks import check_choice, check_flag, enumerated, shown
 from .._input.columns import (
     check_categorical,
-    check_shape,
+    check_distinct,
+    coded_column,
     column_number,
-    default_names,
-    numbers_of,
-    places_of,
     read_frame,
+    read_table,
 )
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
-from .._input.frame import Frame
+from .._input.frame import Frame, default_names
 from .._input.immutable import Immutable
 from .._input.labels import read_labels
 from .._input.sparse import read_only
@@ -153,7 +152,7 @@ class TablePreprocessor(Immutable):
             If no row with weight has a value in a column. It is 0 in all rows then.
         """
         frame = read_frame(X, kept=(*self.categorical, *self.order))
-        names = frame.names or default_names(frame.shape[1])
+        names = frame.shown_names
         w = sample_weights(sample_weight, len(frame))
         frame, w = frame.rows(w > 0), w[w > 0] / w.max()
         order = {
@@ -165,7 +164,7 @@ class TablePreprocessor(Immutable):
         one_hot, fill, indicator = [], [], []
         for j in range(len(names)):
             known, hot = _known(frame, j, order.get(j), j in chosen)
-            values = _numbers(frame, j, known, "error")
+            values = coded_column(frame, j, known)
             missing = np.isnan(values)
             some = not missing.all()
             labels.append(known if some else None)
@@ -195,8 +194,9 @@ class TablePreprocessor(Immutable):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableCoding(Storable):
-    """The way from the columns of a table to numbers, as `TablePreprocessor.fit` found
-    it.
+    """Fitted coding of the columns of a table as numbers.
+
+    `TablePreprocessor.fit` returns it.
 
     Attributes
     ----------
@@ -265,8 +265,7 @@ class TableCoding(Storable):
         TypeError
             If a column of numbers holds anything else, or X is sparse.
         """
-        frame = read_frame(X, self.feature_names, empty=True)
-        check_shape(frame.shape, self.n_features, empty=True)
+        frame = read_table(X, self.feature_names, self.n_features)
         Z = np.column_stack(list(self._coded(frame)))
         return Z if self.standardizer is None else self.standardizer.transform(Z)
 
@@ -283,7 +282,8 @@ class TableCoding(Storable):
             if np.isnan(fill):
                 yield np.zeros(len(frame))
                 continue
-            values = _numbers(frame, j, self.categories[j], self.unseen)
+            unseen_is_missing = self.unseen == "missing"
+            values = coded_column(frame, j, self.categories[j], unseen_is_missing)
             missing = np.isnan(values)
             if self.indicator[j]:
                 gaps.append(missing.astype(np.float64))
@@ -324,9 +324,7 @@ class TableCoding(Storable):
         if (self.indicator & np.isnan(self.fill)).any():
             raise ValueError("indicator is for columns with values")
         names = self.feature_names_out
-        if len(set(names)) < len(names):
-            twice = next(name for j, name in enumerate(names) if name in names[:j])
-            raise ValueError(f"two columns would be called {shown(twice)}")
+        check_distinct(names)
         if self.standardizer and self.standardizer.n_features != len(names):
             raise ValueError("standardizer must be of the columns that come out")
 
@@ -343,22 +341,6 @@ def _known(
     if chosen or column.labels is not None:
         return column.labels_present(), True
     return None, False
-
-
-def _numbers(
-    frame: Frame, j: int, known: np.ndarray | None, unseen: Unseen
-) -> np.ndarray:
-    """Return a column as numbers, of categories their places.
-
-    NaN for what is missing.
-    """
-    name = frame.names[j] if frame.names else f"x{j + 1}"
-    column = frame.column(j)
-    if known is None:
-        return numbers_of(column, f"column {shown(name)} of X")
-    if unseen == "error":
-        return places_of(column, known, name)
-    return column.places(known)
 
 
 def _fill(values: np.ndarray, weight: np.ndarray, impute: Impute) -> float:

@@ -19,7 +19,7 @@ from .._input.checks import (
     check_positive,
     shown,
 )
-from .._input.columns import Categories, column_categories, column_number, default_names
+from .._input.columns import Categories, column_categories, column_number
 from .._input.features import read_features
 from .._input.fields import (
     DISTINCT,
@@ -34,6 +34,7 @@ from .._input.fields import (
     Length,
     Rule,
 )
+from .._input.frame import default_names
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
