@@ -1,4 +1,4 @@
-"""Data beyond memory: rows of files in blocks, and predictions block by block.
+"""Data beyond memory: rows of files in chunks, and their predictions.
 
 A *source of blocks* is any object whose method `blocks()` begins anew at each call and
 gives some rows at a time: (X, y) or (X, y, weight), or X alone for predictions. X is

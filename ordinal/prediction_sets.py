@@ -335,7 +335,7 @@ def conformal(
         Calibration rows: of the kind that will be predicted, and not those of the fit,
         nor of the search for its arguments. A few hundred make the share of new rows
         sure to about 2 %: given the rows it has a beta distribution, of deviation
-        sqrt(coverage (1 - coverage) / (m + 2)). They may come in blocks, of which one
+        sqrt(coverage (1 - coverage) / (m + 2)). They may come in chunks, of which one
         is in memory at a time: a numpy.memmap, an object with `blocks()`, such as
         `ordinal.data.blocks` of a file, or a dask array or data frame, whose workers
         judge them.
@@ -458,7 +458,7 @@ def cross_conformal(
     """
     coverage = check_share("coverage", coverage)
     by_class = check_flag("by_class", by_class)
-    work = Work.of(
+    work = Work.from_arguments(
         fit,
         X,
         y,
@@ -639,7 +639,7 @@ def _judged(
     model: Any, kind: _Nonconformity, X: Any, y: Any, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Nonconformities of the true ranks, these, and weights if there are any, of rows
-    in memory, in blocks, or at workers of dask.
+    in memory, in chunks, or at workers of dask.
     """
     judge, classes = partial(_judged_block, model, kind), classes_of(model)
     if is_remote(X):

@@ -146,7 +146,7 @@ class _Scorer:
     """Scorer that `scorer` returns."""
 
     def __init__(self, metric: str) -> None:
-        self._metric = Scorer.of(metric, None)
+        self._metric = Scorer.from_argument(metric, None)
         self._requests: dict[str, Any] = {}
 
     def __repr__(self) -> str:

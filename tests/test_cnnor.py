@@ -16,7 +16,7 @@ SMALL = {"n_filters": 2, "n_hidden": 4, "n_triplets": 500, "n_compared": 10}
 
 def problem(n=30, r=4, d=5, seed=0, weight=None):
     X, y = sample(n, r, d, seed)
-    return Training.of(Problem.from_arrays(X, y, sample_weight=weight))
+    return Training.from_problem(Problem.from_arrays(X, y, sample_weight=weight))
 
 
 def objective(training, width, n_threads=1, n=300):
@@ -139,7 +139,7 @@ def test_a_converged_fit_has_no_slope():
     X, y = sample(60, 3)
     model = ordinal.fit_cnnor(X, y, l2=1e-3, tol=1e-4, **SMALL)
     rng = np.random.default_rng(0)
-    training = Training.of(Problem.from_arrays(X, y))
+    training = Training.from_problem(Problem.from_arrays(X, y))
     start = Tower.drawn(3, 3, 2, 4, 4, rng)
     triplets = Triplets.drawn(training.rank, training.share, 500, rng)
     fun = Relations(training.rows, triplets, start, 1e-3, 1)

@@ -111,7 +111,7 @@ def assert_is_of(cov, Sigma, W, rng):
     # I + Sigma W, which nothing else inverts, has up to this condition
     close = {"rtol": 1e-8, "atol": 1e-13 * size**2 * (1 + W.max()) * len(W) ** 2}
     v = rng.normal(size=len(W))
-    assert_allclose(cov.times(v), Sigma @ v, atol=1e-12 * size * len(W))
+    assert_allclose(cov.matvec(v), Sigma @ v, atol=1e-12 * size * len(W))
     of_W = {"rtol": 1e-8, "atol": close["atol"] * (1 + W.max())}
     x = v - R @ Sigma @ v
     for got, expected in zip(cov.solve(v, W), (x, Sigma @ x), strict=True):
@@ -188,7 +188,7 @@ def test_low_rank(case):
     Q, rest = fitc(K, columns)
     assert_allclose(cov.rest, np.maximum(rest, 0), atol=1e-7)
     assert np.all(cov.rest >= 0)
-    Sigma = np.column_stack([cov.times(unit) for unit in np.eye(len(K))])
+    Sigma = np.column_stack([cov.matvec(unit) for unit in np.eye(len(K))])
     assert_allclose(Sigma, Q, atol=1e-7)
     A, _, close = assert_is_of(cov, Sigma, W, rng)
     a = rng.normal(size=len(W))

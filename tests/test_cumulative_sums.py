@@ -37,7 +37,7 @@ def test_the_pass_gives_the_sums_of_the_rows(link, threshold, nominal, scale):
         location = np.setdiff1d(np.arange(d), nominal)
         offset = 0.1 * rng.normal(size=n)
         offset[weight == 0] = 1e9  # where no rank but the highest has a probability
-        design = Design.of(problem, location, *chosen, offset, threshold)
+        design = Design.from_problem(problem, location, *chosen, offset, threshold)
         loss = Likelihood(design, link, 0.1, 1)
         x = loss.start() + 0.02 * rng.normal(size=design.n_parameters)
         got, exact = loss.at(x), RowwiseLikelihood(design, link, 0.1, 1).at(x)

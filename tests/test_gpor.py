@@ -173,7 +173,7 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
     search = search_of(case, "ep", "bound")
     posterior, cov, *_ = search.infer(search.hyper.begin)
     assert posterior.converged
-    h, A = cov.times(posterior.a), cov.marginals()[0]
+    h, A = cov.matvec(posterior.a), cov.marginals()[0]
     got = search.evaluate(search.hyper.begin)[1]
 
     def expected(theta):

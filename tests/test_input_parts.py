@@ -296,8 +296,8 @@ def test_moments_of_standardised_rows():
     X = rng.normal(size=(50, 3)) * [1e-3, 1.0, 1e5] + [1.0, -2.0, 0.0]
     w = rng.uniform(1, 2, 50)
     mean, scale = np.array([1.0, -1.0, 2.0]), np.array([1e-3, 2.0, 7.0])
-    made = Moments.of(X, w).standardized(mean, scale)
-    direct = Moments.of((X - mean) / scale, w)
+    made = Moments.from_rows(X, w).standardized(mean, scale)
+    direct = Moments.from_rows((X - mean) / scale, w)
     for a, b in zip(made.mean_and_variance(), direct.mean_and_variance(), strict=True):
         assert_allclose(a, b, rtol=1e-9)
     assert_allclose(made.low, direct.low)

@@ -56,7 +56,9 @@ def loss_of(name, rank, share):
 
 def objective_of(name, X, y, h=4, l2=0.03):
     """(P) of some rows, and a point where no slope of it is small."""
-    made = Training.of(Problem.from_arrays(X, y, sample_weight=weighted(len(y))))
+    made = Training.from_problem(
+        Problem.from_arrays(X, y, sample_weight=weighted(len(y)))
+    )
     loss = loss_of(name, made.rank, made.share)
     rng = np.random.default_rng(1)
     net = Network(

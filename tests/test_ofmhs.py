@@ -336,7 +336,7 @@ def test_next_to_no_penalty_is_maximum_likelihood_of_all_products():
 
 
 def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
-    assert Prices.of(0.1, 0.5).pair == pytest.approx(
+    assert Prices.from_arguments(0.1, 0.5).pair == pytest.approx(
         math.hypot(0.1, 0.1, 0.5 * 0.1), rel=1e-15
     )
     X, y = crossed(400, seed=3)

@@ -144,7 +144,7 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
     problem = Problem.from_arrays(X, y, sample_weight=weight)
     nominal, scale = np.array(nominal, int), np.array(scale, int)
     location = np.setdiff1d(np.arange(3), nominal)
-    design = Design.of(problem, location, nominal, scale, offset, threshold)
+    design = Design.from_problem(problem, location, nominal, scale, offset, threshold)
     loss = Likelihood(design, link, l2, n_threads=1)
     rng = np.random.default_rng(seed)
     x = loss.start() + 0.05 * rng.normal(size=design.n_parameters)
@@ -355,7 +355,7 @@ def test_a_descent_from_thresholds_out_of_order_goes_nowhere():
     X, y, _, _ = drawn(3)
     none = np.zeros(0, dtype=np.int64)
     problem = Problem.from_arrays(X, y)
-    design = Design.of(problem, np.arange(3), none, none, None, "flexible")
+    design = Design.from_problem(problem, np.arange(3), none, none, None, "flexible")
     loss = Likelihood(design, "logit", 0.0, n_threads=1)
     x = np.array([1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
     assert loss.at(x).value == np.inf
@@ -552,7 +552,7 @@ def test_crossings_of_sparse_rows_are_those_of_dense_ones():
     parts = np.array([1]), np.array([0]), np.array([], int), None, "flexible"
     alpha, nu = np.array([-1.5, 0, 1.5]), np.array([[-0.4], [0], [0.6]])
     dense, thin = (
-        Design.of(Problem.from_arrays(A, y), *parts).crossings(alpha, nu)
+        Design.from_problem(Problem.from_arrays(A, y), *parts).crossings(alpha, nu)
         for A in (X, sparse.csr_matrix(X))
     )
     assert_array_equal(dense, thin)
@@ -663,7 +663,7 @@ def test_a_saddle_point_is_no_maximum():
     y = np.array([0, 0] + 10 * [0, 1])
     none = np.zeros(0, dtype=np.int64)
     problem = Problem.from_arrays(X, y)
-    design = Design.of(problem, np.array([0]), none, none, offset, "flexible")
+    design = Design.from_problem(problem, np.array([0]), none, none, offset, "flexible")
     loss = Likelihood(design, "cauchit", 0.0, n_threads=1)
     theta = optimize.brentq(
         lambda t: loss.at(np.array([t, 0.0])).gradient[0], -2, 2, xtol=1e-15

@@ -780,7 +780,7 @@ def design_of(X, y, nominal=(), threshold="flexible", weight=None):
     nominal = np.array(nominal, dtype=np.int64)
     location = np.setdiff1d(np.arange(problem.n_features), nominal)
     none = np.zeros(0, dtype=np.int64)
-    return Design.of(problem, location, nominal, none, None, threshold)
+    return Design.from_problem(problem, location, nominal, none, None, threshold)
 
 
 def moved_rows(design):

@@ -41,7 +41,7 @@ def test_products_are_those_of_the_dense_matrix(X, seed):
     n, d = X.shape
     T = 3
     A = CSR.from_any(sp.csr_matrix(X))
-    Z = SparseColumns.of(transposed(A), 1)
+    Z = SparseColumns.from_matrix(transposed(A), 1)
     assert_array_equal(Z.columns.dense(), X.T)
     assert_array_equal(Z.rows.dense(), X)
     v, w, beta = rng.standard_normal(n), rng.standard_normal(n), rng.standard_normal(d)
@@ -57,8 +57,8 @@ def test_products_are_those_of_the_dense_matrix(X, seed):
     dense = DenseColumns((X * spread) + centre, centre, spread)
     for one in (Z, DenseColumns(X), dense, dense.chosen(np.arange(d))):
         close = {"rtol": 1e-12, "atol": 1e-12 * n}
-        assert_allclose(one.times(beta), X @ beta, **close)
-        assert_allclose(one.across(v), X.T @ v, **close)
+        assert_allclose(one.matvec(beta), X @ beta, **close)
+        assert_allclose(one.rmatvec(v), X.T @ v, **close)
         assert_allclose(one.gram(v), X.T @ (v[:, None] * X), **close)
         assert_allclose(one.by_rank(rank, v, w, T), by_rank, **close)
         assert_allclose(one.chosen(which).dense(), X[:, which], **close)
@@ -80,7 +80,7 @@ def test_derivatives_are_those_of_dense_features(link, threshold, scale, nominal
     parts = (location, np.array(nominal, int), np.array(scale, int))
     offset = rng.standard_normal(y.size)
     problem = Problem.from_arrays(X + 2, y, sample_weight=weight)
-    design = Design.of(problem, *parts, offset, threshold)
+    design = Design.from_problem(problem, *parts, offset, threshold)
     sparse = replace(design, X=CSR.from_any(sp.csr_matrix(X)), centre=np.zeros(6))
     for dense, other in ((design, design), (replace(sparse, X=X), sparse)):
         x = dense_loss(dense, link).start()
@@ -104,7 +104,7 @@ def test_thresholds_that_cross_at_a_row_have_no_value():
     X, y = rows(50, 3)
     problem = Problem.from_arrays(sp.csr_matrix(X), y)
     none = np.zeros(0, int)
-    design = Design.of(problem, np.arange(3), none, none, None, "flexible")
+    design = Design.from_problem(problem, np.arange(3), none, none, None, "flexible")
     loss = RowwiseLikelihood(design, "logit", 0.0, 1)
     x = loss.start()
     x[:2] = x[1::-1]

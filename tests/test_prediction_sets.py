@@ -439,7 +439,7 @@ def test_rows_that_may_change_are_read_once():
 
 
 def sources(X, y, weight, folder):
-    """The same rows in blocks, in a file that is mapped, and in one that is read."""
+    """The same rows in chunks, in a file that is mapped, and in one that is read."""
     for name, values in (("X", X), ("y", y), ("w", weight)):
         np.save(folder / name, values)
     mapped = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in "Xyw"]

@@ -59,7 +59,7 @@ def oracle(case, model, u=None):
 
 
 def truncated(problem, columns, C, eta, price, n_threads=1):
-    terms = Terms.of(problem, eta)
+    terms = Terms.from_problem(problem, eta)
     rows = LossSums(columns, problem.rank, problem.weight, terms, n_threads)
     total = problem.weight.sum()
     return TruncatedObjective(LocalState(rows), terms, total, C, price)

@@ -125,7 +125,7 @@ def test_the_score_is_that_of_the_explicit_encoding(case, seed):
 def test_the_gradient_is_that_of_differences(case, seed):
     model = fit(case, max_iter=1)
     rows, y = trained(case)
-    layout = Layout.of(model.breakpoints, model.categories, model.monotone < 0)
+    layout = Layout.from_knots(model.breakpoints, model.categories, model.monotone < 0)
     phi, feature = encode(model, rows)
     codes = np.array(rows, dtype=float)
     for j, labels in enumerate(model.categories):
@@ -140,7 +140,7 @@ def test_the_gradient_is_that_of_differences(case, seed):
     W = packed(rng.normal(size=model.u.size), rng.normal(size=model.V.shape))
     k = case.n_factors
     penalty = np.append(0.07, np.full(W.shape[1] - 1, 0.03))
-    bounds = Bounds.of(layout, np.zeros(rows.shape[1]))
+    bounds = Bounds.from_signs(layout, np.zeros(rows.shape[1]))
     objective = Objective(layout, PairLoss(part, case.tau, 1), bounds, penalty)
 
     def value(W):
@@ -357,14 +357,14 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
             **options,
         )  # fmt: skip
         start = fit_xofm(X, y, max_time=1e-12, **options)
-    layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
+    layout = Layout.from_knots(start.breakpoints, start.categories, start.monotone < 0)
     order = np.argsort(y, kind="stable")
     rows = LocatedRows(*layout.locate(X[order]), y[order], weight[order])
     W = packed(start.u, start.V)
     W[layout.first[1:] - 1] = 0  # nothing is missing
-    bounds = Bounds.of(layout, np.zeros(3))
+    bounds = Bounds.from_signs(layout, np.zeros(3))
     objective = Objective(layout, PairLoss(rows, 1.0, 1), bounds, np.full(8, 1e-3))
-    bounded = Bounds.of(layout, start.monotone)
+    bounded = Bounds.from_signs(layout, start.monotone)
     squared = bounded.squared.astype(bool)
     for step in range(50):
         move = rate * (1 - step / 50) * objective.at(W)[1]
@@ -385,14 +385,14 @@ def test_tau_is_the_unit_of_the_score(tau):
     X, y = sample(60, 4)
     order = np.argsort(y, kind="stable")
     start = fit_xofm(X, y)
-    layout = Layout.of(start.breakpoints, start.categories, start.monotone < 0)
+    layout = Layout.from_knots(start.breakpoints, start.categories, start.monotone < 0)
     rows = LocatedRows(*layout.locate(X[order]), y[order], np.ones(60))
     rng = np.random.default_rng(1)
     W = packed(rng.normal(size=start.u.size), rng.normal(size=start.V.shape))
     unit = np.append(tau, np.full(W.shape[1] - 1, np.sqrt(tau)))
+    bounds = Bounds.from_signs(layout, np.zeros(3))
     values = [
-        Objective(layout, PairLoss(rows, t, 1), Bounds.of(layout, np.zeros(3)), price)
-        .at(point)[0]
+        Objective(layout, PairLoss(rows, t, 1), bounds, price).at(point)[0]
         for t, price, point in (
             (1.0, np.append(0.01, np.full(W.shape[1] - 1, 0.03)), W),
             (tau, np.append(0.01, np.full(W.shape[1] - 1, 0.03 * tau)), unit * W),
@@ -1115,7 +1115,7 @@ def test_values_are_located_between_knots(order):
     )
     X[rng.random(X.shape) < 0.1] = np.nan
     place = np.where(rng.random(400) < 0.1, np.nan, rng.integers(0, 3, 400))
-    layout = Layout.of(
+    layout = Layout.from_knots(
         [*knots, np.empty(0)], [None] * 6 + [np.arange(3)], np.zeros(7, bool)
     )
     node, share = layout.locate(np.asarray(np.column_stack([X, place]), order=order))

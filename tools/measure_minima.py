@@ -43,7 +43,9 @@ def heavy_rows(seed):
 def loss_of(X, y, link, scale):
     problem, none = Problem.from_arrays(X, y), np.zeros(0, dtype=np.int64)
     every = np.arange(X.shape[1])
-    design = Design.of(problem, every, none, np.array(scale, int), None, "flexible")
+    design = Design.from_problem(
+        problem, every, none, np.array(scale, int), None, "flexible"
+    )
     return likelihood_of(design, link, 0.0, n_threads=1)
 
 

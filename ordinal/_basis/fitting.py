@@ -90,7 +90,7 @@ def held_for(
     choice: BasisChoice | None, prepared: PreparedWithKernel
 ) -> PreparedWithKernel:
     """Return the entry of a fit with its rows in memory if it needs the whole kernel
-    matrix; ValueError for many rows that are read in blocks.
+    matrix; ValueError for many rows that are read in chunks.
     """
     problem = prepared.problem
     if choice is not None or not isinstance(problem, ChunkedProblem):
@@ -98,7 +98,7 @@ def held_for(
     n, d = problem.n_samples, problem.n_features
     if n >= _MANY:
         raise ValueError(
-            f"X comes in blocks, {n} rows of {d} columns in all, which this fit would "
+            f"X comes in chunks, {n} rows of {d} columns in all, which this fit would "
             "need at once: pass how many rows a basis is to have, such as basis=300"
         )
     return replace(prepared, problem=problem.part(np.arange(n)))

@@ -72,7 +72,7 @@ class BasisPoint:
     loss: float
 
     @classmethod
-    def of(cls, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
+    def from_sums(cls, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
         """Make a point of the sums that the kernel `point` returns."""
         by_kind = sums.T
         envelope, loss = by_kind[5:].sum(axis=1)
@@ -202,7 +202,7 @@ class Asked:
 
     def _arrived(self, sums: np.ndarray, back: np.ndarray) -> BasisPoint:
         self._by_side = back if len(back) > 1 else None
-        return BasisPoint.of(sums, back.sum(axis=0))
+        return BasisPoint.from_sums(sums, back.sum(axis=0))
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
         return self._sum("slopes", lengths)[0]
@@ -288,7 +288,7 @@ class RowSums:
             pool.run(of_chunk, strips(self.n, CHUNK))
 
     def point(self, *beside: RowSums) -> Nodes:
-        """Yield the arguments of `BasisPoint.of`, with several rows in `back`.
+        """Yield the arguments of `BasisPoint.from_sums`, with several rows in `back`.
 
         `back` has one row, or one per side of a group where that saves a pass over
         costly features. The same for other problems of these rows, which share the

@@ -179,7 +179,7 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--stream",
         action="store_true",
-        help="read the rows in blocks at every pass, for a model on a basis (--set "
+        help="read the rows in chunks at every pass, for a model on a basis (--set "
         "basis=300) of a table of numbers; larger files than 1 GB are anyway",
     )
     _add_tune(command, "folds")

@@ -88,14 +88,14 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
 
 
 class Streamed(NamedTuple):
-    """A file whose rows are read in blocks; its labels are among them."""
+    """A file whose rows are read in chunks; its labels are among them."""
 
     X: TableBlocks
     params: dict[str, Any]
     binning: None = None
 
     def described(self) -> str:
-        return f"{self.X.path}, read in blocks"
+        return f"{self.X.path}, read in chunks"
 
 
 def read_streamed(args: argparse.Namespace) -> Streamed:

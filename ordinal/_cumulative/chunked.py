@@ -1,4 +1,4 @@
-"""The mean loss of `likelihood` of rows that are read in blocks.
+"""The mean loss of `likelihood` of rows that are read in chunks.
 
 Every chunk of rows has a loss of its own, divided by the weight of all rows, so that
 value, gradient and Hessian are sums over the chunks. An evaluation is one pass over the

@@ -21,7 +21,7 @@ from .._rows.chunks import column_units, sparse_moments
 from .._rows.rows import LocalRows
 from .._rows.sums import Parts
 from .._watch.convergence import CollinearColumnsWarning, warn
-from .design import HESSIAN_COLUMNS, Design, across, block, product
+from .design import HESSIAN_COLUMNS, Design, block, product, rmatvec
 from .matrices import columns_of
 
 _LEFT = 1e-7  # R's tolerance in `lm`
@@ -231,4 +231,4 @@ def _mean_of(v: np.ndarray, D: Design) -> Parts:
 def _left_of(v: np.ndarray, mean: np.ndarray, D: Design) -> Parts:
     """Return the contributions of a chunk to X'(X v - mean) and to |X v - mean|^2."""
     weight, left = D.weight / D.total, product(D.X, v) - mean
-    return across(D.X, weight * left), np.array(weight @ left**2)
+    return rmatvec(D.X, weight * left), np.array(weight @ left**2)

@@ -69,10 +69,10 @@ def read_offset(offset: Any, n: int) -> np.ndarray:
     return a
 
 
-def across(X: InProcess, v: np.ndarray) -> np.ndarray:
+def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
     """Return the product X'v, (D,)."""
     if isinstance(X, LocalRows):
-        return summed(X, lambda chunk: (across(chunk[1], v[chunk[0]]),))[0]
+        return summed(X, lambda chunk: (rmatvec(chunk[1], v[chunk[0]]),))[0]
     if not isinstance(X, CSR):
         return np.asarray(v @ X)
     row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
@@ -145,7 +145,7 @@ class Design:
     spread: np.ndarray
 
     @classmethod
-    def of(
+    def from_problem(
         cls,
         problem: Problem,
         location: np.ndarray,
@@ -240,7 +240,7 @@ class Design:
         return replace(self, X=none, rank=none, weight=none)
 
     def strips(self, width: int) -> Iterator[slice]:
-        """Slices that cover all rows, of so many or, where these are read in blocks, no
+        """Slices that cover all rows, of so many or, where these are read in chunks, no
         more than are held.
         """
         if not isinstance(self.X, Rows):

@@ -92,7 +92,7 @@ class Penalty:
     def __call__(self, beta: np.ndarray) -> float:
         return float(self.l1 @ np.abs(beta) + 0.5 * self.l2 @ beta**2)
 
-    def of(self, which: np.ndarray) -> Penalty:
+    def restricted_to(self, which: np.ndarray) -> Penalty:
         """Return the penalty of some of the columns."""
         return Penalty(self.l1[which], self.l2[which])
 
@@ -252,7 +252,7 @@ class PathSolver:
         part = self._part_in_time(which, here) if which.size else None
         if part is not None:
             x = np.concatenate([u, beta[which]])
-            x = self._minimized(part, x, penalty.of(which), limit)
+            x = self._minimized(part, x, penalty.restricted_to(which), limit)
             u, beta[which] = x[: self._U], x[self._U :]
         return self._solution(u, beta, penalty)
 
@@ -351,7 +351,7 @@ class PathSolver:
                 )  # fmt: skip
 
             def gradient() -> np.ndarray:
-                return np.asarray(Z.across(slope) + border @ moved)
+                return np.asarray(Z.rmatvec(slope) + border @ moved)
         else:
             H, cost = here.hessian - border @ border.T, b.size**2
             slope = np.asarray(here.gradient[U:] + border @ free)
@@ -382,8 +382,8 @@ class PathSolver:
     def _solution(self, u: np.ndarray, beta: np.ndarray, penalty: Penalty) -> Solution:
         """Return the point with the best u, and (5)."""
         loss = self.loss
-        u, rows = with_best_free(loss, u, loss.columns.times(beta))
-        slope = loss.columns.across(rows.slope)
+        u, rows = with_best_free(loss, u, loss.columns.matvec(beta))
+        slope = loss.columns.rmatvec(rows.slope)
         primal = rows.value + (penalty(beta) if beta.any() else 0.0)
         return Solution(
             u,

@@ -128,7 +128,7 @@ class Likelihood:
         gap = np.concatenate([[np.inf], np.diff(theta), [np.inf]])
         ends = np.zeros(_cumulative.padded(beta.size + zeta.size))
         ends[: beta.size] = beta
-        rows, sums = _Sums.of(D)
+        rows, sums = _Sums.from_design(D)
         scratch = _cumulative.scratch_of_share(ends.size, D.nominal.size)
         _cumulative.sums(
             self.link_number, np.asarray(D.X), *columns, centre, factor,
@@ -189,7 +189,7 @@ class _Sums:
     core: np.ndarray
 
     @classmethod
-    def of(cls, D: Design) -> tuple[int, _Sums]:
+    def from_design(cls, D: Design) -> tuple[int, _Sums]:
         """Return the rows of a share, and zeros of the shapes of a design."""
         T, M, C = D.T, 1 + D.nominal.size, D.location.size + D.scale.size
         shapes = (), (T, M), (C,), (T, M, M), (T, M, M), (T, M, C), (C, C)

@@ -35,10 +35,10 @@ class Columns(Protocol):
     def entries(self) -> int:
         """Return the number of entries, including zeros of dense columns."""
 
-    def times(self, beta: np.ndarray) -> np.ndarray:
+    def matvec(self, beta: np.ndarray) -> np.ndarray:
         """Return the product Z beta, (n,)."""
 
-    def across(self, v: np.ndarray) -> np.ndarray:
+    def rmatvec(self, v: np.ndarray) -> np.ndarray:
         """Return the product Z'v, (d,)."""
 
     def gram(self, v: np.ndarray) -> np.ndarray:
@@ -65,7 +65,9 @@ def columns_of(
     if isinstance(X, CSR):
         every = transposed(X)
         unit = np.repeat(1 / spread, np.diff(every.indptr))
-        return SparseColumns.of(replace(every, data=every.data * unit), n_threads)
+        return SparseColumns.from_matrix(
+            replace(every, data=every.data * unit), n_threads
+        )
     columns = DenseColumns(X, centre, spread)
     if (np.abs(centre) / _FAR > spread).any():
         return columns.chosen(np.arange(columns.size))
@@ -103,7 +105,7 @@ class SparseColumns:
     n_threads: int
 
     @classmethod
-    def of(cls, columns: CSR, n_threads: int) -> SparseColumns:
+    def from_matrix(cls, columns: CSR, n_threads: int) -> SparseColumns:
         """Make sparse columns of a matrix."""
         return cls(transposed(columns), columns, n_threads)
 
@@ -115,10 +117,10 @@ class SparseColumns:
     def entries(self) -> int:
         return self.columns.data.size
 
-    def times(self, beta: np.ndarray) -> np.ndarray:
+    def matvec(self, beta: np.ndarray) -> np.ndarray:
         return matvec(self.rows, beta, self.n_threads)
 
-    def across(self, v: np.ndarray) -> np.ndarray:
+    def rmatvec(self, v: np.ndarray) -> np.ndarray:
         return matvec(self.columns, v, self.n_threads)
 
     def gram(self, v: np.ndarray) -> np.ndarray:
@@ -160,7 +162,7 @@ class SparseColumns:
             yield rows, self.rows.dense(rows.start, rows.stop)
 
     def chosen(self, which: np.ndarray) -> SparseColumns:
-        return SparseColumns.of(self.columns.rows(which), self.n_threads)
+        return SparseColumns.from_matrix(self.columns.rows(which), self.n_threads)
 
     def dense(self) -> np.ndarray:
         """Return Z as a dense array."""
@@ -189,13 +191,13 @@ class DenseColumns:
     def entries(self) -> int:
         return int(self.X.size)
 
-    def times(self, beta: np.ndarray) -> np.ndarray:
+    def matvec(self, beta: np.ndarray) -> np.ndarray:
         if self.centre is None or self.spread is None:
             return np.asarray(self.X @ beta)
         slopes = beta / self.spread
         return np.asarray(self.X @ slopes - self.centre @ slopes)
 
-    def across(self, v: np.ndarray) -> np.ndarray:
+    def rmatvec(self, v: np.ndarray) -> np.ndarray:
         if self.centre is None or self.spread is None:
             return np.asarray(v @ self.X)
         return np.asarray((v @ self.X - v.sum() * self.centre) / self.spread)
@@ -242,8 +244,8 @@ class DenseColumns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReadColumns:
-    """Columns of rows that are read in blocks, made of every chunk by itself.
+class ChunkedColumns:
+    """Columns of rows that are read in chunks, made of every chunk by itself.
 
     Attributes
     ----------
@@ -257,19 +259,19 @@ class ReadColumns:
     spread: np.ndarray
     n_threads: int
 
-    def times(self, beta: np.ndarray) -> np.ndarray:
+    def matvec(self, beta: np.ndarray) -> np.ndarray:
         """Return the product Z beta, (n,)."""
         out = np.empty(len(self.X))
 
         def of_chunk(chunk: Chunk) -> None:
-            out[chunk[0]] = self.of(chunk[1]).times(beta)
+            out[chunk[0]] = self.columns_of(chunk[1]).matvec(beta)
 
         each(self.X, of_chunk, self.n_threads)
         return out
 
-    def across(self, v: np.ndarray) -> np.ndarray:
+    def rmatvec(self, v: np.ndarray) -> np.ndarray:
         """Return the product Z'v, (d,)."""
-        return self.summed(lambda rows, columns: (columns.across(v[rows]),))[0]
+        return self.summed(lambda rows, columns: (columns.rmatvec(v[rows]),))[0]
 
     def summed(
         self, call: Callable[[slice, SparseColumns | DenseColumns], Parts]
@@ -277,8 +279,10 @@ class ReadColumns:
         """Return the sum over all chunks of what is made of one: which rows it has, and
         their columns.
         """
-        return summed(self.X, lambda c: call(c[0], self.of(c[1])), self.n_threads)
+        return summed(
+            self.X, lambda c: call(c[0], self.columns_of(c[1])), self.n_threads
+        )
 
-    def of(self, chunk: Matrix) -> SparseColumns | DenseColumns:
+    def columns_of(self, chunk: Matrix) -> SparseColumns | DenseColumns:
         """Return the columns of a chunk."""
         return columns_of(chunk, self.centre, self.spread, 1)

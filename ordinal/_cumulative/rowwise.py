@@ -152,7 +152,7 @@ class RowwiseLikelihood(Likelihood):
         self, x: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         alpha, nu, beta, zeta = self.design.split(x)
-        return np.column_stack([alpha, nu]), zeta, self.columns.times(beta)
+        return np.column_stack([alpha, nu]), zeta, self.columns.matvec(beta)
 
     def _terms(
         self, free: np.ndarray, zeta: np.ndarray, f: np.ndarray
@@ -185,7 +185,7 @@ class RowwiseLikelihood(Likelihood):
         """Return the gradient of the loss without penalty."""
         by_scale = -(r.by_a * r.a + r.by_b * r.b)
         return np.concatenate(
-            [self.free_gradient(r), self.columns.across(r.slope), by_scale @ self.Z]
+            [self.free_gradient(r), self.columns.rmatvec(r.slope), by_scale @ self.Z]
         )
 
     def free_gradient(self, r: RowTerms) -> np.ndarray:
@@ -268,7 +268,7 @@ class RowwiseLikelihood(Likelihood):
             ],
             axis=2,
         )
-        by_beta = [self.columns.across((to_a + to_b) * z * r.scale) for z in self.Z.T]
+        by_beta = [self.columns.rmatvec((to_a + to_b) * z * r.scale) for z in self.Z.T]
         return by_slot, np.stack(by_beta, axis=1), (own[:, None] * self.Z).T @ self.Z
 
     def _by_rank(self, of_a: np.ndarray, of_b: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ from .._rows.rows import LocalRows
 from .._rows.sums import Parts
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime, check_cancelled
-from .design import Design, across
+from .design import Design, rmatvec
 from .likelihood import Link, cumulative, exceeding
 
 _HOLDS = 1e-9  # of the largest move: what rounding may take from another
@@ -367,7 +367,7 @@ class _Neighbours:
 def _apart(mass: np.ndarray, D: Design) -> Parts:
     """Return the share of a chunk in the mean difference of the extreme ranks."""
     highest, lowest = (np.where(D.rank == end, D.weight, 0.0) for end in (D.T, 0))
-    return (across(D.X, highest / mass[0] - lowest / mass[1]),)
+    return (rmatvec(D.X, highest / mass[0] - lowest / mass[1]),)
 
 
 def _sum_of_normals(D: Design) -> np.ndarray:
@@ -377,7 +377,7 @@ def _sum_of_normals(D: Design) -> np.ndarray:
     used = np.flatnonzero(D.weight > 0)
     ends = np.zeros(D.n_samples)  # of rows inside, up and low of beta cancel
     ends[used] = (D.rank[used] == D.T).astype(float) - (D.rank[used] == 0)
-    raw = across(D.X, ends)[D.location] - ends.sum() * D.centre[D.location]
+    raw = rmatvec(D.X, ends)[D.location] - ends.sum() * D.centre[D.location]
     total[q + qm :] = raw / D.spread[D.location]
     count = np.bincount(D.rank[used], minlength=D.T + 1)
     total[:q] = D.J.T @ (count[:-1] - count[1:])

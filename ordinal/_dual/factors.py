@@ -9,7 +9,7 @@ from .. import kernels
 from .._input.types import Kernel, Matrix
 from .._numerics.cholesky import Cholesky, lower_inverse
 from .._numerics.pivoted_cholesky import Tile, pivoted_cholesky
-from .._numerics.rows import inner, strips, times
+from .._numerics.rows import inner, matmul, strips
 from .._watch.monitor import check_cancelled
 from ..kernels.tiles import Products, diagonal_of, on_itself
 
@@ -88,7 +88,7 @@ class _Thin:
         squared = inner(L, L)
         squared[np.diag_indices(m)] += rho
         self._C = np.linalg.cholesky(squared)
-        self._B = times(L, lower_inverse(self._C).T, out=L)
+        self._B = matmul(L, lower_inverse(self._C).T, out=L)
 
     def _down(self, Q: np.ndarray) -> np.ndarray:
         """B'q for every row q of Q: (p, m)."""
@@ -146,7 +146,7 @@ def _factor_at(
     for strip in strips(len(L)):
         check_cancelled()
         tile(strip, pivots, L[strip])
-    times(L, lower_inverse(top).T, out=L)
+    matmul(L, lower_inverse(top).T, out=L)
     L[pivots] = top
     left = np.maximum(diagonal - np.einsum("ij,ij->i", L, L), 0)
     return L, pivots, float(left.sum() / diagonal.sum())

@@ -9,7 +9,6 @@ import datetime
 import numbers
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,6 @@ def _keys(X: Any) -> Iterable[Any]:
     return keys
 
 
-@lru_cache(maxsize=8)  # a path of penalties has many models of the same columns
 def column_number(column: Any, names: Sequence[str], argument: str) -> int:
     """Return the number of a column given by name or number, or ValueError."""
     if isinstance(column, str):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ def number_kind(dtype: np.dtype[Any]) -> Kind:
     return kinds.get(dtype.kind, "number")
 
 
+@lru_cache(maxsize=8)  # a path of penalties has many models of the same columns
 def default_names(d: int) -> tuple[str, ...]:
     """Return x1..xd, the names of columns without names."""
     return tuple(f"x{j}" for j in range(1, d + 1))

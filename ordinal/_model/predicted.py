@@ -1,4 +1,4 @@
-"""Predictions of rows that are read in blocks, and how they are written to a file."""
+"""Predictions of rows that are read in chunks, and how they are written to a file."""
 
 from __future__ import annotations
 

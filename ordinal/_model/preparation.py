@@ -238,7 +238,7 @@ def prepare_with_kernel(
     if isinstance(prepared.problem, ChunkedProblem):
         if isinstance(made, Precomputed):
             raise ValueError(
-                "kernel must not be 'precomputed' where X is read in blocks"
+                "kernel must not be 'precomputed' where X is read in chunks"
             )
     elif isinstance(made, Precomputed):
         check_precomputed(prepared.problem.X)

@@ -14,7 +14,7 @@ import numpy as np
 from .._solvers import _triangular
 from .._watch.monitor import check_cancelled
 from .pool import Pool
-from .rows import strips, times
+from .rows import matmul, strips
 
 BLOCK = 128
 _STRIP = 512  # rows of one product: a few hundredths of a second at 10 000 rows
@@ -31,7 +31,7 @@ def lower_inverse(L: np.ndarray) -> np.ndarray:
     out = np.zeros((n, n))
     out[:h, :h] = lower_inverse(L[:h, :h])
     out[h:, h:] = lower_inverse(L[h:, h:])
-    out[h:, :h] = times(-out[h:, h:], times(L[h:, :h], out[:h, :h]))
+    out[h:, :h] = matmul(-out[h:, h:], matmul(L[h:, :h], out[:h, :h]))
     return out
 
 

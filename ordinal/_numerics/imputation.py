@@ -10,7 +10,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from .pivoted_cholesky import pivoted_cholesky
-from .rows import inner, strips, times
+from .rows import inner, matmul, strips
 
 _MORE = 8  # directions of the power method beside those of the approximation
 _FIRST_STEPS = 20  # of it on the table to begin with: enough that where EM ends is the
@@ -55,7 +55,7 @@ def low_rank(
     errors, fall = [np.inf], 1.0
     for k in chain(range(size, rank, -1), repeat(rank, max_iter)):
         U, s, V = _power_step(table, V)
-        A = times(U[:, :k] * s[:k], V[:k])
+        A = matmul(U[:, :k] * s[:k], V[:k])
         value = error()
         if k > rank:
             continue
@@ -74,9 +74,9 @@ def _power_step(
 
     Of any rank it is at least as good as one whose rows are in the span of V.
     """
-    Q = np.linalg.qr(times(table, V.T))[0]
+    Q = np.linalg.qr(matmul(table, V.T))[0]
     P, s, V = np.linalg.svd(inner(Q, table), full_matrices=False)
-    return times(Q, P), s, V
+    return matmul(Q, P), s, V
 
 
 def _first_directions(table: np.ndarray, size: int) -> np.ndarray:

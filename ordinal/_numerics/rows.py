@@ -46,7 +46,7 @@ def cancellable_slices(n: int, work: int) -> Iterator[slice]:
         yield rows
 
 
-def times(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Multiply A @ B, some rows of A at a time.
 
     `out`, if given, holds the result; it may be A where B is square.
@@ -81,7 +81,7 @@ def inner_products(
             return np.ascontiguousarray(inner_products(B, A).T)
         A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
         with OneThread():  # predictions, too, share tiles among threads of ours
-            return times(A, B.T, out)
+            return matmul(A, B.T, out)
     B = B if isinstance(B, CSR) else np.asarray(B, dtype=np.float64)
     if A.shape[1] != B.shape[1]:
         raise ValueError(f"rows of {A.shape[1]} and {B.shape[1]} columns")
@@ -111,7 +111,7 @@ def inner_products(
 def matvec(X: Matrix, v: np.ndarray, n_threads: int = 1) -> np.ndarray:
     """X v, (n,), of a sparse X on so many threads."""
     if not isinstance(X, CSR):
-        return times(X, v[:, None])[:, 0]
+        return matmul(X, v[:, None])[:, 0]
     out = np.empty(len(X))
     _sparse_products.times(*_parts(X), np.ascontiguousarray(v), out, n_threads)
     return out

@@ -113,7 +113,7 @@ def chunked_moments(problem: ChunkedProblem) -> Moments:
     with closing(chunks(problem.X)) as given:
         for rows, part in given:
             assert isinstance(part, np.ndarray)
-            more = Moments.of(part, problem.weight[rows])
+            more = Moments.from_rows(part, problem.weight[rows])
             found = found.joined(more) if found is not None else more
     assert found is not None  # there are rows of positive weight
     return found

@@ -152,7 +152,7 @@ class ChunkedProblem(Problem):
                     weights.append(weight)
                 if not (reader.is_sparse or missing):
                     w = np.ones(rank.size) if weight is None else weight
-                    part = Moments.of(rows, w)
+                    part = Moments.from_rows(rows, w)
                     moments = moments.joined(part) if moments else part
         rank, classes = ranker.finish(ranks)
         sample, weight = _weights(weights, class_weight, classes, rank)

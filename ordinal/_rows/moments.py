@@ -41,7 +41,7 @@ class Moments:
     high: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, weight: np.ndarray) -> Moments | None:
+    def from_rows(cls, X: np.ndarray, weight: np.ndarray) -> Moments | None:
         """Compute the moments of (n, d) finite rows; None if all weights are 0."""
         if not weight.all():
             X, weight = X[weight > 0], weight[weight > 0]
@@ -66,7 +66,7 @@ class Moments:
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> Moments | None:
         """Compute the moments of rows that come in chunks (X, weight)."""
-        return joined(cls.of(X, weight) for X, weight in parts)
+        return joined(cls.from_rows(X, weight) for X, weight in parts)
 
     def joined(self, other: Moments | None) -> Moments:
         """Combine the moments of two sets of rows.

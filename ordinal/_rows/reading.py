@@ -68,7 +68,7 @@ def read_problem(
         return ChunkedProblem.from_source(X, y, missing=missing, **labels)
     if has_blocks(X):
         raise TypeError(
-            "X comes in blocks, which a fit reads for a model on a basis alone: pass "
+            "X comes in chunks, which a fit reads for a model on a basis alone: pass "
             "how many rows that is to have, such as basis=300"
         )
     return Problem.from_arrays(X, y, missing=missing, categories=categories, **labels)
@@ -91,7 +91,7 @@ def _check_remote(name: str, chunks: bool, remote: bool) -> None:
 def check_in_memory(name: str, X: Any) -> None:
     """Raise TypeError if X is a source or a dask collection."""
     if has_blocks(X) or is_remote(X):
-        raise TypeError(f"X comes in blocks, and {name} takes rows in memory only")
+        raise TypeError(f"X comes in chunks, and {name} takes rows in memory only")
 
 
 def is_single(X: Any) -> bool:

@@ -490,7 +490,7 @@ def _summary(block: Block, ranked: bool) -> _Summary | Exception:
 
 def _of_chunks(X: np.ndarray, weight: np.ndarray) -> list[Moments | None]:
     chunks = (slice(start, start + CHUNK) for start in range(0, len(X), CHUNK))
-    return [Moments.of(X[rows], weight[rows]) for rows in chunks]
+    return [Moments.from_rows(X[rows], weight[rows]) for rows in chunks]
 
 
 def _moments(block: Block, labels: _LabelReader | None) -> list[Moments | None] | None:

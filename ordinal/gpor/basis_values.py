@@ -1,5 +1,5 @@
 """Kernel values with basis rows, and their slopes, of some rows at a time: of rows in
-memory, or of those that are read in blocks.
+memory, or of those that are read in chunks.
 """
 
 from __future__ import annotations

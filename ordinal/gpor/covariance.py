@@ -35,7 +35,7 @@ class Dense:
         self._B = np.empty_like(Sigma)
         self.log_det, self._inverted = 0.0, False  # as for W = 0
 
-    def times(self, v: np.ndarray) -> np.ndarray:
+    def matvec(self, v: np.ndarray) -> np.ndarray:
         """Return the product Sigma v."""
         return np.asarray(self.Sigma @ v)
 
@@ -58,8 +58,8 @@ class Dense:
         """
         if W is not None:
             self.factor(W)
-        x = v - self._R_times(self.times(v))
-        return x, self.times(x)
+        x = v - self._R_times(self.matvec(v))
+        return x, self.matvec(x)
 
     def posterior(
         self, v: np.ndarray, W: np.ndarray

@@ -122,7 +122,7 @@ class Evidence:
     Parameters
     ----------
     problem : Problem
-        Rows in blocks go with a basis of fewer of them.
+        Rows in chunks go with a basis of fewer of them.
     kernel, inference, objective, prior, start : arguments of `fit_gpor`
     basis : Basis, optional
         The rows that carry a covariance of low rank.
@@ -190,7 +190,7 @@ class Evidence:
         c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
         self.rank = problem.rank_among_present[self.rows]
-        self.hyper = Hyperparameters.of(
+        self.hyper = Hyperparameters.from_arguments(
             gamma, c, present, problem.n_classes, prior, start
         )
         self.state: np.ndarray | None = None
@@ -467,7 +467,7 @@ def _kernel_family(
     learned = isinstance(kernel, str) and kernel in ("rbf", "ard", "ard_linear")
     if learned and isinstance(problem, ChunkedProblem) and problem.moments is None:
         raise TypeError(
-            f"kernel={shown(kernel)} takes dense rows where they are read in blocks"
+            f"kernel={shown(kernel)} takes dense rows where they are read in chunks"
         )
     if kernel == "rbf":
         gamma = np.array([0.5 * gamma_scale(problem)])

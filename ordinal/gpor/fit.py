@@ -44,7 +44,7 @@ from .._model.support import finite_scores, read_only_matrix, support_rows
 from .._model.threshold_model import ThresholdModel
 from .._numerics.lbfgs import Minimum
 from .._numerics.pivoted_cholesky import pivoted_cholesky
-from .._numerics.rows import strips, take, times
+from .._numerics.rows import matmul, strips, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import has_blocks
 from .._solvers import _ordinal_probit
@@ -154,7 +154,7 @@ class GporModel(ThresholdModel):
             values.tile(rows, slice(None), K)
             with np.errstate(over="ignore", invalid="ignore"):  # seen by the checks
                 mean[rows] = K @ self.coef
-                explained = times(K, self.root.T)
+                explained = matmul(K, self.root.T)
                 known[rows] = np.einsum("ij,ij->i", explained, explained)
         # rounding, where the training rows determine f
         var = np.maximum(prior - finite_scores(known), 1e-15 * prior)
@@ -187,8 +187,8 @@ class GporModel(ThresholdModel):
         Evaluator(self.kernel, X, X).tile(slice(None), slice(None), prior)
         Evaluator(self.kernel, X, self.support).tile(slice(None), slice(None), K)
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
-            explained = times(K, self.root.T)
-            return finite_scores(prior - times(explained, explained.T))
+            explained = matmul(K, self.root.T)
+            return finite_scores(prior - matmul(explained, explained.T))
 
     def _prior_variance(self, X: Matrix, diagonal: ArrayLike | None) -> np.ndarray:
         if not isinstance(self.kernel, Precomputed):
@@ -511,7 +511,7 @@ def _reads_chunks(X: Any, basis: Any, kernel: Any) -> bool:
     """
     by_number = kernel == "precomputed" or isinstance(kernel, Precomputed)
     if has_blocks(X) and basis is not None and by_number:
-        raise ValueError("kernel must not be 'precomputed' where X is read in blocks")
+        raise ValueError("kernel must not be 'precomputed' where X is read in chunks")
     whole = by_number or takes_missing(kernel)
     return basis is not None and (has_blocks(X) or not whole)
 
@@ -519,7 +519,7 @@ def _reads_chunks(X: Any, basis: Any, kernel: Any) -> bool:
 def _measured(problem: Problem, basis: FitcBasis | None) -> Problem:
     """Return the problem.
 
-    Of rows in blocks with the moments of its columns, or in memory if the basis is one
+    Of rows in chunks with the moments of its columns, or in memory if the basis is one
     of all rows.
     """
     if not isinstance(problem, ChunkedProblem):

@@ -44,7 +44,7 @@ class Hyperparameters:
     weak: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         gamma: np.ndarray,
         c: float,

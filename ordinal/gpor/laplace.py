@@ -109,13 +109,13 @@ def _find_mode(
     end, and they go on from there until that shows no residual, or not half of the
     last one.
     """
-    f, left, n_iter = cov.times(a), np.inf, 0
+    f, left, n_iter = cov.matvec(a), np.inf, 0
     while True:
         there, steps, settled = _newton(cov, like, a, f, _MAX_ITER - n_iter, late)
         n_iter += steps
         if steps:
             try:
-                a, f = there.a, cov.times(there.a)
+                a, f = there.a, cov.matvec(there.a)
             except OutOfTime:
                 return there, n_iter
             there = _Iterate.at(like, a, f)

@@ -26,7 +26,7 @@ import numpy as np
 from .._input.types import Matrix
 from .._numerics.cholesky import lower_inverse
 from .._numerics.pool import in_order
-from .._numerics.rows import inner, strips, times
+from .._numerics.rows import inner, matmul, strips
 from .._rows.chunks import Chunk, in_room
 from .._rows.source import CHUNK
 from .._rows.sums import Parts, pairwise
@@ -72,7 +72,7 @@ class LowRank:
         self.W = np.zeros(n)
         self.log_det, self._C_root = 0.0, np.eye(m)  # of C^-1 = root' root
 
-    def times(self, v: np.ndarray) -> np.ndarray:
+    def matvec(self, v: np.ndarray) -> np.ndarray:
         """Return the product Sigma v."""
         return self._scores(self._products(v))
 
@@ -110,7 +110,7 @@ class LowRank:
         C_inverse = inner(self._C_root, self._C_root)
         # G is the product of (W Phi, c Phi, a + u, a) with this
         right = np.concatenate([-C_inverse, -2 * np.eye(m), [t, s]])
-        right = times(right, self._L_inverse)
+        right = matmul(right, self._L_inverse)
 
         def of_chunk(chunk: Chunk) -> Parts:
             total, weighted = np.zeros(()), np.zeros((m, m))
@@ -127,7 +127,7 @@ class LowRank:
 
         by_rows, weighted = self._sum(of_chunk, self._values.chunks())
         H = C_inverse - np.eye(m) + np.outer(t + s, t) + np.outer(t, s)
-        H = inner(self._L_inverse, times(H - 2 * weighted, self._L_inverse))
+        H = inner(self._L_inverse, matmul(H - 2 * weighted, self._L_inverse))
         return np.asarray(by_rows + self._values.slopes_of_basis(-0.5 * H))
 
     def predictor(self, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +137,7 @@ class LowRank:
         # K_mm^-1 - L^-T C^-1 L^-1 = L^-T (I - C^-1) L^-1
         held = np.eye(len(self._C_root)) - inner(self._C_root, self._C_root)
         coef = self._L_inverse.T @ self._products(a)
-        return coef, times(_root(held), self._L_inverse)
+        return coef, matmul(_root(held), self._L_inverse)
 
     def _coefficients(self, v: np.ndarray, W: np.ndarray | None) -> np.ndarray:
         """C^-1 Phi'v, with a new W."""
@@ -223,7 +223,7 @@ class LowRank:
         return self._made(tile)
 
     def _made(self, tile: Tile) -> np.ndarray:
-        return times(tile.K, self._L_inverse.T)
+        return matmul(tile.K, self._L_inverse.T)
 
 
 def _root(A: np.ndarray) -> np.ndarray:

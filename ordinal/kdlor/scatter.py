@@ -11,7 +11,7 @@ from .._input.problem import Problem
 from .._input.types import Kernel
 from .._model.support import read_only_matrix, support_rows
 from .._numerics.cholesky import Cholesky
-from .._numerics.rows import inner, times
+from .._numerics.rows import inner, matmul
 from .._rows.chunks import Chunk, summed
 from .._rows.sums import Parts
 from ..kernels.choice import check_values
@@ -59,7 +59,7 @@ class Shares(NamedTuple):
     of_rank: np.ndarray  # (q,) their sums
 
     @classmethod
-    def of(cls, problem: Problem) -> Shares:
+    def from_problem(cls, problem: Problem) -> Shares:
         p, rank = problem.weight / problem.weight.sum(), problem.rank_among_present
         return cls(rank, p, np.bincount(rank, p))
 
@@ -108,7 +108,7 @@ class OfRows:
         self.K = np.empty(self.kernel.shape)
         self.kernel.triangle(self.K, mirror=True)
         diagonal, p = np.diagonal(self.K).copy(), shares.p
-        h = times(self.K, p[:, None])[:, 0]
+        h = matmul(self.K, p[:, None])[:, 0]
         self.offset = float(p @ h)
         self.size = float(p @ diagonal)
         self.t = self.size - self.offset
@@ -130,7 +130,7 @@ class OfRows:
         """
         if self.spectrum is None:
             return self.kernel.product(coef)
-        return times(self.K, coef)
+        return matmul(self.K, coef)
 
 
 class Spectrum:
@@ -208,8 +208,8 @@ class OnBasis:
 
         sums, squares = summed(problem.X, of_chunk, n_threads)
         mixing = features.mixing
-        self.means = times(sums, mixing) / of_rank[:, None]
-        squares = times(times(squares, mixing).T.copy(), mixing)
+        self.means = matmul(sums, mixing) / of_rank[:, None]
+        squares = matmul(matmul(squares, mixing).T.copy(), mixing)
         self.size = float(np.trace(squares))
         centre = of_rank @ self.means
         self.t = self.size - float(centre @ centre)

@@ -71,7 +71,7 @@ class KdlorFit:
         products: Products | None = None,
     ) -> list[KdlorModel]:
         """Return a model a ridge, on a basis or on every row."""
-        shares, models = Shares.of(problem), list[KdlorModel]()
+        shares, models = Shares.from_problem(problem), list[KdlorModel]()
         scatter: Scatter | None = None
         for i, u in enumerate(ridges):
             with self.monitor.numbered("point", i, len(ridges)):

@@ -98,7 +98,7 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
             return X.of_columns(held).mean_and_var(w / w.sum())
     moments = dense_moments(problem)
     if moments is None:
-        raise ValueError("gamma must be a number where sparse rows come in blocks")
+        raise ValueError("gamma must be a number where sparse rows come in chunks")
     return moments.mean_and_variance()
 
 

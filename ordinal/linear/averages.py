@@ -73,7 +73,7 @@ def averages_table(
     """Mean probabilities of the ranks, or at the thresholds, with intervals of z
     errors to either side.
     """
-    both, gradient = Means(model).of(rows)
+    both, gradient = Means(model).evaluate(rows)
     G = for_all_ranks(model.observed, gradient.T, 0.0, 0.0).T
     below = for_all_ranks(model.observed, both[0], 0.0, 1.0)
     above = for_all_ranks(model.observed, both[1], 1.0, 0.0)

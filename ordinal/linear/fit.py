@@ -162,7 +162,7 @@ def fit_pom(
     max_iter : int, default 1000
         Newton steps, or those of L-BFGS.
     max_time : float > 0, optional
-        Seconds, looked at before every step, which of rows in blocks is a pass or more.
+        Seconds, looked at before every step, which of rows in chunks is a pass or more.
     n_threads : int, optional
         Number of threads for the fit's own loops and matrix products. Default:
         ORDINAL_NUM_THREADS or, without it, the processors that this process may use.
@@ -437,7 +437,7 @@ def _fit(
         check_concave("l1", link, scale)
     if largest[0] > 0 and is_chunked(X):
         raise ValueError(
-            f"l1 must be 0 where X is read in blocks, got {shown(largest[0])}"
+            f"l1 must be 0 where X is read in chunks, got {shown(largest[0])}"
         )
     prepared = prepare_pom(
         "fit_pom", X, y, any(largest), link=link, scale=scale, chunks=True, **given
@@ -515,7 +515,7 @@ def _path(
 
 
 def _middle(robust: bool, cluster: Any, design: Design, l1: float) -> Middle:
-    middle = Middle.of(robust, cluster, design.n_samples)
+    middle = Middle.from_arguments(robust, cluster, design.n_samples)
     if middle.kind != "observed" and (l1 > 0 or has_many(design)):
         fits = "with l1 > 0" if l1 > 0 else f"of more than {HESSIAN_COLUMNS} features"
         raise ValueError(
@@ -541,7 +541,7 @@ def _model_of_net(
     point = Point(x, found.value, nothing, NONE)
     gap = (found.primal - found.dual) / solver.null.value
     end = Minimum(point, nothing, gap, found.status, found.n_iter)
-    middle = Middle.of(False, None, prepared.problem.n_samples)
+    middle = Middle.from_arguments(False, None, prepared.problem.n_samples)
     objectives = found.primal, found.dual
     return _model(prepared, solver.loss, end, l2, middle, l1, objectives, null)
 

@@ -234,7 +234,7 @@ class Means:
         self.J = structure_of(model.threshold, int(model.observed.sum()) - 1)
         self.nu = self.J @ model.nominal_coef
 
-    def of(self, source: Source) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(self, source: Source) -> tuple[np.ndarray, np.ndarray]:
         """(1) and the same sums of 1 - F, (2, T), and the gradient of (1) by the
         parameters, (T, p).
         """

@@ -155,7 +155,7 @@ def _design(
             f"lie between {-_OFFSET:g} and {_OFFSET:g}, because its unit is that of "
             "the latent noise: subtract its mean, or divide it by its scale",
         )
-    return Design.of(problem, location, nominal, scale, known, threshold)
+    return Design.from_problem(problem, location, nominal, scale, known, threshold)
 
 
 def _chosen(

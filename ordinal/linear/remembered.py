@@ -58,7 +58,7 @@ def remembered(model: Any, asked: str) -> Remembered:
     Raises
     ------
     ValueError
-        The model came from a file, a pickle or a copy; its rows were read in blocks; or
+        The model came from a file, a pickle or a copy; its rows were read in chunks; or
         they were changed.
     """
     found: Remembered | None = getattr(model, "remembered", None)
@@ -66,7 +66,7 @@ def remembered(model: Any, asked: str) -> Remembered:
         raise ValueError(
             f"{asked} needs the training rows, which a model has in the process that "
             "fitted it only, not after load, pickle or copy, and not where X was read "
-            "in blocks: call it before, or fit again to rows in memory"
+            "in chunks: call it before, or fit again to rows in memory"
         )
     value = found.loss.at(found.x).value
     stored = model.convergence.primal

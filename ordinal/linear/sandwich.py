@@ -54,7 +54,7 @@ class Middle:
     groups: np.ndarray | None
 
     @classmethod
-    def of(cls, robust: bool, cluster: Any, n: int) -> Middle:
+    def from_arguments(cls, robust: bool, cluster: Any, n: int) -> Middle:
         """Choose the covariance by the arguments of a fit to n rows."""
         if cluster is not None:
             return cls("cluster", _read_clusters(cluster, n))

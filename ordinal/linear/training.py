@@ -102,7 +102,7 @@ def read_training(
     given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
     if isinstance(X, str) and has_blocks(y):
         raise TypeError(
-            "X must not be a formula where rows are read in blocks: make its columns "
+            "X must not be a formula where rows are read in chunks: make its columns "
             "in the blocks, and pass the source as X and None as y"
         )
     if isinstance(X, str):
@@ -147,7 +147,7 @@ def _check_chunked(missing: Missing, reference: Any, given: Mapping[str, Any]) -
     }
     for argument, (value, is_broken) in rules.items():
         if is_broken:
-            raise ValueError(f"{argument} must be {value} where X is read in blocks")
+            raise ValueError(f"{argument} must be {value} where X is read in chunks")
 
 
 def _is_dense(X: Any) -> bool:

@@ -79,7 +79,7 @@ def fit_lit(
         `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; of rows that are read in blocks a
+        each of which leaves out a fifth of the rows; of rows that are read in chunks a
         fifth of at most 50 000, and so many fits as it takes to leave out every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.
@@ -187,7 +187,7 @@ def fit_lat(
         `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; of rows that are read in blocks a
+        each of which leaves out a fifth of the rows; of rows that are read in chunks a
         fifth of at most 50 000, and so many fits as it takes to leave out every rank.
     rng : int or numpy.random.Generator, default 0
         Draws those fifths. Unused without `probability`.

@@ -32,7 +32,12 @@ from functools import partial
 import numpy as np
 
 from .._cumulative.design import HESSIAN_COLUMNS, Design, moments_of, prices
-from .._cumulative.matrices import DenseColumns, ReadColumns, SparseColumns, columns_of
+from .._cumulative.matrices import (
+    ChunkedColumns,
+    DenseColumns,
+    SparseColumns,
+    columns_of,
+)
 from .._cumulative.newton import length_in_errors
 from .._cumulative.separation import judged
 from .._input.problem import Problem, around_ranks
@@ -111,8 +116,8 @@ class ThresholdLoss:
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments_of(problem, self.total)
         about = self.centre, self.spread, n_threads
-        self.columns: SparseColumns | DenseColumns | ReadColumns = (
-            ReadColumns(problem.X, *about)
+        self.columns: SparseColumns | DenseColumns | ChunkedColumns = (
+            ChunkedColumns(problem.X, *about)
             if isinstance(problem, ChunkedProblem)
             else columns_of(problem.X, *about)
         )
@@ -129,7 +134,7 @@ class ThresholdLoss:
 
     def at(self, x: np.ndarray, b: np.ndarray) -> ThresholdPoint:
         """V and its gradient; the search for the thresholds begins at b."""
-        f = self.columns.times(x)
+        f = self.columns.matvec(x)
         b, pools = self._thresholds(f, b)
         slope, curvature = np.empty(f.size), np.empty(f.size)
         by_chunk = np.empty(_threshold_losses.n_chunks(f.size))
@@ -139,7 +144,7 @@ class ThresholdLoss:
         )  # fmt: skip
         ridge = self.price * x
         value = float(by_chunk.sum() + 0.5 * (ridge @ x))
-        gradient = self.columns.across(slope) + ridge
+        gradient = self.columns.rmatvec(slope) + ridge
         return ThresholdPoint(x, b, pools, f, curvature, value, gradient)
 
     def start(self) -> ThresholdPoint:
@@ -152,7 +157,7 @@ class ThresholdLoss:
 
         O(n d^2).
         """
-        if isinstance(self.columns, ReadColumns):
+        if isinstance(self.columns, ChunkedColumns):
             gram, border = self.columns.summed(partial(self._second, here))
         else:
             gram, border = self._second(here, slice(0, here.f.size), self.columns)
@@ -282,7 +287,7 @@ def _judged(
 ) -> tuple[Status, np.ndarray]:
     """Return the status of the fit, and the features that separate the ranks."""
     every, none = np.arange(problem.n_features), np.zeros(0, dtype=np.int64)
-    design = Design.of(problem, every, none, none, None, "flexible")
+    design = Design.from_problem(problem, every, none, none, None, "flexible")
     x = np.concatenate([found.point.b, found.point.x])
     return judged(design, "logit", x, found.step, found.status, False, monitor)
 

@@ -162,7 +162,7 @@ def nested(
     check_choice("choose", choose, ("best", "one_se"))
     progress = check_flag("progress", progress)
     _check_cv(cv)
-    work = Work.of(
+    work = Work.from_arguments(
         fit,
         X,
         y,

@@ -51,7 +51,7 @@ class Scorer:
     weighs: bool
 
     @classmethod
-    def of(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
+    def from_argument(cls, scoring: Any, greater_is_better: bool | None) -> Scorer:
         """Make a scorer from one entry of `scoring`."""
         if greater_is_better is not None:
             check_flag("greater_is_better", greater_is_better)
@@ -114,7 +114,7 @@ def scorers_of(
     """Make the scorers from `scoring`, which names one metric or several."""
     one = isinstance(scoring, str) or not isinstance(scoring, Sequence)
     several: Sequence[Any] = [scoring] if one else scoring  # type: ignore[assignment]
-    scorers = tuple(Scorer.of(s, greater_is_better) for s in several)
+    scorers = tuple(Scorer.from_argument(s, greater_is_better) for s in several)
     names = [scorer.name for scorer in scorers]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"scoring must name different metrics, got {listed(names)}")

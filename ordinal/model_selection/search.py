@@ -150,7 +150,7 @@ class Search:
 
     def steps(self) -> Generator[list[Task], object, Trials]:
         """Yield lists of tasks; `note` receives their outcomes before the next one."""
-        stages = self._space.stages(TrainingRows.of(self._work, self.rows).X)
+        stages = self._space.stages(TrainingRows.from_work(self._work, self.rows).X)
         if not isinstance(stages, Generator):
             raise TypeError(f"search.stages must be a generator, got {shown(stages)}")
         points = next(stages, [])

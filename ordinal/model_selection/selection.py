@@ -260,7 +260,7 @@ def select(
         A number of folds for `stratified_kfold`, 5 as in the papers; splits, such as
         those of `stratified_holdout`; or an object with `split(X, y)`, such as the
         splitters of scikit-learn, which is given the features (for an X that is sparse
-        or in blocks the (n, 1) numbers of the rows) and the labels.
+        or in chunks the (n, 1) numbers of the rows) and the labels.
     scoring : str, callable or sequence of them, default "mae"
         A metric of `ordinal.metrics` by name, or a function of (true labels, predicted
         labels); in place of these it is given the (n, r) probabilities if it has an
@@ -297,7 +297,7 @@ def select(
         Without an executor, tasks run side by side on so many threads (default as for
         the fits), each fit on one; in turn, with so many threads a fit, where `fit` or
         `kernel` is a function of one's own, which two threads may not be fit to call,
-        or where X is read in blocks.
+        or where X is read in chunks.
         With an executor, the threads of each fit (default 1).
     progress : bool, default False
         Tell on stderr how many fits are done and in all, the best so far and the time
@@ -342,7 +342,7 @@ def select(
     if not (isinstance(refit, bool | np.bool_) or by_error):
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
     progress = check_flag("progress", progress)
-    work = Work.of(
+    work = Work.from_arguments(
         fit,
         X,
         y,

@@ -325,7 +325,7 @@ def in_order(splits: Splits, name: str) -> Splits:
             twice = np.flatnonzero(np.diff(side) == 0)
             if twice.size:
                 raise ValueError(
-                    f"{name}[{k}] must name a row once where X is read in blocks, but "
+                    f"{name}[{k}] must name a row once where X is read in chunks, but "
                     f"row {side[twice[0]]} is there twice"
                 )
         out.append((train, test))

@@ -153,12 +153,12 @@ def read_rows(
         return Problem.from_arrays(values, y, missing=True, **labels), table, names
     if method is None:
         raise TypeError(
-            "X comes in blocks, which fits of this package alone read: fit is "
+            "X comes in chunks, which fits of this package alone read: fit is "
             f"{shown(fit)}"
         )
     if preprocess not in (None, Standardizer):
         raise ValueError(
-            "preprocess must be None where X is read in blocks: standardize scales "
+            "preprocess must be None where X is read in chunks: standardize scales "
             "its features"
         )
     read = remote_problem if remote else ChunkedProblem.from_source

@@ -101,7 +101,7 @@ class Work:
     scorers : tuple of Scorer
     feature_names : tuple of (d,) str, or None
     chunked : ChunkedProblem or None
-        What X, y and weight are of, where rows are read in blocks.
+        What X, y and weight are of, where rows are read in chunks.
     stop : Stop or None
         Set when the fits in this process are to end.
 
@@ -131,7 +131,7 @@ class Work:
     _kept: dict[bytes, TrainingRows] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_arguments(
         cls,
         fit: Callable[..., Any],
         X: MatrixLike | Blocks,
@@ -383,7 +383,7 @@ class Work:
         key = train.tobytes()
         rows = self._kept.get(key)
         if rows is None:
-            rows = TrainingRows.of(self, train)
+            rows = TrainingRows.from_work(self, train)
             for old in list(self._kept)[:-1]:
                 self._kept.pop(old, None)
             self._kept[key] = rows
@@ -419,7 +419,7 @@ class TrainingRows:
     products: Products | None
 
     @classmethod
-    def of(cls, work: Work, train: np.ndarray) -> TrainingRows:
+    def from_work(cls, work: Work, train: np.ndarray) -> TrainingRows:
         if work.chunked is not None:
             made, standardizer = chunked_part(
                 work.chunked, train, work.preprocess is Standardizer

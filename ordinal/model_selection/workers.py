@@ -153,7 +153,7 @@ class Workers:
     Tasks go to the caller's `executor`. Without one they run in this process: side by
     side on `n_threads` threads where they call nothing but this package, as two threads
     may not be fit to call a function of the caller's, else in turn. So do those whose
-    rows are read in blocks: a source may not be fit for two passes at a time, and fits
+    rows are read in chunks: a source may not be fit for two passes at a time, and fits
     side by side would each take the memory of one.
     """
 

@@ -54,7 +54,7 @@ class Layer:
     U: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, U: np.ndarray) -> Layer:
+    def from_problem(cls, problem: Problem, U: np.ndarray) -> Layer:
         """Standardised by the moments of the rows, by their weights."""
         sparse = is_sparse(problem.X)
         if isinstance(problem, ChunkedProblem) and not sparse:
@@ -64,7 +64,7 @@ class Layer:
             weight = problem.weight[rows]
             # of sparse rows only so many become dense at a time
             for some in strips(weight.size, TILE if sparse else CHUNK):
-                more = Moments.of(dense(take(part, some)), weight[some])
+                more = Moments.from_rows(dense(take(part, some)), weight[some])
                 found = found.joined(more) if found is not None else more
         assert found is not None  # there are rows of positive weight
         return cls(*found.mean_and_scale(), U)
@@ -113,7 +113,7 @@ class Regression:
     Parameters
     ----------
     problem : Problem
-        In memory or in blocks, which are read once here and once for each call of
+        In memory or in chunks, which are read once here and once for each call of
         `loo`.
     layer : Layer
     n_threads : int
@@ -261,7 +261,7 @@ def fit_codes(
     Where time is up, by the best ridge so far; where it is up before the first pass is
     over, outputs are the same for all rows.
     """
-    layer = Layer.of(problem, U)
+    layer = Layer.from_problem(problem, U)
     try:
         with monitor.limited(Monitor.GRACE):
             of = Regression(problem, layer, n_threads)

@@ -148,7 +148,7 @@ def fit_nnor(
         callback=callback, verbose=verbose,
     )  # fmt: skip
     with prepared.monitor as monitor:
-        training = Training.of(prepared.problem)
+        training = Training.from_problem(prepared.problem)
         codes = OrderedCodes(training.rank, training.share, loss == "squared")
         trained = job.trained(prepared, training, codes)
         monitor.conclude(trained.convergence)
@@ -265,7 +265,7 @@ def fit_nnpom(
         callback=callback, verbose=verbose,
     )  # fmt: skip
     with prepared.monitor as monitor:
-        training = Training.of(prepared.problem)
+        training = Training.from_problem(prepared.problem)
         below = Cumulative(training.rank, training.share, link)
         trained = job.trained(prepared, training, below)
         monitor.conclude(trained.convergence)
@@ -583,7 +583,7 @@ def fit_cnnor(
     )  # fmt: skip
     with prepared.monitor as monitor:
         found = fit_relations(
-            Training.of(prepared.problem),
+            Training.from_problem(prepared.problem),
             sizes,
             l2,
             max_iter=max_iter,

@@ -121,7 +121,7 @@ class Training:
     share: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem) -> Training:
+    def from_problem(cls, problem: Problem) -> Training:
         held = problem.weight > 0
         every = bool(held.all())
         X = problem.X if every else take(problem.X, held)

@@ -67,7 +67,7 @@ class Prices:
     pair: float
 
     @classmethod
-    def of(cls, l1: float, ratio: float) -> Prices:
+    def from_arguments(cls, l1: float, ratio: float) -> Prices:
         """l_pair of (P): a pair whose features have |g_j| = |g_k| = l1 comes in where
         |G_jk| is ratio times that.
         """
@@ -229,7 +229,7 @@ class HierarchyPath:
         assert isinstance(problem.X, np.ndarray)
         self.max_iter, self.monitor, self._n_threads = max_iter, monitor, n_threads
         d, none = problem.n_features, np.zeros(0, np.int64)
-        self.design = Design.of(problem, none, none, none, None, "flexible")
+        self.design = Design.from_problem(problem, none, none, none, None, "flexible")
         self.Z = (problem.X - self.design.centre) / self.design.spread
         self.first, self.second = np.triu_indices(d, 1)
         self._loss = self._loss_of(self.Z)
@@ -271,7 +271,7 @@ class HierarchyPath:
         """Return the slopes g and G. O(n d^2)."""
         columns, slope = self._loss.columns, here.rows.slope
         G = columns.gram(slope)[self.first, self.second]
-        return columns.across(slope), G
+        return columns.rmatvec(slope), G
 
     def bound(
         self, here: PairPoint, prices: Prices, slopes: tuple[np.ndarray, np.ndarray]
@@ -301,7 +301,7 @@ class HierarchyPath:
 
     def solve(self, l1: float, ratio: float, before: int = 0) -> Found:
         """Return the minimum, from the last one on, after so many steps to others."""
-        prices, n_iter, finer = Prices.of(l1, ratio), 0, 1.0
+        prices, n_iter, finer = Prices.from_arguments(l1, ratio), 0, 1.0
         here = self.at(self._last.u, self._last.own, self._last.parts, prices)
         while True:
             slopes = self.slopes_at(here)
@@ -400,7 +400,7 @@ class HierarchyPath:
         loss, rows = self._loss_of(self._columns(mains, first, second)), here.rows
         k = np.linalg.solve(factor(self._loss.free_hessian(rows)), loss.border(rows))
         H = loss.columns.gram(rows.curvature) - k.T @ k
-        slope = loss.columns.across(rows.slope)
+        slope = loss.columns.rmatvec(rows.slope)
         own, parts = here.own[mains].copy(), here.parts[chosen].copy()
         at, to = (np.searchsorted(mains, of).astype(np.int32) for of in (first, second))
         quadratic = Quadratic(H, at, to, prices, slope, own, parts)

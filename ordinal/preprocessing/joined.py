@@ -95,7 +95,7 @@ class PreprocessedModel(Model):
             are measured in the first pass of the fit.
         y : (n,) array-like, or None where X is a source of blocks
         preprocess : TablePreprocessor, or Standardizer, default TablePreprocessor()
-            Of rows in blocks Standardizer alone.
+            Of rows in chunks Standardizer alone.
         sample_weight : (n,) array-like >= 0, optional
             Of both.
         **options
@@ -112,7 +112,7 @@ class PreprocessedModel(Model):
         if _is_chunked(X, fit, how, options):
             if how is not Standardizer:
                 raise ValueError(
-                    "preprocess must be Standardizer where X is read in blocks"
+                    "preprocess must be Standardizer where X is read in chunks"
                 )
             return cls(*_fit_chunked(fit, X, y, sample_weight, options))
         table = cast(MatrixLike, X)
@@ -244,7 +244,7 @@ def _check_features(X: Any, options: dict[str, Any]) -> None:
 def _is_chunked(
     X: Any, fit: Callable[..., Any], how: Preprocess, options: dict[str, Any]
 ) -> bool:
-    """Return whether the preprocessor and the fit read X in blocks."""
+    """Return whether the preprocessor and the fit read X in chunks."""
     if has_blocks(X) or is_remote(X):
         return True
     if not isinstance(X, np.memmap) or options.get("basis") is not None:

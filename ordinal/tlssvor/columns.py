@@ -38,7 +38,7 @@ class Columns:
 
     Parameters
     ----------
-    X : (n, d) matrix, or rows that are read in blocks
+    X : (n, d) matrix, or rows that are read in chunks
     m : int
     fill : callable
         Makes the columns of some rows.

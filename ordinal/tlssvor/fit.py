@@ -111,7 +111,7 @@ def fit_tlssvor(
     The module's docstring states (P). A step takes O(n m^2 + m^3) for m basis rows.
     About 10 steps are usual where u is infinite or 3, and up to 150 where it is 1.5 and
     C large. The memory is n m + 2 m^2 doubles; with `basis` no more than `cache_mb`
-    is kept of the first, and rows may be read in blocks.
+    is kept of the first, and rows may be read in chunks.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ class _TlsSvorFit:
     ) -> tuple[_Stated, TruncatedObjective, TlsPoint]:
         """(P) for np-SVOR, and the point 0."""
         stated = self._stated(problem, choice)
-        terms, m = Terms.of(problem, self.eta), stated.price.size
+        terms, m = Terms.from_problem(problem, self.eta), stated.price.size
         rows = with_state(
             problem.X,
             problem.rank,

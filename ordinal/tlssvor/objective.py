@@ -68,7 +68,7 @@ class Terms:
     eta: float
 
     @classmethod
-    def of(cls, problem: Problem, eta: float) -> Terms:
+    def from_problem(cls, problem: Problem, eta: float) -> Terms:
         times = np.diff(np.flatnonzero(problem.present)).astype(float)
         return cls(times, problem.among_present, eta)
 

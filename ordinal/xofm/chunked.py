@@ -38,11 +38,11 @@ def check_blocks(solver: str, early_stopping: Any, categorical: Sequence[Any]) -
     }
     for argument, (value, holds) in rules.items():
         if not holds:
-            raise ValueError(f"{argument} must be {value} where X is read in blocks")
+            raise ValueError(f"{argument} must be {value} where X is read in chunks")
 
 
 def numbers_of(problem: Problem) -> Categories:
-    """Return the categories of columns that are read in blocks, which hold numbers
+    """Return the categories of columns that are read in chunks, which hold numbers
     alone;
 
     TypeError for sparse blocks.

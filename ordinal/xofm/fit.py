@@ -159,7 +159,7 @@ class XofmModel(Model):
 
     @property
     def _layout(self) -> Layout:
-        return Layout.of(self.breakpoints, self.categories, self.monotone < 0)
+        return Layout.from_knots(self.breakpoints, self.categories, self.monotone < 0)
 
     @property
     def _marginals(self) -> Marginals:
@@ -563,7 +563,7 @@ def fit_xofm(
         `PreprocessedModel`.
     probability : bool, default False
         Also fit the link that `predict_proba` needs, on the scores of five more fits,
-        each of which leaves out a fifth of the rows; of rows that are read in blocks a
+        each of which leaves out a fifth of the rows; of rows that are read in chunks a
         fifth of at most 50 000, and so many fits as it takes to leave out every rank.
     rng : int or numpy.random.Generator, default 0
         Draws V, the folds of `probability`, the rows held out and the order of pairs.
@@ -723,7 +723,9 @@ class _XofmFit:
         monitor = copy.copy(self.monitor)  # which watches held-out rows of its own
         problem = counted(problem)
         about = self.categories, self.n_intervals, self.breakpoints
-        layout = Layout.of(knots_of(problem, *about), self.categories, self.sign < 0)
+        layout = Layout.from_knots(
+            knots_of(problem, *about), self.categories, self.sign < 0
+        )
         held = self.solver == "sgd" or self.early_stopping is not None
         rows = ChunkRows(
             problem,
@@ -739,7 +741,7 @@ class _XofmFit:
                 train, test = hold_out_rows(by_rank, self.early_stopping, rng)
                 monitor.watch(layout, PairLoss(test, self.tau, self.n_threads))
         loss = PairLoss(train, self.tau, self.n_threads)
-        bounds = Bounds.of(layout, self.sign)
+        bounds = Bounds.from_signs(layout, self.sign)
         objective = Objective(layout, loss, bounds, self.penalty)
         W = initial_pieces(objective, self.n_factors, self.init_scale, rng)
         if self.solver == "sgd":

@@ -44,7 +44,7 @@ class Layout:
     node: np.ndarray
 
     @classmethod
-    def of(
+    def from_knots(
         cls,
         knots: Sequence[np.ndarray],
         categories: Sequence[np.ndarray | None],

@@ -94,7 +94,7 @@ class Bounds:
     factors: bool
 
     @classmethod
-    def of(cls, layout: Layout, sign: np.ndarray) -> Self:
+    def from_signs(cls, layout: Layout, sign: np.ndarray) -> Self:
         """Make the bounds from the sign -1, 0 or 1 of every feature, (d,)."""
         squared = np.repeat(sign != 0, np.diff(layout.first))
         squared[layout.first[1:] - 1] = False  # missing values are in no order

@@ -50,9 +50,9 @@ def objective(X, y, n_intervals, n_factors):
     n, d = problem.X.shape
     weight, is_number = np.ones(n), [True] * d
     knots = make_knots(problem.X, weight, is_number, [n_intervals] * d, "equal")
-    layout = Layout.of(knots, [None] * d, np.zeros(d, bool))
+    layout = Layout.from_knots(knots, [None] * d, np.zeros(d, bool))
     rows = Rows(*layout.locate(problem.X), problem.rank, weight)
-    bounds = Bounds.of(layout, np.zeros(d, np.int8))
+    bounds = Bounds.from_signs(layout, np.zeros(d, np.int8))
     rng = np.random.default_rng(1)
     penalty = packed(np.full(1, 1e-3), np.full((1, n_factors), 1e-3))[0]
     objective = Objective(layout, PairLoss(rows, 1.0, 1), bounds, penalty)

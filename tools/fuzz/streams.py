@@ -21,7 +21,7 @@ class BrokenPromise(Exception):
 
 
 class Source:
-    """Plain rows in blocks that end at `ends`. From pass `since` on, features and row
+    """Plain rows in chunks that end at `ends`. From pass `since` on, features and row
     numbers are what `later` makes of them, in blocks of another size."""
 
     def __init__(self, later: Later, since: int, ends: Sequence[int], n: int):

@@ -1,4 +1,4 @@
-"""Linear models of rows that are read in blocks are those of the rows in memory."""
+"""Linear models of rows that are read in chunks are those of the rows in memory."""
 
 import re
 
@@ -144,7 +144,7 @@ def test_evaluations_are_those_of_rows_in_memory(ranks, nominal):
     rng = np.random.default_rng(1)
     rank = np.where(rng.random(y.size) < 0.5, y, rng.integers(0, ranks, y.size))
     design = [
-        Design.of(
+        Design.from_problem(
             problem, np.setdiff1d(range(3), nominal), np.array(nominal, np.int64),
             np.zeros(0, np.int64), None, "flexible",
         )
@@ -234,10 +234,10 @@ def test_a_fit_that_is_stopped_closes_its_source(rows):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"l1": 0.1}, "l1 must be 0 where X is read in blocks"),
-        ({"missing": "drop"}, "missing must be 'error' where X is read in blocks"),
-        ({"cluster": [1]}, "cluster must be None where X is read in blocks"),
-        ({"reference": {}}, "reference must be None where X is read in blocks"),
+        ({"l1": 0.1}, "l1 must be 0 where X is read in chunks"),
+        ({"missing": "drop"}, "missing must be 'error' where X is read in chunks"),
+        ({"cluster": [1]}, "cluster must be None where X is read in chunks"),
+        ({"reference": {}}, "reference must be None where X is read in chunks"),
         ({"sample_weight": [1]}, "sample_weight must be None: the blocks of X hold it"),
         ({"offset": [1.0]}, re.escape(f"offset has shape (1,), expected ({N},)")),
     ],
@@ -251,12 +251,12 @@ def test_what_needs_all_rows(options, message, rows):
 
 def test_what_else_needs_all_rows(rows):
     source = Cut([99], *rows)
-    with pytest.raises(TypeError, match="X comes in blocks, and fit_pom_path takes"):
+    with pytest.raises(TypeError, match="X comes in chunks, and fit_pom_path takes"):
         ordinal.fit_pom_path(source, None)
     with pytest.raises(TypeError, match="X must not be a formula where rows are read"):
         ordinal.fit_pom("y ~ x1", source)
     model = ordinal.fit_pom(source, None)
-    with pytest.raises(ValueError, match="not where X was read in blocks"):
+    with pytest.raises(ValueError, match="not where X was read in chunks"):
         model.confint(method="profile")
 
 
@@ -367,7 +367,7 @@ def test_the_command_streams_files(rows, tmp_path, capsys):
     np.savetxt(path, columns, delimiter=",", header="a,b,c,d,y", comments="")
     args = ["fit", path, "--stream", "--method", "pom", "--out", out]
     assert main([str(arg) for arg in args]) == 0
-    assert "t.csv, read in blocks: converged in" in capsys.readouterr().out
+    assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
     source = ordinal.data.blocks(path, target="y")
     same = PreprocessedModel.fit(ordinal.fit_pom, source, None, preprocess=Standardizer)
     assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)
@@ -380,7 +380,7 @@ def test_products_of_rows_in_blocks_are_those_of_their_matrix():
     weight = 1.0 + np.arange(n) % 2
     problem = ChunkedProblem.from_source(Cut([n // 3, n - 5], X, y, weight))
     assert_allclose(design.product(problem.X, v), X @ v)
-    assert_allclose(design.across(problem.X, w), X.T @ w)
+    assert_allclose(design.rmatvec(problem.X, w), X.T @ w)
     rows, columns = slice(CHUNK - 2, CHUNK + 5), np.array([2, 0])
     assert_allclose(design.block(problem.X, rows, columns), X[rows][:, columns])
     again = ChunkedProblem.from_source(problem)

@@ -1,4 +1,4 @@
-"""TLS-SVOR of rows that are read in blocks has the bytes of that of rows in memory."""
+"""TLS-SVOR of rows that are read in chunks has the bytes of that of rows in memory."""
 
 import warnings
 

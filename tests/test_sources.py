@@ -1,4 +1,4 @@
-"""Rows in blocks: the same rows, ranks, weights and moments however they are stored."""
+"""Rows in chunks: the same rows, ranks, weights and moments however they are stored."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -163,7 +163,7 @@ def test_joined_moments_are_those_of_all_rows(values, cut):
     X = np.ldexp(1.0, np.array(values) * 300)[:, None] * np.array([1.0, -1.0, 0.0])
     w = 1.0 + np.arange(len(X)) % 3
     cut = min(cut, len(X) - 1)
-    parts = [Moments.of(X[:cut], w[:cut]), Moments.of(X[cut:], w[cut:])]
+    parts = [Moments.from_rows(X[:cut], w[:cut]), Moments.from_rows(X[cut:], w[cut:])]
     mean, scale = parts[0].joined(parts[1]).mean_and_scale()
     whole = Standardizer.fit(X, w)
     np.testing.assert_allclose(mean, whole.mean, rtol=1e-12)
@@ -173,7 +173,7 @@ def test_joined_moments_are_those_of_all_rows(values, cut):
 def test_rows_without_weight_have_no_moments():
     X, y = np.array([[1.0], [2.0], [9.0], [4.0]]), np.array([0, 1, 0, 1])
     source = Cut([2], X, y, np.array([0.0, 0.0, 1.0, 1.0]))
-    assert Moments.of(X[:2], np.zeros(2)) is None
+    assert Moments.from_rows(X[:2], np.zeros(2)) is None
     assert ChunkedProblem.from_source(source).moments.low == 4.0
 
 
@@ -390,14 +390,14 @@ def test_what_was_written_to_a_map_is_read(mode, tmp_path):
 
 
 def test_fits_of_the_whole_kernel_take_no_blocks():
-    with pytest.raises(TypeError, match="X comes in blocks, which a fit reads for"):
+    with pytest.raises(TypeError, match="X comes in chunks, which a fit reads for"):
         ordinal.fit_svorex(Cut([], *table(9)), None)
 
 
 def test_moments_of_parts_in_other_units():
     X = np.array([[1.0], [2.0], [4.5], [40.0], [70.0], [60.0]])
     w = np.arange(1.0, 7.0)
-    parts = [Moments.of(X[rows], w[rows]) for rows in (slice(3), slice(3, 6))]
+    parts = [Moments.from_rows(X[rows], w[rows]) for rows in (slice(3), slice(3, 6))]
     whole = Standardizer.fit(X, w)
     for first, second in (parts, parts[::-1]):
         mean, scale = first.joined(second).mean_and_scale()

@@ -396,7 +396,7 @@ def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"l1": 1.0}, ValueError, "l1 must be 0 where X is read in blocks"),
+        ({"l1": 1.0}, ValueError, "l1 must be 0 where X is read in chunks"),
         ({"cluster": np.arange(100)}, ValueError, "cluster must be None"),
         ({"offset": np.ones(100)}, ValueError, "offset must be None where X is a col"),
     ],

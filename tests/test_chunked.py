@@ -1,4 +1,4 @@
-"""Fits of rows that are read in blocks have the bytes of those of rows in memory."""
+"""Fits of rows that are read in chunks have the bytes of those of rows in memory."""
 
 import re
 
@@ -228,7 +228,7 @@ def test_what_needs_all_rows(rows, options, message):
 
 @pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_tlssvor])
 def test_other_fits_say_so(rows, fit):
-    with pytest.raises(TypeError, match="X comes in blocks, which a fit reads for a"):
+    with pytest.raises(TypeError, match="X comes in chunks, which a fit reads for a"):
         fit(Cut([99], *rows), None)
 
 
@@ -267,7 +267,7 @@ def test_a_linear_kernel_needs_no_basis(name, rows):
     of_blocks = FITS[name](Cut([100, 5000], X, y), None, **options)
     assert bytes_of(of_blocks) == bytes_of(FITS[name](X, y, **options))
     assert len(of_blocks.support) == 4
-    with pytest.raises(TypeError, match=r"^X comes in blocks, .* such as basis=300"):
+    with pytest.raises(TypeError, match=r"^X comes in chunks, .* such as basis=300"):
         FITS[name](Cut([100], X, y), None)
 
 
@@ -292,7 +292,7 @@ def test_the_command_streams_files(table, large, tmp_path, monkeypatch, capsys):
     else:
         options.append("--stream")
     assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
-    assert "t.csv, read in blocks: converged in" in capsys.readouterr().out
+    assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
     model = ordinal.load(tmp_path / "m.npz")
     source = ordinal.data.blocks(table, target="y")
     options = {"basis": 20, "gamma": 0.3, "tol": 0.01, "preprocess": Standardizer}
@@ -316,7 +316,7 @@ def test_the_command_searches_files(table, tmp_path, capsys):
         basis=12, gamma=0.3, tol=0.3,
     )  # fmt: skip
     told = capsys.readouterr().out
-    assert "t.csv, read in blocks: converged in" in told
+    assert "t.csv, read in chunks: converged in" in told
     assert f"chosen of 5: C={found.params['C']:g}" in told
     model = ordinal.load(tmp_path / "m.npz")
     assert bytes_of(model.model) == bytes_of(found.model.model)
@@ -325,10 +325,10 @@ def test_the_command_searches_files(table, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "svorim"], "X comes in blocks, which a fit reads for a model on"),
+        (["--method", "svorim"], "X comes in chunks, which a fit reads for a model on"),
         (
             ["--method", "svorim", "--tune"],
-            "no point .* X comes in blocks, which a fit reads for a model on",
+            "no point .* X comes in chunks, which a fit reads for a model on",
         ),
         (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
         (["--method", "svorim", "--target", "z"], "has no column 'z'"),

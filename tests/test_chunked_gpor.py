@@ -1,4 +1,4 @@
-"""GPOR of rows that are read in blocks is that of rows in memory, to the byte."""
+"""GPOR of rows that are read in chunks is that of rows in memory, to the byte."""
 
 import numpy as np
 import pytest
@@ -169,7 +169,7 @@ def test_cache_mb_is_checked(rows):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "X comes in blocks"),
+        ({}, "X comes in chunks"),
         ({"basis": 5, "kernel": "precomputed"}, "kernel must not be 'precomputed'"),
     ],
 )

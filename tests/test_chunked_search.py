@@ -1,4 +1,4 @@
-"""Searches over rows that are read in blocks find what those of rows in memory find."""
+"""Searches over rows that are read in chunks find what those of rows in memory find."""
 
 import pickle
 import threading
@@ -233,7 +233,7 @@ class Locked(Cut):
     ("change", "kind", "message"),
     [
         ({"executor": True}, TypeError, "X must be a source that can be pickled"),
-        ({"fit": lambda X, y: None}, TypeError, "X comes in blocks, which fits of"),
+        ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which fits of"),
         (
             {"preprocess": TablePreprocessor()},
             ValueError,

@@ -1,4 +1,4 @@
-"""XOFM of rows that are read in blocks has the bytes of that of rows in memory."""
+"""XOFM of rows that are read in chunks has the bytes of that of rows in memory."""
 
 import numpy as np
 import pytest
@@ -121,9 +121,9 @@ def test_a_fit_that_is_stopped_closes_its_source(rows):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"solver": "sgd"}, "solver must be 'lbfgs' where X is read in blocks"),
-        ({"early_stopping": 0.2}, "early_stopping must be None where X is read in bl"),
-        ({"categorical": [0]}, "categorical must be empty where X is read in blocks"),
+        ({"solver": "sgd"}, "solver must be 'lbfgs' where X is read in chunks"),
+        ({"early_stopping": 0.2}, "early_stopping must be None where X is read in ch"),
+        ({"categorical": [0]}, "categorical must be empty where X is read in chunks"),
     ],
 )
 def test_what_needs_all_rows(options, message, rows):
@@ -154,7 +154,7 @@ def test_the_command_streams_files(rows, tmp_path, capsys):
     args = ["fit", path, "--stream", "--method", "xofm", "--out", out]
     args += ["--set", "n_factors=0"]
     assert main([str(arg) for arg in args]) == 0
-    assert "t.csv, read in blocks: converged in" in capsys.readouterr().out
+    assert "t.csv, read in chunks: converged in" in capsys.readouterr().out
     source = ordinal.data.blocks(path, target="y")
     same = ordinal.fit_xofm(source, None, n_factors=0)
     assert bytes_of(ordinal.load(out)) == bytes_of(same)
