@@ -149,7 +149,7 @@ def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
     Parameters
     ----------
     scores : (N, k) array_like of real numbers
-        A row a data set, a column a method; N, k >= 2.
+        One row per data set, one column per method; N, k >= 2.
     alpha : float in (0, 1), default 0.05
 
     Returns
@@ -231,7 +231,8 @@ def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDra
     Parameters
     ----------
     scores : iterable of N (n_folds, k) array_like
-        A table a data set, each with its own number of folds; a column a method.
+        One table per data set, each with its own number of folds; one column per
+        method.
     alpha : float in (0, 1), default 0.05
         Level of the Wilcoxon test of a pair of methods on the folds of a data set.
 

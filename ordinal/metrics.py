@@ -636,7 +636,7 @@ def rps(
     ----------
     y_true : (n,) array_like of numbers or strings
     proba : (n, r) array_like
-        Probabilities, a column a label; rows sum to 1 within 1e-3 (rounded tables).
+        Probabilities, one column per label; rows sum to 1 within 1e-3 (rounded tables).
     labels : (r,) array_like, optional
         As for `mze`, the default from `y_true` alone.
     sample_weight : (n,) array_like, optional

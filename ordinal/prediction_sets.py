@@ -526,7 +526,7 @@ def _calibrated(
 
 
 def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
-    """Return the one to use: that which is wanted, if the model has it."""
+    """Choose the nonconformity: the one that is wanted, if the model has it."""
     check_choice("nonconformity", wanted, (None, "rps", "distance"))
     if wanted is None:
         wanted = "rps" if _has_probabilities(model) else "distance"

@@ -171,7 +171,7 @@ def link(**changes):
                 "node_mass": m.node_mass[:-1],
                 "node_between": m.node_between[:-1],
             },
-            "node_mass must have an entry a node",
+            "node_mass must have one entry per node",
         ),
         ("conformal", lambda m: {"ranks": m.ranks + 3}, "of known ranks and folds"),
         (

@@ -268,11 +268,11 @@ def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
 
 def test_a_model_without_what_is_drawn_is_refused(svorim):
     model = ordinal.fit_npsvor(X[::3], Y[::3])
-    message = r"^model must have one score a row; NpsvorModel has 3$"
+    message = r"^model must have one score per row; NpsvorModel has 3$"
     with pytest.raises(TypeError, match=message):
         plot.scores(model, X, Y)
     outputs = ordinal.fit_nnor(X[::3], Y[::3])  # one a threshold
-    with pytest.raises(TypeError, match=r"one score a row; NnorModel has 2$"):
+    with pytest.raises(TypeError, match=r"one score per row; NnorModel has 2$"):
         plot.scores(outputs, X, Y)
     with pytest.raises(ValueError, match="probability"):
         plot.reliability(model, X, Y)

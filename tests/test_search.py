@@ -165,7 +165,7 @@ def test_words_go_to_linear_models_as_they_are():
 
 def test_arguments_with_an_entry_a_row_are_not_split():
     for name in ("offset", "cluster"):
-        with pytest.raises(TypeError, match=f"^{name} has an entry a row"):
+        with pytest.raises(TypeError, match=f"^{name} has one entry per row"):
             select(ordinal.fit_pom, X, y, search=Grid(l2=[0.1]), **{name: X[:, 0]})
 
 

@@ -370,7 +370,7 @@ class BasisFit:
                 return
 
     def _after(self, found: list[Solution], more: int = 0) -> Monitor:
-        """Return the watch of what follows these steps."""
+        """Return the monitor of the steps that follow these."""
         return self._monitor.after(sum(of.n_iter for of in found) + more)
 
 

@@ -478,7 +478,7 @@ def prices(l2: float, spread: np.ndarray) -> np.ndarray:
 
 
 def lasso_prices(l1: float, spread: np.ndarray) -> np.ndarray:
-    """Return those of absolute values of coefficients, finite for the same reason."""
+    """Return the penalties of absolute coefficients, finite for the same reason."""
     with np.errstate(over="ignore"):
         return np.asarray(np.minimum(l1 / spread, _DEAREST))
 

@@ -221,7 +221,7 @@ class RowwiseLikelihood(Likelihood):
         return self.design.of_slots(by_slot.reshape(-1, by_slot.shape[2]))
 
     def _border_by_slot(self, r: RowTerms) -> np.ndarray:
-        """Return the same by thresholds with their slopes, (T, M, d)."""
+        """Return the border by thresholds with their slopes, (T, M, d)."""
         D = self.design
         by_slot = [
             self.columns.by_rank(

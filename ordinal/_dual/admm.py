@@ -30,7 +30,7 @@ from .program import Program
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdmmResult:
-    """Arrays have one entry a problem."""
+    """Arrays have one entry per problem."""
 
     g: np.ndarray  # (p, n), its sum 0, not yet in its box
     b: np.ndarray

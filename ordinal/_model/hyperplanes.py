@@ -9,8 +9,8 @@ from .support import KernelModel
 
 
 class Hyperplanes(KernelModel):
-    """Base of kernel models with a value a hyperplane, whose probabilities come from a
-    link. A subclass says in `_linked` what the link takes of these values.
+    """Base of kernel models with one value per hyperplane, whose probabilities come
+    from a link. A subclass says in `_linked` what the link takes of these values.
     """
 
     __slots__ = ()

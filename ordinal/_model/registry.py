@@ -89,9 +89,9 @@ class Method:
     reads_chunks : bool
         Whether the fit reads rows in chunks without a basis.
     by_row : set of str
-        Arguments of the fit with an entry a row, beside `sample_weight`. Estimators and
-        searches, which order, merge and split rows, do without them, and so does the
-        command.
+        Arguments of the fit with one entry per row, beside `sample_weight`. Estimators
+        and searches, which order, merge and split rows, do without them, and so does
+        the command.
     """
 
     fit: Callable[..., Any]

@@ -202,7 +202,7 @@ class RemoteRows(Rows):
         return self._moments(None)
 
     def moments_by_weight(self) -> Moments | None:
-        """Return the same by sample weights times the weights of the classes."""
+        """Return the moments by sample weights times class weights."""
         return self._moments(self._labels)
 
     def _moments(self, labels: _LabelReader | None) -> Moments | None:
@@ -442,7 +442,7 @@ class _Chunks:
         return in_order(of_chunk, strips(self.n, CHUNK), self._n_threads)
 
     def stack(self, call: Callable[..., np.ndarray]) -> Parts:
-        """Return the same, one below the other."""
+        """Return call(X, rank, weight) of the chunks, one below the other."""
         chunks = strips(self.n, CHUNK)
         return (np.stack([call(*self._arguments(rows)) for rows in chunks]),)
 

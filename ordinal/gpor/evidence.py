@@ -301,7 +301,7 @@ class Evidence:
         return (self.kept if late and self.kept is not None else made), late
 
     def _prior(self) -> Made:
-        """Return a model that knows nothing of the rows."""
+        """Return a model of the prior, before any row is seen."""
         theta, n = self.hyper.begin, self.rows.size
         noise, first, width = self.hyper.of_likelihood(theta)
         like = Likelihood(

@@ -195,7 +195,7 @@ def _fit(
     max_iter: int,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """Return a model for every u, as `_fit_path` says."""
+    """Return one model per u, as `_fit_path`."""
     ridges = [check_factor("u", u) for u in ridges]
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
     prepared = prepare_with_kernel(

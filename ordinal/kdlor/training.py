@@ -70,7 +70,7 @@ class KdlorFit:
         features: Features | None,
         products: Products | None = None,
     ) -> list[KdlorModel]:
-        """Return a model a ridge, on a basis or on every row."""
+        """Return one model per ridge, on a basis or on every row."""
         shares, models = Shares.from_problem(problem), list[KdlorModel]()
         scatter: Scatter | None = None
         for i, u in enumerate(ridges):

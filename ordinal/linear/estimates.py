@@ -168,7 +168,7 @@ class Estimates(Thresholds, Trained):
 
 
 def _few(names: tuple[str, ...], values: np.ndarray, at_most: int = 5) -> str:
-    """Return the first of some named numbers."""
+    """Return the first few of some numbers with their names."""
     shown = [f"{name} {v:.4g}" for name, v in zip(names, values.tolist(), strict=True)]
     more = f", ... ({len(shown)})" if len(shown) > at_most else ""
     return ", ".join(shown[:at_most]) + more if shown else "none"

@@ -420,7 +420,7 @@ def _fit(
     max_iter: int,
     **given: Any,
 ) -> list[PomModel]:
-    """Return a model for every (l1, l2), either all of them 0 or none.
+    """Return one model per (l1, l2); all penalties are 0, or none is.
 
     Those with l1 > 0 are begun at one another.
 
@@ -484,7 +484,7 @@ def _fit_path(
     X_test: object = None,
     **options: Any,
 ) -> tuple[list[PomModel], list[None]]:
-    """Return a model for the l1 and l2 of every point, as `register` asks for it."""
+    """Return one model per point (l1, l2), in the form that `register` takes."""
     asked, every = completed(fit_pom, ("l1", "l2"), points, options)
     penalties = [(point["l1"], point["l2"]) for point in asked]
     models: list[PomModel] = []

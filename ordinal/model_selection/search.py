@@ -22,7 +22,7 @@ _ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is 
 
 
 class Trials:
-    """Points in the order in which they are tried, with an outcome a fold.
+    """Points in the order in which they are tried, with one outcome per fold.
 
     Attributes
     ----------

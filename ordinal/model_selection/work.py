@@ -180,7 +180,7 @@ class Work:
         for name in () if method is None else sorted(method.by_row):
             if self.given.get(name) is not None:
                 raise TypeError(
-                    f"{name} has an entry a row, and sample_weight alone is split"
+                    f"{name} has one entry per row, and sample_weight alone is split"
                 )
         if isinstance(self.given.get("rng"), np.random.Generator):
             raise TypeError("rng of the fits must be a seed: they share no generator")

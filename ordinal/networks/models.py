@@ -416,7 +416,7 @@ class ElmorModel(NetworkModel):
         Raises
         ------
         ValueError, TypeError
-            If `outputs` is not a real matrix with a column a threshold, or has NaN.
+            If `outputs` is not a real matrix with one column per threshold, or has NaN.
         """
         outputs = values_of(outputs, "outputs", self.classes.size - 1)
         check_entries("outputs", outputs, ~np.isnan(outputs), "not be NaN")

@@ -87,7 +87,7 @@ class CnnorModel(OrderedOutputs):
         if m < 1 or np.count_nonzero(self.observed) != m + 1:
             raise ValueError("observed must name one rank more than there are pairs")
         if len(self.hidden_weights) != self.n_features * self.filter_bias.size:
-            raise ValueError("hidden_weights must have a row a feature and filter")
+            raise ValueError("hidden_weights must have one row per feature and filter")
         if not (self.low.size and len(self.filters)):
             raise ValueError("low and filters must not be empty")
 

@@ -92,7 +92,7 @@ class NpsvorModel(Hyperplanes):
         return np.ascontiguousarray(self.coef[:, np.isfinite(self.intercept)])
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """Return the distances from sums over the support rows, a column a present
+        """Return the distances from sums over the support rows, one column per present
         rank.
         """
         f = np.full((len(sums), self.intercept.size), np.inf)

@@ -139,7 +139,7 @@ def _fit(
     max_iter: int,
     **common: Unpack[Common],
 ) -> list[OfmhsModel]:
-    """Return a model for the l1 and ratio of every point, each begun at another one."""
+    """Return one model per point (l1, ratio), each begun at another one."""
     penalties = [(_ratio(p["ratio"]), check_factor("l1", p["l1"])) for p in points]
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare("fit_ofmhs", X, y, **common)
@@ -204,7 +204,7 @@ def _fit_path(
     X_test: object = None,
     **options: Any,
 ) -> tuple[list[OfmhsModel], list[None]]:
-    """Return a model for the l1 and ratio of every point, as `register` asks for it."""
+    """Return one model per point (l1, ratio), in the form that `register` takes."""
     full, every = completed(fit_ofmhs, ("l1", "ratio"), points, options)
     models = _fit(X, y, full, **every)
     return models, [None] * len(models)

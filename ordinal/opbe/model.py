@@ -85,8 +85,8 @@ class OpbeModel(KernelModel):
         return np.ascontiguousarray(self.coef[:, self._present])
 
     def _decided(self, sums: np.ndarray) -> np.ndarray:
-        """Return the projections from sums over the support rows, a column a present
-        rank.
+        """Return the projections from sums over the support rows, one column per
+        present rank.
         """
         f = np.zeros((len(sums), self.classes.size))
         f[:, self._present] = finite_scores(sums)

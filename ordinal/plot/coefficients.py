@@ -29,8 +29,8 @@ def coefficients(
     Parameters
     ----------
     model : PomModel
-        Without penalties. Drawn is its `coef`: nominal effects, a slope a threshold,
-        and those on the scale are in `model.table()`.
+        Without penalties. Drawn is its `coef`: nominal effects, one slope per
+        threshold, and those on the scale are in `model.table()`.
     ax : matplotlib Axes, optional
     level : float in (0, 1), default 0.95
     method : {"wald", "profile"}, default "wald"

@@ -139,7 +139,7 @@ def boxplots_by_size(
     Parameters
     ----------
     scores : iterable of (n_trials, k) array_like
-        A table a size, each with its own number of trials; a column a method.
+        One table per size, each with its own number of trials; one column per method.
     sizes : sequence
         Of the training sets, as they are to be shown, one a table.
     names : sequence of k str
@@ -212,7 +212,8 @@ def errors_by_method(
     *,
     xlabel: str = "MAE",
 ) -> list[Axes]:
-    """Errors of methods on the splits of each data set: a dot a split, and the mean.
+    """Errors of methods on the splits of each data set: one dot per split, and the
+    mean.
 
     Methods are in the order of their means, the best on top. Only dots of the same
     split are comparable, as some splits are harder than others: a test of the
@@ -221,7 +222,7 @@ def errors_by_method(
     Parameters
     ----------
     scores : mapping of str to (n_splits, k) array_like
-        By the name of the data set; a column a method.
+        By the name of the data set; one column per method.
     names : sequence of k str
         Of the methods.
     axes : sequence of matplotlib Axes, optional
@@ -276,7 +277,7 @@ def errors_by_method(
                 fontsize="small",
             )
         ax.set(title=title, ylim=(k - 0.5, -0.5))
-        ax.set_xlabel(f"{xlabel} (a dot a split, a bar their mean)")
+        ax.set_xlabel(f"{xlabel} (one dot per split, a bar their mean)")
         ax.set_yticks(range(k), [names[j] for j in order])
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", color="0.92")

@@ -230,7 +230,7 @@ def partial_dependence(
 
     Parameters
     ----------
-    model : model with probabilities or one score a row, or Selection
+    model : model with probabilities or one score per row, or Selection
     X : (n, n_features) array-like or data frame
         The rows to average over, such as the training rows.
     feature : name or number of a column of X

@@ -53,7 +53,7 @@ def score_of(model: Any, X: Any) -> np.ndarray:
     score = np.asarray(model.decision_function(X))
     if score.ndim != 1:
         raise TypeError(
-            f"model must have one score a row; {type(innermost(model)).__name__} has "
+            f"model must have one score per row; {type(innermost(model)).__name__} has "
             f"{score.shape[1]}"
         )
     return score

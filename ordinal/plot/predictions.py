@@ -36,7 +36,7 @@ def scores(
 
     Parameters
     ----------
-    model : model with one score a row, or Selection
+    model : model with one score per row, or Selection
         Of a Gaussian process it is the mean of the latent function. XOFM has no
         thresholds: its ranks come from the scores of the training rows.
     X : (n, n_features) array-like or data frame

@@ -314,7 +314,7 @@ def _cells(
 
 
 def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
-    """Means with standard errors along one argument, a line a value of another."""
+    """Means with standard errors along one argument, one line per value of another."""
     ax = axes_of(ax, 6.2, 3.8)
     x = str(along.x)
     names = [x] if along.y is None else [x, along.y]

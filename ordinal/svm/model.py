@@ -107,7 +107,8 @@ class SvmModel(Hyperplanes):
             return finite_scores(sums + self.intercept)
 
     def rank_values(self, f: np.ndarray) -> np.ndarray:
-        """Return a number a rank, the largest of which is that of the predicted one.
+        """Return one number per rank, the largest of which is that of the predicted
+        one.
 
         Parameters
         ----------
@@ -129,7 +130,7 @@ class SvmModel(Hyperplanes):
         Raises
         ------
         ValueError, TypeError
-            If f is not a finite real matrix with a column a hyperplane.
+            If f is not a finite real matrix with one column per hyperplane.
         """
         f = values_of(f, "f", self.intercept.size)
         check_entries("f", f, np.isfinite(f), "be finite")

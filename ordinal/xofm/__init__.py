@@ -1,6 +1,6 @@
 """Explainable ordinal factorization: a score in pieces, learned from pairs of rows.
 
-The range of each feature is cut in pieces. Phi(x) has an entry a piece: 1 for those
+The range of each feature is cut in pieces. Phi(x) has one entry per piece: 1 for those
 below x, the share of the piece that holds x, 0 for those above. With a main effect u_a
 and a vector v_a of factors a piece, and j(a) the feature of piece a,
 

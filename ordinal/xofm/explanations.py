@@ -73,7 +73,7 @@ class Interaction(NamedTuple):
     names : (str, str)
     at : (array, array)
         Breakpoints or categories of both.
-    values : array, a row a value of the first, a column a value of the second
+    values : array, one row per value of the first, one column per value of the second
         In the unit of U; bilinear between breakpoints.
     missing : (array, array)
         Where the first feature is missing, for each value of the second; and where the
@@ -129,7 +129,7 @@ class Marginals:
     def check(self, layout: Layout) -> None:
         """Raise ValueError unless they can be those of rows with this layout."""
         if self.mass.size != layout.node[-1]:
-            raise ValueError("node_mass must have an entry a node")
+            raise ValueError("node_mass must have one entry per node")
         with np.errstate(over="ignore"):  # an infinite sum is refused
             total = np.add.reduceat(self.mass, layout.node[:-1])
             bars = [shares.sum() for shares in self.histogram]
