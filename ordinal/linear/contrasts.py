@@ -6,8 +6,8 @@ variables, and gives the columns
     prod_k z_k,    z_k the numbers of variable k, or one of its indicators.
 
 A category has one indicator per level but for its reference (treatment contrasts), if
-the model has the term without it as well; otherwise one per level. The thresholds are the
-intercepts, so that the empty term always is in the model. This is R's rule, and it
+the model has the term without it as well; otherwise one per level. The thresholds are
+the intercepts, so that the empty term always is in the model. This is R's rule, and it
 gives R's columns: `a * b` contrasts alone, `a + a:x` a slope of x for every level of
 `a`. Levels of the first variable vary fastest. An ordered category gets treatment
 contrasts as well, where R takes polynomials of its places.
