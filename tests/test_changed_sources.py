@@ -102,7 +102,7 @@ def test_a_change_of_127_rows_is_noticed(start):
 
 
 @pytest.mark.parametrize("name", ["svorim", "npsvor", "svc", "opbe", "kdlor"])
-def test_few_rows_in_blocks_with_a_linear_kernel(name, tmp_path):
+def test_few_rows_in_chunks_with_a_linear_kernel(name, tmp_path):
     X, y = table()
     options = {"kernel": "linear", "n_threads": 1}
     if name != "opbe":
@@ -118,7 +118,7 @@ def test_few_rows_in_blocks_with_a_linear_kernel(name, tmp_path):
             np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-12)
 
 
-def test_many_columns_in_blocks_need_a_basis():
+def test_many_columns_in_chunks_need_a_basis():
     X = scipy.sparse.random(2100, 1500, 1e-3, "csr", rng=np.random.default_rng(0))
     source = Cut([700], X, np.arange(2100) % 3)
     with pytest.raises(ValueError, match=r"2100 rows of 1500 columns .* basis=300"):

@@ -151,7 +151,7 @@ def test_all_rows_of_a_source_are_a_basis(rows):
         assert bytes_of(cut) == bytes_of(whole)
 
 
-def test_sparse_rows_in_blocks_go_with_kernels_that_are_given(rows):
+def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
     X, y = rows[0][:900], rows[1][:900]
     X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
     for kernel in ("linear", ordinal.kernels.RBF(0.2)):

@@ -373,7 +373,7 @@ def test_the_command_streams_files(rows, tmp_path, capsys):
     assert bytes_of(ordinal.load(out).model) == bytes_of(same.model)
 
 
-def test_products_of_rows_in_blocks_are_those_of_their_matrix():
+def test_products_of_rows_in_chunks_are_those_of_their_matrix():
     rng = np.random.default_rng(0)
     n = 2 * CHUNK + 7
     X, y, v, w = rng.normal(size=(n, 3)), np.arange(n) % 3, np.ones(3), rng.random(n)

@@ -61,7 +61,7 @@ def test_tlssvor_of_blocks_has_the_bytes_of_arrays(basis, rows, tmp_path):
     assert source.passes > 1
 
 
-def test_tlssvor_reads_weights_and_sparse_rows_in_blocks(rows):
+def test_tlssvor_reads_weights_and_sparse_rows_in_chunks(rows):
     X, y = rows
     X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
     w = 1.0 + np.arange(N) % 3

@@ -191,7 +191,7 @@ def test_a_row_that_is_all_of_its_rank_is_judged_by_all():
     assert_allclose(model.predict_proba(X60).sum(axis=1), 1, rtol=1e-12)
 
 
-def test_rows_in_blocks_make_the_model_of_rows_in_memory(tmp_path):
+def test_rows_in_chunks_make_the_model_of_rows_in_memory(tmp_path):
     X, y = sample(20_000, 4)
     stored = np.memmap(tmp_path / "X", float, "w+", shape=X.shape)
     stored[:] = X

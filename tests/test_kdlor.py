@@ -321,7 +321,7 @@ def test_folds_are_scored_in_the_unit_of_the_whole():
     assert_allclose(f, mine * (whole.rho / fold.rho), atol=1e-9)
 
 
-def test_rows_in_blocks_give_the_bytes_of_rows_in_memory(tmp_path):
+def test_rows_in_chunks_give_the_bytes_of_rows_in_memory(tmp_path):
     rows, y = sample(9000, 3, noise=1.0)
     np.save(tmp_path / "rows.npy", rows)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")

@@ -453,7 +453,7 @@ def sources(X, y, weight, folder):
 
 
 @pytest.mark.parametrize("by_class", [False, True])
-def test_calibration_rows_may_come_in_blocks(by_class, tmp_path):
+def test_calibration_rows_may_come_in_chunks(by_class, tmp_path):
     X, y = sample(400, 4, noise=1.0)
     X, weight = X[:, :2], np.random.default_rng(1).integers(1, 4, 400) / 2
     names = {"a": X[:, 0], "b": X[:, 1]}

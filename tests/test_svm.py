@@ -532,7 +532,7 @@ def test_the_primal_value_is_that_of_the_model_on_a_basis():
         assert part.rel_gap <= 1e-3
 
 
-def test_rows_in_blocks_have_the_model_of_rows_in_memory(tmp_path):
+def test_rows_in_chunks_have_the_model_of_rows_in_memory(tmp_path):
     X, y = sample(500, 3)
     np.save(tmp_path / "X.npy", X)
     stored = np.load(tmp_path / "X.npy", mmap_mode="r")
