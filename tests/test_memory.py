@@ -26,6 +26,17 @@ def bytes_in_use() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+def growth(once) -> int:
+    """Count the bytes that remain after some calls.
+
+    A leak repeats itself; what a thread of another test allocates meanwhile does not.
+    """
+    before = bytes_in_use()
+    for _ in range(_REPEATS):
+        once()
+    return bytes_in_use() - before
+
+
 @pytest.mark.slow
 @every_method
 def test_no_array_is_left_behind(method: Method):
@@ -43,10 +54,7 @@ def test_no_array_is_left_behind(method: Method):
     tracemalloc.start()
     try:
         once()
-        before = bytes_in_use()
-        for _ in range(_REPEATS):
-            once()
-        assert bytes_in_use() - before < _ELSE
+        assert min(growth(once), growth(once)) < _ELSE
     finally:
         tracemalloc.stop()
 
