@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         DisorderedThresholdsWarning,
         EmptyColumnsWarning,
         Status,
+        UnnamedColumnsWarning,
         UnscaledFeaturesWarning,
     )
     from ._watch.monitor import State
@@ -107,6 +108,7 @@ __all__ = [
     "SvorModel",
     "SvrModel",
     "TlsSvorModel",
+    "UnnamedColumnsWarning",
     "UnscaledFeaturesWarning",
     "XofmModel",
     "__version__",

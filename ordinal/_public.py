@@ -18,6 +18,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "DisorderedThresholdsWarning",
         "EmptyColumnsWarning",
         "Status",
+        "UnnamedColumnsWarning",
         "UnscaledFeaturesWarning",
     ),
     "_model.model": ("Model", "load"),

@@ -335,7 +335,9 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if is_frame(X) and self.model_.feature_names is not None:
             return X  # whose columns the model finds
-        return self._array(X, reset=False)
+        rows = self._array(X, reset=False)
+        # scikit-learn has warned of missing names; the model would of the same array
+        return rows if self.model_.feature_names is None else rows[:]
 
     def _array(self, X: Any, reset: bool) -> Any:
         accepts = self._accepts()

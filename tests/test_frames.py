@@ -3,7 +3,9 @@
 import inspect
 import pickle
 import typing
+import warnings
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,15 @@ from scipy import sparse
 from strategies import sample
 
 import ordinal
-from ordinal import fit_gpor, fit_npsvor, fit_svorim, fit_tlssvor, fit_xofm, kernels
+from ordinal import (
+    fit_gpor,
+    fit_npsvor,
+    fit_pom,
+    fit_svorim,
+    fit_tlssvor,
+    fit_xofm,
+    kernels,
+)
 from ordinal._input.columns import feature_names, read_frame
 from ordinal._input.features import read_features
 from ordinal._input.labels import read_labels
@@ -177,6 +187,30 @@ def test_columns_are_found_by_name(fit, tmp_path):
     assert_array_equal(plain.predict(frame), plain.predict(X))
     with pytest.raises(ValueError, match="features, the model was fitted on"):
         plain.predict(moved.drop(columns="more").assign(more=1.0))
+
+
+FITS_OF_TABLES = {
+    **FITS,
+    "pom": fit_pom,
+    "formula": lambda X, y: fit_pom("y ~ c0 + c1 + c2", X.assign(y=y)),
+    "standardized": partial(fit_svorim, preprocess=ordinal.preprocessing.Standardizer),
+    "preprocessed": partial(
+        fit_xofm, preprocess=ordinal.preprocessing.TablePreprocessor(), rng=0
+    ),
+}
+
+
+@pytest.mark.parametrize("fit", FITS_OF_TABLES.values(), ids=FITS_OF_TABLES)
+def test_an_array_in_the_place_of_named_columns_warns_where_it_was_given(fit):
+    X, y = sample(60, 3)
+    frame = pd.DataFrame(X, columns=["c0", "c1", "c2"])
+    model = fit(frame, y)
+    with pytest.warns(ordinal.UnnamedColumnsWarning, match="are taken as") as caught:
+        model.predict(X)
+    assert [w.filename for w in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(frame)
 
 
 def test_missing_entries_of_a_frame_reach_the_kernel_that_takes_them():

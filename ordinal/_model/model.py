@@ -10,7 +10,7 @@ from .._input.columns import Categories
 from .._input.features import read_features
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
-from .._watch.convergence import Convergence
+from .._watch.convergence import Convergence, warn_of_unnamed
 from .storage import Storable, read_file
 
 
@@ -116,8 +116,10 @@ def read_for(
     model: Any, X: Any, missing: bool = False, categories: Categories | None = None
 ) -> np.ndarray | CSR:
     """X as the model's matrix: its columns by name where both have names, else by
-    position. It may have no rows. Raises ValueError or TypeError as `read_features`.
+    position. It may have no rows. Raises ValueError or TypeError as `read_features`,
+    and warns of an array in the place of named columns.
     """
+    warn_of_unnamed(X, model.feature_names)
     return read_features(
         X,
         model.n_features,

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Annotated, Literal
 
 from .._input.checks import enumerated, shown
+from .._input.columns import feature_names
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.immutable import Immutable
 
@@ -38,17 +39,49 @@ class EmptyColumnsWarning(UserWarning):
     """Columns of a table have no value in any training row, and say nothing."""
 
 
+class UnnamedColumnsWarning(UserWarning):
+    """A model that was fitted on named columns is given an array, by position."""
+
+
 _NAMED = 10  # thresholds in a warning
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the first caller outside this package."""
-    level = 2  # of the caller of this function
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(message, category, stacklevel=_entered()[1] + 1)
+
+
+def _entered() -> tuple[FrameType, int]:
+    """Return the frame of the function of this package that a caller outside called,
+    and how many frames it is above the caller of this function.
+    """
+    frame, level = sys._getframe(1), 1
+    while (up := frame.f_back) is not None and _is_own(up):
+        frame, level = up, level + 1
+    return frame, level
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
+    """Warn if a caller outside passes an array `X` in the place of columns of these
+    names.
+
+    What this package has made of a table on the way has no names either; it is not what
+    the called function was given as `X`.
+    """
+    if names is None or feature_names(X) is not None:
+        return
+    if _entered()[0].f_locals.get("X") is X:
+        warn(
+            "X has no column names, but the training rows had: its columns are taken "
+            f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to have "
+            "them found by name",
+            UnnamedColumnsWarning,
+        )
 
 
 def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
@@ -83,6 +116,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         CollinearColumnsWarning,
         EmptyColumnsWarning,
         UnscaledFeaturesWarning,
+        UnnamedColumnsWarning,
     ):
         warnings.simplefilter(action, category)
 

@@ -29,6 +29,7 @@ from .._input.fields import DISTINCT, FINITE, LABELS, Array
 from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
 from .._model.storage import Storable
+from .._watch.convergence import warn_of_unnamed
 from .expressions import columns_of, evaluate
 
 _Labels = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
@@ -226,6 +227,7 @@ class Coding(Storable):
         ValueError, TypeError
             If X lacks a column, has another width or lacks values, or is sparse.
         """
+        warn_of_unnamed(X, self.feature_names)
         frame = read_table(X, self.feature_names, self.n_features)
         lacking = np.isnan(frame.values)
         if lacking.any():

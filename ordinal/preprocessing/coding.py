@@ -25,7 +25,7 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.storage import Storable
-from .._watch.convergence import EmptyColumnsWarning, warn
+from .._watch.convergence import EmptyColumnsWarning, warn, warn_of_unnamed
 from .scaling import Standardizer
 
 Impute = Literal["median", "mean", "most_frequent"]
@@ -265,6 +265,7 @@ class TableCoding(Storable):
         TypeError
             If a column of numbers holds anything else, or X is sparse.
         """
+        warn_of_unnamed(X, self.feature_names)
         frame = read_table(X, self.feature_names, self.n_features)
         Z = np.column_stack(list(self._coded(frame)))
         return Z if self.standardizer is None else self.standardizer.transform(Z)

@@ -137,8 +137,8 @@ class PreprocessedModel(Model):
         def of_raw_rows(*args: Any, **kwargs: Any) -> Any:
             given = takes.bind(*args, **kwargs)
             if given.arguments.get("X") is not None:  # else the training rows are meant
-                X = self.preprocessor.transform(given.arguments["X"])
-                given.arguments["X"] = X
+                Z = self.preprocessor.transform(given.arguments["X"])
+                given.arguments["X"] = Z
             return value(*given.args, **given.kwargs)
 
         return of_raw_rows

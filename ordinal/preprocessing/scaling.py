@@ -15,6 +15,7 @@ from .._input.weights import sample_weights
 from .._model.storage import Storable
 from .._rows.moments import Moments
 from .._rows.source import CHUNK
+from .._watch.convergence import warn_of_unnamed
 
 _TINY = np.finfo(np.float64).tiny
 _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
@@ -105,6 +106,7 @@ class Standardizer(Storable):
             If `X` has another width, lacks a column or is not finite, or holds a value
             so far from the mean that its score is not finite.
         """
+        warn_of_unnamed(X, self.feature_names)
         X = read_dense(X, self.mean.size, feature_names=self.feature_names, empty=True)
         with np.errstate(over="ignore", under="ignore"):
             # Halves, as the difference of two huge numbers may overflow.
