@@ -78,8 +78,8 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
     if _entered()[0].f_locals.get("X") is X:
         warn(
             "X has no column names, but the training rows had: its columns are taken "
-            f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to have "
-            "them found by name",
+            f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to "
+            "have them found by name",
             UnnamedColumnsWarning,
         )
 
