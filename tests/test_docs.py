@@ -26,9 +26,9 @@ METHOD_PAGES = [
     page for page in PAGES if page.parent.name == "methods" and page.stem != "index"
 ]
 FIRST_HEADINGS = [
-    "The problem", "When to use it", "Arguments that matter", "Example", "A picture",
+    "Example", "The problem", "When to use it", "Arguments that matter", "A picture",
 ]  # fmt: skip
-LAST_HEADINGS = ["Errors found in the paper", "Results and times", "References"]
+LAST_HEADINGS = ["Results and times", "References", "Errors found in the paper"]
 PICTURE_BYTES = 40_000
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -101,6 +101,10 @@ def test_headings_of_a_method_page(page):
     assert titles[-3:] == LAST_HEADINGS
     between = titles[5:-3]
     assert not set(between) & {*FIRST_HEADINGS, *LAST_HEADINGS}
+    bodies = re.split(r"^#+ .*$", text, flags=re.MULTILINE)[1:]
+    introduction = bodies[0].strip()
+    assert 60 < len(introduction)
+    assert "\n\n" not in introduction  # one paragraph
     bodies = re.split(r"^## .*$", page.read_text(), flags=re.MULTILINE)[1:]
     assert all(len(body.strip()) > 20 for body in bodies)
 
