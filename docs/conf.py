@@ -97,7 +97,8 @@ html_baseurl = os.environ.get("SITE_URL", "")  # nobody has given one yet
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_sidebars = {"index": [], "start_here": []}  # which have no section about them
+# pages without a section above them
+html_sidebars = {"index": [], "installation": [], "start_here": []}
 html_theme_options = {
     "logo": {
         "text": "ordinal",
