@@ -336,7 +336,8 @@ class _Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_frame(X) and self.model_.feature_names is not None:
             return X  # whose columns the model finds
         rows = self._array(X, reset=False)
-        # scikit-learn has warned of missing names; the model would of the same array
+        # scikit-learn has warned of missing names. The model does not warn again of an
+        # array that is another object than the X of the caller (`warn_of_unnamed`).
         return rows if self.model_.feature_names is None else rows[:]
 
     def _array(self, X: Any, reset: bool) -> Any:

@@ -101,8 +101,7 @@ def test_headings_of_a_method_page(page):
     assert titles[-3:] == LAST_HEADINGS
     between = titles[5:-3]
     assert not set(between) & {*FIRST_HEADINGS, *LAST_HEADINGS}
-    bodies = re.split(r"^#+ .*$", text, flags=re.MULTILINE)[1:]
-    introduction = bodies[0].strip()
+    introduction = re.split(r"^#+ .*$", text, flags=re.MULTILINE)[1].strip()
     assert 60 < len(introduction)
     assert "\n\n" not in introduction  # one paragraph
     bodies = re.split(r"^## .*$", page.read_text(), flags=re.MULTILINE)[1:]

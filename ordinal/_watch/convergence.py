@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Annotated, Literal
 
 from .._input.checks import enumerated, shown
-from .._input.columns import feature_names
+from .._input.columns import is_frame
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.immutable import Immutable
 
@@ -54,7 +54,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 def _entered() -> tuple[FrameType, int]:
     """Return the frame of the function of this package that a caller outside called,
-    and how many frames it is above the caller of this function.
+    and its stack level, which is 1 for the caller of this function.
     """
     frame, level = sys._getframe(1), 1
     while (up := frame.f_back) is not None and _is_own(up):
@@ -73,7 +73,7 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
     What this package has made of a table on the way has no names either; it is not what
     the called function was given as `X`.
     """
-    if names is None or feature_names(X) is not None:
+    if names is None or is_frame(X):
         return
     if _entered()[0].f_locals.get("X") is X:
         warn(
@@ -116,7 +116,6 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         CollinearColumnsWarning,
         EmptyColumnsWarning,
         UnscaledFeaturesWarning,
-        UnnamedColumnsWarning,
     ):
         warnings.simplefilter(action, category)
 

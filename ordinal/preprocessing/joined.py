@@ -136,9 +136,9 @@ class PreprocessedModel(Model):
         @wraps(value)
         def of_raw_rows(*args: Any, **kwargs: Any) -> Any:
             given = takes.bind(*args, **kwargs)
-            if given.arguments.get("X") is not None:  # else the training rows are meant
-                Z = self.preprocessor.transform(given.arguments["X"])
-                given.arguments["X"] = Z
+            raw = given.arguments.get("X")
+            if raw is not None:  # else the training rows are meant
+                given.arguments["X"] = self.preprocessor.transform(raw)
             return value(*given.args, **given.kwargs)
 
         return of_raw_rows
