@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .kdlor import KdlorModel, fit_kdlor
     from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
     from .logistic import LinearThresholdModel, fit_lat, fit_lit
+    from .model_selection import Selection, select
     from .networks import (
         CnnorModel,
         ElmorModel,
@@ -102,6 +103,7 @@ __all__ = [
     "OrdinalError",
     "PomModel",
     "PomPath",
+    "Selection",
     "State",
     "Status",
     "SvmModel",
@@ -149,6 +151,7 @@ __all__ = [
     "plot",
     "prediction_sets",
     "preprocessing",
+    "select",
     "show_config",
 ]
 

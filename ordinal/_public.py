@@ -33,7 +33,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "linear": ("PomModel", "PomPath", "fit_pom", "fit_pom_path", "lr_test"),
     "logistic": ("LinearThresholdModel", "fit_lat", "fit_lit"),
     "metrics": (),
-    "model_selection": (),
+    "model_selection": ("Selection", "select"),
     "networks": (
         "CnnorModel",
         "ElmorModel",

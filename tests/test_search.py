@@ -1216,6 +1216,100 @@ def test_a_record_that_is_none_of_ours_is_no_status():
     assert found.status.tolist() == [["fitted"] * 2]
 
 
+# Default searches, names, points drawn at random, successive halving
+
+
+def test_a_name_and_its_grid_are_the_default_search():
+    grid = registry.method_of(ordinal.fit_svorim).grid
+    want = select(ordinal.fit_svorim, X, y, search=Grid(**grid))
+    same(select("svorim", X, y), want)
+    same(
+        ordinal.select("svorim", X, y, search={k: list(v) for k, v in grid.items()}),
+        want,
+    )
+    left_open = select(partial(ordinal.fit_svorim, gamma=0.5), X, y, refit=False)
+    assert [list(p) for p in left_open.points] == [["C"]] * len(grid["C"])
+    fixed = select("svorim", X, y, C=1.0, refit=False)
+    assert {tuple(p) for p in fixed.points} == {("gamma",)}
+
+
+def test_a_method_without_a_grid_has_one_point():
+    found = select("gpor-laplace", X[:40], y[:40], cv=2)
+    assert found.points == ({},)
+    assert found.model is not None
+
+
+def test_points_are_drawn_from_a_grid():
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.05, 0.5]}
+    every = list(next(Grid(**grid).stages(None)))
+    draws = [
+        select("svorim", X, y, search=grid, n_iter=4, rng=k, cv=2, refit=False).points
+        for k in range(3)
+    ]
+    for points in draws:
+        places = [every.index(point) for point in points]
+        assert places == sorted(set(places))
+        assert len(places) == 4
+    assert len(set(map(str, draws))) > 1
+    all_six = select("svorim", X, y, search=grid, n_iter=9, cv=2, refit=False)
+    assert list(all_six.points) == every
+
+
+def fit_and_tell(X, y, *, label=0):
+    """Record the numbers of the rows, which X holds."""
+    CALLS.append((label, X[:, 0].astype(int).tolist()))
+    return Constant(label)
+
+
+def test_halving_drops_points_on_samples_and_judges_the_rest_on_all_rows():
+    n = 3000
+    numbers = np.arange(n, dtype=float)[:, None]
+    labels = np.repeat([0, 1, 2], [10, 2000, 990])
+    CALLS.clear()
+    found = select(
+        fit_and_tell, numbers, labels, search={"label": list(range(9))}, halving=True,
+        standardize=False, cv=3, refit=False, n_threads=1,
+    )  # fmt: skip
+    assert found.params == {"label": 1}
+    assert found.rows.tolist() == [667, 2000, 667] + [223] * 6
+    # by the labels' counts the errors are .99, .33 and .67: the order of the points
+    assert_allclose(found.mean[[0, 1, 2]], [1.3233, 0.3367, 0.6767], atol=1e-3)
+    for train, _ in found.splits:
+        at = [
+            set(rows) for label, rows in CALLS if label == 1 and set(rows) <= set(train)
+        ]
+        small, middle, whole = sorted(at, key=len)
+        assert small < middle < whole == set(train.tolist())
+        share = [np.bincount(labels[sorted(s)], minlength=3) / len(s) for s in at]
+        assert_allclose(share[0], share[-1], atol=0.01)
+        assert all((s > 0).all() for s in share)
+
+
+def test_halving_chooses_as_the_full_search_where_points_differ_clearly():
+    X, y = sample(1200, r=3, seed=1)
+    full = select("svorim", X, y, search=GRID, refit=False)
+    halved = select("svorim", X, y, search=GRID, refit=False, halving=True)
+    best = halved.best
+    assert halved.rows[best] == halved.rows.max() == 960
+    assert (halved.rows < 960).any()
+    assert_array_equal(halved.scores[best], full.scores[best])
+    assert full.mean[best] <= full.score + full.standard_error[full.best]
+    assert select("svorim", X, y, refit=False, cv=2).rows.tolist() == [600] * 25
+
+
+def test_points_without_a_score_on_a_sample_go_on():
+    """A fit may need more rows than a sample has."""
+
+    def fit(X, y, *, label=0):
+        if len(y) < 500:
+            raise ValueError("too few rows")
+        return Constant(label)
+
+    X, y = sample(900, r=3, seed=1)
+    found = select(fit, X, y, search={"label": [0, 1]}, halving=True, cv=3)
+    assert found.rows.tolist() == [600, 600]
+
+
 # Progress
 
 
@@ -1249,6 +1343,19 @@ def test_a_search_tells_a_file_of_its_end(monkeypatch):
     (line,) = told(io.StringIO(), monkeypatch).splitlines()
     assert line.startswith("30/30 fits  best mae")
     assert line.endswith("0 s in all")
+
+
+def test_progress_appears_by_itself_on_a_terminal_only(monkeypatch):
+    def said(stream, patience):
+        monkeypatch.setattr(Line, "EVERY", 0.0)
+        monkeypatch.setattr(Line, "PATIENCE", patience)
+        monkeypatch.setattr(sys, "stderr", stream)
+        select(ordinal.fit_svorim, X, y, search=GRID, n_threads=1)
+        return stream.getvalue()
+
+    assert "30/30 fits" in said(Terminal(), 0.0)
+    assert said(Terminal(), 60.0) == ""
+    assert said(io.StringIO(), 0.0) == ""
 
 
 def test_the_line_on_a_real_terminal():
@@ -1382,6 +1489,11 @@ def test_signatures_are_seen_by_tools():
         ({"cv": [([0], [1], [2])]}, ValueError, "train_idx, test_idx"),
         ({"refit": "all"}, ValueError, "refit must be"),
         ({"progress": 1}, ValueError, "progress must be"),
+        ({"halving": 1}, ValueError, "halving must be"),
+        ({"n_iter": 0}, ValueError, "n_iter must be"),
+        ({"n_iter": 2, "search": CoarseToFine()}, ValueError, "n_iter draws points"),
+        ({"search": [1]}, TypeError, "search must be a dict"),
+        ({"search": {1: [2]}}, TypeError, "names of parameters"),
         ({"executor": 3}, TypeError, "submit"),
         ({"kernel": "precomputed"}, ValueError, "precomputed"),
         ({"n_threads": 0}, ValueError, "n_threads"),
@@ -1391,6 +1503,20 @@ def test_signatures_are_seen_by_tools():
 def test_bad_arguments(options, error, message):
     with pytest.raises(error, match=message):
         select(ordinal.fit_svorim, X, y, **{"search": GRID, **options})
+
+
+@pytest.mark.parametrize(
+    ("fit", "error", "message"),
+    [
+        ("svorin", ValueError, "did you mean 'svorim'"),
+        ("fit_svorim", ValueError, "did you mean 'svorim'"),
+        (3, TypeError, "name of a method"),
+        (fit_constant, TypeError, "search must be given"),
+    ],
+)
+def test_bad_fits(fit, error, message):
+    with pytest.raises(error, match=message):
+        select(fit, X, y)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from .._input.keywords import keyword_defaults
+from .._input.checks import shown
+from .._input.keywords import keyword_defaults, suggestion
 from .._public import import_all
 from ..kernels.choice import takes_missing
 
@@ -166,6 +167,42 @@ def methods() -> tuple[Method, ...]:
 def method_of(fit: Callable[..., Any]) -> Method | None:
     """Return the declaration of a function, which is no partial, or None."""
     return _METHODS.get(fit)
+
+
+def fits_by_name() -> dict[str, Callable[..., Any]]:
+    """Return the function of every method and variant by the name that the command has
+    for it; that of a variant is a partial, which holds the variant's arguments.
+    """
+    return {
+        name: partial(method.fit, **fixed) if fixed else method.fit
+        for method in methods()
+        for name, fixed in method.variants.items()
+    }
+
+
+def resolve_fit(fit: Any) -> Callable[..., Any]:
+    """Return the function that a name such as "svorim" stands for; others as they are.
+
+    Raises
+    ------
+    ValueError, TypeError
+        There is no method of that name; `fit` is neither a name nor a function.
+    """
+    if isinstance(fit, str):
+        known = fits_by_name()
+        if fit not in known:
+            meant = suggestion(fit.removeprefix("fit_"), known)
+            raise ValueError(
+                f"fit must be a function or the name of a method, got {shown(fit)}"
+                f"{meant or '; the names are ' + ', '.join(known)}"
+            )
+        return known[fit]
+    if not callable(fit):
+        raise TypeError(
+            "fit must be a function of (X, y), or the name of a method such as "
+            f"'svorim', got {shown(fit)}"
+        )
+    return fit  # type: ignore[no-any-return]
 
 
 def path_of(fit: Callable[..., Any]) -> Path | None:

@@ -13,13 +13,21 @@ class Line:
 
     A text that comes too soon after another one is dropped, but for the one that
     `close` shows. Nothing is looked up or written before the first text.
+
+    Parameters
+    ----------
+    stream : text file, optional
+    patient : bool, default False
+        Show nothing in the first `PATIENCE` seconds, and nothing at all in a file.
     """
 
     EVERY = 0.1  # seconds between two texts in one place
     SELDOM = 10.0  # seconds between two lines of a file
+    PATIENCE = 5.0  # seconds after which people wonder whether anything happens
 
-    def __init__(self, stream: TextIO | None = None):
+    def __init__(self, stream: TextIO | None = None, *, patient: bool = False):
         self._stream = sys.stderr if stream is None else stream
+        self._patient = patient
         self._begun = self._last = time.perf_counter()
         self._bar: Any = None
         self._in_place = False
@@ -31,8 +39,12 @@ class Line:
 
     def due(self) -> bool:
         """Return whether a text would be shown now."""
+        if self._patient and self.seconds < self.PATIENCE:
+            return False
         if not self._opened:
             self._open()
+        if self._patient and not self._in_place:
+            return False
         wait = self.EVERY if self._in_place else self.SELDOM
         return time.perf_counter() - self._last >= wait
 
@@ -49,7 +61,11 @@ class Line:
             self._stream.flush()
 
     def close(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Show the last text, which stays."""
+        """Show the last text, which stays; a patient line does so if it has shown one
+        before.
+        """
+        if self._patient and not (self._opened and self._in_place):
+            return
         if not self._opened:
             self._open()
         self._write(text, done, total)

@@ -3,28 +3,28 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_choice, check_count, check_flag, resolve_rng, shown
+from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.registry import resolve_fit
 from .._model.storage import Storable
-from .._watch.progress import Line
 from ..preprocessing.joined import Preprocess
 from .grouping import group_numbers
 from .points import Point, columns_of
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search, splits_of
+from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
-from .spaces import Space
+from .spaces import Space, resolve_space
 from .splits import Splits, SplitsLike, Splitter, drawn_folds, drawn_holdouts
 from .work import Outcome, Task, Work
 from .workers import Executor
@@ -85,11 +85,11 @@ class Nested(Storable):
 
 
 def nested(
-    fit: Callable[..., Any],
+    fit: Callable[..., Any] | str,
     X: MatrixLike | Blocks,
     y: Labels | None,
     *,
-    search: Space,
+    search: Space | Mapping[str, Sequence[Any]] | None = None,
     outer: SplitsLike = 20,
     test_size: float | int = 0.25,
     cv: int | Splitter = 5,
@@ -103,7 +103,9 @@ def nested(
     preprocess: Preprocess | None = None,
     executor: Executor | None = None,
     n_threads: int | None = None,
-    progress: bool = False,
+    n_iter: int | None = None,
+    halving: bool | None = None,
+    progress: bool | None = None,
     store: str | os.PathLike[str] | None = None,
     rng: Rng = 0,
     **options: Any,
@@ -160,7 +162,10 @@ def nested(
     (['mae', 'mze'], 2)
     """
     check_choice("choose", choose, ("best", "one_se"))
-    progress = check_flag("progress", progress)
+    line = Progress.from_argument(progress)
+    fit, rng = resolve_fit(fit), resolve_rng(rng)
+    from_rows = halving_from(halving, search)
+    search = resolve_space(search, fit, options, n_iter, rng)
     _check_cv(cv)
     work = Work.from_arguments(
         fit,
@@ -174,17 +179,16 @@ def nested(
         preprocess=preprocess,
         options=options,
     )
-    rng = resolve_rng(rng)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.y))
     group = group_numbers(groups, rows.size)
     holdouts = splits_of(outer, "outer", rows, work, group, drawn)
     folds = partial(drawn_folds, rng=rng)
-    line = Progress(Line() if progress else None)
     jobs = []
     for train, test in holdouts:
         splits = splits_of(cv, "cv", train, work, group, folds)
-        jobs.append(Holdout(Search(work, search, train, splits, line), test, choose))
+        job = Search(work, search, train, splits, line, from_rows)
+        jobs.append(Holdout(job, test, choose))
         line.total += 1
     found, damaged = run(jobs, work, search, executor, n_threads, store, line)
     selections, outcomes = zip(*found, strict=True)

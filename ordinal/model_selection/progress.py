@@ -1,5 +1,10 @@
 """Progress of a search: fits done, the best point so far, and the remaining time."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from .._input.checks import check_flag
 from .._watch.progress import Line, duration
 
 
@@ -19,6 +24,13 @@ class Progress:
         self._done = self._known = 0  # fits; those of which the result was stored
         self.total = 0
         self.best = ""
+
+    @classmethod
+    def from_argument(cls, progress: Any) -> Progress:
+        """Make the progress that the argument `progress` of a search asks for."""
+        if progress is None:
+            return cls(Line(patient=True))
+        return cls(Line() if check_flag("progress", progress) else None)
 
     @property
     def shown(self) -> bool:

@@ -3,21 +3,25 @@
 `Trials` are the points of a search and what became of them in every fold.
 """
 
+import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from .._input.checks import shortened, shown
+from .._input.checks import check_flag, shortened, shown
 from .._input.frame import Frame
 from .points import Point, described, in_order_of_ties, point_key
 from .progress import Progress
 from .scoring import Scorer
 from .spaces import Space
-from .splits import Splits, SplitsLike, in_order, own_splits
+from .splits import Splits, SplitsLike, in_order, own_splits, spread_by_rank
 from .work import Outcome, Task, TrainingRows, Work
 
+_SHARE = 3  # of the points goes on to three times as many rows
+_LEAST_SAMPLE = 300  # rows on which points are told apart
+_LARGE = 1500  # training rows from which halving is worth it
 _ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
 
 
@@ -31,12 +35,15 @@ class Trials:
     points : list of dict
     stage : list of int
         In which stage of the search each was added.
+    rows : list of int
+        How many training rows of a fold each was last fitted to.
     """
 
     def __init__(self, scorers: tuple[Scorer, ...], n_folds: int):
         self.scorers = scorers
         self.points: list[Point] = []
         self.stage: list[int] = []
+        self.rows: list[int] = []
         self._n_folds = n_folds
         self._number: dict[Hashable, int] = {}
         self._outcomes: list[list[Outcome | None]] = []
@@ -49,8 +56,26 @@ class Trials:
         number = self._number[key] = len(self.points)
         self.points.append(point)
         self.stage.append(stage)
+        self.rows.append(0)
         self._outcomes.append([None] * self._n_folds)
         return number
+
+    def begin(self, numbers: Iterable[int], rows: int) -> None:
+        """Forget the outcomes of points that are now fitted to more rows."""
+        for number in numbers:
+            self.rows[number] = rows
+            self._outcomes[number] = [None] * self._n_folds
+
+    def leaders(self, numbers: list[int], share: int) -> list[int]:
+        """Return one of `share` of some points, rounded up: those of the best means.
+
+        All of them if none has a score, because more rows may help.
+        """
+        losses = self._losses()
+        scored = [n for n in numbers if np.isfinite(losses[n])]
+        order = in_order_of_ties(self.points, scored)
+        order.sort(key=lambda number: losses[number])
+        return sorted(order[: math.ceil(len(numbers) / share)]) or numbers
 
     def record(self, number: int, fold: int, outcome: Outcome) -> None:
         """Take in the outcome of a point in a fold."""
@@ -94,8 +119,11 @@ class Trials:
         return next(o.failure for of in self.outcomes() for o in of if o.failure)
 
     def _losses(self) -> np.ndarray:
-        """(p,) mean of every point, greater meaning worse; nan where one is missing."""
+        """(p,) mean of every point, greater meaning worse; nan where one is missing, or
+        is of fewer rows than others.
+        """
         means = mean_score(self.scores())
+        means[np.array(self.rows) < max(self.rows)] = np.nan
         return -means if self.scorers[0].greater_is_better else means
 
 
@@ -113,12 +141,26 @@ def standard_error(scores: np.ndarray) -> np.ndarray:
     return np.asarray(deviation / np.sqrt(k))
 
 
+def halving_from(halving: bool | None, search: Any) -> float:
+    """Return the number of training rows from which a search halves.
+
+    By default the grids that methods declare are halved where rows are many, and a
+    search that somebody has chosen is done in full.
+    """
+    if halving is None:
+        return _LARGE if search is None else math.inf
+    return 0 if check_flag("halving", halving) else math.inf
+
+
 class Search:
     """The search for arguments on some rows of a work.
 
     In every stage: the space proposes points; those that are new become tasks, a path
     in a fold each; their outcomes are noted; the best point so far goes back to the
-    space.
+    space. With successive halving the points of a stage are first fitted to a sample of
+    the training rows, and the best third of them goes on to three times as many rows,
+    until these are all (K. Jamieson, A. Talwalkar, "Non-stochastic best arm
+    identification and hyperparameter optimization", AISTATS 2016).
 
     Attributes
     ----------
@@ -136,12 +178,12 @@ class Search:
         rows: np.ndarray,
         splits: Splits,
         progress: Progress,
+        halve_from: float = math.inf,
     ):
-        if not callable(getattr(space, "stages", None)):
-            raise TypeError(
-                f"search must be a Grid, or have its `stages`, got {shown(space)}"
-            )
         self.rows, self.splits = rows, splits
+        self._n_train = min(train.size for train, _ in splits)
+        self._halves = self._n_train >= halve_from
+        self._orders: dict[int, np.ndarray] = {}
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress
         self._proposed: list[Point] = []  # the points as the space names arguments
@@ -158,6 +200,10 @@ class Search:
             numbers = self._add(points, stage)
             if not self.trials.points:
                 raise ValueError("search.stages must give points, got none")
+            for share in self._samples(len(numbers)):
+                yield self._as_tasks(numbers, share)
+                numbers = self.trials.leaders(numbers, _SHARE)
+                self._progress.total += len(numbers) * len(self.splits)
             yield self._as_tasks(numbers)
             best = self.trials.best()
             if best is None:
@@ -204,8 +250,35 @@ class Search:
             return dict(proposed)
         return {"C1" if k == "C" else k: value for k, value in proposed.items()}
 
-    def _as_tasks(self, numbers: list[int]) -> list[Task]:
-        """Make a task for each fold and path."""
+    def _samples(self, n_points: int) -> list[int]:
+        """Return what shares of the training rows the halving of so many points begins
+        with: 9 for a ninth, and then 3 for a third.
+        """
+        shares = []
+        share = _SHARE
+        while self._halves and share < _SHARE * n_points:
+            if self._n_train < share * _LEAST_SAMPLE:
+                break
+            shares.append(share)
+            share *= _SHARE
+        return shares[::-1]
+
+    def _sample(self, fold: int, share: int) -> np.ndarray:
+        """Return one of `share` training rows of a fold; larger samples hold the
+        smaller ones, and all have every rank in its share.
+        """
+        train = self.splits[fold][0]
+        if share == 1:
+            return train
+        if fold not in self._orders:
+            rank = np.unique(self._work.y[train], return_inverse=True)[1]
+            # The seed is fixed because the folds have been drawn at random.
+            self._orders[fold] = train[spread_by_rank(rank, np.random.default_rng(0))]
+        return np.sort(self._orders[fold][: math.ceil(train.size / share)])
+
+    def _as_tasks(self, numbers: list[int], share: int = 1) -> list[Task]:
+        """Make a task for each fold and path, on one of `share` of the rows."""
+        self.trials.begin(numbers, math.ceil(self._n_train / share))
         points = self.trials.points
         varying = self._work.varying
         paths: dict[Hashable, list[int]] = {}
@@ -216,7 +289,11 @@ class Search:
             (fold, path) for fold in range(len(self.splits)) for path in paths.values()
         ]
         return [
-            Task(*self.splits[fold], tuple(points[number] for number in path))
+            Task(
+                self._sample(fold, share),
+                self.splits[fold][1],
+                tuple(points[number] for number in path),
+            )
             for fold, path in self._requested
         ]
 

@@ -9,28 +9,35 @@ that order as well.
 from __future__ import annotations  # numpy.random is slow to import
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_flag, resolve_rng, shown
+from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import Immutable
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.registry import resolve_fit
 from .._model.storage import Storable
-from .._watch.progress import Line
 from ..preprocessing.joined import Preprocess
 from .grouping import group_numbers
 from .points import Point, columns_of, described
 from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
-from .search import Search, Trials, mean_score, splits_of, standard_error
-from .spaces import Space
+from .search import (
+    Search,
+    Trials,
+    halving_from,
+    mean_score,
+    splits_of,
+    standard_error,
+)
+from .spaces import Space, resolve_space
 from .splits import Splits, SplitsLike, drawn_folds
 from .work import Work
 from .workers import Executor
@@ -65,6 +72,9 @@ class Selection(Storable):
         The p points, as arguments of the `fit_*` function.
     stage : (p,) int array
         In which stage of the search each was tried, from 0.
+    rows : (p,) int array
+        How many training rows of a fold each was last fitted to: fewer than others for
+        a point that successive halving has dropped, which is never chosen.
     scores : (p, k) array
         Of each point in each of the k folds; nan where a fit failed.
     others : dict of str to (p, k) array
@@ -97,6 +107,7 @@ class Selection(Storable):
 
     points: Annotated[tuple[Point, ...], Length("p")]
     stage: Annotated[np.ndarray, Array("i8", "p")]
+    rows: Annotated[np.ndarray, Array("i8", "p"), NONNEGATIVE]
     scores: Annotated[np.ndarray, Array("f8", "p k")]
     others: dict[str, Annotated[np.ndarray, Array("f8", "p k")]]
     status: Annotated[np.ndarray, Array("U", "p k")]
@@ -169,10 +180,10 @@ class Selection(Storable):
         return np.asarray(self._fitted().decision_function(X))
 
     def table(self) -> dict[str, np.ndarray]:
-        """Columns of p entries: stage, every argument, mean, standard error, the score
-        in every fold, failed fits and seconds; fit for a data frame.
+        """Columns of p entries: stage, training rows, every argument, mean, standard
+        error, the score in every fold, failed fits and seconds; fit for a data frame.
         """
-        columns = {"stage": self.stage, **columns_of(self.points)}
+        columns = {"stage": self.stage, "rows": self.rows, **columns_of(self.points)}
         columns["mean"], columns["standard_error"] = self.mean, self.standard_error
         for k, scores in enumerate(self.scores.T):
             columns[f"fold_{k}"] = scores
@@ -212,11 +223,11 @@ def model_in(found: Any) -> Any:
 
 
 def select(
-    fit: Callable[..., Any],
+    fit: Callable[..., Any] | str,
     X: MatrixLike | Blocks,
     y: Labels | None,
     *,
-    search: Space,
+    search: Space | Mapping[str, Sequence[Any]] | None = None,
     cv: SplitsLike = 5,
     scoring: Scoring | Sequence[Scoring] = "mae",
     greater_is_better: bool | None = None,
@@ -227,7 +238,9 @@ def select(
     preprocess: Preprocess | None = None,
     executor: Executor | None = None,
     n_threads: int | None = None,
-    progress: bool = False,
+    n_iter: int | None = None,
+    halving: bool | None = None,
+    progress: bool | None = None,
     refit: bool | Literal["one_se"] = True,
     store: str | os.PathLike[str] | None = None,
     rng: Rng = 0,
@@ -242,9 +255,10 @@ def select(
 
     Parameters
     ----------
-    fit : callable
+    fit : callable or str
         Any `fit_*` function, a `functools.partial` of one, or a function of (X, y,
-        **point) that returns something with `predict`.
+        **point) that returns something with `predict`; or the name of a method as the
+        command has it, such as "svorim" or "gpor-ep".
     X : (n, d) array-like or data frame, or sparse matrix with standardize=False
         Raw features. The model finds the columns of a data frame by their names. Words
         and missing values are for methods that take them, such as `fit_xofm`, or for
@@ -254,8 +268,19 @@ def select(
         nor store, a dask array or data frame, whose rows stay where they are.
     y : (n,) array-like, or None where X is a source of blocks
         Labels as for the `fit_*` functions.
-    search : Grid, CoarseToFine, UniformDesign, or an object with their `stages`
-        What to try. An argument "C" is `C1` where the function has that instead.
+    search : dict, Grid, CoarseToFine, UniformDesign, or an object with their `stages`
+        What to try; a dict of lists is a grid. By default the grid that the method
+        declares, without the arguments that have a value in `options`; methods that
+        find their own, such as `fit_gpor`, have one point. An argument "C" is `C1`
+        where the function has that instead.
+    n_iter : int, optional
+        Draw so many points of a grid at random, each once, and try these alone.
+    halving : bool, optional
+        Successive halving: all points are fitted to a sample of the training rows of
+        each fold, the best third of them to three times as many, and so on until the
+        rows are all; samples have 300 rows at least. By default the grids of methods
+        are halved from 1500 training rows on, and a `search` that is given is not.
+        MEASURED
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         A number of folds for `stratified_kfold`, 5 as in the papers; splits, such as
         those of `stratified_holdout`; or an object with `split(X, y)`, such as the
@@ -299,10 +324,11 @@ def select(
         `kernel` is a function of one's own, which two threads may not be fit to call,
         or where X is read in chunks.
         With an executor, the threads of each fit (default 1).
-    progress : bool, default False
-        Tell on stderr how many fits are done and in all, the best so far and the time
+    progress : bool, optional
+        Report on stderr how many fits are done and in all, the best so far and the time
         left: one line rewritten in place on a terminal, a bar in a notebook (by tqdm,
-        if it can be imported), elsewhere a line every ten seconds.
+        if it can be imported), elsewhere a line every ten seconds. By default on a
+        terminal or in a notebook, once 5 s have passed.
     refit : bool or "one_se", default True
         Fit all rows at the best point, or at `one_se`; False fits none.
     store : path of a folder, optional
@@ -341,7 +367,10 @@ def select(
     by_error = isinstance(refit, str) and refit == "one_se"
     if not (isinstance(refit, bool | np.bool_) or by_error):
         raise ValueError(f"refit must be True, False or 'one_se', got {shown(refit)}")
-    progress = check_flag("progress", progress)
+    line = Progress.from_argument(progress)
+    fit, rng = resolve_fit(fit), resolve_rng(rng)
+    from_rows = halving_from(halving, search)
+    search = resolve_space(search, fit, options, n_iter, rng)
     work = Work.from_arguments(
         fit,
         X,
@@ -355,10 +384,9 @@ def select(
         options=options,
     )
     rows = np.arange(len(work.y))
-    folds = partial(drawn_folds, rng=resolve_rng(rng))
+    folds = partial(drawn_folds, rng=rng)
     splits = splits_of(cv, "cv", rows, work, group_numbers(groups, rows.size), folds)
-    line = Progress(Line() if progress else None)
-    job = Search(work, search, rows, splits, line)
+    job = Search(work, search, rows, splits, line, from_rows)
     (trials,), damaged = run([job], work, search, executor, n_threads, store, line)
     found = replace(selection_of(trials, splits), damaged=damaged)
     if not refit:
@@ -379,6 +407,7 @@ def selection_of(trials: Trials, splits: Splits) -> Selection:
     return Selection(
         points=tuple(trials.points),
         stage=read_only(np.array(trials.stage)),
+        rows=read_only(np.array(trials.rows)),
         scores=read_only(trials.scores()),
         others={
             s.name: read_only(trials.scores(m)) for m, s in enumerate(scorers) if m

@@ -12,7 +12,7 @@ Statistics and Data Analysis 52(1):335-346, 2007.
 """
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol, TypeAlias
@@ -34,6 +34,7 @@ from .._input.checks import (
 )
 from .._input.features import read_features
 from .._input.immutable import Immutable
+from .._model.registry import method_of, unwrapped
 from .._numerics.rows import inner_products, squared_norms, take
 from .._rows.rows import Rows
 from .designs import uniform_design
@@ -86,6 +87,85 @@ class Grid:
         """Return all points in one stage."""
         rows = product(*self.values.values())
         yield [dict(zip(self.values, row, strict=True)) for row in rows]
+
+
+class Points:
+    """Points that are listed: those of a method without a grid, or drawn from one."""
+
+    def __init__(self, points: Sequence[Point]):
+        self.points = list(points)
+        self.size = len(self.points)
+
+    def __repr__(self) -> str:
+        return f"Points({shown(self.points)})"
+
+    @classmethod
+    def drawn(cls, grid: Grid, n_iter: int, rng: np.random.Generator) -> "Points":
+        """Draw points of a grid, each once, and keep the order of the grid."""
+        chosen = np.sort(rng.choice(grid.size, min(n_iter, grid.size), replace=False))
+        places = np.unravel_index(chosen, [len(v) for v in grid.values.values()])
+        rows = zip(*(place.tolist() for place in places), strict=True)
+        return cls(
+            [
+                {
+                    name: v[k]
+                    for (name, v), k in zip(grid.values.items(), row, strict=True)
+                }
+                for row in rows
+            ]
+        )
+
+    def stages(self, X: Any) -> Stages:
+        """Return all points in one stage."""
+        yield [dict(point) for point in self.points]
+
+
+def resolve_space(
+    search: Any,
+    fit: Callable[..., Any],
+    options: Mapping[str, Any],
+    n_iter: int | None,
+    rng: np.random.Generator,
+) -> Space:
+    """Return the space that the arguments `search` and `n_iter` of a search mean.
+
+    None stands for the grid of the method, without the arguments that have a value
+    already: one point for a method that has no grid. A mapping is a grid.
+
+    Raises
+    ------
+    TypeError, ValueError
+        No search for a function without a grid, or `n_iter` for what is no grid.
+    """
+    if search is None:
+        function, fixed = unwrapped(fit)
+        method = method_of(function)
+        if method is None:
+            raise TypeError(
+                "search must be given, such as {'C': [1.0, 10.0]}, for a function that "
+                f"is no method of this package, got {shown(function)}"
+            )
+        open_ = {k: v for k, v in method.grid.items() if k not in {**fixed, **options}}
+        search = open_ or Points([{}])
+    if isinstance(search, Mapping):
+        if not all(isinstance(name, str) for name in search):
+            raise TypeError(
+                f"search must have names of parameters as its keys, got {shown(search)}"
+            )
+        search = Grid(**search)
+    if not callable(getattr(search, "stages", None)):
+        raise TypeError(
+            "search must be a dict of lists, a Grid, another object with `stages`, or "
+            f"None, got {shown(search)}"
+        )
+    if n_iter is None or isinstance(search, Points):
+        return search  # type: ignore[no-any-return]
+    if not isinstance(search, Grid):
+        raise ValueError(
+            f"n_iter draws points of a grid, and search is {shown(search)}: leave "
+            "n_iter out, or give a dict of lists"
+        )
+    return Points.drawn(search, check_count("n_iter", n_iter), rng)
 
 
 @dataclass(frozen=True, slots=True)

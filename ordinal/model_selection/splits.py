@@ -197,7 +197,7 @@ def learning_splits(
     counts = _training_sizes(sizes, n, int(rank.max()) + 1)
     splits = []
     for train, test in holdouts:
-        order = train[_spread_by_rank(rank[train], rng)]
+        order = train[spread_by_rank(rank[train], rng)]
         splits += [(np.sort(order[:count]), test) for count in counts]
     return splits
 
@@ -222,7 +222,7 @@ def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
     return [int(count) for count in counts]
 
 
-def _spread_by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def spread_by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the rows in an order of which every beginning has the ranks in their
     shares, one row of each rank first.
     """
