@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         UnscaledFeaturesWarning,
     )
     from ._watch.monitor import State
+    from .comparison import Comparison, compare
     from .gpor import GporModel, fit_gpor
     from .kdlor import KdlorModel, fit_kdlor
     from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
@@ -85,6 +86,7 @@ warn_of_namesake(__path__[0])
 __all__ = [
     "CnnorModel",
     "CollinearColumnsWarning",
+    "Comparison",
     "ConformalModel",
     "Convergence",
     "ConvergenceWarning",
@@ -114,6 +116,7 @@ __all__ = [
     "UnscaledFeaturesWarning",
     "XofmModel",
     "__version__",
+    "compare",
     "comparison",
     "conformal",
     "cross_conformal",

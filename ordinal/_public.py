@@ -24,7 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "_model.model": ("Model", "load"),
     "_watch.monitor": ("State",),
     "_numerics.threads": ("show_config",),
-    "comparison": (),
+    "comparison": ("Comparison", "compare"),
     "data": (),
     "datasets": (),
     "gpor": ("GporModel", "fit_gpor"),

@@ -24,9 +24,16 @@ from ordinal._command.methods import METHODS, in_options
 from ordinal._command.reports import REPORTS
 from ordinal._model.registry import COSTS, GAMMAS, methods
 from ordinal._watch.progress import Line
+from ordinal.comparison.methods import GPOR
+from ordinal.comparison.methods import METHODS as DEFAULT
 from ordinal.datasets import make_gaussians, make_tlssvor
-from ordinal.metrics import mae, mze
-from ordinal.model_selection import Grid, select, stratified_holdout
+from ordinal.metrics import accuracy, mae
+from ordinal.model_selection import (
+    Grid,
+    select,
+    stratified_holdout,
+    stratified_kfold,
+)
 from ordinal.preprocessing import Binning, PreprocessedModel, Standardizer
 
 NAMES = {1: "low", 2: "mid", 3: "high"}
@@ -90,35 +97,44 @@ def replace_fit(monkeypatch, fit):
 
 
 def scores(out):
-    """{method: (MZE, MAE)} of a comparison's output."""
+    """{method: (MAE, accuracy)} of a comparison's output."""
     lines = [line.split() for line in out.splitlines()]
     return {
-        cells[0]: (float(cells[1]), float(cells[3]))
+        cells[0]: (float(cells[1]), float(cells[4]))
         for cells in lines
-        if cells and cells[0] in METHODS
+        if cells and cells[0] in METHODS and cells[2:3] == ["±"]
     }
 
 
 # compare
 
 
-def test_compare_reports_the_errors_of_its_holdouts(run, data, rows):
-    out = run("compare", data, "--splits", 4, "--methods", "npsvor", "--seed", 7)
-    assert "clusters: 60 rows, 2 features, 3 ranks; 4 x (45 training + 15 test" in out
-    assert "4/4" in out
-    assert "Not converged" not in out
-
+def test_compare_reports_the_errors_of_its_folds(run, data, rows):
     X, y = rows
-    errors = []
-    for train, test in stratified_holdout(y, 4, rng=7):
-        s = Standardizer.fit(X[train])
-        model = ordinal.fit_npsvor(s.transform(X[train]), y[train])
-        predicted = model.predict(s.transform(X[test]))
-        errors.append([f(y[test], predicted, labels=[1, 2, 3]) for f in (mze, mae)])
-    mean, sd = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1)
-    np.testing.assert_allclose(scores(out)["npsvor"], mean, atol=6e-5)
-    assert f"({sd[0]:.4f})" in out
-    assert f"({sd[1]:.4f})" in out
+    argv = ["compare", data, "--methods", "npsvor", "--seed", 7]
+    for more, splits, sizes in (
+        ([], stratified_kfold(y, rng=7), "5 splits of 48 training + 12 test rows"),
+        (["--folds", 3], stratified_kfold(y, 3, rng=7), "3 splits of 40 training + 20"),
+        (["--splits", 4], stratified_holdout(y, 4, rng=7), "4 splits of 45 training"),
+    ):
+        out = run(*argv, *more)
+        assert "clusters: 60 rows, 2 features, 3 ranks; mean ± standard error" in out
+        assert f" over {sizes}" in out
+        assert "Not converged" not in out
+        errors = []
+        for train, test in splits:
+            s = Standardizer.fit(X[train])
+            model = ordinal.fit_npsvor(s.transform(X[train]), y[train])
+            predicted = model.predict(s.transform(X[test]))
+            errors.append(
+                [f(y[test], predicted, labels=[1, 2, 3]) for f in (mae, accuracy)]
+            )
+        mean = np.mean(errors, axis=0)
+        se = np.std(errors, axis=0, ddof=1) / np.sqrt(len(errors))
+        np.testing.assert_allclose(scores(out)["npsvor"], mean, atol=6e-4)
+        assert f"± {se[0]:.3f}" in out
+        assert f"± {se[1]:.3f}" in out
+        assert f"npsvor has MAE {mean[0]:.4f} ± {se[0]:.4f}." in out
 
 
 @pytest.mark.slow
@@ -162,10 +178,9 @@ def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
 
 @pytest.mark.slow
 def test_compare_sets_arguments(run, data):
-    plain = run("compare", data, "--splits", 2)
-    changed = run(
-        "compare", data, "--splits", 2, "--set", "npsvor.C1=1e-4", "npsvor.gamma=50"
-    )
+    argv = ["compare", data, "--splits", 2, "--methods", "npsvor", "npsvor-admm"]
+    plain = run(*argv)
+    changed = run(*argv, "--set", "npsvor.C1=1e-4", "npsvor.gamma=50")
     assert scores(plain)["npsvor"] != scores(changed)["npsvor"]
     assert scores(plain)["npsvor-admm"] == scores(changed)["npsvor-admm"]
     assert run("compare", data, "--splits", 2, "--threads", 1)
@@ -176,23 +191,29 @@ def test_compare_counts_what_does_not_converge(run, data):
         warnings.simplefilter("always")
         out = run("compare", data, "--splits", 3, "--set", "npsvor.max_iter=1")
     assert not seen
-    assert "0/3" in out
-    assert out.endswith("Not converged in every split: npsvor on clusters (max_iter)\n")
+    assert out.endswith("Not converged in every fold: npsvor (max_iter).\n")
 
 
-@pytest.mark.slow
-def test_compare_without_data_uses_the_embedded_sets(run):
-    out = run("compare", "--splits", 1)
-    assert "gaussians: 300 rows, 2 features, 3 ranks" in out
-    assert "tlssvor: 300 rows, 5 features, 4 ranks" in out
-    assert out.count("npsvor-admm") == 2
-    assert out.count("1/1\n") == 2 * len(METHODS)
+def test_compare_without_data_is_a_first_look(run):
+    out = run("compare")
+    lines = out.splitlines()
+    assert len(lines) <= 15
+    table = [line.split()[0] for line in lines if "±" in line][1:]
+    assert set(table) == {*DEFAULT, GPOR}
+    assert " is best by MAE" in lines[-1]
+    mean = [
+        float(line.split()[1]) for line in lines if "±" in line and " + " not in line
+    ]
+    assert mean == sorted(mean)
 
 
 def test_compare_counts_thresholds_out_of_order(run, tmp_path):
-    out = run("compare", "--splits", 2, "--methods", "svorex", "shashua-levin")
-    assert out.endswith("Thresholds out of order: shashua-levin on tlssvor (2/2)\n")
-    assert "order" not in run("compare", "--splits", 1, "--methods", "svorim")
+    X, y = make_tlssvor()
+    data = write(tmp_path / "table.csv", X, y, header="a,b,c,d,e,grade")
+    argv = ["compare", data, "--splits", 2, "--methods"]
+    out = run(*argv, "svorex", "shashua-levin")
+    assert out.endswith("Thresholds out of order: shashua-levin (2/2).\n")
+    assert "order" not in run(*argv, "svorim")
 
 
 def test_fit_reports_thresholds_out_of_order(tmp_path, capsys):
@@ -218,8 +239,7 @@ def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
     from the seed."""
     argv = ["compare", data, "--splits", 2, "--methods", "svorim", "xofm", "--tune"]
     out = run(*argv, "--seed", 7, "--format", "json")
-    (found,) = json.loads(out)
-    svorim = found["methods"][0]
+    svorim = next(m for m in json.loads(out)["methods"] if m["method"] == "svorim")
     assert svorim["grid"] == {"C": list(COSTS), "gamma": list(GAMMAS)}
     X, y = rows
     for k, (train, test) in enumerate(stratified_holdout(y, 2, rng=7)):
@@ -238,7 +258,7 @@ def test_compare_tunes_in_the_training_rows_of_each_split(run, data, rows):
 def test_a_search_leaves_what_is_set(run, data):
     argv = ["compare", data, "--splits", 1, "--methods", "svorim", "gpor-laplace"]
     out = run(*argv, "--tune", "--verbose", "--set", "svorim.gamma=0.5")
-    assert out.startswith("svorim searches C 0.1, 1, 10, 100, 1000: 5 points in 5 fo")
+    assert "\nsvorim searches C 0.1, 1, 10, 100, 1000: 5 points in 5 fo" in out
     assert re.search(r"^svorim chose C=\d+(\.\d)? 1 x$", out, re.MULTILINE)
     assert "gpor-laplace searches" not in out  # as it finds its own arguments
 
@@ -280,19 +300,17 @@ def test_the_page_lists_every_grid():
 @pytest.mark.slow
 def test_reports_hold_the_same_numbers(run, data):
     argv = ["compare", data, "--splits", 3, "--methods", "svorim", "npsvor", "--tune"]
-    (found,) = json.loads(run(*argv, "--format", "json"))
-    assert [m["method"] for m in found["methods"]] == ["svorim", "npsvor"]
+    found = json.loads(run(*argv, "--format", "json"))
+    assert {m["method"] for m in found["methods"]} == {"svorim", "npsvor"}
     assert (found["rows"], found["features"], found["classes"]) == (60, 2, [1, 2, 3])
     assert (found["training_rows"], found["test_rows"]) == (45, 15)
     lines = list(csv.DictReader(io.StringIO(run(*argv, "--format", "csv"))))
     markdown = run(*argv, "--format", "markdown").splitlines()
-    assert markdown[2:4] == [
-        "| method | MZE (sd) | MAE (sd) | fit (s) | converged |",
-        "|---|---|---|---|---|",
-    ]
+    assert markdown[2] == "| method | MAE | accuracy | RPS | seconds |"
+    assert found["verdict"] in markdown[-1]
     for k, of in enumerate(found["methods"]):
         own = [line for line in lines if line["method"] == of["method"]]
-        for name in ("mze", "mae"):
+        for name in ("mae", "accuracy", "rps"):
             assert [float(line[name]) for line in own] == of[name]
         assert [line["status"] for line in own] == of["status"] == ["converged"] * 3
         point = ", ".join(f"{name}={v:g}" for name, v in of["chosen"][1].items())
@@ -300,8 +318,13 @@ def test_reports_hold_the_same_numbers(run, data):
         cells = markdown[4 + k].split(" | ")
         assert cells[0] == f"| {of['method']}"
         mean, sd = np.mean(of["mae"]), np.std(of["mae"], ddof=1)
-        assert cells[2] == f"{mean:.4f} ({sd:.4f})"
-        assert cells[4] == "3/3 |"
+        assert cells[1] == f"{mean:.3f} ± {sd / 3**0.5:.3f}"
+
+
+def test_json_says_null_for_no_score(run, data):
+    argv = ["compare", data, "--splits", 2, "--methods", "svr", "--format", "json"]
+    (svr,) = json.loads(run(*argv, "--set", "svr.probability=False"))["methods"]
+    assert svr["rps"] == [None, None]
 
 
 @pytest.mark.parametrize("form", REPORTS)
@@ -348,9 +371,9 @@ def test_a_terminal_is_told_how_far_the_work_is(monkeypatch, capsys, data, tmp_p
     for more in ([], ["--tune"]):
         monkeypatch.setattr("sys.stderr", told := Terminal())
         assert main(["compare", *argv, *more]) == 0
-        assert "svorim: split 1 of 2" in told.getvalue()
+        assert "svorim: fold 1 of 2" in told.getvalue()
         assert " s left" in told.getvalue()
-        assert more or re.search(r"split 1 of 2; \d+ steps", told.getvalue())
+        assert more or re.search(r"fold 1 of 2; \d+ steps", told.getvalue())
         assert told.getvalue().endswith(" \r")  # wiped for what is printed
         monkeypatch.setattr("sys.stderr", told := Terminal())
         fit = ["fit", data, "--method", "svorim", "--out", str(tmp_path / "m.npz")]
@@ -674,7 +697,7 @@ def test_compare_learns_from_the_training_rows_what_becomes_of_words(run, wines)
             ordinal.fit_svorim, X.iloc[train], y[train], classes=classes
         )
         errors.append(mae(y[test], model.predict(X.iloc[test]), labels=classes))
-    assert json.loads(out)[0]["methods"][0]["mae"] == errors
+    assert json.loads(out)["methods"][0]["mae"] == errors
 
 
 @pytest.mark.parametrize("method", ["svorim", "xofm"])
@@ -852,7 +875,10 @@ def test_config(run):
         (["compare", "--set", "C1=1"], "expected METHOD.ARG=VALUE"),
         (["compare", "--set", "npsvor.C1"], "expected ARG=VALUE"),
         (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C1"),
-        (["compare", "--set", "npsvor-admm.solver=smo"], "means --set solver=admm"),
+        (
+            ["compare", "--methods", "all", "--set", "npsvor-admm.solver=smo"],
+            "means --set solver=admm",
+        ),
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
         (["compare", "--set", "pom.offset=1"], "no argument 'offset'"),
         (["compare", "--methods", "npsvor", "--set", "npsvor.C1=-1"], "C1 must be"),
@@ -860,7 +886,11 @@ def test_config(run):
         (["compare", "DATA", "--target", "x"], "no column 'x'"),
         (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),
         (["compare", "DATA", "--bins", 1], "n_bins must be an integer >= 2"),
-        (["compare", "DATA", "--test-size", 60], "test_size=60"),
+        (["compare", "DATA", "--splits", 3, "--test-size", 60], "test_size=60"),
+        (["compare", "DATA", "--test-size", 0.5], "needs --splits N"),
+        (["compare", "DATA", "--folds", 3, "--splits", 3], "exclude each other"),
+        (["compare", "DATA", "--folds", 1], "2 to the number of rows"),
+        (["compare", "--set", "constant-mode.rule=mean"], "has no arguments"),
         (
             ["compare", "DATA", "--target", "east"],
             "is no rank: cut the numbers with --bins",

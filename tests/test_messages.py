@@ -157,7 +157,7 @@ FAILED = "no point could be fitted: TypeError: scoring must return a number, got
             select,
             {"fit": ordinal.fit_svorim, "X": X, "y": y, "search": 5},
             TypeError,
-            "search must be a Grid, or have its `stages`, got 5$",
+            "search must be a dict of lists, .* or None, got 5$",
         ),
         (fit, {"callback": lambda _: TWO}, TypeError, "callback must return what is t"),
         (

@@ -85,7 +85,9 @@ def test_what_a_fit_cannot_do(call, message):
 
 def test_a_search_is_of_a_fit():
     grid = model_selection.Grid(C=[1.0])
-    with pytest.raises(TypeError, match=r"fit must be a function of \(X, y\), got 3"):
+    with pytest.raises(
+        TypeError, match=r"fit must be a function of \(X, y\), .*, got 3"
+    ):
         model_selection.select(3, X, Y, search=grid)
 
 
@@ -133,7 +135,7 @@ def test_a_record_of_no_fits():
 
 
 def test_a_search_without_stages():
-    with pytest.raises(TypeError, match=r"search must be a Grid, .*, got 3"):
+    with pytest.raises(TypeError, match=r"search must be a dict of lists, .*, got 3"):
         model_selection.select(ordinal.fit_svorim, X, Y, search=3)
     for stages in ([], [[]]):
         space = SimpleNamespace(stages=lambda X, given=stages: (p for p in given))

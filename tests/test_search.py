@@ -1262,18 +1262,18 @@ def fit_and_tell(X, y, *, label=0):
 
 
 def test_halving_drops_points_on_samples_and_judges_the_rest_on_all_rows():
-    n = 3000
+    n = 4200
     numbers = np.arange(n, dtype=float)[:, None]
-    labels = np.repeat([0, 1, 2], [10, 2000, 990])
+    labels = np.repeat([0, 1, 2], [14, 2800, 1386])
     CALLS.clear()
     found = select(
         fit_and_tell, numbers, labels, search={"label": list(range(9))}, halving=True,
         standardize=False, cv=3, refit=False, n_threads=1,
     )  # fmt: skip
     assert found.params == {"label": 1}
-    assert found.rows.tolist() == [667, 2000, 667] + [223] * 6
+    assert found.rows.tolist() == [934, 2800, 2800] + [312] * 6
     # by the labels' counts the errors are .99, .33 and .67: the order of the points
-    assert_allclose(found.mean[[0, 1, 2]], [1.3233, 0.3367, 0.6767], atol=1e-3)
+    assert_allclose(found.mean[[0, 1, 2]], [1.3267, 0.3333, 0.6733], atol=1e-3)
     for train, _ in found.splits:
         at = [
             set(rows) for label, rows in CALLS if label == 1 and set(rows) <= set(train)

@@ -44,10 +44,11 @@ def parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     commands.add_parser(
         "compare",
-        help="test error of methods over repeated hold-outs",
-        description="Test error of methods over repeated stratified hold-outs. What "
-        "becomes of words and gaps, and the scale of numbers, is learned of the "
-        "training rows of each. Without DATA: on the embedded artificial sets.",
+        help="cross-validated errors of methods, the best first",
+        description="Cross-validated errors of methods, the best first. The encoding "
+        "of categories, the imputation of missing values and the scale of numbers are "
+        "learned from the training rows of each fold. Without DATA: on a data set that "
+        "comes with the package.",
         declare=_declare_compare,
     )
     commands.add_parser(
@@ -121,6 +122,9 @@ def _add_table(command: argparse.ArgumentParser) -> None:
 
 
 def _declare_compare(command: argparse.ArgumentParser) -> None:
+    from ..comparison.learner import CONSTANTS
+    from ..comparison.methods import GPOR, GPOR_ROWS
+    from ..comparison.methods import METHODS as DEFAULT
     from .compare import compare
     from .methods import METHODS
     from .reports import REPORTS
@@ -131,23 +135,29 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--methods",
         nargs="+",
-        choices=METHODS,
-        default=list(METHODS),
+        choices=[*CONSTANTS, *METHODS, "all"],
         metavar="METHOD",
-        help=f"default: all of {', '.join(METHODS)}",
+        help=f"default: {', '.join(DEFAULT)}, and {GPOR} up to {GPOR_ROWS} training "
+        f"rows; all stands for these and {', '.join(METHODS)}",
+    )
+    command.add_argument(
+        "--folds",
+        type=int,
+        metavar="K",
+        help="number of folds (default: 5)",
     )
     command.add_argument(
         "--splits",
-        default="30",
         metavar="N|FILE",
-        help="number of hold-outs, or .npz of train_idx and test_idx, one row a split "
-        "(with --bins K also train_idx_K, test_idx_K and the labels yK)",
+        help="in place of folds, a number of hold-outs, or .npz of train_idx and "
+        "test_idx, one row a split (with --bins K also train_idx_K, test_idx_K and the "
+        "labels yK)",
     )
     command.add_argument(
         "--test-size",
         type=_size,
         metavar="SIZE",
-        help="fraction or number of rows (default: 0.25)",
+        help="of hold-outs: fraction or number of rows (default: 0.25)",
     )
     command.add_argument(
         "--format", choices=REPORTS, default="text", help="default: text"
@@ -161,7 +171,7 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print what --tune searches, and what it chooses for every split",
     )
-    _add_tune(command, "hold-outs and folds")
+    _add_tune(command, "splits and of the folds of searches")
     about = "argument of a method, such as npsvor.C1=10"
     _add_settings(command, "METHOD.ARG=VALUE", about)
     command.set_defaults(run=compare)
@@ -204,7 +214,7 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
 
 
 def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
-    from .methods import FOLDS
+    from ..comparison.learner import FOLDS
 
     command.add_argument(
         "--tune",

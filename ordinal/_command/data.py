@@ -17,11 +17,10 @@ from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words
 from .._input.frame import Frame
-from ..datasets import make_gaussians, make_tlssvor
-from ..model_selection import stratified_holdout
+from ..datasets import make_gaussians
+from ..model_selection import stratified_holdout, stratified_kfold
+from ..model_selection.splits import Splits
 from ..preprocessing import Binning
-
-Splits = Sequence[tuple[np.ndarray, np.ndarray]]  # (train_idx, test_idx)
 
 BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
 
@@ -187,43 +186,52 @@ def _name_of(path: str) -> str:
     return name.removesuffix(".csv").removesuffix(".tsv").removesuffix(".parquet")
 
 
-def read_task(args: argparse.Namespace) -> list[tuple[Data, Splits]]:
-    """Read and validate all data of a comparison before the first fit."""
-    stored = not args.splits.isdigit()
+def read_task(args: argparse.Namespace) -> tuple[Data, Splits]:
+    """Read and validate the data of a comparison before the first fit."""
+    _check_split_options(args)
+    if args.splits is None or args.splits.isdigit():
+        data = _embedded(args) if args.data is None else read_data(args)
+        return data, _drawn_splits(data.y, args)
     if args.data is None:
-        return _embedded(args, stored)
-    if not stored:
-        data = read_data(args)
-        return [(data, _holdouts(data.y, args))]
-    if args.test_size is not None or (args.seed is not None and not args.tune):
-        raise ValueError("--test-size and --seed do not go with a file of splits")
+        raise ValueError("a file of splits needs DATA")
     splits, labels = _stored_splits(args.splits, args.bins)
     if labels is not None and args.binning is not None:
         raise ValueError(f"--binning: {args.splits} holds the labels y{args.bins}")
     data = read_data(args, labels)
     _check_rows(args.splits, splits, len(data.X))
-    return [(data, splits)]
+    return data, splits
 
 
-def _embedded(args: argparse.Namespace, stored: bool) -> list[tuple[Data, Splits]]:
-    """Return the artificial sets that come with the package."""
+def _check_split_options(args: argparse.Namespace) -> None:
+    """Raise ValueError for options that say two things of the splits."""
+    if args.splits is not None and args.folds is not None:
+        raise ValueError("--folds and --splits exclude each other")
+    if args.splits is None:
+        if args.test_size is not None:
+            raise ValueError(
+                "--test-size needs --splits N, hold-outs in place of folds"
+            )
+    elif not args.splits.isdigit() and (
+        args.test_size is not None or (args.seed is not None and not args.tune)
+    ):
+        raise ValueError("--test-size and --seed do not go with a file of splits")
+
+
+def _embedded(args: argparse.Namespace) -> Data:
+    """Return the data set that comes with the package."""
     names = "target", "bins", "binning", "classes", "drop", "categorical", "order"
     for option in names:
         if getattr(args, option):
             raise ValueError(f"--{option} needs DATA")
-    if stored:
-        raise ValueError("a file of splits needs DATA")
-    embedded = {"gaussians": make_gaussians(), "tlssvor": make_tlssvor()}
-    data = [
-        Data(name, Frame.of_numbers(X, None), y, np.unique(y), {})
-        for name, (X, y) in embedded.items()
-    ]
-    return [(d, _holdouts(d.y, args)) for d in data]
+    X, y = make_gaussians()
+    return Data("gaussians", Frame.of_numbers(X, None), y, np.unique(y), {})
 
 
-def _holdouts(y: np.ndarray, args: argparse.Namespace) -> Splits:
-    test_size = 0.25 if args.test_size is None else args.test_size
+def _drawn_splits(y: np.ndarray, args: argparse.Namespace) -> Splits:
     seed = 0 if args.seed is None else args.seed
+    if args.splits is None:
+        return stratified_kfold(y, 5 if args.folds is None else args.folds, rng=seed)
+    test_size = 0.25 if args.test_size is None else args.test_size
     return stratified_holdout(y, int(args.splits), test_size=test_size, rng=seed)
 
 

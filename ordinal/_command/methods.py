@@ -5,26 +5,19 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from .._files.chunks import TableBlocks
 from .._input.checks import shortened, shown
 from .._input.keywords import suggestion
 from .._model.registry import Method, methods
-from .._watch.monitor import State
-from ..model_selection import Grid, select
-from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
+from ..comparison.learner import Learner
+from ..preprocessing import TablePreprocessor
 
 # An argument and its value in a message, unless they are those of an option
 _ADVICE = re.compile(
     r"(?<!--set )(?<![-.\w])(\w+)=(True|False|None|'\w+'|\d[\d.]*)(?!\w)"
 )
-
-Fit = Callable[..., Any]  # fit(X, y, **params) -> model
 
 # For each name on the command line the method, and the arguments that the name means.
 METHODS: dict[str, tuple[Method, dict[str, Any]]] = {
@@ -32,8 +25,6 @@ METHODS: dict[str, tuple[Method, dict[str, Any]]] = {
     for method in methods()
     for name, fixed in method.variants.items()
 }
-
-FOLDS = 5  # of the search of each training part, as in the papers
 
 # Arguments that the command line cannot hold, or has an option of its own for.
 _NOT_SETTABLE = {
@@ -46,96 +37,6 @@ _NOT_SETTABLE = {
     "verbose",
     "preprocess",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Learner:
-    """A method, the arguments that it is given, and what is tried of others.
-
-    Attributes
-    ----------
-    grid : mapping of str to sequence
-        Empty where nothing is searched.
-    preprocess : TablePreprocessor or None
-        None for a method that takes tables with words and gaps as they are.
-    n_threads : int or None
-    """
-
-    fit: Fit
-    params: dict[str, Any]
-    grid: Mapping[str, Sequence[Any]]
-    preprocess: TablePreprocessor | None
-    n_threads: int | None
-
-    @property
-    def points(self) -> int:
-        """Return the number of points of the grid, at least 1."""
-        return int(np.prod([len(values) for values in self.grid.values()], dtype=int))
-
-    def learn(
-        self,
-        X: Any,
-        y: np.ndarray,
-        rng: np.random.Generator,
-        progress: bool = False,
-        callback: Callable[[State], bool] | None = None,
-        **options: Any,
-    ) -> tuple[Any, dict[str, Any]]:
-        """Return a model of raw features, and the point that the search has chosen: by
-        the mean absolute error in folds of these rows alone.
-
-        A `callback` sees the steps of a fit without a search.
-        """
-        if self.grid:
-            options["preprocess"] = self.preprocess
-            return self._searched(X, y, rng, progress, **options)
-        options |= self._given(progress) | {"callback": callback}
-        if self.preprocess is None:
-            return self.fit(X, y, **options), {}
-        how = self.preprocess
-        return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
-
-    def learn_in_chunks(
-        self,
-        source: TableBlocks,
-        rng: np.random.Generator,
-        progress: bool = False,
-        **options: Any,
-    ) -> tuple[Any, dict[str, Any]]:
-        """Learn from numeric features that are read at every pass."""
-        if self.grid:
-            options["standardize"] = True
-            return self._searched(source, None, rng, progress, **options)
-        options |= self._given(progress)
-        if self.preprocess is None:
-            return self.fit(source, None, **options), {}
-        model = PreprocessedModel.fit(
-            self.fit, source, None, preprocess=Standardizer, **options
-        )
-        return model, {}
-
-    def _searched(
-        self, X: Any, y: Any, rng: np.random.Generator, progress: bool, **options: Any
-    ) -> tuple[Any, dict[str, Any]]:
-        """Return the refitted model, and the point that was chosen for it."""
-        found = select(
-            self.fit,
-            X,
-            y,
-            search=Grid(**self.grid),
-            cv=FOLDS,
-            rng=rng,
-            n_threads=self.n_threads,
-            progress=progress,
-            **self.params,
-            **options,
-        )  # fmt: skip
-        return found.model, found.params
-
-    def _given(self, progress: bool) -> dict[str, Any]:
-        """Return the arguments of a fit without a search."""
-        threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
-        return self.params | {"verbose": progress} | threads
 
 
 def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> Learner:
@@ -159,12 +60,13 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     if wrong:
         raise ValueError("; ".join(wrong))
     n_threads = given.pop("n_threads", args.threads)
-    grid = method.grid if args.tune else {}
-    left = {key: values for key, values in grid.items() if key not in given}
-    params = fixed | given
-    takes_tables = {"missing", "categories"} <= method.accepts_with(params)
-    preprocess = None if takes_tables else TablePreprocessor(order=_orders(args.order))
-    return Learner(method.fit, params, left, preprocess, n_threads)
+    return Learner.from_fit(
+        method.fit,
+        fixed | given,
+        tune=args.tune,
+        preprocess=TablePreprocessor(order=_orders(args.order)),
+        n_threads=n_threads,
+    )
 
 
 def settable(method: Method) -> list[str]:

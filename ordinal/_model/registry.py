@@ -34,11 +34,12 @@ A function that has not registered can be searched as well, point by point.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
 
-from .._input.checks import shown
-from .._input.keywords import keyword_defaults, suggestion
+from .._input.checks import listed, shown
+from .._input.keywords import keyword_defaults
 from .._public import import_all
 from ..kernels.choice import takes_missing
 
@@ -191,10 +192,13 @@ def resolve_fit(fit: Any) -> Callable[..., Any]:
     if isinstance(fit, str):
         known = fits_by_name()
         if fit not in known:
-            meant = suggestion(fit.removeprefix("fit_"), known)
+            meant = get_close_matches(fit.removeprefix("fit_"), known, n=1)
+            remedy = f"one of {listed(known)}"
+            if meant:
+                remedy = f"did you mean {shown(meant[0])}?"
             raise ValueError(
-                f"fit must be a function or the name of a method, got {shown(fit)}"
-                f"{meant or '; the names are ' + ', '.join(known)}"
+                "fit must be a function or the name of a method, got "
+                f"{shown(fit)}; {remedy}"
             )
         return known[fit]
     if not callable(fit):

@@ -2,10 +2,14 @@
 bar of tqdm in a notebook, and now and then where neither is, as in a file.
 """
 
+from __future__ import annotations
+
 import shutil
 import sys
 import time
 from typing import Any, TextIO
+
+from .._input.checks import check_flag
 
 
 class Line:
@@ -32,6 +36,13 @@ class Line:
         self._bar: Any = None
         self._in_place = False
         self._opened = False
+
+    @classmethod
+    def from_argument(cls, progress: Any) -> Line | None:
+        """Return the line that the argument `progress` of a search asks for."""
+        if progress is None:
+            return cls(patient=True)
+        return cls() if check_flag("progress", progress) else None
 
     @property
     def seconds(self) -> float:

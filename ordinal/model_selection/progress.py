@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._input.checks import check_flag
 from .._watch.progress import Line, duration
 
 
@@ -28,9 +27,7 @@ class Progress:
     @classmethod
     def from_argument(cls, progress: Any) -> Progress:
         """Make the progress that the argument `progress` of a search asks for."""
-        if progress is None:
-            return cls(Line(patient=True))
-        return cls(Line() if check_flag("progress", progress) else None)
+        return cls(Line.from_argument(progress))
 
     @property
     def shown(self) -> bool:

@@ -19,7 +19,8 @@ from .spaces import Space
 from .splits import Splits, SplitsLike, in_order, own_splits, spread_by_rank
 from .work import Outcome, Task, TrainingRows, Work
 
-_SHARE = 3  # of the points goes on to three times as many rows
+_SHARE = 3  # of the rows of one stage of halving are those of the stage before
+_KEPT = 0.5  # of the points go on to three times as many rows
 _LEAST_SAMPLE = 300  # rows on which points are told apart
 _LARGE = 1500  # training rows from which halving is worth it
 _ROUNDING = 1e-12  # means that differ by less are equal: the sum over folds is rounded
@@ -66,8 +67,8 @@ class Trials:
             self.rows[number] = rows
             self._outcomes[number] = [None] * self._n_folds
 
-    def leaders(self, numbers: list[int], share: int) -> list[int]:
-        """Return one of `share` of some points, rounded up: those of the best means.
+    def leaders(self, numbers: list[int], share: float) -> list[int]:
+        """Return a share of some points, rounded up: those of the best means.
 
         All of them if none has a score, because more rows may help.
         """
@@ -75,7 +76,7 @@ class Trials:
         scored = [n for n in numbers if np.isfinite(losses[n])]
         order = in_order_of_ties(self.points, scored)
         order.sort(key=lambda number: losses[number])
-        return sorted(order[: math.ceil(len(numbers) / share)]) or numbers
+        return sorted(order[: math.ceil(share * len(numbers))]) or numbers
 
     def record(self, number: int, fold: int, outcome: Outcome) -> None:
         """Take in the outcome of a point in a fold."""
@@ -158,7 +159,7 @@ class Search:
     In every stage: the space proposes points; those that are new become tasks, a path
     in a fold each; their outcomes are noted; the best point so far goes back to the
     space. With successive halving the points of a stage are first fitted to a sample of
-    the training rows, and the best third of them goes on to three times as many rows,
+    the training rows, and the better half of them goes on to three times as many rows,
     until these are all (K. Jamieson, A. Talwalkar, "Non-stochastic best arm
     identification and hyperparameter optimization", AISTATS 2016).
 
@@ -202,7 +203,7 @@ class Search:
                 raise ValueError("search.stages must give points, got none")
             for share in self._samples(len(numbers)):
                 yield self._as_tasks(numbers, share)
-                numbers = self.trials.leaders(numbers, _SHARE)
+                numbers = self.trials.leaders(numbers, _KEPT)
                 self._progress.total += len(numbers) * len(self.splits)
             yield self._as_tasks(numbers)
             best = self.trials.best()

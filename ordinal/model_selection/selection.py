@@ -277,10 +277,10 @@ def select(
         Draw so many points of a grid at random, each once, and try these alone.
     halving : bool, optional
         Successive halving: all points are fitted to a sample of the training rows of
-        each fold, the best third of them to three times as many, and so on until the
+        each fold, the better half of them to three times as many, and so on until the
         rows are all; samples have 300 rows at least. By default the grids of methods
         are halved from 1500 training rows on, and a `search` that is given is not.
-        MEASURED
+        On 25 splits of five sets of 3200 training rows in each fold it took a MEASURED
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         A number of folds for `stratified_kfold`, 5 as in the papers; splits, such as
         those of `stratified_holdout`; or an object with `split(X, y)`, such as the

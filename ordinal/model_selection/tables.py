@@ -78,7 +78,7 @@ def read_table(
     columns = given.get("categorical", ())
     if isinstance(preprocess, TablePreprocessor):
         columns = (*preprocess.categorical, *preprocess.order)
-    table = _as_frame(X, columns)
+    table = as_frame(X, columns)
     method = method_of(unwrapped(fit)[0])
     accepts, taker = _ANYTHING, ""
     if preprocess is Standardizer:
@@ -91,7 +91,10 @@ def read_table(
     return (table if has_use or not table.is_of_numbers else table.values), table.names
 
 
-def _as_frame(X: Any, categorical: Any) -> Frame:
+def as_frame(X: Any, categorical: Any) -> Frame:
+    """Return a table as a frame; `categorical` names columns of numbers that are
+    categories.
+    """
     if is_frame(X) or (a := as_objects(X)).dtype.kind == "O":
         return read_frame(X, kept=check_categorical(categorical))
     values = read_features(X, missing=True)

@@ -1,0 +1,31 @@
+"""Comparison of methods: errors on one data set, and tests over several.
+
+methods       compare, and its result, a Comparison
+learner       a method as it is compared: parameters, preprocessing, search
+significance  tests of Wilcoxon and Friedman, counts of wins and losses
+"""
+
+from .methods import Comparison, compare
+from .significance import (
+    Friedman,
+    SignedRank,
+    WinDrawLoss,
+    friedman,
+    wilcoxon,
+    win_draw_loss,
+)
+
+__all__ = [
+    "Comparison",
+    "Friedman",
+    "SignedRank",
+    "WinDrawLoss",
+    "compare",
+    "friedman",
+    "wilcoxon",
+    "win_draw_loss",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,218 @@
+"""Methods as they are compared: with their preprocessing and, if asked for, a search.
+
+The command fits and compares methods by the same class.
+"""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._input.frame import Frame
+from .._model.registry import Grid, method_of, unwrapped
+from ..model_selection import select
+from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
+from ..preprocessing.joined import Preprocess
+
+FOLDS = 5  # of the search of each training part, as in the papers
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A method, the parameters that it is given, and whether others are searched.
+
+    Attributes
+    ----------
+    fit : callable
+    params : dict
+    tune : bool
+        Whether the grid of the method is searched, without what `params` gives.
+    preprocess : TablePreprocessor, or None
+        None for a method that takes words and missing values as they are, and for
+        sparse matrices.
+    n_threads : int or None
+    """
+
+    fit: Callable[..., Any]
+    params: dict[str, Any]
+    tune: bool = False
+    preprocess: TablePreprocessor | None = None
+    n_threads: int | None = None
+
+    @classmethod
+    def from_fit(
+        cls,
+        fit: Callable[..., Any],
+        params: Mapping[str, Any],
+        *,
+        tune: bool,
+        preprocess: TablePreprocessor | None,
+        n_threads: int | None = None,
+    ) -> Learner:
+        """Make the learner of a function, or of a partial of one.
+
+        A method that takes tables as they are does without `preprocess`, and so does a
+        function that does not look at X.
+        """
+        function, fixed = unwrapped(fit)
+        method = method_of(function)
+        given = {**fixed, **params}
+        takes_tables = function is fit_constant or (
+            method is not None
+            and {"missing", "categories"} <= method.accepts_with(given)
+        )
+        how = None if takes_tables else preprocess
+        return cls(fit, dict(params), tune, how, n_threads)
+
+    @property
+    def grid(self) -> Grid:
+        """Return what is searched: parameters and their values, empty for nothing."""
+        function, fixed = unwrapped(self.fit)
+        method = method_of(function)
+        if method is None or not self.tune:
+            return {}
+        given = {**fixed, **self.params}
+        return {k: v for k, v in method.grid.items() if k not in given}
+
+    @property
+    def points(self) -> int:
+        """Return the number of points of the grid, at least 1."""
+        return int(np.prod([len(values) for values in self.grid.values()], dtype=int))
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.fit).parameters
+
+    @property
+    def has_proba(self) -> bool:
+        """Return whether models have probabilities, if need be with `probability`."""
+        method = method_of(unwrapped(self.fit)[0])
+        return method is None or method.probabilities or self.calibrates
+
+    @property
+    def calibrates(self) -> bool:
+        """Return whether the fit has an option for probabilities that is open."""
+        return "probability" in self.parameters and "probability" not in self.params
+
+    def learn(
+        self,
+        X: Any,
+        y: np.ndarray,
+        rng: np.random.Generator,
+        progress: bool = False,
+        callback: Callable[[Any], bool] | None = None,
+        **options: Any,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return a model of raw features, and the point that the search has chosen: by
+        the mean absolute error in folds of these rows alone.
+
+        A `callback` sees the steps of a fit without a search.
+        """
+        if self.grid:
+            options["preprocess"] = self.preprocess
+            if not isinstance(X, np.ndarray | Frame):
+                options["standardize"] = False
+            return self._searched(X, y, rng, progress, **options)
+        options |= self._given(progress) | {"callback": callback}
+        known = self.parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            options = {k: v for k, v in options.items() if k in known}
+        if self.preprocess is None:
+            return self.fit(X, y, **options), {}
+        how: Preprocess = self.preprocess
+        return PreprocessedModel.fit(self.fit, X, y, preprocess=how, **options), {}
+
+    def learn_in_chunks(
+        self,
+        source: Any,
+        rng: np.random.Generator,
+        progress: bool = False,
+        **options: Any,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Learn from numeric features that are read at every pass."""
+        if self.grid:
+            options["standardize"] = True
+            return self._searched(source, None, rng, progress, **options)
+        options |= self._given(progress)
+        if self.preprocess is None:
+            return self.fit(source, None, **options), {}
+        model = PreprocessedModel.fit(
+            self.fit, source, None, preprocess=Standardizer, **options
+        )
+        return model, {}
+
+    def _searched(
+        self, X: Any, y: Any, rng: np.random.Generator, progress: bool, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the refitted model, and the point that was chosen for it."""
+        found = select(
+            self.fit,
+            X,
+            y,
+            cv=FOLDS,
+            rng=rng,
+            n_threads=self.n_threads,
+            progress=progress,
+            **self.params,
+            **options,
+        )  # fmt: skip
+        return found.model, found.params
+
+    def _given(self, progress: bool) -> dict[str, Any]:
+        """Return the arguments of a fit without a search."""
+        threads = {} if self.n_threads is None else {"n_threads": self.n_threads}
+        return self.params | {"verbose": progress} | threads
+
+
+def fit_constant(
+    X: Any,
+    y: np.ndarray,
+    *,
+    rule: str = "median",
+    classes: Sequence[Any] | None = None,
+    sample_weight: np.ndarray | None = None,
+) -> ConstantModel:
+    """Fit the baseline that every method must beat: shares of the ranks, whatever X."""
+    labels = np.unique(y) if classes is None else np.asarray(classes)
+    rank = np.argmax(np.asarray(y)[:, None] == labels, axis=1)
+    share = np.bincount(rank, sample_weight, labels.size)
+    share = share / share.sum()
+    if rule == "mode":
+        best = int(share.argmax())
+    else:
+        best = int((share.cumsum() < 0.5 - 1e-12).sum())
+    return ConstantModel(labels, share, best)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantModel:
+    """A model that predicts one label, and the shares of the ranks.
+
+    Attributes
+    ----------
+    classes : (r,) array
+    share : (r,) array
+    best : int
+        The rank that is predicted, from 0.
+    """
+
+    classes: np.ndarray
+    share: np.ndarray
+    best: int
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.full(X.shape[0], self.classes[self.best])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.tile(self.share, (X.shape[0], 1))
+
+
+CONSTANTS: dict[str, Callable[..., Any]] = {
+    "constant-median": fit_constant,
+    "constant-mode": partial(fit_constant, rule="mode"),
+}

@@ -1,0 +1,579 @@
+"""`compare`: cross-validated errors of several methods on one data set."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._input.checks import check_flag, resolve_rng, shown
+from .._input.features import read_features
+from .._input.immutable import Immutable
+from .._input.keywords import with_suggestions
+from .._input.problem import Problem
+from .._input.sparse import is_sparse, read_only
+from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._model.registry import fits_by_name, resolve_fit
+from .._numerics.rows import take
+from .._public import find_public
+from .._rows.remote import is_remote
+from .._rows.source import has_blocks
+from .._watch.convergence import filter_held
+from .._watch.monitor import State
+from .._watch.progress import Line, duration
+from ..model_selection.grouping import group_numbers
+from ..model_selection.scoring import Scorer, Scoring, scorers_of
+from ..model_selection.search import mean_score, standard_error
+from ..model_selection.splits import Splits, SplitsLike, drawn_folds, own_splits
+from ..model_selection.tables import as_frame
+from ..preprocessing import TablePreprocessor
+from .learner import CONSTANTS, Learner
+
+METHODS = ("constant-median", "constant-mode", "pom", "svorim", "npsvor", "xofm")
+GPOR = "gpor-ep"  # the default of `fit_gpor`
+GPOR_ROWS = 500  # training rows up to which a fit takes some seconds at most
+_MOST_NAMED = 5  # methods in the sentence of the verdict
+_TITLES = {"mae": "MAE", "mze": "MZE", "rps": "RPS", "amae": "AMAE", "mmae": "MMAE"}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparison(Immutable):
+    """Result of `compare`. Methods are in the order of their mean score, best first.
+
+    Attributes
+    ----------
+    methods : tuple of (m,) str
+    scores : dict of str to (m, k) array
+        By metric, the score of each method on the test rows of each of the k folds;
+        nan where a fit failed, and where a method has no probabilities to score. The
+        first metric decides the order.
+    seconds : (m, k) array
+        Of the fit on the training rows, with its search and with the calibration of
+        probabilities if a metric asks for them.
+    status : (m, k) array of str
+        How each fit ended: a value of `ordinal.Status`, "failed", or "fitted" for a
+        model without a `convergence`.
+    params : tuple of m tuples of k dicts
+        What the search has chosen in each fold; empty without a search.
+    disordered : (m,) int array
+        How many fits ended with thresholds out of order.
+    reasons : dict of str to str
+        Why methods have no score, by their names.
+    splits : list of (train_idx, test_idx)
+    greater_is_better : bool
+        Of the metric that decides.
+    """
+
+    methods: tuple[str, ...]
+    scores: dict[str, np.ndarray]
+    seconds: np.ndarray
+    status: np.ndarray
+    params: tuple[tuple[dict[str, Any], ...], ...]
+    disordered: np.ndarray
+    reasons: dict[str, str]
+    splits: Splits
+    greater_is_better: bool
+    _table: Table
+    _best: list[Any] = field(default_factory=list)
+
+    @property
+    def scoring(self) -> str:
+        """Return the name of the metric that decides."""
+        return next(iter(self.scores))
+
+    def mean(self, metric: str | None = None) -> np.ndarray:
+        """(m,) mean score over the folds, by default of the metric that decides."""
+        return mean_score(self.scores[metric or self.scoring])
+
+    def standard_error(self, metric: str | None = None) -> np.ndarray:
+        """(m,) of each mean: the folds' deviation over the root of their number.
+
+        Folds share training rows, so that it is too small as a statement about new
+        data; it tells what differences are noise.
+        """
+        return standard_error(self.scores[metric or self.scoring])
+
+    @property
+    def best(self) -> Any:
+        """Return the best method fitted to all rows, which is done when first asked."""
+        if not self._best:
+            self._best.append(self.refit(self.methods[0]))
+        return self._best[0]
+
+    def refit(self, method: str) -> Any:
+        """Return one of the methods fitted to all rows, tuned as it was compared.
+
+        ValueError for a name that was not compared.
+        """
+        if method not in self.methods:
+            raise ValueError(
+                f"method must be one of {', '.join(self.methods)}, got {shown(method)}"
+            )
+        return self._table.refitted(method)
+
+    @property
+    def close(self) -> tuple[str, ...]:
+        """Return the other methods within one standard error of the best."""
+        mean = self.mean() * (-1 if self.greater_is_better else 1)
+        near = mean <= mean[0] + self.standard_error()[0]
+        return tuple(
+            name for name, is_near in zip(self.methods[1:], near[1:], strict=True)
+            if is_near
+        )  # fmt: skip
+
+    @property
+    def verdict(self) -> str:
+        """Return the result in a sentence."""
+        best, metric = self.methods[0], _TITLES.get(self.scoring, self.scoring)
+        if len(self.methods) == 1:
+            error = self.standard_error()[0]
+            return f"{best} has {metric} {self.mean()[0]:.4f} ± {error:.4f}."
+        close = [name for name in self.close if name not in CONSTANTS]
+        if best in CONSTANTS or len(close) < len(self.close):
+            return (
+                f"{best} is best by {metric}, but no method is clearly better than a "
+                "constant: look at the features and the labels."
+            )
+        if not close:
+            return f"{best} is best by {metric}; no other is within one standard error."
+        if len(close) > _MOST_NAMED:
+            return (
+                f"{best} is best by {metric}; {len(close)} others are within one "
+                "standard error."
+            )
+        *most, last = close
+        names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
+        return f"{best} is best by {metric}; {names} within one standard error."
+
+    def table(self) -> dict[str, np.ndarray]:
+        """Columns of m entries: method, mean and standard error of every metric, mean
+        seconds, and how many fits converged; fit for a data frame.
+        """
+        columns: dict[str, np.ndarray] = {"method": np.array(self.methods)}
+        for metric in self.scores:
+            columns[metric] = self.mean(metric)
+            columns[f"{metric}_se"] = self.standard_error(metric)
+        columns["seconds"] = self.seconds.mean(axis=1)
+        columns["converged"] = np.isin(self.status, ("converged", "fitted")).sum(axis=1)
+        return columns
+
+    def to_pandas(self) -> Any:
+        """Return `table` as a pandas DataFrame with the methods as its index."""
+        import pandas
+
+        return pandas.DataFrame(self.table()).set_index("method")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the score of every fold by `ordinal.plot.errors_by_method`.
+
+        ImportError without matplotlib.
+        """
+        scored = [name for name in self.methods if name not in self.reasons]
+        scores = self.scores[self.scoring][: len(scored)].T
+        name = _TITLES.get(self.scoring, self.scoring)
+        draw = find_public("plot").errors_by_method
+        return draw({"": scores}, scored, axes, xlabel=name)
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the cells of the printed table."""
+        head = ["method", *(_TITLES.get(name, name) for name in self.scores), "seconds"]
+        cells = []
+        for i, method in enumerate(self.methods):
+            of = [(self.mean(m)[i], self.standard_error(m)[i]) for m in self.scores]
+            shown = [f"{a:.3f} ± {e:.3f}" if np.isfinite(a) else "-" for a, e in of]
+            cells.append([method, *shown, f"{self.seconds[i].mean():.3f}"])
+        return head, cells
+
+    def __repr__(self) -> str:
+        head, cells = self.rows()
+        widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+        lines = [
+            "  ".join(
+                f"{cell:<{w}}" if j == 0 else f"{cell:>{w}}"
+                for j, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in (head, *cells)
+        ]
+        lines = [line.rstrip() for line in lines]
+        return "\n".join([*lines, *self.notes()])
+
+    def notes(self) -> list[str]:
+        """Return what is said below the table: the verdict, and what went wrong."""
+        notes = [self.verdict]
+        ended = [
+            (name, sorted(set(of) - {"converged", "fitted", "failed"}))
+            for name, of in zip(self.methods, self.status.tolist(), strict=True)
+        ]
+        short = [f"{name} ({', '.join(of)})" for name, of in ended if of]
+        if short:
+            notes.append(f"Not converged in every fold: {'; '.join(short)}.")
+        k = self.seconds.shape[1]
+        wrong = [
+            f"{name} ({count}/{k})"
+            for name, count in zip(self.methods, self.disordered.tolist(), strict=True)
+            if count
+        ]
+        if wrong:
+            notes.append(f"Thresholds out of order: {'; '.join(wrong)}.")
+        return notes + [f"{name} failed: {why}" for name, why in self.reasons.items()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows on which methods are compared, and the methods.
+
+    Attributes
+    ----------
+    X : Frame or CSR
+    y : (n,) array of labels
+    classes : (r,) array
+    weight : (n,) array or None
+    learners : mapping of str to Learner
+    seed : sequence of int
+        Of the folds of searches.
+    """
+
+    X: Any
+    y: np.ndarray
+    classes: np.ndarray
+    weight: np.ndarray | None
+    learners: Mapping[str, Learner]
+    seed: tuple[int, ...] = (0,)
+
+    def learned(
+        self, learner: Learner, rows: np.ndarray | None, fold: int, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the model of some rows, by default of all, and the chosen point."""
+        X, y, weight = self.X, self.y, self.weight
+        if rows is not None:
+            X, y = take(X, rows), y[rows]
+            weight = None if weight is None else weight[rows]
+        if weight is not None:
+            options["sample_weight"] = weight
+        # the folds of a search are the same for every method
+        rng = np.random.default_rng([*self.seed, fold])
+        return learner.learn(X, y, rng, classes=self.classes, **options)
+
+    def refitted(self, method: str) -> Any:
+        return self.learned(self.learners[method], None, 0)[0]
+
+    def evaluate(
+        self, learner: Learner, splits: Splits, scorers: Sequence[Scorer], say: Say
+    ) -> list[Fold]:
+        """Return what became of a method in each fold."""
+        wants = any(scorer.needs_proba for scorer in scorers)
+        options = {"probability": True} if wants and learner.calibrates else {}
+        folds = []
+        for k, (train, test) in enumerate(splits):
+            start = time.perf_counter()
+            try:
+                with warnings.catch_warnings():
+                    filter_held("ignore")  # as they are counted
+                    model, point = self.learned(
+                        learner, train, k, callback=say.fold(k), **options
+                    )
+                seconds = time.perf_counter() - start
+                scores = self._scores(learner, model, test, scorers)
+            except Exception as error:
+                nan = [float("nan")] * len(scorers)
+                why = f"{type(error).__name__}: {error}"
+                seconds = time.perf_counter() - start
+                folds.append(Fold(nan, seconds, "failed", {}, False, why, error))
+                break  # what fails once, fails with its data, and again
+            convergence = getattr(model, "convergence", None)
+            status = "fitted" if convergence is None else convergence.status.value
+            disordered = bool(getattr(model, "disorder", ()))
+            folds.append(Fold(scores, seconds, status, point, disordered))
+        return folds + folds[-1:] * (len(splits) - len(folds))
+
+    def _scores(
+        self, learner: Learner, model: Any, test: np.ndarray, scorers: Sequence[Scorer]
+    ) -> list[float]:
+        X, y = take(self.X, test), self.y[test]
+        weight = None if self.weight is None else self.weight[test]
+        return [
+            float("nan")
+            if scorer.needs_proba and not learner.has_proba
+            else scorer(model, X, None, y, self.classes, weight)
+            for scorer in scorers
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Scores of a method on the test rows of a fold, and how its fit ended."""
+
+    scores: list[float]
+    seconds: float
+    status: str
+    point: dict[str, Any]
+    disordered: bool
+    reason: str = ""
+    error: Exception | None = None
+
+
+class Say:
+    """Progress of a comparison on a line, if there is one."""
+
+    def __init__(self, line: Line | None, n_methods: int, n_folds: int):
+        self._line, self._total = line, n_methods * n_folds
+        self._n_folds, self._name, self._done = n_folds, "", 0
+
+    def begin(self, name: str, number: int) -> None:
+        self._name, self._done = name, number * self._n_folds
+
+    def fold(self, k: int) -> Callable[[State], bool] | None:
+        """Show which fold begins; return a callback that shows the steps of its fit."""
+        if self._line is None:
+            return None
+        done = self._done + k
+        left = self._line.seconds / max(done, 1) * (self._total - done)
+        wait = f", {duration(left)} left" if done else ""
+        where = f"{self._name}: fold {k + 1} of {self._n_folds}{wait}"
+        self._line.show(where, done, self._total)
+        return partial(self._step, where, done)
+
+    def _step(self, where: str, done: int, state: State) -> bool:
+        assert self._line is not None
+        self._line.show(f"{where}; {state.n_iter} steps", done, self._total)
+        return False
+
+    def close(self) -> None:
+        """Leave nothing of the line on a terminal."""
+        if self._line is not None:
+            self._line.wipe()
+
+
+@with_suggestions
+def compare(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    methods: str
+    | Sequence[str | Callable[..., Any]]
+    | Mapping[str, str | Callable[..., Any]]
+    | None = None,
+    tune: bool = False,
+    cv: SplitsLike = 5,
+    scoring: Scoring | Sequence[Scoring] = ("mae", "accuracy", "rps"),
+    classes: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    preprocess: TablePreprocessor | None = None,
+    n_threads: int | None = None,
+    progress: bool | None = None,
+    rng: Rng = 0,
+) -> Comparison:
+    """Compare methods by cross-validation: which one to use on these data.
+
+    Every method is fitted to the training rows of the same folds, with its defaults or
+    tuned there, and scored on the test rows. Tables go in as they are: for methods that
+    take numbers alone, a `TablePreprocessor` is fitted to the training rows of each
+    fold.
+
+    Parameters
+    ----------
+    X : (n, d) array-like, data frame or sparse matrix
+        Raw features: numbers, categories, missing values.
+    y : (n,) array-like
+        Labels as for the `fit_*` functions.
+    methods : sequence of str or callable, mapping of str to them, or "all", optional
+        Names as the command has them ("svorim", "gpor-ep"), `fit_*` functions, partials
+        of them, or functions of (X, y, **options); a mapping gives them names of its
+        own. By default those that answer the usual questions: the two constants
+        ("constant-median" and "constant-mode", the baselines that ignore X), the linear
+        "pom", "svorim" and "npsvor" with a Gaussian kernel, "xofm", and "gpor-ep" up to
+        500 training rows, beyond which a fit takes several seconds.
+    tune : bool, default False
+        Search the grid of each method in folds of the training rows, as `select` does.
+    cv : int, sequence of (train_idx, test_idx), or splitter, default 5
+        As for `select`; 5 stratified folds, as in the papers.
+    scoring : str, callable or sequence of them, default ("mae", "accuracy", "rps")
+        As for `select`; the first decides the order. Metrics of probabilities, such as
+        "rps", have support vector machines calibrate theirs, which takes five more
+        fits; leave them out for speed. A method without probabilities has none.
+    classes : sequence of labels in rank order, optional
+        As for the `fit_*` functions; needed for labels that are strings.
+    sample_weight : (n,) array-like >= 0, optional
+        Of the fits and the scores.
+    groups : (n,) array-like, optional
+        Labels of groups, such as patients or raters, whose rows stay together.
+    preprocess : TablePreprocessor, optional
+        In place of the default, such as one with `order` for ordered categories.
+    n_threads : int, optional
+        Of each fit; default as for the fits.
+    progress : bool, optional
+        As for `select`: by default on a terminal or in a notebook, after 5 s.
+    rng : int or numpy.random.Generator, default 0
+        Draws the folds, and those of the searches.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table with the best method first and a verdict below; `best` is the
+        best method refitted to all rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument are unusable; if every method failed, the first
+        error. One that fails alone is listed in `reasons`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(40, rng=0)
+    >>> result = ordinal.compare(X, y, methods=["constant-median", "pom", "svorim"])
+    >>> result.methods
+    ('svorim', 'pom', 'constant-median')
+    >>> result.verdict
+    'svorim is best by MAE; no other is within one standard error.'
+    >>> result.best.predict([[10.0, 10.0]])
+    array([1])
+    """
+    tune = check_flag("tune", tune)
+    line = Line.from_argument(progress)
+    rng = resolve_rng(rng)
+    scorers = scorers_of(scoring, None)
+    if is_remote(X) or has_blocks(X):
+        raise TypeError(
+            "X must be in memory: compare a sample of the rows, or search one method "
+            f"at a time by `select`; got {shown(X)}"
+        )
+    X, problem = _read(X, y, preprocess, classes, sample_weight)
+    labels, group = (
+        problem.classes[problem.rank],
+        group_numbers(groups, len(problem.rank)),
+    )
+    if isinstance(cv, int | np.integer):
+        splits = drawn_folds("cv", labels, cv, group, rng=rng)
+    else:
+        numbers = np.arange(labels.size)[:, None]
+        splits = own_splits(cv, "cv", numbers, labels, group)
+    how = preprocess or TablePreprocessor()
+    fits = chosen_fits(methods, min(train.size for train, _ in splits))
+    learners = {
+        name: Learner.from_fit(
+            fit, {}, tune=tune, preprocess=None if is_sparse(X) else how,
+            n_threads=n_threads,
+        )
+        for name, fit in fits.items()
+    }  # fmt: skip
+    table = Table(
+        X,
+        labels,
+        problem.classes,
+        None if sample_weight is None else problem.sample_weight,
+        learners,
+        (int(rng.integers(2**32)),),
+    )
+    return compared(table, splits, scorers, line)
+
+
+def compared(
+    table: Table, splits: Splits, scorers: tuple[Scorer, ...], line: Line | None
+) -> Comparison:
+    """Return the comparison of the methods of a table on these splits.
+
+    Raises the first error if every method failed.
+    """
+    say = Say(line, len(table.learners), len(splits))
+    folds = {}
+    try:
+        for number, (name, learner) in enumerate(table.learners.items()):
+            say.begin(name, number)
+            folds[name] = table.evaluate(learner, splits, scorers, say)
+    finally:
+        say.close()
+    errors = [of[0].error or of[-1].error for of in folds.values()]
+    if all(errors):
+        raise next(error for error in errors if error is not None)
+    means = np.array([np.mean([f.scores[0] for f in of]) for of in folds.values()])
+    losses = -means if scorers[0].greater_is_better else means
+    order = np.argsort(losses, kind="stable")  # nan comes last
+    names = [list(folds)[i] for i in order]
+
+    def array(get: Callable[[Fold], Any]) -> np.ndarray:
+        return read_only(np.array([[get(fold) for fold in folds[n]] for n in names]))
+
+    return Comparison(
+        methods=tuple(names),
+        scores={
+            scorer.name: array(lambda fold, m=m: fold.scores[m])  # type: ignore[misc]
+            for m, scorer in enumerate(scorers)
+        },
+        seconds=array(lambda fold: fold.seconds),
+        status=array(lambda fold: fold.status),
+        params=tuple(tuple(dict(f.point) for f in folds[n]) for n in names),
+        disordered=array(lambda fold: fold.disordered).sum(axis=1),
+        reasons={n: f.reason for n in names for f in folds[n][-1:] if f.reason},
+        splits=[(read_only(train), read_only(test)) for train, test in splits],
+        greater_is_better=scorers[0].greater_is_better,
+        _table=table,
+    )
+
+
+def _read(
+    X: Any,
+    y: Any,
+    preprocess: TablePreprocessor | None,
+    classes: Any,
+    sample_weight: Any,
+) -> tuple[Any, Problem]:
+    """Return the features as all methods are given them, and their labels."""
+    if preprocess is not None and not isinstance(preprocess, TablePreprocessor):
+        raise TypeError(
+            f"preprocess must be a TablePreprocessor, got {shown(preprocess)}"
+        )
+    columns = () if preprocess is None else (*preprocess.categorical, *preprocess.order)
+    labels = {"classes": classes, "sample_weight": sample_weight}
+    if is_sparse(X):
+        rows = read_features(X)
+        return rows, Problem.from_arrays(rows, y, **labels)
+    table = as_frame(X, columns)
+    return table, Problem.from_arrays(table.values, y, missing=True, **labels)
+
+
+def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
+    """Return the functions of the argument `methods`, by their names."""
+    known = CONSTANTS | fits_by_name()
+    if methods is None:
+        names = METHODS + (GPOR,) * (n_train <= GPOR_ROWS)
+        return {name: known[name] for name in names}
+    if isinstance(methods, str):
+        if methods == "all":
+            return dict(known)
+        methods = [methods]
+    if isinstance(methods, Mapping):
+        named = dict(methods)
+    elif isinstance(methods, Sequence):
+        named = {_name(method): method for method in methods}
+    else:
+        raise TypeError(
+            "methods must be names or functions in a sequence or a mapping, or 'all', "
+            f"got {shown(methods)}"
+        )
+    if not named or (not isinstance(methods, Mapping) and len(named) < len(methods)):
+        raise ValueError(
+            f"methods must be different, and one at least, got {shown(methods)}: a "
+            "mapping gives functions names"
+        )
+    return {
+        str(name): known[fit] if fit in CONSTANTS else resolve_fit(fit)
+        for name, fit in named.items()
+    }
+
+
+def _name(method: Any) -> str:
+    """Return the name of a method that was given as a name or a function."""
+    if isinstance(method, str):
+        return method
+    for name, fit in fits_by_name().items():
+        if fit is method:
+            return name
+    return getattr(method, "__name__", None) or shown(method)

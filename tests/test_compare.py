@@ -1,0 +1,234 @@
+"""compare: scores, order, verdict, failures, raw tables, the best model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import sample
+
+import ordinal
+from ordinal import metrics
+from ordinal.comparison import compare
+from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS
+from ordinal.model_selection import select, stratified_kfold
+from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
+
+X, y = sample(90, r=4, seed=3)
+
+
+def raw_table(n=120):
+    """A frame with a category, missing values, and ranks that are strings."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(size=n),
+            "b": rng.normal(size=n),
+            "c": rng.choice(["u", "v"], n),
+        }
+    )
+    score = table["a"] + (table["c"] == "u") + 0.3 * rng.normal(size=n)
+    table.loc[::7, "b"] = np.nan
+    return table, np.array(["low", "mid", "high"])[np.digitize(score, [0.0, 1.0])]
+
+
+CLASSES = ["low", "mid", "high"]
+
+
+def test_scores_are_those_of_separate_fits_in_the_same_folds():
+    table, labels = raw_table()
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(labels))
+    result = compare(
+        table, labels, classes=CLASSES, sample_weight=weight,
+        methods=["svorim", "xofm"], rng=4,
+    )  # fmt: skip
+    for k, (train, test) in enumerate(stratified_kfold(labels, rng=4)):
+        assert_array_equal(result.splits[k][1], test)
+        options = {"classes": CLASSES, "sample_weight": weight[train]}
+        models = {
+            "svorim": PreprocessedModel.fit(
+                ordinal.fit_svorim, table.iloc[train], labels[train],
+                preprocess=TablePreprocessor(), probability=True, **options,
+            ),
+            "xofm": ordinal.fit_xofm(table.iloc[train], labels[train], **options),
+        }  # fmt: skip
+        for name, model in models.items():
+            of = {"labels": CLASSES, "sample_weight": weight[test]}
+            told = model.predict(table.iloc[test])
+            P = model.predict_proba(table.iloc[test])
+            want = {
+                "mae": metrics.mae(labels[test], told, **of),
+                "accuracy": metrics.accuracy(labels[test], told, **of),
+                "rps": metrics.rps(labels[test], P, **of),
+            }
+            i = result.methods.index(name)
+            for metric, value in want.items():
+                assert_allclose(result.scores[metric][i, k], value, rtol=1e-12)
+
+
+def test_the_best_comes_first_and_the_constants_are_the_shares():
+    classes, ranks = np.unique(y, return_inverse=True)
+    result = compare(X, y, progress=False)
+    assert set(result.methods) == {*METHODS, GPOR}
+    assert (np.diff(result.mean()) >= 0).all()
+    for k, (train, test) in enumerate(result.splits):
+        share = np.bincount(ranks[train]) / train.size
+        median = classes[np.argmax(share.cumsum() >= 0.5)]
+        i, j = map(result.methods.index, ("constant-median", "constant-mode"))
+        assert_allclose(result.scores["mae"][i, k], np.abs(y[test] - median).mean())
+        hits = y[test] == classes[share.argmax()]
+        assert_allclose(result.scores["accuracy"][j, k], hits.mean())
+        P = np.tile(share, (test.size, 1))
+        assert_allclose(
+            result.scores["rps"][i, k], metrics.rps(y[test], P, labels=classes)
+        )
+    gain = compare(X, y, methods=["pom", "constant-mode"], scoring="accuracy")
+    assert gain.mean()[0] >= gain.mean()[1]
+    assert gain.methods[0] == "pom"
+
+
+def test_gpor_is_left_out_on_many_rows():
+    from ordinal.comparison.methods import chosen_fits
+
+    assert GPOR in chosen_fits(None, GPOR_ROWS)
+    assert GPOR not in chosen_fits(None, GPOR_ROWS + 1)
+    assert len(chosen_fits("all", 10**6)) > 26
+
+
+def test_tuned_methods_are_those_of_select_in_each_fold():
+    result = compare(X, y, methods=["svorim"], cv=3, tune=True, scoring="mae")
+    assert all(set(point) == {"C", "gamma"} for point in result.params[0])
+    seed = int(after_folds(0, 3).integers(2**32))
+    for k, (train, test) in enumerate(result.splits):
+        rng = np.random.default_rng([seed, k])
+        found = select(
+            "svorim", X[train], y[train], preprocess=TablePreprocessor(), rng=rng
+        )
+        assert found.params == result.params[0][k]
+        error = np.abs(found.predict(X[test]) - y[test]).mean()
+        assert_allclose(result.scores["mae"][0, k], error)
+
+
+def after_folds(seed, k):
+    """Return the generator after it has drawn the folds."""
+    rng = np.random.default_rng(seed)
+    stratified_kfold(y, k, rng=rng)
+    return rng
+
+
+def test_best_is_the_fit_to_all_rows():
+    result = compare(X, y, methods={"linear": "pom", "kernel": ordinal.fit_svorim})
+    assert set(result.methods) == {"linear", "kernel"}
+    model = result.refit("linear")
+    want = PreprocessedModel.fit(ordinal.fit_pom, X, y, preprocess=TablePreprocessor())
+    assert_array_equal(model.predict(X), want.predict(X))
+    assert result.best is result.best
+    first = result.refit(result.methods[0])
+    assert_array_equal(result.best.predict(X), first.predict(X))
+    with pytest.raises(ValueError, match="method must be one of"):
+        result.refit("svm")
+
+
+def fit_bad(X, y):
+    raise RuntimeError("no <b>luck</b>")
+
+
+def fit_first(X, y):
+    """A function of the caller's, without options and probabilities."""
+
+    class First:
+        def predict(self, X):
+            return np.full(len(X), y[0])
+
+    return First()
+
+
+def test_a_method_that_fails_is_listed_last_with_its_reason():
+    result = compare(X, y, methods={"bad": fit_bad, "pom": "pom"})
+    assert result.methods == ("pom", "bad")
+    assert result.reasons == {"bad": "RuntimeError: no <b>luck</b>"}
+    assert np.isnan(result.scores["mae"][1]).all()
+    assert "bad failed: RuntimeError" in repr(result)
+    with pytest.raises(RuntimeError, match="luck"):
+        compare(X, y, methods=[fit_bad])
+
+
+def test_a_function_without_probabilities_is_scored_as_far_as_it_can_be():
+    result = compare(X, y, methods=[fit_first, "pom"], scoring=("mae", "accuracy"))
+    assert result.methods == ("pom", "fit_first")
+    assert (result.status[1] == "fitted").all()
+
+
+def test_the_verdict_follows_from_the_table():
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    hopeless = compare(noise, y, methods=["constant-median", "pom", "svorim"])
+    assert "no method is clearly better than a constant" in hopeless.verdict
+    alone = compare(X, y, methods="pom")
+    assert alone.verdict == (
+        f"pom has MAE {alone.mean()[0]:.4f} ± {alone.standard_error()[0]:.4f}."
+    )
+    result = compare(X, y, methods=["svorim", "npsvor", "pom"])
+    limit = result.mean()[0] + result.standard_error()[0]
+    near = {
+        m
+        for m, e in zip(result.methods[1:], result.mean()[1:], strict=True)
+        if e <= limit
+    }
+    assert set(result.close) == near
+    assert all(name in result.verdict for name in near)
+    many = compare(X, y, methods={f"pom{k}": "pom" for k in range(8)})
+    assert "7 others are within one standard error" in many.verdict
+
+
+def test_tables_and_pictures():
+    pytest.importorskip("matplotlib").use("agg")
+    result = compare(X, y, methods=["pom", "svorim"], cv=3)
+    frame = result.to_pandas()
+    assert tuple(frame.index) == result.methods
+    assert_allclose(frame["mae"], result.mean())
+    assert_allclose(frame["rps_se"], result.standard_error("rps"))
+    assert len(repr(result).splitlines()) == 4
+    (ax,) = result.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == [*result.methods]
+
+
+def test_groups_and_sparse_rows():
+    groups = np.arange(90) // 3
+    result = compare(X, y, methods=["pom"], groups=groups)
+    for train, test in result.splits:
+        assert not set(groups[train]) & set(groups[test])
+    sparse = pytest.importorskip("scipy.sparse").csr_array(X)
+    dense = compare(X, y, methods=["constant-mode"])
+    same = compare(sparse, y, methods=["constant-mode", "svorim"])
+    assert_array_equal(
+        same.scores["mae"][same.methods.index("constant-mode")], dense.scores["mae"][0]
+    )
+    assert not same.reasons
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
+        ({"methods": []}, ValueError, "one at least"),
+        ({"methods": ["pom", "pom"]}, ValueError, "must be different"),
+        ({"methods": 3}, TypeError, "names or functions"),
+        ({"methods": [3]}, TypeError, "name of a method"),
+        ({"scoring": "magic"}, ValueError, "scoring must be one of"),
+        ({"tune": 1}, ValueError, "tune must be"),
+        ({"cv": 1}, ValueError, "cv must be 2 to"),
+        ({"preprocess": 3}, TypeError, "TablePreprocessor"),
+        ({"progress": 1}, ValueError, "progress must be"),
+        ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
+        ({"tun": True}, TypeError, "did you mean tune"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        compare(X, y, **options)
+
+
+def test_rows_out_of_memory_are_refused(tmp_path):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(X).assign(y=y).to_csv(path, index=False)
+    with pytest.raises(TypeError, match="X must be in memory"):
+        compare(ordinal.data.blocks(path, target="y"), None)
