@@ -49,7 +49,9 @@ def test_scores_are_those_of_separate_fits_in_the_same_folds():
                 ordinal.fit_svorim, table.iloc[train], labels[train],
                 preprocess=TablePreprocessor(), probability=True, **options,
             ),
-            "xofm": ordinal.fit_xofm(table.iloc[train], labels[train], **options),
+            "xofm": ordinal.fit_xofm(
+                table.iloc[train], labels[train], probability=True, **options
+            ),
         }  # fmt: skip
         for name, model in models.items():
             of = {"labels": CLASSES, "sample_weight": weight[test]}

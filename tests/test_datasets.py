@@ -2,6 +2,7 @@ import doctest
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from ordinal import datasets
@@ -69,3 +70,37 @@ def test_bad_input():
 
 def test_docstring_examples():
     assert doctest.testmod(datasets).failed == 0
+
+
+def test_the_election_is_the_published_table():
+    X, y = datasets.load_election()
+    assert X.shape == (944, 9)
+    assert np.bincount(y).tolist() == [200, 180, 108, 37, 94, 150, 175]
+    assert X.min(axis=0).tolist() == [0, 0, 1, 1, 1, 19, 1, 1, 0]
+    assert X.max(axis=0).tolist() == [7300, 7, 7, 7, 7, 91, 7, 24, 1]
+    assert_allclose(
+        X.mean(axis=0),
+        [306.381, 3.728, 4.325, 2.940, 5.394, 47.043, 4.566, 16.332, 0.416],
+        atol=6e-4,
+    )
+    frame, same = datasets.load_election(as_frame=True)
+    assert frame.columns.tolist() == [
+        "population", "tv_news", "self", "clinton", "dole", "age", "education",
+        "income", "vote",
+    ]  # fmt: skip
+    assert_array_equal(frame.to_numpy(), X)
+    assert_array_equal(same, y)
+
+
+def test_the_wine_is_every_bottle_once_per_judge():
+    X, y = datasets.load_wine()
+    assert np.bincount(y).tolist() == [0, 5, 22, 26, 12, 7]
+    assert len({(judge, bottle) for bottle, judge in X[:, 2:].tolist()}) == 72
+    of_wine = {(b, t, c) for t, c, b in X[:, :3].tolist()}
+    assert len(of_wine) == 8
+    assert np.bincount([int(2 * t + c) for _, t, c in of_wine]).tolist() == [2] * 4
+    frame, _ = datasets.load_wine(as_frame=True)
+    assert_array_equal(frame["temp"] == "warm", X[:, 0] == 1)
+    assert_array_equal(frame["judge"].astype(int), X[:, 3])
+    with pytest.raises(ValueError, match="as_frame must be"):
+        datasets.load_wine(as_frame=1)

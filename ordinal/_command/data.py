@@ -17,7 +17,7 @@ from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words
 from .._input.frame import Frame
-from ..datasets import make_gaussians
+from ..datasets.real import election_frame
 from ..model_selection import stratified_holdout, stratified_kfold
 from ..model_selection.splits import Splits
 from ..preprocessing import Binning
@@ -223,8 +223,8 @@ def _embedded(args: argparse.Namespace) -> Data:
     for option in names:
         if getattr(args, option):
             raise ValueError(f"--{option} needs DATA")
-    X, y = make_gaussians()
-    return Data("gaussians", Frame.of_numbers(X, None), y, np.unique(y), {})
+    X, y = election_frame()
+    return Data("election", X, y, np.unique(y), {})
 
 
 def _drawn_splits(y: np.ndarray, args: argparse.Namespace) -> Splits:

@@ -4,14 +4,8 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import numpy as np
 
-from ._input.checks import check_count, check_nonnegative, resolve_rng
-from ._input.keywords import with_suggestions
-
-__all__ = ["make_gaussians", "make_tlssvor"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+from .._input.checks import check_count, check_nonnegative, resolve_rng
+from .._input.keywords import with_suggestions
 
 
 @with_suggestions
