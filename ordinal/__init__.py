@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         preprocessing,
     )
     from ._input.errors import OrdinalError
+    from ._model.explanation import Explanation
     from ._model.model import Model, load
     from ._numerics.threads import show_config
     from ._watch.convergence import (
@@ -93,6 +94,7 @@ __all__ = [
     "DisorderedThresholdsWarning",
     "ElmorModel",
     "EmptyColumnsWarning",
+    "Explanation",
     "GporModel",
     "KdlorModel",
     "LinearThresholdModel",

@@ -21,6 +21,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "UnnamedColumnsWarning",
         "UnscaledFeaturesWarning",
     ),
+    "_model.explanation": ("Explanation",),
     "_model.model": ("Model", "load"),
     "_watch.monitor": ("State",),
     "_numerics.threads": ("show_config",),

@@ -24,6 +24,7 @@ from ordinal._command.methods import METHODS, in_options
 from ordinal._command.reports import REPORTS
 from ordinal._model.registry import COSTS, GAMMAS, methods
 from ordinal._watch.progress import Line
+from ordinal.comparison import compare
 from ordinal.comparison.methods import METHODS as DEFAULT
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import accuracy, mae
@@ -260,6 +261,42 @@ def test_a_search_leaves_what_is_set(run, data):
     assert "\nsvorim searches C 0.1, 1, 10, 100, 1000: 5 points in 5 fo" in out
     assert re.search(r"^svorim chose C=\d+(\.\d)? 1 x$", out, re.MULTILINE)
     assert "gpor-laplace searches" not in out  # as it finds its own arguments
+
+
+def test_fit_ends_with_a_cross_validated_error(run, tmp_path, data, rows):
+    argv = ["fit", data, "--method", "pom", "--out", tmp_path / "m.npz"]
+    X, y = rows
+    for more, k in (([], 5), (["--folds", 3], 3)):
+        result = compare(X, y, methods="pom", cv=stratified_kfold(y, k, rng=0))
+        mean, error = result.mean()[0], result.standard_error()[0]
+        want = f"in {k} folds: MAE {mean:.4f} ± {error:.4f}"
+        assert want in run(*argv, *more)
+    assert "folds" not in run(*argv, "--folds", 0)
+    assert "--folds must be 2 or more" in run(*argv, "--folds", 1, code=2)
+
+
+def test_show_prints_a_model(run, tmp_path, data):
+    run("fit", data, "--method", "pom", "--out", tmp_path / "m.npz", "--folds", 0)
+    assert run("show", tmp_path / "m.npz") == f"{ordinal.load(tmp_path / 'm.npz')}\n"
+
+
+def test_predict_reports_errors_where_labels_are_there(capsys, tmp_path, data, rows):
+    model = str(tmp_path / "m.npz")
+    assert main(["fit", data, "--method", "pom", "--out", model, "--folds", "0"]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, data, "--score", "grade"]) == 0
+    out, err = capsys.readouterr()
+    _, y = rows
+    told = [int(line) for line in out.split()[1:]]
+    errors = mae(y, told, labels=[1, 2, 3]), accuracy(y, told, labels=[1, 2, 3])
+    assert err == "60 rows: MAE {:.4f}, accuracy {:.4f}\n".format(*errors)
+    assert main(["predict", model, data, "--score", "nothing"]) == 2
+
+
+def test_the_command_alone_prints_its_help(run):
+    out = run()
+    assert out.startswith("usage: ordinal")
+    assert "examples:" in out
 
 
 def test_fit_tunes(run, tmp_path, data, rows):

@@ -10,6 +10,12 @@ from typing import Any, NoReturn
 
 import ordinal
 
+_EXAMPLES = """examples:
+  ordinal compare ratings.csv
+      which method is best for the last column of this table
+  ordinal fit ratings.csv --method svorim --tune --out model.npz
+      tune a method by cross-validation and save the model
+"""
 _OUT = "default: standard output"
 _DATA = "CSV or Parquet, plain or gzipped; - is standard input"
 
@@ -38,10 +44,16 @@ def parser() -> argparse.ArgumentParser:
 
     `run` of what it returns is the function to call.
     """
-    parser = _Parser(prog="ordinal", description="Ordinal regression on tables.")
+    parser = _Parser(
+        prog="ordinal",
+        description="Ordinal regression on tables: the last column is the rank.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     version = f"ordinal {ordinal.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    parser.set_defaults(run=lambda _: print(parser.format_help(), end=""))
     commands.add_parser(
         "compare",
         help="cross-validated errors of methods, the best first",
@@ -57,6 +69,9 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "predict", help="predict with a saved model", declare=_declare_predict
     )
+    show = commands.add_parser("show", help="print a saved model")
+    show.add_argument("model", metavar="MODEL.npz")
+    show.set_defaults(run=_show)
     config = commands.add_parser("config", help="show what was built and is used")
     config.set_defaults(run=_config)
     return parser
@@ -192,6 +207,13 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
         help="read the rows in chunks at every pass, for a model on a basis (--set "
         "basis=300) of a table of numbers; larger files than 1 GB are anyway",
     )
+    command.add_argument(
+        "--folds",
+        type=int,
+        default=5,
+        metavar="K",
+        help="of the cross-validated error that is printed (default: 5; 0 for none)",
+    )
     _add_tune(command, "folds")
     _add_settings(command, "ARG=VALUE", "argument of the method, such as C1=10")
     command.set_defaults(run=fit)
@@ -210,6 +232,11 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
         "models must have been fitted with --set probability=True",
     )
     command.add_argument("--out", metavar="FILE", help=_OUT)
+    command.add_argument(
+        "--score",
+        metavar="NAME",
+        help="the column of NEW with the true labels: print errors on standard error",
+    )
     command.set_defaults(run=predict)
 
 
@@ -239,6 +266,10 @@ def _separator(text: str) -> str:
 
 def _size(text: str) -> int | float:
     return int(text) if text.isdigit() else float(text)
+
+
+def _show(args: argparse.Namespace) -> None:
+    print(ordinal.load(args.model))
 
 
 def _config(args: argparse.Namespace) -> None:

@@ -8,6 +8,11 @@ import numpy as np
 
 from .._files.writing import check_target, descriptor_of
 from .._watch.convergence import filter_held
+from .._watch.progress import Line
+from ..comparison.learner import Learner
+from ..comparison.methods import Table, compared
+from ..model_selection import stratified_kfold
+from ..model_selection.scoring import scorers_of
 from .data import Data, Streamed, is_large, read_data, read_streamed
 from .methods import described, in_options, learner_of, on_terminal
 
@@ -16,6 +21,8 @@ _STDOUT = 1  # the descriptor
 
 def fit(args: argparse.Namespace) -> None:
     """Save the model of a table, and print how its fit ended."""
+    if args.folds and args.folds < 2:
+        raise ValueError(f"--folds must be 2 or more, or 0 for none, got {args.folds}")
     if args.seed is not None and not args.tune:
         raise ValueError("--seed needs --tune; a method has --set rng=N")
     learner = learner_of(args.method, args.set, args)
@@ -48,8 +55,25 @@ def fit(args: argparse.Namespace) -> None:
     )
     if point:
         print(f"chosen of {learner.points}: {described(point)}", file=report)
+    if isinstance(data, Data) and args.folds:
+        print(_cross_validated(data, learner, args), file=report)
     if data.binning is not None:
         edges = ", ".join(f"{edge:.6g}" for edge in data.binning.edges)
         print(
             f"ranks 1 to {args.bins} end at {edges} and the largest value", file=report
         )
+
+
+def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> str:
+    """Return the errors of the method, tuned if asked for, on rows left out."""
+    seed = args.seed or 0
+    k = min(args.folds, len(data.y))
+    table = Table(data.X, data.y, data.classes, None, {args.method: learner}, (seed,))
+    splits = stratified_kfold(data.y, k, rng=seed)
+    line = Line() if on_terminal() else None
+    result = compared(table, splits, scorers_of(("mae", "accuracy"), None), line)
+    mae, accuracy = (
+        f"{result.mean(m)[0]:.4f} ± {result.standard_error(m)[0]:.4f}"
+        for m in ("mae", "accuracy")
+    )
+    return f"cross-validated in {k} folds: MAE {mae}, accuracy {accuracy}"

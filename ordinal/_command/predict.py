@@ -3,11 +3,13 @@
 import argparse
 import sys
 from contextlib import closing
+from typing import Any
 
 import ordinal
 
+from .. import metrics
 from .._files.chunks import TableBlocks
-from .._files.table import layout_of
+from .._files.table import layout_of, read_table
 from .._files.writing import check_target
 from .._model.predicted import predicted, write_csv, write_predicted
 
@@ -20,9 +22,29 @@ def predict(args: argparse.Namespace) -> None:
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, not a model")
     layout_of(args.data, args.separator, args.decimal)
+    if args.score is not None:
+        _score(model, args)
     rows = TableBlocks(args.data, separator=args.separator, decimal=args.decimal)
     if args.out:
         write_predicted(args.out, model, rows, args.proba)
         return
     with closing(predicted(model, rows, args.proba)) as blocks:
         write_csv(sys.stdout, model, blocks)
+
+
+def _score(model: Any, args: argparse.Namespace) -> None:
+    """Print the errors of the predictions of a table with labels."""
+    table = read_table(args.data, separator=args.separator, decimal=args.decimal)
+    y = table.labels(args.score)
+    features = [name for name in table.names if name != args.score]
+    if model.feature_names is not None:
+        features = [name for name in features if name in model.feature_names]
+    words = {name for name in features if isinstance(table.column(name), list)}
+    told = model.predict(table.frame(tuple(features), words))
+    classes = model.classes
+    values = {
+        "MAE": metrics.mae(y, told, labels=classes),
+        "accuracy": metrics.accuracy(y, told, labels=classes),
+    }
+    scores = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+    print(f"{y.size} rows: {scores}", file=sys.stderr)

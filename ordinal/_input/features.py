@@ -7,7 +7,7 @@ import numpy as np
 
 from . import columns as col
 from .checks import shortened, shown
-from .frame import Frame
+from .frame import Frame, number_kind
 from .sparse import CSR, is_sparse
 
 
@@ -99,3 +99,14 @@ def _is_as_expected(
     in_order = names is None or X.names is None or X.names == tuple(names)
     numbers = all(labels is None for labels in categories or ())
     return in_order and numbers and X.is_of_numbers
+
+
+def read_frame_of(X: Any, categorical: Any = ()) -> Frame:
+    """Return a table as a frame, with missing values; `categorical` names columns of
+    numbers that are categories.
+    """
+    if col.is_frame(X) or (a := col.as_objects(X)).dtype.kind == "O":
+        return col.read_frame(X, kept=col.check_categorical(categorical))
+    values = read_features(X, missing=True)
+    assert isinstance(values, np.ndarray)
+    return Frame.of_numbers(values, None, number_kind(a.dtype))

@@ -11,6 +11,9 @@ links, calibration  probabilities of ranks from scores
 folds               folds and hold-out splits
 storage             model files
 printing            printed tables of results
+display             HTML of models and results
+explanation         importances and contributions of features
+report              page about a model
 predicted           predictions of rows that are read in chunks
 docs                sections of docstrings
 

@@ -1,5 +1,7 @@
 """Base class of all models: description, files, and columns found by name."""
 
+from __future__ import annotations  # numpy.random is slow to import
+
 import os
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -9,8 +11,10 @@ from .._input.checks import enumerated
 from .._input.columns import Categories
 from .._input.features import read_features
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unnamed
+from .display import html_lines, html_notes, html_thresholds
+from .explanation import Explanation, explain
 from .storage import Storable, read_file
 
 
@@ -62,6 +66,95 @@ class Model(Storable):
         lines = [type(self).__name__]
         lines += [f"  {name:<13}{value}" for name, value in self._summary().items()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        text = html_lines(type(self).__name__, self._summary())
+        thresholds = np.asarray(getattr(innermost(self), "thresholds", ()))
+        if thresholds.ndim == 1:
+            text += html_thresholds(thresholds, self.classes.tolist())
+        return text + html_notes(
+            [self.convergence.remedy] * bool(self.convergence.remedy)
+        )
+
+    def explain(
+        self,
+        X: MatrixLike,
+        y: Labels | None = None,
+        *,
+        n_repeats: int = 5,
+        rng: Rng = 0,
+    ) -> Explanation:
+        """Explain what the features do to the predictions.
+
+        A score that is a sum of terms is explained by these: the score functions and
+        pairs of `fit_xofm`, coefficients times features of linear models. All other
+        models are explained by permutation: how far predictions move, in ranks, when a
+        feature is shuffled among the rows or, with `y`, by how much the mean absolute
+        error rises (L. Breiman, "Random forests", Machine Learning 45:5-32, 2001,
+        section 10). Features that go together share their importance.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            Rows as for `predict`; some hundred are enough.
+        y : (n,) array-like, optional
+            True labels, which make it a permutation importance of the error.
+        n_repeats : int, default 5
+            How often each feature is shuffled.
+        rng : int or numpy.random.Generator, default 0
+            Shuffles.
+
+        Returns
+        -------
+        Explanation
+            Importances with standard errors, the strongest first; prints as a table.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `predict`; for a sparse `X`, unless its terms are known.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.load_election(as_frame=True)
+        >>> ordinal.fit_pom(X, y).explain(X).names[:2]
+        ('vote', 'self')
+        """
+        return explain(self, X, y, n_repeats, rng)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: MatrixLike,
+        y: Labels,
+        *,
+        title: str = "",
+    ) -> None:
+        """Write a page about the model on rows that it was not fitted to.
+
+        One HTML file that needs no other: errors with intervals, the confusion matrix,
+        calibration of probabilities, importances, prediction sets and the certificate.
+
+        Parameters
+        ----------
+        path : path of the file
+            It appears whole or not at all.
+        X : (n, d) array-like or data frame
+            Rows as for `predict`.
+        y : (n,) array-like
+            Their true labels.
+        title : str, optional
+            Heading of the page; by default the name of the class.
+
+        Raises
+        ------
+        ValueError, TypeError, OSError
+            As `predict`; unknown labels; the file cannot be written.
+        """
+        from .report import write_report
+
+        write_report(self, path, X, y, title)
 
     def _summary(self) -> dict[str, str]:
         """Return the lines of the summary by name, which a model may extend."""

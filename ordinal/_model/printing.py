@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from .._input.sparse import read_only
+from .display import html_table
 
 _STARS = (0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, ".")
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
@@ -32,6 +34,19 @@ class Table(dict[str, np.ndarray]):
             for name, a in self.items()
         ]
         return "\n".join(" ".join(line).rstrip() for line in zip(*words, strict=True))
+
+    def _repr_html_(self) -> str:
+        cells = [
+            [_number(v) if a.dtype.kind == "f" else str(v) for v in a]
+            for a in self.values()
+        ]
+        return html_table(list(self), list(zip(*cells, strict=True)))
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame; ImportError without pandas."""
+        import pandas
+
+        return pandas.DataFrame(dict(self))
 
 
 def aligned(head: str, cells: list[str], left: bool = False) -> list[str]:

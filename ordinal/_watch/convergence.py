@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from types import FrameType
 from typing import Annotated, Literal
 
@@ -238,8 +239,15 @@ class Convergence(Immutable):
         if self.status not in (Status.CONVERGED, Status.HELD_OUT):
             limited = self.status in (Status.MAX_ITER, Status.MAX_TIME)
             more = f", or {easier}" if limited and self.dual is not None else ""
-            remedy = f"{_REMEDY[self.status]}{more}"
-            warn(f"{solver}: {self}; {remedy}", ConvergenceWarning)
+            warn(f"{solver}: {self}; {self.remedy}{more}", ConvergenceWarning)
+
+    @property
+    def remedy(self) -> str:
+        """Return what helps a fit that ended so; empty for one that needs nothing."""
+        return _REMEDY.get(self.status, "")
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(t)}</p>" for t in (str(self), self.remedy) if t)
 
 
 def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergence:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import check_flag, resolve_rng, shown
-from .._input.features import read_features
+from .._input.features import read_features, read_frame_of
 from .._input.immutable import Immutable
 from .._input.keywords import with_suggestions
 from .._input.problem import Problem
 from .._input.sparse import is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._model.display import html_notes, html_table
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
 from .._public import find_public
@@ -30,7 +31,6 @@ from ..model_selection.grouping import group_numbers
 from ..model_selection.scoring import Scorer, Scoring, scorers_of
 from ..model_selection.search import mean_score, standard_error
 from ..model_selection.splits import Splits, SplitsLike, drawn_folds, own_splits
-from ..model_selection.tables import as_frame
 from ..preprocessing import TablePreprocessor
 from .learner import CONSTANTS, Learner
 
@@ -201,6 +201,10 @@ class Comparison(Immutable):
         ]
         lines = [line.rstrip() for line in lines]
         return "\n".join([*lines, *self.notes()])
+
+    def _repr_html_(self) -> str:
+        head, cells = self.rows()
+        return html_table(head, cells) + html_notes(self.notes())
 
     def notes(self) -> list[str]:
         """Return what is said below the table: the verdict, and what went wrong."""
@@ -535,7 +539,7 @@ def _read(
     if is_sparse(X):
         rows = read_features(X)
         return rows, Problem.from_arrays(rows, y, **labels)
-    table = as_frame(X, columns)
+    table = read_frame_of(X, columns)
     return table, Problem.from_arrays(table.values, y, missing=True, **labels)
 
 

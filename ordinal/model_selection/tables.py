@@ -12,14 +12,8 @@ import numpy as np
 
 from .._basis.fitting import on_basis
 from .._input.checks import check_flag, enumerated, shown
-from .._input.columns import (
-    as_objects,
-    check_categorical,
-    is_frame,
-    read_frame,
-)
-from .._input.features import read_features
-from .._input.frame import Frame, number_kind
+from .._input.features import read_features, read_frame_of
+from .._input.frame import Frame
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._model.registry import Content, method_of, unwrapped
@@ -78,7 +72,7 @@ def read_table(
     columns = given.get("categorical", ())
     if isinstance(preprocess, TablePreprocessor):
         columns = (*preprocess.categorical, *preprocess.order)
-    table = as_frame(X, columns)
+    table = read_frame_of(X, columns)
     method = method_of(unwrapped(fit)[0])
     accepts, taker = _ANYTHING, ""
     if preprocess is Standardizer:
@@ -89,17 +83,6 @@ def read_table(
     # a function of the caller's is given a plain array wherever that will do
     has_use = "categories" in accepts and (preprocess is not None or method is not None)
     return (table if has_use or not table.is_of_numbers else table.values), table.names
-
-
-def as_frame(X: Any, categorical: Any) -> Frame:
-    """Return a table as a frame; `categorical` names columns of numbers that are
-    categories.
-    """
-    if is_frame(X) or (a := as_objects(X)).dtype.kind == "O":
-        return read_frame(X, kept=check_categorical(categorical))
-    values = read_features(X, missing=True)
-    assert isinstance(values, np.ndarray)
-    return Frame.of_numbers(values, None, number_kind(a.dtype))
 
 
 def _check_content(table: Frame, accepts: Set[Content], taker: str) -> None:

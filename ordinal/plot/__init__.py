@@ -20,7 +20,7 @@ The modules of this package:
     style                     axes, colours and ticks
 """
 
-from .coefficients import coefficients
+from .coefficients import coefficients, importance
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, reliability, scores
@@ -35,6 +35,7 @@ __all__ = [
     "contributions",
     "critical_difference",
     "errors_by_method",
+    "importance",
     "interaction",
     "learning_curve",
     "partial_dependence",

@@ -1,4 +1,4 @@
-"""The figure of coefficients with their intervals: a forest plot."""
+"""Figures of coefficients with their intervals, and of importances."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from .._input.checks import check_flag, shown
+from .._input.checks import check_count, check_flag, shown
+from .._model.explanation import Explanation
 from ..linear import PomModel
 from .style import PALETTE, Axes, axes_of, logarithmic_ticks
 
@@ -110,4 +111,55 @@ def coefficients(
     )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def importance(
+    explanation: Explanation, ax: Axes | None = None, *, top: int | None = None
+) -> Axes:
+    """Plot importances of features with their standard errors, the largest on top.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of `explain` of a model.
+    ax : matplotlib Axes, optional
+    top : int, optional
+        Features to show; default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without matplotlib.
+    TypeError, ValueError
+        If it is no explanation, or `top` is not a positive integer.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.load_election(as_frame=True)
+    >>> ax = ordinal.plot.importance(ordinal.fit_pom(X, y).explain(X), top=3)
+    >>> len(ax.get_yticklabels())
+    3
+    """
+    if not isinstance(explanation, Explanation):
+        raise TypeError(
+            "explanation must be what a model's explain returns, got "
+            f"{shown(explanation)}"
+        )
+    k = len(explanation.names)
+    k = k if top is None else min(k, check_count("top", top))
+    value, error = explanation.importance[:k], explanation.standard_error[:k]
+    ax = axes_of(ax, 5.6, 0.9 + 0.28 * k)
+    place = np.arange(k)
+    ax.barh(place, value, color=PALETTE[0], height=0.6)
+    ax.errorbar(value, place, xerr=error, fmt="none", ecolor="black", lw=1, capsize=2)
+    ax.set(ylim=(k - 0.4, -0.6), xlabel=f"{explanation.unit} (± one standard error)")
+    ax.set_yticks(place, explanation.names[:k])
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
