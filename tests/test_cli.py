@@ -898,7 +898,6 @@ def test_config(run):
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "arguments are required: COMMAND"),
         (["frobnicate"], "invalid choice"),
         (["compare", "--methods", "magic"], "invalid choice: 'magic'"),
         (["compare", "--bins", "x"], "invalid int value"),

@@ -7,7 +7,6 @@ from typing import Any
 
 import ordinal
 
-from .. import metrics
 from .._files.chunks import TableBlocks
 from .._files.table import layout_of, read_table
 from .._files.writing import check_target
@@ -34,6 +33,8 @@ def predict(args: argparse.Namespace) -> None:
 
 def _score(model: Any, args: argparse.Namespace) -> None:
     """Print the errors of the predictions of a table with labels."""
+    from .. import metrics  # which predictions alone do not need
+
     table = read_table(args.data, separator=args.separator, decimal=args.decimal)
     y = table.labels(args.score)
     features = [name for name in table.names if name != args.score]

@@ -15,6 +15,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unnamed
 from .display import html_lines, html_notes, html_thresholds
 from .explanation import Explanation, explain
+from .report import write_report
 from .storage import Storable, read_file
 
 
@@ -152,8 +153,6 @@ class Model(Storable):
         ValueError, TypeError, OSError
             As `predict`; unknown labels; the file cannot be written.
         """
-        from .report import write_report
-
         write_report(self, path, X, y, title)
 
     def _summary(self) -> dict[str, str]:
