@@ -589,7 +589,7 @@ def _probabilities(model: Any, X: Any) -> np.ndarray:
     inner = innermost(model)
     # XOFM without a link has the shares of its paper
     shares = isinstance(inner, XofmModel) and inner.link is None
-    P = model.predict_proba(X, **({"proba": "paper"} if shares else {}))
+    P = model.predict_proba(X, **({"proba": "share"} if shares else {}))
     P = as_real_array(P, "predict_proba of the model")
     classes = classes_of(model)
     P, r = in_rank_order(P, model, classes), classes.size

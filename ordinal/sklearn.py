@@ -435,8 +435,8 @@ def _decisions(model: Any, X: Any, rule: str | None) -> np.ndarray:
         values = np.asarray(model.decision_function(X))
         of_ranks = getattr(model, "rank_values", None)  # NPSVOR has distances
         return np.asarray(-np.abs(values) if of_ranks is None else of_ranks(values))
-    if rule == "paper":
-        return np.asarray(model.predict_proba(X, proba="paper"))
+    if rule == "share":
+        return np.asarray(model.predict_proba(X, proba="share"))
     if rule == "scan":
         least = np.minimum.accumulate(model.decision_function(X), axis=1)
         return _sums(0.5 * np.tanh(0.5 * least))  # of log odds

@@ -54,12 +54,12 @@ def kernel_matrix(kernel, A, B):
 # NPSVOR
 
 
-def npsvor_boxes(y, k, C1, C2, epsilon, weight, cost):
+def npsvor_boxes(y, k, C, C2, epsilon, weight, cost):
     """lo, hi and the slopes of phi left and right of 0, of (D) for rank k."""
     terms = []
     for rank, v in zip(y, weight, strict=True):
         if rank == k:
-            terms.append((-C1 * v, C1 * v, -epsilon, epsilon))
+            terms.append((-C * v, C * v, -epsilon, epsilon))
         elif rank < k:
             terms.append((-C2 * v * cost[rank][k], 0.0, 1.0, 1.0))
         else:
@@ -67,12 +67,12 @@ def npsvor_boxes(y, k, C1, C2, epsilon, weight, cost):
     return tuple(np.array(column) for column in zip(*terms, strict=True))
 
 
-def npsvor_primal(f, w_squared, y, k, C1, C2, epsilon, weight, cost):
+def npsvor_primal(f, w_squared, y, k, C, C2, epsilon, weight, cost):
     """(P) at the values f of a hyperplane on the training rows."""
     total = 0.5 * w_squared
     for value, rank, v in zip(f, y, weight, strict=True):
         if rank == k:
-            total += C1 * v * max(0.0, abs(value) - epsilon)
+            total += C * v * max(0.0, abs(value) - epsilon)
         else:
             s = -1.0 if rank < k else 1.0
             total += C2 * cost[rank][k] * v * max(0.0, 1.0 - s * value)

@@ -155,9 +155,9 @@ def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
         ordinal.NpsvorModel,
         takes=DUAL | {"basis"},
         rules=("nearest", "mode", "median", "cost"),
-        brief={"max_iter": 1, "C1": 30.0},
+        brief={"max_iter": 1, "C": 30.0},
         advice="raise max_iter or tol, or lower C$",
-        endless={"C1": 1e5, "gamma": 1.0, **endless},
+        endless={"C": 1e5, "gamma": 1.0, **endless},
         **fields,
     )
 
@@ -187,7 +187,7 @@ def xofm(name: str, **fields: Any) -> Method:
         ordinal.fit_xofm,
         ordinal.XofmModel,
         takes=frozenset({"cache_mb", "probability", "rng"}),
-        rules=("paper", "mode", "median", "cost"),
+        rules=("share", "mode", "median", "cost"),
         missing="always",
         **fields,
     )
@@ -246,8 +246,8 @@ METHODS = [
     npsvor(
         "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
         threaded=(
-            (400, {"C1": 100.0, "tol": 1e-6}),
-            (400, {"C1": 100.0, "cache_mb": 0.01}),
+            (400, {"C": 100.0, "tol": 1e-6}),
+            (400, {"C": 100.0, "cache_mb": 0.01}),
             (400, {"kernel": "linear"}),
             (400, {"probability": True}),
         ),
@@ -255,7 +255,7 @@ METHODS = [
     npsvor(
         "npsvor-admm", ADMM, variant={"solver": "admm"},
         precise={"e_abs": 1e-10, "e_rel": 1e-10, "max_iter": 100_000},
-        threaded=((400, {"C1": 3.0}), (200, {"C1": 100.0, "polish": True})),
+        threaded=((400, {"C": 3.0}), (200, {"C": 100.0, "polish": True})),
     ),
     npsvor(
         "npsvor-basis", {"tol": 1e-300, "max_iter": 10**9}, **ON_BASIS

@@ -23,7 +23,7 @@ class Case(NamedTuple):
     y: np.ndarray  # ranks 0..r-1
     r: int
     kernel: object
-    C1: float
+    C: float
     C2: float
     epsilon: float
     weight: np.ndarray
@@ -34,7 +34,7 @@ class Case(NamedTuple):
         return {
             "classes": range(self.r),
             "kernel": self.kernel,
-            "C1": self.C1,
+            "C": self.C,
             "C2": self.C2,
             "epsilon": self.epsilon,
             "sample_weight": self.weight,
@@ -43,9 +43,9 @@ class Case(NamedTuple):
 
     @property
     def terms(self):
-        """The same for the oracles: C1, C2, epsilon, weight, cost."""
+        """The same for the oracles: C, C2, epsilon, weight, cost."""
         cost = np.ones((self.r, self.r)) if self.cost is None else self.cost
-        return self.C1, self.C2, self.epsilon, self.weight, cost
+        return self.C, self.C2, self.epsilon, self.weight, cost
 
 
 named_kernels = st.sampled_from(
@@ -107,14 +107,14 @@ def cases(draw, max_n=14, C=costs_of_slack, weighted=True, kernel=named_kernels)
         drawn = np.array(draw(st.lists(values, min_size=y.size, max_size=y.size)))
         if np.unique(y[drawn > 0]).size >= 2:
             weight = drawn
-    C1 = draw(C)
+    own = draw(C)
     return Case(
         X=X,
         y=y,
         r=r,
         kernel=draw(kernel),
-        C1=C1,
-        C2=draw(st.one_of(st.just(C1), C)),
+        C=own,
+        C2=draw(st.one_of(st.just(own), C)),
         epsilon=draw(st.sampled_from([0.0, 0.1, 0.2, 0.9])),
         weight=weight,
         cost=draw(st.none() | cost_matrices(r)) if weighted else None,
@@ -365,8 +365,8 @@ class XofmCase(NamedTuple):
     breakpoints: str
     n_factors: int
     tau: float
-    lambda_main: float
-    lambda_pair: float
+    l2_main: float
+    l2_pair: float
     seed: int
 
     @property
@@ -380,8 +380,8 @@ class XofmCase(NamedTuple):
             "breakpoints": self.breakpoints,
             "n_factors": self.n_factors,
             "tau": self.tau,
-            "lambda_main": self.lambda_main,
-            "lambda_pair": self.lambda_pair,
+            "l2_main": self.l2_main,
+            "l2_pair": self.l2_pair,
             "rng": self.seed,
             "n_threads": 1,
         }
@@ -414,8 +414,8 @@ def xofm_cases(draw, max_n=12, monotone=True, factors=(0, 1, 3)):
         breakpoints=draw(st.sampled_from(["equal", "quantile"])),
         n_factors=draw(st.sampled_from(factors)),
         tau=draw(st.sampled_from([0.3, 1.0, 2.0])),
-        lambda_main=draw(st.sampled_from([1e-3, 0.03])),
-        lambda_pair=draw(st.sampled_from([1e-3, 0.03])),
+        l2_main=draw(st.sampled_from([1e-3, 0.03])),
+        l2_pair=draw(st.sampled_from([1e-3, 0.03])),
         seed=draw(st.integers(0, 5)),
     )
 

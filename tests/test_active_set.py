@@ -293,7 +293,7 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
 
 def test_paths_of_npsvor_end_by_pivots(spied):
     X, y = sample(150)
-    points = [{"C1": C} for C in COSTS]
+    points = [{"C": C} for C in COSTS]
     found, _ = npsvor.fit._fit_path(X, y, points, Products(X), gamma=0.1)
     assert sum(spied) > 20
     for point, model in zip(points, found, strict=True):
@@ -325,7 +325,7 @@ def test_without_k_in_double_there_are_no_pivots(options, spied):
 def test_pivots_do_not_depend_on_the_number_of_threads(spied):
     X, y = sample(300)
     models = [
-        npsvor.fit_npsvor(X, y, C1=1000.0, gamma=0.05, n_threads=n) for n in (1, 4)
+        npsvor.fit_npsvor(X, y, C=1000.0, gamma=0.05, n_threads=n) for n in (1, 4)
     ]
     assert sum(spied) > 20
     assert models[0].coef.tobytes() == models[1].coef.tobytes()
@@ -356,7 +356,7 @@ def test_what_one_problem_is_computed_from_does_not_depend_on_another():
 
 def test_every_fit_gives_the_same_bytes(spied):
     X, y = sample(600, 5, noise=2.0)
-    fits = [npsvor.fit_npsvor(X, y, C1=100.0, n_threads=4) for _ in range(8)]
+    fits = [npsvor.fit_npsvor(X, y, C=100.0, n_threads=4) for _ in range(8)]
     assert sum(spied) > 20
     assert len({fit.coef.tobytes() for fit in fits}) == 1
 

@@ -26,7 +26,7 @@ each_svor = pytest.mark.parametrize("fit", SVOR, ids=lambda fit: fit.__name__)
 
 
 def npsvor(X, y, *, C=1.0, **options):
-    return ordinal.fit_npsvor(X, y, C1=C, **options)
+    return ordinal.fit_npsvor(X, y, C=C, **options)
 
 
 each_fit = pytest.mark.parametrize("fit", [*SVOR, npsvor], ids=lambda f: f.__name__)
@@ -199,9 +199,8 @@ def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch)
 
     monkeypatch.setattr(RowsOnBasis, "__init__", counted)
     X, y = sample(300, 3, noise=1.0)
-    name = "C" if fit is ordinal.fit_svorim else "C1"
     found = select(
-        partial(fit, basis=20, gamma=0.3), X, y, search=Grid(**{name: [0.1, 1.0, 10.0]})
+        partial(fit, basis=20, gamma=0.3), X, y, search=Grid(C=[0.1, 1.0, 10.0])
     )
     assert len(made) == 5 + 1  # of the folds and of all rows
     assert len(found.model.support) == 20

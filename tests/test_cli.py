@@ -180,7 +180,7 @@ def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
 def test_compare_sets_arguments(run, data):
     argv = ["compare", data, "--splits", 2, "--methods", "npsvor", "npsvor-admm"]
     plain = run(*argv)
-    changed = run(*argv, "--set", "npsvor.C1=1e-4", "npsvor.gamma=50")
+    changed = run(*argv, "--set", "npsvor.C=1e-4", "npsvor.gamma=50")
     assert scores(plain)["npsvor"] != scores(changed)["npsvor"]
     assert scores(plain)["npsvor-admm"] == scores(changed)["npsvor-admm"]
     assert run("compare", data, "--splits", 2, "--threads", 1)
@@ -907,16 +907,16 @@ def test_config(run):
         (["compare", "--order", "y=a,b"], "--order needs DATA"),
         (["compare", "--splits", "s.npz"], "needs DATA"),
         (["compare", "--splits", 0], "n_splits must be a positive integer"),
-        (["compare", "--set", "C1=1"], "expected METHOD.ARG=VALUE"),
-        (["compare", "--set", "npsvor.C1"], "expected ARG=VALUE"),
-        (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C1"),
+        (["compare", "--set", "C=1"], "expected METHOD.ARG=VALUE"),
+        (["compare", "--set", "npsvor.C"], "expected ARG=VALUE"),
+        (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; it has C"),
         (
             ["compare", "--methods", "all", "--set", "npsvor-admm.solver=smo"],
             "means --set solver=admm",
         ),
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
         (["compare", "--set", "pom.offset=1"], "no argument 'offset'"),
-        (["compare", "--methods", "npsvor", "--set", "npsvor.C1=-1"], "C1 must be"),
+        (["compare", "--methods", "npsvor", "--set", "npsvor.C=-1"], "C must be"),
         (["compare", "nowhere.csv"], "nowhere.csv: No such file"),
         (["compare", "DATA", "--target", "x"], "no column 'x'"),
         (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),

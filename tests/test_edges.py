@@ -270,14 +270,14 @@ def test_costs_that_are_accepted_give_finite_models(method, factor):
 
 FACTORS = (
     "C",
-    "C1",
+    "C",
     "C2",
     "epsilon",
     "rho",
     "eta",
     "tau",
-    "lambda_main",
-    "lambda_pair",
+    "l2_main",
+    "l2_pair",
 )
 
 

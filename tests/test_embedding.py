@@ -33,7 +33,7 @@ import ordinal
 X, y = ordinal.datasets.make_gaussians(rng=0)
 FITS = [
     lambda **o: ordinal.fit_svorim(X, y, C=10.0, probability=True, **o),
-    lambda **o: ordinal.fit_npsvor(X, y, C1=10.0, **o),
+    lambda **o: ordinal.fit_npsvor(X, y, C=10.0, **o),
     lambda **o: ordinal.fit_gpor(X[::3], y[::3], max_iter=200, **o),
     lambda **o: ordinal.fit_xofm(X, y, **o),
     lambda **o: ordinal.fit_pom(X, y, **o),

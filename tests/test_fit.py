@@ -181,7 +181,7 @@ def test_a_stop_ends_the_whole_path(solver):
         models = fit_npsvor_path(
             X,
             y,
-            [{"C1": 1e3}, {"C1": 1e4}],
+            [{"C": 1e3}, {"C": 1e4}],
             solver=solver,
             tol=1e-300,  # so that no slice can end it first
             callback=lambda state: seen.append(state) or True,

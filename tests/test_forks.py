@@ -76,7 +76,7 @@ ended = threading.Event()
 
 def fits():
     return [
-        solution(ordinal.fit_npsvor(X, y, C1=30.0, n_threads=2)),
+        solution(ordinal.fit_npsvor(X, y, C=30.0, n_threads=2)),
         solution(ordinal.fit_npsvor(X, y, solver="admm", n_threads=2)),
         solution(ordinal.fit_svorex(X, y, C=3.0, cache_mb=0.1, n_threads=2)),
     ]

@@ -90,7 +90,7 @@ def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
     Z = explicit(KERNEL(rows, rows))
     w, _, rho, value, _ = solved(Z, y, weight, u, C)
     model = fit_kdlor(
-        rows, y, u=u, C=C, kernel=KERNEL, sample_weight=weight, basis=basis
+        rows, y, ridge=u, C=C, kernel=KERNEL, sample_weight=weight, basis=basis
     )
     f = model.decision_function(rows)
     scale = np.abs(Z @ w).max()
@@ -128,7 +128,7 @@ def test_many_ranks_are_solved_exactly():
 
 def test_two_ranks_are_fishers_discriminant():
     y = (Y > 1).astype(int)
-    model = fit_kdlor(X, y, kernel="linear", u=0.01)
+    model = fit_kdlor(X, y, kernel="linear", ridge=0.01)
     S, (low, high) = scatter(X, y, np.ones(60), 0.01)
     w = 0.5 * np.linalg.solve(S, high - low)
     assert_allclose(model.decision_function(X), X @ w, rtol=1e-9)
@@ -159,7 +159,7 @@ def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
 
 
 def test_rows_far_from_the_origin_have_a_certificate():
-    near, far = (fit_kdlor(X + c, Y, kernel="linear", u=1e-4) for c in (0, 1e3))
+    near, far = (fit_kdlor(X + c, Y, kernel="linear", ridge=1e-4) for c in (0, 1e3))
     assert_allclose(far.rho, near.rho, rtol=1e-5)
     assert far.convergence.converged
 
@@ -182,7 +182,7 @@ def test_class_weights_move_thresholds_to_where_densities_meet(seed, weights):
     rows, y = sample(50, 4, noise=1.0, seed=seed)
     if len(np.unique(y)) < 4:
         return
-    model = fit_kdlor(rows, y, u=0.1, class_weight=dict(enumerate(weights[:4])))
+    model = fit_kdlor(rows, y, ridge=0.1, class_weight=dict(enumerate(weights[:4])))
     f = model.decision_function(rows)
     assert_cuts_where_densities_meet(model, f, y, np.array(weights[:4])[y])
 
@@ -210,10 +210,10 @@ def test_ranks_that_overlap_are_not_predicted_more_often_than_they_occur():
 def test_a_path_is_the_fits_one_by_one():
     ridges, new = [1e-4, 1e-2, 1.0], X[::3] + 0.1
     models, values = path_of(fit_kdlor).fit(
-        X, Y, [{"u": u} for u in ridges], None, new, gamma=0.3
+        X, Y, [{"ridge": u} for u in ridges], None, new, gamma=0.3
     )
     for u, model, f in zip(ridges, models, values, strict=True):
-        alone = fit_kdlor(X, Y, u=u, gamma=0.3)
+        alone = fit_kdlor(X, Y, ridge=u, gamma=0.3)
         assert_array_equal(model.coef, alone.coef)
         assert_array_equal(model.thresholds, alone.thresholds)
         assert_allclose(f, alone.decision_function(new), rtol=1e-10)
@@ -222,22 +222,24 @@ def test_a_path_is_the_fits_one_by_one():
 def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
     ridges = np.geomspace(1e-5, 1.0, 8).tolist()
     weight = np.arange(60) % 3 + 0.5 * (np.arange(60) % 2)  # of some rows 0
-    alone = [fit_kdlor(X, Y, u=u, gamma=0.3, sample_weight=weight) for u in ridges]
+    alone = [fit_kdlor(X, Y, ridge=u, gamma=0.3, sample_weight=weight) for u in ridges]
     monkeypatch.delattr(scatter_module, "Cholesky")
     models, _ = path_of(fit_kdlor).fit(
-        X, Y, [{"u": u} for u in ridges], gamma=0.3, sample_weight=weight
+        X, Y, [{"ridge": u} for u in ridges], gamma=0.3, sample_weight=weight
     )
     for one, model in zip(alone, models, strict=True):
         assert_array_equal(model.support, one.support)
         scale = np.abs(one.decision_function(X)).max()
         f, g = model.decision_function(X), one.decision_function(X)
-        assert_allclose(f, g, atol=1e-13 / one.u * scale)
-        assert_allclose(model.dual, one.dual, atol=1e-13 / one.u)
-        assert model.convergence.rel_gap <= 1e-13 / one.u
-    with pytest.raises(ValueError, match=r"^u must be larger, or the kernel is not"):
+        assert_allclose(f, g, atol=1e-13 / one.ridge * scale)
+        assert_allclose(model.dual, one.dual, atol=1e-13 / one.ridge)
+        assert model.convergence.rel_gap <= 1e-13 / one.ridge
+    with pytest.raises(
+        ValueError, match=r"^ridge must be larger, or the kernel is not"
+    ):
         path_of(fit_kdlor).fit(
             kernels.Linear()(X, X) - 9 * np.eye(60), Y,
-            [{"u": u} for u in ridges], kernel="precomputed",
+            [{"ridge": u} for u in ridges], kernel="precomputed",
         )  # fmt: skip
 
 
@@ -259,7 +261,7 @@ def test_eigenvectors_are_for_many_ridges_of_few_rows(n, ridges, expected):
 def test_the_certificate_holds_for_a_direction_that_is_not_the_best(monkeypatch, basis):
     """w'S w - w'D a at another w than that of a is above the optimum, which the term of
     the residual in (GAP) sets right."""
-    best = fit_kdlor(X, Y, kernel=KERNEL, basis=basis, u=0.1).convergence
+    best = fit_kdlor(X, Y, kernel=KERNEL, basis=basis, ridge=0.1).convergence
 
     class Inexact(scatter_module.Cholesky):
         def backward(self, B):
@@ -270,7 +272,7 @@ def test_the_certificate_holds_for_a_direction_that_is_not_the_best(monkeypatch,
     monkeypatch.setattr(scatter_module, "Cholesky", Inexact)
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        c = fit_kdlor(X, Y, kernel=KERNEL, basis=basis, u=0.1, tol=1e3).convergence
+        c = fit_kdlor(X, Y, kernel=KERNEL, basis=basis, ridge=0.1, tol=1e3).convergence
         assert c.dual <= best.primal <= c.primal
         assert c.gap > 1e-6 * abs(best.primal)
 
@@ -289,11 +291,11 @@ def test_rounding_that_a_tiny_ridge_leaves_is_seen():
     rows, y = sample(200, 4, noise=1.0)
     found = []
     for u in (1e-3, 1e-7):
-        c = fit_kdlor(rows, y, u=u, tol=1e-5).convergence
+        c = fit_kdlor(rows, y, ridge=u, tol=1e-5).convergence
         assert c.violation <= 1e-11 / u
         found.append(c.violation)
     with pytest.warns(ConvergenceWarning, match="stalled .* raise tol"):
-        c = fit_kdlor(rows, y, u=1e-7, tol=1e-30).convergence
+        c = fit_kdlor(rows, y, ridge=1e-7, tol=1e-30).convergence
     assert c.status is Status.STALLED
 
 
@@ -301,11 +303,13 @@ def test_a_kernel_that_is_not_semi_definite_is_refused():
     def kernel(A, B):
         return -(A @ B.T)
 
-    with pytest.raises(ValueError, match=r"^u must be larger, or the kernel is not"):
+    with pytest.raises(
+        ValueError, match=r"^ridge must be larger, or the kernel is not"
+    ):
         fit_kdlor(X, Y, kernel=kernel)
     for bad in (0, -1.0, np.nan, np.inf, "x"):
-        with pytest.raises((ValueError, TypeError), match=r"^u must be"):
-            fit_kdlor(X, Y, u=bad)
+        with pytest.raises((ValueError, TypeError), match=r"^ridge must be"):
+            fit_kdlor(X, Y, ridge=bad)
 
 
 def test_folds_are_scored_in_the_unit_of_the_whole():

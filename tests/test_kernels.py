@@ -343,7 +343,7 @@ for dtype in ("f4", "f8"):
     out[f"exp_{dtype}"] = row
 out["K"] = kernels.RBF(0.7)(X, X)
 for solver in ("smo", "admm"):
-    model = ordinal.fit_npsvor(X, y, C1=3.0, tol=1e-8, solver=solver)
+    model = ordinal.fit_npsvor(X, y, C=3.0, tol=1e-8, solver=solver)
     out[f"f_{solver}"] = model.decision_function(X)
     out[f"y_{solver}"] = model.predict(X)
     out[f"dual_{solver}"] = model.convergence.dual

@@ -60,7 +60,7 @@ class Tagged:
 def resolution(case):
     """A tolerance that steps on float32 rows of K can always reach."""
     largest = diagonal_of(case.kernel, case.X).max()
-    C = max(case.C1, case.C2 * case.terms[-1].max()) * case.weight.max()
+    C = max(case.C, case.C2 * case.terms[-1].max()) * case.weight.max()
     return float(np.clip(1e-7 * C * largest, 1e-6, 1e-3))
 
 
@@ -249,7 +249,7 @@ def test_solve_and_the_model_are_one(case):
 def test_two_points_in_closed_form(C, epsilon):
     # rank 0: w = 2 t, f(-1) = b - w, f(1) = b + w, and t = min(C, (1 - epsilon) / 4)
     model = fit_npsvor(
-        [[-1.0], [1.0]], [3, 8], C1=C, epsilon=epsilon, kernel="linear", tol=1e-12
+        [[-1.0], [1.0]], [3, 8], C=C, epsilon=epsilon, kernel="linear", tol=1e-12
     )
     t, b = min(C, (1 - epsilon) / 4), (1 + epsilon) / 2
     f = [[b - 2 * t, -b - 2 * t], [b, -b], [b + 2 * t, -b + 2 * t]]
@@ -263,8 +263,8 @@ def test_two_points_in_closed_form(C, epsilon):
 
 def test_two_points_with_two_prices():
     options = {"kernel": "linear", "epsilon": 0.0, "tol": 1e-12}
-    for C1, C2 in [(0.03, 0.07), (0.07, 0.03)]:  # the cheaper side binds
-        model = fit_npsvor([[-1.0], [1.0]], [0, 1], C1=C1, C2=C2, **options)
+    for C, C2 in [(0.03, 0.07), (0.07, 0.03)]:  # the cheaper side binds
+        model = fit_npsvor([[-1.0], [1.0]], [0, 1], C=C, C2=C2, **options)
         assert_allclose(model.norms, 2 * 0.03)
 
 
@@ -327,7 +327,7 @@ def test_weight_zero_is_the_row_left_out(case):
 @given(cases(C=moderate), st.sampled_from([0.5, 3.0]))
 def test_weights_and_prices_are_one_scale(case, factor):
     heavy = fit(case._replace(weight=case.weight * factor))
-    dear = fit(case._replace(C1=case.C1 * factor, C2=case.C2 * factor))
+    dear = fit(case._replace(C=case.C * factor, C2=case.C2 * factor))
     assert_same_optimum(heavy, dear, case.X)
 
 
@@ -404,7 +404,7 @@ def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
 
 def test_normalize_divides_by_the_norms_of_the_hyperplanes():
     X, y = sample(80, 4)
-    plain, normal = (fit_npsvor(X, y, C1=9.0, normalize=n) for n in (False, True))
+    plain, normal = (fit_npsvor(X, y, C=9.0, normalize=n) for n in (False, True))
     assert_array_equal(plain.coef, normal.coef)
     S = plain.support
     gram = plain.kernel(S, S)
@@ -423,7 +423,7 @@ def test_rows_with_missing_entries_come_back_to_a_small_cache():
     X = with_gaps(X)
     rows, new, y = X[::2], X[1::2], y[::2]
     pearson = kernels.Pearson()
-    options = {"C1": 3.0, "tol": 1e-6, "cache_mb": 1e-3}
+    options = {"C": 3.0, "tol": 1e-6, "cache_mb": 1e-3}
     model = fit_npsvor(rows, y, kernel=pearson, **options)
     expected = fit_npsvor(pearson(rows, rows), y, **PRECOMPUTED, **options)
     f = expected.decision_function(pearson(new, rows))
@@ -492,7 +492,7 @@ def everything(model):
 
 def test_concurrent_fits_give_the_serial_answer():
     X, y = sample(200, 4)
-    jobs = [{"C1": 30.0}, {"C1": 30.0, "cache_mb": 0.01}, {"solver": "admm"}] * 3
+    jobs = [{"C": 30.0}, {"C": 30.0, "cache_mb": 0.01}, {"solver": "admm"}] * 3
     serial = [everything(fit_npsvor(X, y, **job)) for job in jobs]
     with ThreadPoolExecutor(len(jobs)) as pool:
         together = pool.map(lambda job: everything(fit_npsvor(X, y, **job)), jobs)
@@ -512,7 +512,7 @@ def test_rows_are_computed_together_with_the_same_others_every_time(monkeypatch)
     for n_threads, seconds in [(1, 10.0), (1, 1e-9), (2, 1e-9), (3, 0.01)]:
         monkeypatch.setattr(Monitor, "SLICE", seconds)
         asked.clear()
-        model = fit_npsvor(X, y, C1=30.0, cache_mb=1.5, n_threads=n_threads)
+        model = fit_npsvor(X, y, C=30.0, cache_mb=1.5, n_threads=n_threads)
         fits.append(hash((everything(model), *(rows.tobytes() for rows in asked))))
     assert len(asked) > 20
     assert len(set(fits)) == 1
@@ -606,7 +606,7 @@ def assert_close_models(a, b, X, atol):
     assert_allclose(by_rank(a).dual, by_rank(b).dual, rtol=1e-7)
 
 
-POINTS = [{"C1": 0.1}, {"C1": 1.0, "C2": 3.0}, {"C1": 10.0, "epsilon": 0.1}, {}]
+POINTS = [{"C": 0.1}, {"C": 1.0, "C2": 3.0}, {"C": 10.0, "epsilon": 0.1}, {}]
 
 
 @pytest.mark.parametrize(
@@ -636,19 +636,19 @@ def test_a_path_of_optima_is_its_separate_fits(points, options):
 def test_every_point_of_a_path_is_certified(case, values):
     K = kernel_matrix(case.kernel, case.X, case.X)
     options = {**case.options, **PRECOMPUTED}
-    rest = {name: options.pop(name) for name in ("C1", "C2", "epsilon")}
-    points = [{**rest, "C1": C} for C in values]
-    tol = max(resolution(case._replace(C1=C)) for C in values)
+    rest = {name: options.pop(name) for name in ("C", "C2", "epsilon")}
+    points = [{**rest, "C": C} for C in values]
+    tol = max(resolution(case._replace(C=C)) for C in values)
     models = fit_npsvor_path(K, case.y, points, tol=tol, n_threads=1, **options)
     for C, model in zip(values, models, strict=True):
         g = np.zeros((case.r, len(K)))
         g[:, model.support] = model.coef.T
-        assert_certified(case._replace(C1=C), model, g)
+        assert_certified(case._replace(C=C), model, g)
 
 
 def test_a_path_starts_from_the_last_point():
     X, y = sample(200, 4)
-    twice = fit_npsvor_path(X, y, [{"C1": 5.0}] * 2)
+    twice = fit_npsvor_path(X, y, [{"C": 5.0}] * 2)
     assert by_rank(twice[1]).n_iter.sum() < by_rank(twice[0]).n_iter.sum() / 3
 
 
@@ -795,7 +795,7 @@ def test_other_kernels_go_through_the_whole_matrix(kernel, X, allowed):
 
 def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
     X, y = sample(300, 4)
-    path = [{"C1": C} for C in (0.1, 1.0, 10.0)]
+    path = [{"C": C} for C in (0.1, 1.0, 10.0)]
     options = {"solver": "admm", "gamma": 1e-2, "e_rel": 1e-3}
     thin = fit_npsvor_path(X, y, path, **options)
     monkeypatch.setattr("ordinal._dual.factors._THIN", 10**9)
@@ -818,7 +818,7 @@ def test_a_factor_stops_where_duplicate_rows_leave_nothing():
 def test_the_last_state_is_where_the_fit_ended():
     X, y = sample(300)
     states = []
-    model = fit_npsvor(X, y, C1=100.0, callback=states.append)
+    model = fit_npsvor(X, y, C=100.0, callback=states.append)
     assert states[-1].n_iter == np.sum(model.convergence.n_iter)
 
 
@@ -850,7 +850,7 @@ def test_every_part_of_a_fit_is_watched_against_its_own_tolerance():
 
 def test_a_path_warns_of_the_points_that_fall_short():
     X, y = sample(60, 3)
-    points = [{"C1": 1e-3}, {"C1": 1e3}]
+    points = [{"C": 1e-3}, {"C": 1e3}]
     with pytest.warns(ConvergenceWarning, match="^fit_npsvor_path: max_iter") as caught:
         models = fit_npsvor_path(X, y, points, max_iter=150)
     assert [m.convergence.converged for m in models] == [True, False]
@@ -860,11 +860,11 @@ def test_a_path_warns_of_the_points_that_fall_short():
 
 def test_a_tiny_cache_reaches_the_same_optimum():
     X, y = sample(2000, 4)  # more rows than any cache holds at the least
-    small = fit_npsvor(X, y, C1=10.0, cache_mb=0.01)
-    full = fit_npsvor(X, y, C1=10.0)
+    small = fit_npsvor(X, y, C=10.0, cache_mb=0.01)
+    full = fit_npsvor(X, y, C=10.0)
     assert small.convergence.converged
     assert_same_optimum(small, full, X)
-    again = fit_npsvor(X, y, C1=10.0, cache_mb=0.01, n_threads=1)
+    again = fit_npsvor(X, y, C=10.0, cache_mb=0.01, n_threads=1)
     assert everything(small) == everything(again)
 
 
@@ -883,7 +883,7 @@ DEPENDENT_ROWS[[0, 1, 3, 6], [0, 0, 1, 1]] = -2.0, 0.16809082, 1.0, 0.0
 
 def test_a_tolerance_below_the_resolution_of_float32_rows_ends_soon():
     y = [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-    options = {"C1": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
+    options = {"C": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         c = by_rank(fit_npsvor(DEPENDENT_ROWS, y, tol=1e-6, **options))
@@ -897,7 +897,7 @@ def test_a_direction_without_curvature_does_not_stall_the_fit():
     y = [0, 0, 0, 0, 2, 0, 1, 0, 0]
     kernel = ordinal.kernels.Polynomial(3, 0.42544111612638497)
     options = {"kernel": kernel, "epsilon": 0.1, "class_weight": "balanced"}
-    c = by_rank(fit_npsvor(np.array(x)[:, None], y, C1=1e4, **options))
+    c = by_rank(fit_npsvor(np.array(x)[:, None], y, C=1e4, **options))
     assert c.converged
     assert c.n_iter.max() < 100_000
 
@@ -907,7 +907,7 @@ def test_newton_steps_keep_the_sum_at_zero():
     X = [[a, -3.0], [a, 0], [a, a], [0, -1.0], [0, a], [a, -1.0], *[[a, a]] * 5]
     y = np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0])
     K = np.array(X) @ np.transpose(X)
-    options = {"C1": 0.03, "epsilon": 0.0, "tol": 1e-8, **PRECOMPUTED}
+    options = {"C": 0.03, "epsilon": 0.0, "tol": 1e-8, **PRECOMPUTED}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = fit_npsvor(K, y, **options)
@@ -987,7 +987,7 @@ def example(name):
 
 def test_a_model_keeps_only_rows_that_it_uses():
     X, y = sample(200, 3, noise=0.1)
-    model = fit_npsvor(X, y, C1=10.0)
+    model = fit_npsvor(X, y, C=10.0)
     assert 0 < len(model.support) < 200
     assert np.all((model.coef != 0).any(axis=1))
 
@@ -1115,13 +1115,13 @@ def test_unusable_options_are_refused_with_the_reason(options, message):
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan, "1", 1j, True])
-@pytest.mark.parametrize("name", ["C1", "C2", "epsilon"])
+@pytest.mark.parametrize("name", ["C", "C2", "epsilon"])
 def test_unusable_parameters_are_refused(name, bad):
     with pytest.raises(ValueError, match=rf"^{name} must be a .*, got {bad!r}$"):
         fit_npsvor(X2, [0, 1], **{name: bad})
 
 
-@pytest.mark.parametrize("name", ["C1", "C2"])
+@pytest.mark.parametrize("name", ["C", "C2"])
 def test_zero_is_refused_where_it_leaves_nothing(name):
     with pytest.raises(ValueError, match=f"^{name} must be a positive finite number"):
         fit_npsvor(X2, [0, 1], **{name: 0})
@@ -1132,10 +1132,10 @@ def test_zero_is_refused_where_it_leaves_nothing(name):
     [
         ([], {}, ValueError, "at least one mapping"),
         ([1.0], {}, TypeError, "points must hold mappings, got 1.0"),
-        ([{"C": 1.0}], {}, ValueError, r"points know C1, C2 and epsilon, got \['C'\]"),
-        ([{"C1": 1.0}, {"C1": -1.0}], {}, ValueError, "C1 must be a positive"),
+        ([{"C1": 1.0}], {}, ValueError, r"points know C, C2 and epsilon, got \['C1'\]"),
+        ([{"C": 1.0}, {"C": -1.0}], {}, ValueError, "C must be a positive"),
         ([{"epsilon": -0.1}], {}, ValueError, "epsilon must be"),
-        ([{}], {"C1": 1.0, "epsilon": 0.1}, TypeError, "argument 'C1'"),
+        ([{}], {"C": 1.0, "epsilon": 0.1}, TypeError, "argument 'C'"),
         ([{}], {"C3": 1.0}, TypeError, "C3"),
     ],
 )
@@ -1147,7 +1147,7 @@ def test_unusable_points_of_a_path_are_refused(points, options, error, message):
 @pytest.mark.parametrize(
     "options",
     [
-        {"C1": 0},
+        {"C": 0},
         {"rho": 1.0},
         {"solver": "admm", "basis": 2.5},
     ],

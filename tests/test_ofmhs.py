@@ -57,7 +57,7 @@ def primal_and_dual(model, X, y, weight):
     for j, k in combinations(range(d), 2):
         f = f + model.pairs[j, k] * Z[:, j] * Z[:, k]
     value = -share @ np.log(probabilities(f, model.thresholds, y))
-    l_pair = model.l1 * math.sqrt(2 + model.ratio**2)
+    l_pair = model.l1 * math.sqrt(2 + model.pair_ratio**2)
     own = model.main - model.brought.sum(axis=1)
     penalty = model.l1 * np.abs(own).sum()
     # d log(F(b) - F(a)) / df of logistic F is F(b) + F(a) - 1
@@ -83,7 +83,9 @@ def primal_and_dual(model, X, y, weight):
 def test_the_certificate_is_that_of_the_rows(l1, ratio):
     X, y = crossed()
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
-    model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio, sample_weight=weight, tol=1e-9)
+    model = ordinal.fit_ofmhs(
+        X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-9
+    )
     primal, dual, _, null = primal_and_dual(model, X, y, weight)
     c = model.convergence
     assert_allclose([c.primal, c.dual], [primal, dual], rtol=1e-11)
@@ -138,7 +140,7 @@ def slow_minimum(X, y, l1, l_pair, steps):
 def test_a_slow_solver_finds_the_same_model():
     X, y = crossed(60, 3, levels=(-1.0, 1.0))
     l1, ratio = 0.02, 0.7
-    model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio, tol=1e-12)
+    model = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, tol=1e-12)
     l_pair = l1 * math.sqrt(2 + ratio**2)
     x, theta, D, pairs = slow_minimum(X, y, l1, l_pair, 1500)
     parts = x[3:].reshape(-1, 3)
@@ -262,14 +264,14 @@ def test_the_kernel_refuses_what_does_not_fit():
 )
 def test_a_pair_is_there_only_with_both_of_its_features(seed, ratio, share):
     X, y = crossed(50, 4, seed)
-    l1 = share * ordinal.fit_ofmhs(X, y, l1=10.0, ratio=ratio).largest
-    model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio)
+    l1 = share * ordinal.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio).largest
+    model = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio)
     assert model.convergence.converged
     first, second = np.nonzero(model.pairs)
     assert (model.main[first] != 0).all()
     assert (model.main[second] != 0).all()
     # at the optimum all that makes up a main effect has the sign of minus its slope
-    tight = ordinal.fit_ofmhs(X, y, l1=l1, ratio=ratio, tol=1e-12)
+    tight = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, tol=1e-12)
     (g, _) = primal_and_dual(tight, X, y, np.ones(len(y)))[2]
     own = tight.main - tight.brought.sum(axis=1)
     assert (tight.brought * g[:, None] <= 1e-9).all()
@@ -289,7 +291,7 @@ def test_a_pair_whose_features_have_no_slope_at_all_brings_nothing():
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 5.0, np.inf])
 def test_the_largest_penalty_is_where_effects_begin(ratio):
     X, y = crossed()
-    none = ordinal.fit_ofmhs(X, y, l1=10.0, ratio=ratio)
+    none = ordinal.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio)
     assert none.convergence.n_iter == 0
     _, _, (g, G), _ = primal_and_dual(
         ordinal.fit_ofmhs(X, y, l1=10.0), X, y, np.ones(len(y))
@@ -297,10 +299,10 @@ def test_the_largest_penalty_is_where_effects_begin(ratio):
     sizes = [math.hypot(g[j], g[k], G[j, k]) for j, k in combinations(range(4), 2)]
     closed = max(np.abs(g).max(), max(sizes) / math.sqrt(2 + ratio**2))
     assert none.largest == pytest.approx(closed, rel=1e-10)
-    at = ordinal.fit_ofmhs(X, y, l1=none.largest, ratio=ratio)
+    at = ordinal.fit_ofmhs(X, y, l1=none.largest, pair_ratio=ratio)
     assert not at.main.any()
     assert not at.pairs.any()
-    below = ordinal.fit_ofmhs(X, y, l1=0.99 * none.largest, ratio=ratio)
+    below = ordinal.fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio)
     assert below.main.any()
     mass = np.bincount(y) / len(y)
     assert_allclose(at.predict_proba(X[:1])[0], mass, atol=1e-12)
@@ -310,7 +312,7 @@ def test_without_pairs_it_is_the_lasso_of_pom():
     X, y = crossed()
     Z = standardised(X, np.ones(len(y)))
     for l1 in (0.05, 0.005):
-        model = ordinal.fit_ofmhs(X, y, l1=l1, ratio=np.inf, tol=1e-12)
+        model = ordinal.fit_ofmhs(X, y, l1=l1, pair_ratio=np.inf, tol=1e-12)
         lasso = ordinal.fit_pom(Z, y, l1=l1, tol=1e-12)
         assert not model.pairs.any()
         assert_allclose(model.main, lasso.coef, atol=1e-6)
@@ -319,7 +321,7 @@ def test_without_pairs_it_is_the_lasso_of_pom():
             lasso.convergence.primal, rel=1e-11
         )
     # and a ratio that no pair reaches is as good as infinite
-    large = ordinal.fit_ofmhs(X, y, l1=0.05, ratio=1e6, tol=1e-12)
+    large = ordinal.fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
     assert_array_equal(large.pairs, 0)
 
 
@@ -341,7 +343,7 @@ def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
     )
     X, y = crossed(400, seed=3)
     counts = [
-        ordinal.fit_ofmhs(X, y, l1=0.02, ratio=ratio).n_pairs
+        ordinal.fit_ofmhs(X, y, l1=0.02, pair_ratio=ratio).n_pairs
         for ratio in (0.0, 1.0, 8.0, np.inf)
     ]
     assert counts == sorted(counts, reverse=True)
@@ -406,7 +408,7 @@ def test_scores_are_sums_over_features_and_pairs(seed, n, d):
 def test_a_path_gives_the_models_of_single_fits_in_any_order():
     X, y = crossed()
     points = [
-        {"l1": l1, "ratio": ratio}
+        {"l1": l1, "pair_ratio": ratio}
         for l1, ratio in [(0.01, 1.0), (0.1, np.inf), (0.01, np.inf), (0.03, 0.5)]
     ]
     fit = ordinal.fit_ofmhs
@@ -414,12 +416,12 @@ def test_a_path_gives_the_models_of_single_fits_in_any_order():
     assert values == [None] * 4
     for point, model in zip(points, models, strict=True):
         alone = fit(X, y, tol=1e-11, **point)
-        assert (model.l1, model.ratio) == (point["l1"], point["ratio"])
+        assert (model.l1, model.pair_ratio) == (point["l1"], point["pair_ratio"])
         assert_allclose(model.main, alone.main, atol=1e-4)
         assert_allclose(model.pairs, alone.pairs, atol=1e-4)
         assert model.largest == alone.largest
-    found = select(fit, X, y, search=Grid(l1=[0.3, 0.01], ratio=[1.0]), rng=0)
-    assert found.params == {"l1": 0.01, "ratio": 1.0}
+    found = select(fit, X, y, search=Grid(l1=[0.3, 0.01], pair_ratio=[1.0]), rng=0)
+    assert found.params == {"l1": 0.01, "pair_ratio": 1.0}
 
 
 def test_effects_are_named_and_the_largest_first():
@@ -441,8 +443,14 @@ def test_effects_are_named_and_the_largest_first():
     [
         ({"l1": 0.0}, "l1 must be a positive finite number, got 0"),
         ({"l1": np.nan}, "l1 must be a positive finite number, got nan"),
-        ({"ratio": -1.0}, "ratio must be a number from 0 to 1e6, or inf, got -1"),
-        ({"ratio": np.nan}, "ratio must be a number from 0 to 1e6, or inf, got nan"),
+        (
+            {"pair_ratio": -1.0},
+            "pair_ratio must be a number from 0 to 1e6, or inf, got -1",
+        ),
+        (
+            {"pair_ratio": np.nan},
+            "pair_ratio must be a number from 0 to 1e6, or inf, got nan",
+        ),
         ({"max_iter": 0}, "max_iter"),
     ],
 )

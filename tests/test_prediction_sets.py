@@ -277,7 +277,7 @@ def test_those_with_a_link_take_its_probabilities(method, tmp_path):
     model = method.cut_short(X, y, probability=True)
     by_rps = check_sets(model, X_new, y_new, tmp_path)
     assert by_rps.nonconformity == "rps"
-    if method.rules[0] != "paper":
+    if method.rules[0] != "share":
         by_score = check_sets(model, X_new, y_new, tmp_path, nonconformity="distance")
         assert by_score.nonconformity == "distance"
     assert_array_equal(by_rps.predict_proba(X_new), model.predict_proba(X_new))
@@ -403,7 +403,7 @@ def test_a_group_counts_once_whatever_its_rows_weigh(by_class):
 def test_a_hyperplane_on_the_way_may_be_farther_than_the_one_at_the_end():
     """So that a set that holds the end holds the way, too."""
     X, y = sample(200, 6, noise=2.0)
-    model = ordinal.fit_npsvor(X[:60], y[:60], C1=30.0)
+    model = ordinal.fit_npsvor(X[:60], y[:60], C=30.0)
     D = np.abs(model.decision_function(X[60:]))
     farther = 0
     for k in range(6):

@@ -713,7 +713,7 @@ SVOR = {
 }
 FITS = {
     **SVOR,
-    "npsvor": functools.partial(fit_npsvor, C1=3.0, n_threads=1),
+    "npsvor": functools.partial(fit_npsvor, C=3.0, n_threads=1),
 }
 FITS["admm"] = functools.partial(FITS["npsvor"], solver="admm")
 FITS["low_rank"] = functools.partial(FITS["admm"], basis=30)
@@ -855,8 +855,7 @@ def test_probabilities_are_calibrated(name):
     X, y = truth(400, 0)
     X_new, y_new = truth(10_000, 1)
     kernel = "linear" if name in SVOR else "rbf"
-    C = {"C": 1.0} if name in SVOR else {"C1": 1.0}
-    model = FITS[name](X, y, kernel=kernel, probability=True, **C)
+    model = FITS[name](X, y, kernel=kernel, probability=True, C=1.0)
     P = model.predict_proba(X_new)
     share = np.bincount(y, minlength=4) / y.size
     loss = -np.log(P[np.arange(y_new.size), y_new]).mean()
@@ -1042,7 +1041,7 @@ def test_every_point_of_a_path_has_the_link_of_its_own_fit(solver):
     X, y = sample(90, 3, noise=1.0)
     tol = {"tol": 1e-9} if solver == "smo" else {}
     options = {"solver": solver, "probability": True, "gamma": 0.3, **tol}
-    points = [{"C1": 0.3}, {"C1": 3.0, "epsilon": 0.1}]
+    points = [{"C": 0.3}, {"C": 3.0, "epsilon": 0.1}]
     new = new_rows(30)
     for model, point in zip(
         fit_npsvor_path(X, y, points, **options), points, strict=True

@@ -297,7 +297,7 @@ def test_the_exact_solver_agrees_where_the_order_binds(C):
 def test_npsvor_agrees(C):
     Z, y = made()
     exact = ordinal.fit_npsvor(
-        Z @ Z.T, y, C1=C, C2=C, epsilon=0.1, kernel="precomputed", tol=1e-5
+        Z @ Z.T, y, C=C, C2=C, epsilon=0.1, kernel="precomputed", tol=1e-5
     )
     for k, part in enumerate(exact.convergence.parts):
         found = fit(sums_of(Z, y, npsvor_losses(k, 4, C, 0.1)), 1e-6)

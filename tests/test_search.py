@@ -133,7 +133,7 @@ def same(a, b):
 def test_scores_are_those_of_separate_fits(fit):
     found = select(fit, X, y, search=GRID, tol=1e-5, rng=7)
     splits = stratified_kfold(y, rng=7)
-    name = "C1" if fit in (ordinal.fit_npsvor, ADMM) else "C"
+    name = "C"
     assert found.points[1] == {name: 0.1, "gamma": 0.5}
     expected = plain(fit, found.points, splits, metrics.mae, tol=1e-5)
     # a warm start may move a score within tol, and a row of 18 over a threshold
@@ -194,7 +194,7 @@ def test_a_path_is_a_row_of_fits(fit):
 )
 def test_npsvor_judges_the_test_rows_of_a_path_as_its_models_do(options):
     work, test = Standardizer.fit(X).transform(X)[:70], X[70:] - X.mean(axis=0)
-    points = [{"C1": C} for C in (0.1, 1.0, 100.0)]
+    points = [{"C": C} for C in (0.1, 1.0, 100.0)]
     models, f = path_of(ordinal.fit_npsvor).fit(
         work, y[:70], points, None, test, gamma=0.3, classes=[0, 1, 2, 3, 4], **options
     )
@@ -589,7 +589,7 @@ def test_uniform_designs_in_two_boxes(third):
     assert search.size == 21
     low, high = gamma_range(Standardizer.fit(X).transform(X))
     table = found.table()
-    log_C, log_gamma = np.log10([table["C1"], table["gamma"]])
+    log_C, log_gamma = np.log10([table["C"], table["gamma"]])
     assert_allclose(np.sort(log_C[:13]), np.linspace(-3, 3, 13), atol=1e-9)
     levels = np.linspace(np.log10(low), np.log10(high), 13)
     assert_allclose(np.sort(log_gamma[:13]), levels, atol=1e-9)

@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -237,7 +238,7 @@ def test_decisions_by_their_formulas():
     assert_allclose(dear.decision_function(X), -dear.predict_proba(X) @ cost)
     assert_array_equal(dear.predict(X), dear.decision_function(X).argmax(axis=1))
     paper = XOFM().fit(X, y)
-    shares = paper.model_.predict_proba(X, proba="paper")
+    shares = paper.model_.predict_proba(X, proba="share")
     assert_array_equal(paper.decision_function(X), shares)
     nearest = NPSVOR().fit(X, y)
     distances = nearest.model_.decision_function(X)
@@ -630,3 +631,10 @@ def test_partial_dependence_is_drawn():
     curve = scores.lines_[0, 0].get_ydata()
     assert curve[-1] > curve[0]
     matplotlib.pyplot.close("all")
+
+
+def test_the_page_lists_every_estimator():
+    page = (Path(__file__).parent.parent / "docs/sklearn.md").read_text()
+    names = [method.estimator for method in methods()]
+    first = page.split("```")[0]
+    assert not [name for name in names if f"`{name}`" not in first]

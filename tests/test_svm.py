@@ -60,7 +60,7 @@ def problems_of(kind, ranks):
 
 def boxes(kind, case, epsilon=0.1):
     """(lo, hi, pn, pp) of the rows in each problem, row by row."""
-    y, v, C = case.y, case.weight, case.C1
+    y, v, C = case.y, case.weight, case.C
     ranks = sorted({j for j, w in zip(y, v, strict=True) if w > 0})
     if "svr" in kind:
         yield -C * v, C * v, -y - epsilon, epsilon - y
@@ -91,7 +91,7 @@ def fitted(kind, case, **options):
     width = max((hi - lo).max() for lo, hi, *_ in boxes(kind, case))
     cost = {} if fit is fit_svc else {"cost": case.cost}
     model = fit(
-        K, case.y, kernel="precomputed", C=case.C1, classes=range(case.r),
+        K, case.y, kernel="precomputed", C=case.C, classes=range(case.r),
         sample_weight=case.weight, n_threads=1,
         tol=float(np.clip(1e-7 * width * largest, 1e-6, 1e-3)),
         **{**own, **cost, **options},
@@ -146,7 +146,7 @@ def test_a_general_purpose_solver_finds_no_better_point(kind, case):
 def test_weights_by_distance_keep_the_sum_of_each_side(kind, case):
     for lo, hi, *_ in boxes(kind, case):
         for end, rows in ((-lo, lo < 0), (hi, hi > 0)):
-            assert_allclose(end.sum(), case.C1 * case.weight[rows].sum(), rtol=1e-12)
+            assert_allclose(end.sum(), case.C * case.weight[rows].sum(), rtol=1e-12)
 
 
 @with_cost

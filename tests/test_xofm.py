@@ -216,8 +216,8 @@ def objective_of(model, case):
     for j in np.flatnonzero(case.is_category):
         of_numbers[model.first[j] : model.first[j + 1]] = False
     kept = seen | of_numbers
-    penalty = case.lambda_main * (model.u[kept] ** 2).sum()
-    return loss / M + penalty + case.lambda_pair * (model.V[kept] ** 2).sum()
+    penalty = case.l2_main * (model.u[kept] ** 2).sum()
+    return loss / M + penalty + case.l2_pair * (model.V[kept] ** 2).sum()
 
 
 @every_solver
@@ -248,8 +248,8 @@ def test_main_effects_alone_reach_the_optimum_of_a_general_purpose_solver(case):
 
     def value(u):
         loss, slope, _ = xofm_pairs(phi @ u, y, weight, case.tau)
-        gradient = phi.T @ slope / M + 2 * case.lambda_main * u
-        return loss / M + case.lambda_main * u @ u, gradient
+        gradient = phi.T @ slope / M + 2 * case.l2_main * u
+        return loss / M + case.l2_main * u @ u, gradient
 
     best = optimize.minimize(
         value, np.zeros(phi.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10}
@@ -284,8 +284,8 @@ def decided(model, U, by=1e-5):
                     [1, 1, 1]], float),
         y=np.array([1, 0, 3, 2, 0, 1, 0]), r=4, weight=np.ones(7),
         is_category=np.ones(3, bool), sign=np.zeros(3, int), n_intervals=[1, 1, 1],
-        breakpoints="equal", n_factors=0, tau=0.3, lambda_main=0.03,
-        lambda_pair=0.001, seed=0,
+        breakpoints="equal", n_factors=0, tau=0.3, l2_main=0.03,
+        l2_pair=0.001, seed=0,
     )
 )  # fmt: skip
 # factors of one penalty, whose scores differ by the same number in all rows
@@ -295,7 +295,7 @@ def decided(model, U, by=1e-5):
         y=np.array([1, *[0] * 9, 1]), r=2, weight=np.ones(11),
         is_category=np.array([False, True, True]), sign=np.array([-1, 0, 0]),
         n_intervals=[1, 1, 1], breakpoints="equal", n_factors=3, tau=1.0,
-        lambda_main=0.03, lambda_pair=0.001, seed=0,
+        l2_main=0.03, l2_pair=0.001, seed=0,
     )
 )  # fmt: skip
 def test_weight_2_is_the_row_written_twice(case):
@@ -347,7 +347,7 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
     weight = np.random.default_rng(2).uniform(0.5, 2.0, 70)
     pairs = int(xofm_pairs(np.zeros(70), y, np.ones(70), 1.0)[2])
     options = {"sample_weight": weight, "rng": 3, "init_scale": 0.5}
-    options.update(monotone=monotone, lambda_main=1e-3, lambda_pair=1e-3)
+    options.update(monotone=monotone, l2_main=1e-3, l2_pair=1e-3)
     rate = 1e-3
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -381,7 +381,7 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
 
 @pytest.mark.parametrize("tau", [4.0, 0.25, 3.0])
 def test_tau_is_the_unit_of_the_score(tau):
-    """(P) is that for tau = 1 in other units, with `lambda_pair` in proportion."""
+    """(P) is that for tau = 1 in other units, with `l2_pair` in proportion."""
     X, y = sample(60, 4)
     order = np.argsort(y, kind="stable")
     start = fit_xofm(X, y)
@@ -409,7 +409,7 @@ def test_a_larger_lambda_main_flattens_the_curves(case):
     """The optimum of a convex sum has the smaller part with the larger penalty."""
     sizes = []
     for penalty in (1e-3, 1e-2, 0.1, 1.0):
-        model = fit(case._replace(lambda_main=penalty), tol=1e-8)
+        model = fit(case._replace(l2_main=penalty), tol=1e-8)
         u = model.u.copy()
         phi, _ = encode(model, trained(case)[0])
         u[(model.first[1:] - 1)[~phi[:, model.first[1:] - 1].any(axis=0)]] = 0
@@ -430,9 +430,9 @@ def test_penalties_flatten_curves_and_fade_interactions():
     X, y = product()
     curves, heat = [], []
     for penalty in (1e-4, 1e-2, 1.0):
-        main = fit_xofm(X, y, lambda_main=penalty, n_factors=0)
+        main = fit_xofm(X, y, l2_main=penalty, n_factors=0)
         curves.append(main.importance().values.sum())
-        faded = fit_xofm(X, y, lambda_pair=penalty).interactions()
+        faded = fit_xofm(X, y, l2_pair=penalty).interactions()
         heat.append(sum(pair.strength for pair in faded))
     assert curves[0] > curves[1] > curves[2] > 0
     assert heat[0] > heat[1] > heat[2]
@@ -487,7 +487,7 @@ def test_intervals_and_shares_are_those_of_the_definitions(case, shift):
     X = np.where(case.is_category, case.X, case.X + shift)
     scores, U = model.decision_function(rows), model.decision_function(X)
     interval = model.predict_interval(X)
-    P = model.predict_proba(X, proba="paper")
+    P = model.predict_proba(X, proba="share")
     assert_allclose(P.sum(axis=1), 1, rtol=1e-12)
     labels = model.predict(X)
     for i, value in enumerate(U):
@@ -509,7 +509,7 @@ def test_intervals_and_shares_are_those_of_the_definitions(case, shift):
 def test_rows_in_the_order_of_their_ranks_have_l_at_most_r():
     X = np.arange(12.0)[:, None]
     y = np.repeat([3, 5, 8], 4)
-    model = fit_xofm(X, y, n_factors=0, lambda_main=1e-6)
+    model = fit_xofm(X, y, n_factors=0, l2_main=1e-6)
     scores = model.decision_function(X)
     assert np.all(np.diff(scores) > 0)
     assert_array_equal(model.predict_interval(X), np.column_stack([y, y]))
@@ -536,13 +536,13 @@ def test_a_shift_of_all_scores_changes_no_prediction():
 def test_rules_use_the_probabilities():
     X, y = sample(150, 5, noise=2.0)
     model = fit_xofm(X, y, probability=True)
-    P, shares = model.predict_proba(X), model.predict_proba(X, proba="paper")
+    P, shares = model.predict_proba(X), model.predict_proba(X, proba="share")
     assert_array_equal(P, model.predict_proba(X, proba="link"))
     assert_array_equal(P, model.link(model.decision_function(X)))
     assert P.min() > 0
     assert (shares == 0).any()
     assert_array_equal(model.predict(X), shares.argmax(axis=1))
-    assert_array_equal(model.predict(X, rule="paper"), shares.argmax(axis=1))
+    assert_array_equal(model.predict(X, rule="share"), shares.argmax(axis=1))
     assert_array_equal(model.predict(X, rule="mode"), P.argmax(axis=1))
     with pytest.raises(ValueError, match="rule must be one of"):
         model.predict(X, rule="threshold")
@@ -610,7 +610,7 @@ def test_ranks_without_rows_are_never_predicted():
     y = np.array([1, 3, 4])[y]
     model = fit_xofm(X, y, classes=range(6), sample_weight=np.where(y == 4, 0, 1.0))
     assert set(model.predict(X)) <= {1, 3}
-    assert not model.predict_proba(X, proba="paper")[:, [0, 2, 4, 5]].any()
+    assert not model.predict_proba(X, proba="share")[:, [0, 2, 4, 5]].any()
     rules = {"probability": True, "classes": range(6)}
     weight = np.where(y == 4, 0, 1.0)
     model = fit_xofm(X, y, sample_weight=weight, **rules)
@@ -936,7 +936,7 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 8))
     y = (X[:, 0] + 2 * rng.normal(size=200) > 0).astype(int)
-    options = {"lambda_main": 0.0, "lambda_pair": 0.0, "max_iter": 300}
+    options = {"l2_main": 0.0, "l2_pair": 0.0, "max_iter": 300}
     options["n_intervals"] = 4
     stopped = fit_xofm(X, y, early_stopping=0.25, **options)
     c = stopped.convergence
@@ -961,7 +961,7 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
         np.sort(stopped.scores), np.sort(stopped.decision_function(X)), rtol=0
     )
     brief = {"solver": "sgd", "n_epochs": 20.0}
-    sgd = fit_xofm(X, y, early_stopping=0.25, lambda_main=0.0, **brief)
+    sgd = fit_xofm(X, y, early_stopping=0.25, l2_main=0.0, **brief)
     assert sgd.convergence.status is Status.HELD_OUT
 
 
@@ -971,7 +971,7 @@ def test_the_default_rate_suits_any_margin(tau, monotone):
     X, y = sample(60, 4)
     for pieces in (1, 20):
         options = {"tau": tau, "monotone": monotone, "n_intervals": pieces}
-        penalties = {"lambda_main": 1e-4, "lambda_pair": 1e-4}
+        penalties = {"l2_main": 1e-4, "l2_pair": 1e-4}
         model = fit_xofm(
             X, y, solver="sgd", n_epochs=30, tol=1e9, **options, **penalties
         )
@@ -995,8 +995,8 @@ def test_a_model_survives_files_and_pickles(tmp_path):
     model = fit_xofm(frame, y, probability=True, **options)
     model.save(tmp_path / "m")
     for copy in (ordinal.load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
-        shares = copy.predict_proba(frame, proba="paper")
-        assert_array_equal(shares, model.predict_proba(frame, proba="paper"))
+        shares = copy.predict_proba(frame, proba="share")
+        assert_array_equal(shares, model.predict_proba(frame, proba="share"))
         assert_array_equal(copy.predict_proba(frame), model.predict_proba(frame))
         assert copy.feature_names == model.feature_names
         assert copy.convergence.primal == model.convergence.primal
@@ -1013,8 +1013,8 @@ X2, Y2 = [[0.0], [1.0], [2.0]], [0, 1, 1]
     ("X", "y", "options", "error", "message"),
     [
         (X2, Y2, {"tau": 0}, ValueError, "tau must be a positive finite number"),
-        (X2, Y2, {"lambda_main": -1}, ValueError, "lambda_main must be .* >= 0"),
-        (X2, Y2, {"lambda_pair": np.nan}, ValueError, "lambda_pair must be"),
+        (X2, Y2, {"l2_main": -1}, ValueError, "l2_main must be .* >= 0"),
+        (X2, Y2, {"l2_pair": np.nan}, ValueError, "l2_pair must be"),
         (X2, Y2, {"n_factors": 1.5}, ValueError, "n_factors must be"),
         (X2, Y2, {"n_factors": -1}, ValueError, "n_factors must be"),
         (X2, Y2, {"n_intervals": 0}, ValueError, "n_intervals must be a positive"),
@@ -1178,7 +1178,7 @@ def test_probabilities_are_finite_where_one_rank_outweighs_the_others():
     weight = np.where(y == y.min(), 1.0, 0.0)
     weight[np.flatnonzero(weight == 0)[:2]] = 1e-15
     model = fit_xofm(X, y, sample_weight=weight, max_iter=3000)
-    P = model.predict_proba(np.concatenate([X, 10 * X, -10 * X]), proba="paper")
+    P = model.predict_proba(np.concatenate([X, 10 * X, -10 * X]), proba="share")
     assert np.isfinite(P).all()
     assert_allclose(P.sum(axis=1), 1)
 

@@ -143,7 +143,7 @@ def patience() -> None:
     score = X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=2000)
     y = np.searchsorted(np.quantile(score, [0.2, 0.4, 0.6, 0.8]), score)
     chosen = driver._PATIENCE
-    fits = (fit_svorim, {"C": 100.0}), (fit_npsvor, {"C1": 100.0})
+    fits = (fit_svorim, {"C": 100.0}), (fit_npsvor, {"C": 100.0})
     for fit, costs in fits:
         for driver._PATIENCE in (0.125, 0.25, 0.5, 1.0, 2.0):
             taken = nanoseconds(lambda: fit(X, y, n_threads=1, **costs), 3)  # noqa: B023

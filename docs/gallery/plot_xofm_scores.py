@@ -34,7 +34,7 @@ loans.loc[rng.random(n) < 0.1, "income"] = None
 # Words and gaps go in as they are. Without a word about directions, curves follow the
 # noise where rows are few, which the grey bars show.
 
-free = ordinal.fit_xofm(loans, grade, classes=grades, lambda_main=1e-5)
+free = ordinal.fit_xofm(loans, grade, classes=grades, l2_main=1e-5)
 axes = ordinal.plot.score_functions(free, top=3)
 title = axes[0].figure.suptitle("Score functions without a direction")
 
@@ -42,7 +42,7 @@ title = axes[0].figure.suptitle("Score functions without a direction")
 # More income never lowers a grade, and more debt never raises it:
 
 known = ordinal.fit_xofm(
-    loans, grade, classes=grades, lambda_main=1e-5, monotone={"income": 1, "debt": -1}
+    loans, grade, classes=grades, l2_main=1e-5, monotone={"income": 1, "debt": -1}
 )
 axes = ordinal.plot.score_functions(known, top=3)
 title = axes[0].figure.suptitle("Income up, debt down")

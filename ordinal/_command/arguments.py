@@ -187,7 +187,7 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         help="print what --tune searches, and what it chooses for every split",
     )
     _add_tune(command, "splits and of the folds of searches")
-    about = "argument of a method, such as npsvor.C1=10"
+    about = "argument of a method, such as npsvor.C=10"
     _add_settings(command, "METHOD.ARG=VALUE", about)
     command.set_defaults(run=compare)
 
@@ -215,7 +215,7 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
         help="of the cross-validated error that is printed (default: 5; 0 for none)",
     )
     _add_tune(command, "folds")
-    _add_settings(command, "ARG=VALUE", "argument of the method, such as C1=10")
+    _add_settings(command, "ARG=VALUE", "argument of the method, such as C=10")
     command.set_defaults(run=fit)
 
 

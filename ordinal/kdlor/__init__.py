@@ -1,7 +1,7 @@
 """KDLOR: kernel discriminant learning, with the means of the ranks in order.
 
 With shares p_i of the weights, which sum to 1, features phi_i and means m_k of the
-present ranks, the scatter within the ranks and a ridge,
+present ranks, the scatter within the ranks and a ridge, u for the parameter `ridge`,
 
     S = sum_i p_i (phi_i - m_(y_i)) (phi_i - m_(y_i))' + u t I,
 

@@ -42,7 +42,7 @@ def fit_kdlor(
     X: MatrixLike | Blocks,
     y: Labels | None,
     *,
-    u: float = 3e-3,
+    ridge: float = 3e-3,
     C: float = 1.0,
     kernel: KernelName | Kernel = "rbf",
     gamma: Gamma = "scale",
@@ -76,7 +76,7 @@ def fit_kdlor(
     y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
-    u : float > 0, default 3e-3
+    ridge : float > 0, default 3e-3
         Ridge, as a part of the trace of the scatter of all rows. Larger ones give
         smoother scores: search 1e-5 to 1e-1.
     C : float > 0, default 1.0
@@ -96,7 +96,7 @@ def fit_kdlor(
         unit vectors, which leave nothing out.
     tol : float > 0, default 1e-6
         Largest duality gap, relative to the objective. The method is exact: what is
-        left is rounding, which is in proportion to 1 / u.
+        left is rounding, which is in proportion to 1 / ridge.
     sample_weight : (n,) array-like >= 0, optional
         Weight 2 gives the model of the row written twice; with a basis that is drawn
         only if the same rows are. The sum must lie between 1e-50 and 1e50, and positive
@@ -161,7 +161,7 @@ def fit_kdlor(
     (10, 2)
     """
     return _fit(
-        X, y, [u], C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
+        X, y, [ridge], C=C, basis=basis, max_iter=max_iter, kernel=kernel, gamma=gamma,
         tol=tol, classes=classes, sample_weight=sample_weight,
         class_weight=class_weight, rng=rng, probability=probability,
         n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
@@ -176,11 +176,11 @@ def _fit_path(
     X_test: Matrix | None = None,
     **options: Any,
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """Return a model for the u of every point, from one kernel matrix, and the decision
-    function of each for the rows of `X_test`, or None.
+    """Return a model for the ridge of every point, from one kernel matrix, and the
+    decision function of each for the rows of `X_test`, or None.
     """
-    full, every = completed(fit_kdlor, ("u",), points, options)
-    return _fit(X, y, [point["u"] for point in full], products, X_test, **every)
+    full, every = completed(fit_kdlor, ("ridge",), points, options)
+    return _fit(X, y, [point["ridge"] for point in full], products, X_test, **every)
 
 
 def _fit(
@@ -195,8 +195,8 @@ def _fit(
     max_iter: int,
     **common: Unpack[KernelCommon],
 ) -> tuple[list[KdlorModel], Sequence[np.ndarray | None]]:
-    """Return one model per u, as `_fit_path`."""
-    ridges = [check_factor("u", u) for u in ridges]
+    """Return one model per ridge, as `_fit_path`."""
+    ridges = [check_factor("ridge", u) for u in ridges]
     C, max_iter = check_factor("C", C), check_count("max_iter", max_iter)
     prepared = prepare_with_kernel(
         "fit_kdlor",
@@ -241,7 +241,7 @@ register(
     name="kdlor",
     estimator="KDLOR",
     accepts={"sparse"},
-    grid={"u": _RIDGES, "gamma": GAMMAS},
-    varying=("u",),
+    grid={"ridge": _RIDGES, "gamma": GAMMAS},
+    varying=("ridge",),
     fit_path=_fit_path,
 )

@@ -32,7 +32,7 @@ class KdlorModel(ScoreModel):
         predicted, such as one without rows.
     rho : float
         How far the mean scores of neighbouring ranks are apart, at least.
-    C, u : float
+    C, ridge : float
     classes : (r,) array
         Labels in rank order.
     kernel : callable
@@ -47,7 +47,7 @@ class KdlorModel(ScoreModel):
     dual: Annotated[np.ndarray, Array("f8", "r-1"), FINITE, NONNEGATIVE]
     rho: Annotated[float, FINITE]
     C: Annotated[float, FINITE, POSITIVE]
-    u: Annotated[float, FINITE, POSITIVE]
+    ridge: Annotated[float, FINITE, POSITIVE]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the score f(x), which increases with the rank.

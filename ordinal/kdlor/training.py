@@ -119,8 +119,8 @@ class KdlorFit:
                 solved = scatter.with_ridge(ridge, last)
         except np.linalg.LinAlgError:
             raise ValueError(
-                "u must be larger, or the kernel is not positive semi-definite: the "
-                f"scatter with a ridge of u = {u:g} is not"
+                "ridge must be larger, or the kernel is not positive semi-definite: "
+                f"the scatter with ridge={u:g} is not"
             ) from None
         least = _NO_ANSWER * self.C**2 * scatter.size / (4 * ridge)
         a, n_iter, status = nearest(
@@ -175,7 +175,7 @@ class KdlorFit:
             thresholds=read_only(around_ranks(between, present, r)),
             rho=rho,
             C=self.C,
-            u=u,
+            ridge=u,
             classes=read_only(problem.classes),
             kernel=self.kernel,
             n_features=problem.n_features,

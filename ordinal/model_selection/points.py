@@ -10,7 +10,7 @@ from .._input.checks import shown
 
 Point = dict[str, Any]  # values by the name of their argument
 
-_FIRST = ("C", "C1", "C2", "gamma")  # arguments that decide first between equals
+_FIRST = ("C", "C2", "gamma")  # arguments that decide first between equals
 
 
 def point_key(point: Point, without: Sequence[str] = ()) -> Hashable:

@@ -231,7 +231,7 @@ class Search:
         """Add new points, and return their numbers."""
         new = []
         for proposed in points:
-            point = self._renamed(proposed)
+            point = dict(proposed)
             self._work.check_point(point)
             twice = [name for name in point if name in self._work.options]
             if twice:
@@ -243,13 +243,6 @@ class Search:
                 new.append(number)
                 self._proposed.append(dict(proposed))
         return new
-
-    def _renamed(self, proposed: Mapping[str, Any]) -> Point:
-        """Return the point in names of the function: some call their first C `C1`."""
-        known = self._work.parameters
-        if "C" in known or "C1" not in known:
-            return dict(proposed)
-        return {"C1" if k == "C" else k: value for k, value in proposed.items()}
 
     def _samples(self, n_points: int) -> list[int]:
         """Return what shares of the training rows the halving of so many points begins

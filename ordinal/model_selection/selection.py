@@ -294,8 +294,7 @@ def select(
     search : dict, Grid, CoarseToFine, UniformDesign, or an object with their `stages`
         What to try; a dict of lists is a grid. By default the grid that the method
         declares, without the arguments that have a value in `options`; methods that
-        find their own, such as `fit_gpor`, have one point. An argument "C" is `C1`
-        where the function has that instead.
+        find their own, such as `fit_gpor`, have one point.
     n_iter : int, optional
         Draw so many points of a grid at random, each once, and try these alone.
     halving : bool, optional

@@ -3,7 +3,7 @@
 A `Task` carries row numbers and points; the `Work` that it refers to, with X, is the
 same for all tasks of a search. What a task returns depends on the two alone.
 
-Points that differ only in arguments that may vary along a path (C; for NPSVOR C1, C2
+Points that differ only in arguments that may vary along a path (C; for NPSVOR C, C2
 and epsilon) are one task: the method fits them together, over one kernel matrix. The
 inner products of the rows are kept for the tasks of other gammas on the same rows.
 """

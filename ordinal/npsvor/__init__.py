@@ -2,7 +2,7 @@
 
 Every rank k has a hyperplane f_k(x) = <w_k, phi(x)> + b_k of its own, near the rows of
 rank k and with the lower and higher ranks on its two sides. With s_i = -1 where
-y_i < k and +1 where y_i > k, and rows i of weight v_i,
+y_i < k and +1 where y_i > k, rows i of weight v_i, and C1 for the parameter C,
 
     min_{w,b}  1/2 |w|^2 + C1 sum_{y_i = k} v_i max(0, |f(x_i)| - epsilon)
                          + C2 sum_{y_i != k} v_i max(0, 1 - s_i f(x_i))           (P)

@@ -40,7 +40,7 @@ from .family import Npsvor, Parameters
 from .model import NpsvorModel
 
 _Solver: TypeAlias = Literal["smo", "admm"]
-_VARYING = ("C1", "C2", "epsilon")  # what may differ between the points of a path
+_VARYING = ("C", "C2", "epsilon")  # what may differ between the points of a path
 # Options of ADMM, with the checks of their values
 _ADMM = {
     "rho": check_factor,
@@ -55,7 +55,7 @@ def fit_npsvor(
     X: MatrixLike | Blocks,
     y: Labels | None,
     *,
-    C1: float = 1.0,
+    C: float = 1.0,
     C2: float | None = None,
     epsilon: float = 0.2,
     kernel: KernelName | Kernel = "rbf",
@@ -95,9 +95,9 @@ def fit_npsvor(
     y : (n,) array-like, or None if X is a source of chunks
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
-    C1 : float > 0, default 1.0
-        Weight of a row's distance from its own hyperplane, beyond `epsilon`.
-    C2 : float > 0, default C1
+    C : float > 0, default 1.0
+        Weight of the slacks; the papers search 1e-3 to 1e3.
+    C2 : float > 0, default C
         Weight of a margin violation on the other ranks' hyperplanes. One parameter
         is what the paper searches.
     epsilon : float >= 0, default 0.2
@@ -196,7 +196,7 @@ def fit_npsvor(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> model = ordinal.fit_npsvor(X, y, C1=10.0)
+    >>> model = ordinal.fit_npsvor(X, y, C=10.0)
     >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     >>> model.convergence.converged
@@ -217,7 +217,7 @@ def fit_npsvor(
         family,
         X,
         y,
-        _parameters({"C1": C1, "C2": C2, "epsilon": epsilon}),
+        _parameters({"C": C, "C2": C2, "epsilon": epsilon}),
         basis=basis,
         cache_mb=cache_mb,
         max_iter=max_iter,
@@ -265,7 +265,7 @@ def fit_npsvor_path(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> list[NpsvorModel]:
-    """Fit NPSVOR at several values of C1, C2 and epsilon, sharing what can be shared.
+    """Fit NPSVOR at several values of C, C2 and epsilon, sharing what can be shared.
 
     ADMM factorises K + rho I once and carries every point and rank as one more column
     of the same product. SMO computes K once and starts each point from the last one.
@@ -283,7 +283,7 @@ def fit_npsvor_path(
         Ranks: numbers, whose order is the rank order, an ordered categorical, or
         strings together with `classes`.
     points : sequence of mappings
-        Each with some of the keys "C1", "C2", "epsilon"; the defaults are those of
+        Each with some of the keys "C", "C2", "epsilon"; the defaults are those of
         `fit_npsvor`. Neighbours in the sequence should be near in value.
     kernel : {"rbf", "linear", "polynomial", "precomputed"} or callable, default "rbf"
         A callable k(A, B) gives the (len(A), len(B)) matrix; see `ordinal.kernels`.
@@ -367,7 +367,7 @@ def fit_npsvor_path(
     --------
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> path = [{"C1": C} for C in (0.1, 1.0, 10.0)]
+    >>> path = [{"C": C} for C in (0.1, 1.0, 10.0)]
     >>> models = ordinal.fit_npsvor_path(X, y, path, solver="admm")
     >>> [model.convergence.converged for model in models]
     [True, True, True]
@@ -465,11 +465,11 @@ def _parameters(point: Any) -> Parameters:
         raise TypeError(f"points must hold mappings, got {shown(point)}")
     unknown = set(point) - set(_VARYING)
     if unknown:
-        raise ValueError(f"points know C1, C2 and epsilon, got {listed(list(unknown))}")
-    C1 = check_factor("C1", point.get("C1", 1.0))
-    C2 = C1 if point.get("C2") is None else check_factor("C2", point["C2"])
+        raise ValueError(f"points know C, C2 and epsilon, got {listed(list(unknown))}")
+    C = check_factor("C", point.get("C", 1.0))
+    C2 = C if point.get("C2") is None else check_factor("C2", point["C2"])
     epsilon = check_factor_or_zero("epsilon", point.get("epsilon", 0.2))
-    return Parameters(C1, C2, epsilon)
+    return Parameters(C, C2, epsilon)
 
 
 register(
@@ -478,7 +478,7 @@ register(
     estimator="NPSVOR",
     accepts={"sparse"},
     variants={"npsvor": {}, "npsvor-admm": {"solver": "admm"}},
-    grid={"C1": COSTS, "gamma": GAMMAS},
+    grid={"C": COSTS, "gamma": GAMMAS},
     varying=_VARYING,
     fit_path=_fit_path,
 )

@@ -33,7 +33,7 @@ def fit_ofmhs(
     y: Labels,
     *,
     l1: float = 1e-2,
-    ratio: float = 1.0,
+    pair_ratio: float = 1.0,
     tol: float = 1e-5,
     sample_weight: ArrayLike | None = None,
     class_weight: ClassWeight | None = None,
@@ -67,10 +67,10 @@ def fit_ofmhs(
         Price of a main effect, of a feature of deviation 1; the loss is a mean, so that
         it means the same for any number of rows. From `largest` of the model on all
         effects are 0.
-    ratio : float >= 0, default 1
+    pair_ratio : float >= 0, default 1
         How much more evidence pairs need: where both of its features are in the model a
-        pair comes in if the slope of the loss by it exceeds ratio l1. inf is a model
-        without pairs, the lasso of `fit_pom`.
+        pair comes in if the slope of the loss by it exceeds pair_ratio * l1. inf is a
+        model without pairs, the lasso of `fit_pom`.
     tol : float > 0, default 1e-5
         Duality gap of (P), by the loss without features, at which the fit has
         converged: the objective is so near to the minimum, or nearer.
@@ -126,9 +126,9 @@ def fit_ofmhs(
     ((2,), (2, 2))
     """
     return _fit(
-        X, y, [{"l1": l1, "ratio": ratio}], max_iter, tol=tol, classes=classes,
-        sample_weight=sample_weight, class_weight=class_weight, n_threads=n_threads,
-        max_time=max_time, callback=callback, verbose=verbose,
+        X, y, [{"l1": l1, "pair_ratio": pair_ratio}], max_iter, tol=tol,
+        classes=classes, sample_weight=sample_weight, class_weight=class_weight,
+        n_threads=n_threads, max_time=max_time, callback=callback, verbose=verbose,
     )[0]  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _fit(
     **common: Unpack[Common],
 ) -> list[OfmhsModel]:
     """Return one model per point (l1, ratio), each begun at another one."""
-    penalties = [(_ratio(p["ratio"]), check_factor("l1", p["l1"])) for p in points]
+    penalties = [(_ratio(p["pair_ratio"]), check_factor("l1", p["l1"])) for p in points]
     max_iter = check_count("max_iter", max_iter)
     prepared = prepare("fit_ofmhs", X, y, **common)
     d = prepared.problem.n_features
@@ -161,7 +161,9 @@ def _fit(
 
 def _ratio(value: Any) -> float:
     rule = "a number from 0 to 1e6, or inf"
-    return check_real("ratio", value, lambda v: 0 <= v <= 1e6 or v == math.inf, rule)
+    return check_real(
+        "pair_ratio", value, lambda v: 0 <= v <= 1e6 or v == math.inf, rule
+    )
 
 
 def _model(
@@ -185,7 +187,7 @@ def _model(
         spread=read_only(path.design.spread),
         thresholds=read_only(around_ranks(point.u, present, problem.n_classes)),
         l1=l1,
-        ratio=ratio,
+        pair_ratio=ratio,
         largest=path.largest(ratio),
         classes=read_only(problem.classes),
         n_features=problem.n_features,
@@ -205,7 +207,7 @@ def _fit_path(
     **options: Any,
 ) -> tuple[list[OfmhsModel], list[None]]:
     """Return one model per point (l1, ratio), in the form that `register` takes."""
-    full, every = completed(fit_ofmhs, ("l1", "ratio"), points, options)
+    full, every = completed(fit_ofmhs, ("l1", "pair_ratio"), points, options)
     models = _fit(X, y, full, **every)
     return models, [None] * len(models)
 
@@ -217,7 +219,7 @@ register(
     accepts={"sparse"},
     scale_free=True,
     probabilities=True,
-    grid={"l1": (1e-3, 3e-3, 1e-2, 3e-2), "ratio": (0.5, 1.0, 2.0, 4.0)},
-    varying=("l1", "ratio"),
+    grid={"l1": (1e-3, 3e-3, 1e-2, 3e-2), "pair_ratio": (0.5, 1.0, 2.0, 4.0)},
+    varying=("l1", "pair_ratio"),
     fit_path=_fit_path,
 )

@@ -57,7 +57,7 @@ class OfmhsModel(Scored):
     thresholds : (r - 1,) array
         theta, in order. -inf and +inf where no training rows lie beyond, and equal on
         both sides of a rank between that has none: it is never predicted.
-    l1, ratio : float
+    l1, pair_ratio : float
     largest : float
         The least l1 for which no effects are the solution, with this ratio.
     classes : (r,) array
@@ -76,7 +76,7 @@ class OfmhsModel(Scored):
     spread: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
     thresholds: Annotated[np.ndarray, Array("f8", "r-1"), THRESHOLDS, RISING]
     l1: Annotated[float, FINITE, POSITIVE]
-    ratio: Annotated[float, NOT_NAN, NONNEGATIVE]
+    pair_ratio: Annotated[float, NOT_NAN, NONNEGATIVE]
     largest: Annotated[float, FINITE, NONNEGATIVE]
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
     n_features: Annotated[int, Size("d")]
@@ -158,7 +158,7 @@ class OfmhsModel(Scored):
         lines = {
             "main effects": f"{self.n_main} of {d}",
             "pairs": f"{self.n_pairs} of {d * (d - 1) // 2}",
-            "l1": f"{self.l1:g}, ratio {self.ratio:g}",
+            "l1": f"{self.l1:g}, pair_ratio {self.pair_ratio:g}",
         }
         return lines | super(OfmhsModel, self)._summary()
 

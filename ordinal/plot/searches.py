@@ -16,7 +16,7 @@ from .style import PALETTE, Axes, axes_of, label_right, legend_below
 
 _WIDE = 8  # a range of positive values with this ratio gets a logarithmic scale
 _CELLS = 300  # along each side of a map between points
-_FIRST = ("C", "C1", "gamma")  # what the axes show where there is a choice
+_FIRST = ("C", "gamma")  # what the axes show where there is a choice
 
 
 class Dimensions(NamedTuple):

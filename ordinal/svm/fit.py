@@ -621,8 +621,8 @@ def _parameters(C: float, epsilon: float = 0.0) -> Parameters:
 
 
 _ESTIMATORS: dict[Method, str] = {
-    "svc": "SVC",
-    "svr": "SVR",
+    "svc": "OrdinalSVC",
+    "svr": "OrdinalSVR",
     "cssvc": "CSSVC",
     "svmop": "SVMOP",
 }

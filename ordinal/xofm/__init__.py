@@ -7,7 +7,7 @@ and a vector v_a of factors a piece, and j(a) the feature of piece a,
     U(x) = sum_a u_a Phi_a + sum_{a<b, j(a) != j(b)} <v_a, v_b> Phi_a Phi_b          (U)
 
     min_{u,V}  1/(2 M) sum_{y_i > y_j} w_i w_j max(0, tau - U(x_i) + U(x_j))^2
-               + lambda_main |u|^2 + lambda_pair |V|^2                               (P)
+               + l2_main |u|^2 + l2_pair |V|^2                               (P)
 
 where M is the sum of the w_i w_j, so that a penalty means the same for any number of
 rows. With e_j = sum_{a of j} (u_a, v_a) Phi_a, the value of feature j's curve at x, and

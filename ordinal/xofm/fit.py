@@ -249,7 +249,7 @@ class XofmModel(Model):
         return np.asarray(self.classes[self._training_scores.interval(U)])
 
     def predict_proba(
-        self, X: MatrixLike, *, proba: Literal["link", "paper"] = "link"
+        self, X: MatrixLike, *, proba: Literal["link", "share"] = "link"
     ) -> np.ndarray:
         """Probabilities of the ranks, or the paper's shares of them.
 
@@ -269,7 +269,7 @@ class XofmModel(Model):
         ----------
         X : (n, d) array-like or data frame
             As for `decision_function`, which says what else is raised.
-        proba : {"link", "paper"}, default "link"
+        proba : {"link", "share"}, default "link"
 
         Returns
         -------
@@ -281,7 +281,7 @@ class XofmModel(Model):
         ValueError
             If the link is asked of a model that was fitted without `probability`.
         """
-        check_choice("proba", proba, ("link", "paper"))
+        check_choice("proba", proba, ("link", "share"))
         U = self.decision_function(X)
         if proba == "link":
             return self._proba(U)
@@ -295,7 +295,7 @@ class XofmModel(Model):
         self,
         X: MatrixLike,
         *,
-        rule: Literal["paper", "mode", "median", "cost"] = "paper",
+        rule: Literal["share", "mode", "median", "cost"] = "share",
         cost: ArrayLike | None = None,
     ) -> np.ndarray:
         """Predict labels by a decision rule.
@@ -304,8 +304,8 @@ class XofmModel(Model):
         ----------
         X : (n, d) array-like or data frame
             As for `decision_function`.
-        rule : {"paper", "mode", "median", "cost"}, default "paper"
-            "paper" takes the rank with the largest share by Definition 5, the lower one
+        rule : {"share", "mode", "median", "cost"}, default "share"
+            "share" takes the rank with the largest share by Definition 5, the lower one
             of two alike. The others use the probabilities by the link: the most
             probable rank, the median, or the rank of least expected cost. Median and
             mode never fall as the score rises.
@@ -322,7 +322,7 @@ class XofmModel(Model):
             As `decision_function`, for a rule or cost that is not as above, and for a
             rule on probabilities of a model that was fitted without `probability`.
         """
-        return predicted(self, X, rule, "paper", cost)
+        return predicted(self, X, rule, "share", cost)
 
     def _labels(self, U: np.ndarray) -> np.ndarray:
         """`predict` of rows with the scores U, by the paper's rule."""
@@ -467,8 +467,8 @@ def fit_xofm(
     breakpoints: Literal["equal", "quantile"] = "equal",
     n_factors: int = 4,
     tau: float = 1.0,
-    lambda_main: float = 3e-3,
-    lambda_pair: float = 1e-2,
+    l2_main: float = 3e-3,
+    l2_pair: float = 1e-2,
     early_stopping: float | None = None,
     monotone: Mapping[str, int] | Sequence[int] | None = None,
     categorical: Sequence[str | int] = (),
@@ -519,9 +519,9 @@ def fit_xofm(
         Of each piece. 0 for main effects alone, where (P) is convex.
     tau : float > 0, default 1.0
         Margin between rows of different ranks: the unit of U. Another one makes the
-        same predictions where `lambda_pair` and the square of `init_scale` are in
-        proportion, so there is nothing to search but `lambda_pair`.
-    lambda_main, lambda_pair : float >= 0, default 3e-3 and 1e-2
+        same predictions where `l2_pair` and the square of `init_scale` are in
+        proportion, so there is nothing to search but `l2_pair`.
+    l2_main, l2_pair : float >= 0, default 3e-3 and 1e-2
         A larger one flattens the curves, or fades the interactions. The paper has none;
         without, a small training set is fitted to the last row.
     early_stopping : float in (0, 1), optional
@@ -617,8 +617,8 @@ def fit_xofm(
     check_choice("breakpoints", breakpoints, ("equal", "quantile"))
     tau = check_factor("tau", tau)
     init_scale = check_factor("init_scale", init_scale, _LARGEST_SCALE)
-    lambda_main = check_factor_or_zero("lambda_main", lambda_main)
-    lambda_pair = check_factor_or_zero("lambda_pair", lambda_pair)
+    l2_main = check_factor_or_zero("l2_main", l2_main)
+    l2_pair = check_factor_or_zero("l2_pair", l2_pair)
     n_factors = check_count("n_factors", n_factors, 0)
     cache_mb = check_positive("cache_mb", cache_mb)
     probability = check_flag("probability", probability)
@@ -652,7 +652,7 @@ def fit_xofm(
         remote=False,
     )  # fmt: skip
     categories = categories or numbers_of(prepared.problem)
-    penalty = packed(np.array([lambda_main]), np.full((1, n_factors), lambda_pair))[0]
+    penalty = packed(np.array([l2_main]), np.full((1, n_factors), l2_pair))[0]
     return _XofmFit(
         categories,
         signs_of(monotone, prepared.problem.shown_names, categories),
@@ -790,5 +790,5 @@ register(
     accepts={"missing", "categories"},
     scale_free=True,
     reads_chunks=True,
-    grid={"lambda_main": PENALTIES, "lambda_pair": PENALTIES},
+    grid={"l2_main": PENALTIES, "l2_pair": PENALTIES},
 )

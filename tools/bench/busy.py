@@ -41,7 +41,7 @@ STEPS = {
     "cnnor": {1000: {"max_iter": 20}},
     "ofmhs": {5000: {"max_iter": 100}},
 }
-LARGE = {"svorim": {"C": 100.0}, "npsvor": {"C1": 100.0, "C2": 100.0},
+LARGE = {"svorim": {"C": 100.0}, "npsvor": {"C": 100.0, "C2": 100.0},
          "svorex": {"C": 100.0}}  # fmt: skip
 
 

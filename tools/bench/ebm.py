@@ -97,7 +97,7 @@ def split_rows(args, name):
 def mae(args):
     columns = [
         f"{ours} - {theirs}:15"
-        for ours in ("paper", "median") for theirs in ("class.", "regr.")
+        for ours in ("share", "median") for theirs in ("class.", "regr.")
     ]  # fmt: skip
     errors = Table(
         args, "Mean absolute error over splits, and differences", "set:18", "splits:3d",
@@ -153,7 +153,7 @@ def scores(P, y):
 def probabilities(args):
     columns = [
         f"{name} {what}:.3f"
-        for name in ("link", "paper", "SVORIM", "EBM")
+        for name in ("link", "share", "SVORIM", "EBM")
         for what in ("RPS", "log loss")
     ]
     shown = Table(args, "Probabilities", "set:18", *columns, "paper 0:.3f")
@@ -175,7 +175,7 @@ def proba_of(args, name, split, X, y, train, test):
         scores(P, y[test])
         for P in (
             xofm.predict_proba(X[test]),
-            xofm.predict_proba(X[test], proba="paper"),
+            xofm.predict_proba(X[test], proba="share"),
             svorim.predict_proba(scaling.transform(X[test])),
             ebm["proba"],
         )

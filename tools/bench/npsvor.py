@@ -35,7 +35,7 @@ QUOTED = {(2000, 0.5): 1.1, (4000, 0.5): 5.0, (8000, 0.5): 26.5, (8000, 0.125): 
 
 def fit(X, y, gamma, C, **options):
     options = {"n_threads": 1, **options}
-    return ordinal.fit_npsvor(X, y, C1=C, gamma=gamma, **options)
+    return ordinal.fit_npsvor(X, y, C=C, gamma=gamma, **options)
 
 
 def worst_gap(c) -> float:

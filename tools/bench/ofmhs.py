@@ -59,7 +59,7 @@ def effects(coef, d):
 def ours(args, rows, X, y, l1):
     """A row of OFMHS; its seconds."""
     seconds, _, m = best_time(
-        args.repeat, ordinal.fit_ofmhs, X, y, l1=l1, ratio=RATIO, n_threads=1
+        args.repeat, ordinal.fit_ofmhs, X, y, l1=l1, pair_ratio=RATIO, n_threads=1
     )
     low, high = np.triu_indices(X.shape[1], 1)
     counts = effects(np.append(m.main, m.pairs[low, high]), X.shape[1])

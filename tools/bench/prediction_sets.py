@@ -47,7 +47,7 @@ def svorim(X, y, r, **options):
 
 def npsvor(X, y, r, **options):
     gamma = 0.3 / X.shape[1]
-    return ordinal.fit_npsvor(X, y, C1=1.0, gamma=gamma, classes=range(r), **options)
+    return ordinal.fit_npsvor(X, y, C=1.0, gamma=gamma, classes=range(r), **options)
 
 
 FITS = {
@@ -143,7 +143,7 @@ def nonconformity(args) -> None:
 
 class _Shares:
     def __init__(self, model):
-        self.predict_proba = partial(model.predict_proba, proba="paper")
+        self.predict_proba = partial(model.predict_proba, proba="share")
 
 
 def classes(args) -> None:

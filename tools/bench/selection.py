@@ -7,7 +7,7 @@ refit) on 300 training rows of Boston housing in 5 bins, and the same search ove
 skordinal's SVOR, which is the authors' C code, by scikit-learn's GridSearchCV behind a
 StandardScaler: first its coarse grid, then the fine one around its own best point.
 With --part N only every Nth point of both of its grids is fitted and its seconds are
-multiplied by what that leaves out. `npsvor` runs the 7 x 7 grid over C1 and gamma with
+multiplied by what that leaves out. `npsvor` runs the 7 x 7 grid over C and gamma with
 5 folds on 1000 Abalone rows in 5 bins, and the 245 separate fits to the same rows of
 the same folds, each with its scaling and its predictions, by SMO and by ADMM.
 `sklearn` runs 7 x 7 grids by `select`, and by GridSearchCV over a pipeline of a
@@ -121,7 +121,7 @@ def npsvor(args) -> None:
         "fits", "solver:6", "ours:6.2f", "fits:6.2f", "fits/ours:6.1f", "wall:6.2f",
         "fits' wall:6.2f", "ratio:6.1f", "scores differ:6.0%",
     )  # fmt: skip
-    grid = Grid(C1=[10.0**a for a in LOGS], gamma=[10.0**b / 2 for b in LOGS])
+    grid = Grid(C=[10.0**a for a in LOGS], gamma=[10.0**b / 2 for b in LOGS])
     for solver in ("smo", "admm"):
         fit = partial(ordinal.fit_npsvor, solver=solver)
         cpu, wall, found = least(
@@ -167,8 +167,8 @@ def by_sklearn(args) -> None:
         "scores differ:6.1e",
     )  # fmt: skip
     folds = stratified_kfold(y, 5)
-    for name, C in {"svorim": "C", "redsvm": "C", "npsvor": "C1"}.items():
-        grid = {C: [10.0**a for a in LOGS], "gamma": [10.0**b / 2 for b in LOGS]}
+    for name in ("svorim", "redsvm", "npsvor"):
+        grid = {"C": [10.0**a for a in LOGS], "gamma": [10.0**b / 2 for b in LOGS]}
         fit = getattr(ordinal, f"fit_{name}")
         cpu, wall, found = least(
             args.repeat, select, fit, X, y, search=Grid(**grid), cv=folds,

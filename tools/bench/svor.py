@@ -175,7 +175,7 @@ def threads(args) -> None:
         "n:6", "ours:6.3f", "one:6.3f", "one/ours:8.2f",
     )  # fmt: skip
     fits = {method: (FITS[method], {"C": 100.0}) for method in ("svorim", "svorex")}
-    fits["npsvor"] = ordinal.fit_npsvor, {"C1": 100.0, "C2": 100.0}
+    fits["npsvor"] = ordinal.fit_npsvor, {"C": 100.0, "C2": 100.0}
     sizes = (4000,) if args.quick else (4000, 8000)
     for (method, (call, costs)), n in product(fits.items(), sizes):
         X, y, *_ = california(args.data, n)

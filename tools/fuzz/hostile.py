@@ -89,7 +89,7 @@ _NO_FITS = [
     "lambda X, y, **k: Odd(m_predict=np.ones(3))", "ordinal.fit_xofm", "lambda X: X",
     "lambda X, y, **k: Odd(m_predict=Foreign)", "ordinal.fit_gpor", "ordinal.load",
     "lambda X, y, **k: Odd(m_predict=['a'] * 12, classes=[1, 2, 3])",
-    "ordinal.fit_npsvor", "functools.partial(ordinal.fit_npsvor, C1=-1)", "'svorim'",
+    "ordinal.fit_npsvor", "functools.partial(ordinal.fit_npsvor, C=-1)", "'svorim'",
 ]  # fmt: skip
 _NO_SCORES = [
     "lambda y, p: np.nan", "lambda y, p: 'a'", "lambda y, p: np.ones(2)", "[]", "{}",

@@ -89,7 +89,7 @@ PLAIN = {
     "path": "'model.npz'",
     "n": "7",
     "d": "2",
-    "points": "[{'C1': 1.0}, {'C1': 2.0}]",
+    "points": "[{'C': 1.0}, {'C': 2.0}]",
     "search": "model_selection.Grid(C=[1.0, 2.0])",
     "fit": "ordinal.fit_svorim",
     "feature": "0",
@@ -153,7 +153,6 @@ KEPT = ("max_time",)
 
 OPTIONS = {
     "C": ["0.1", "1", "100.0"],
-    "C1": ["0.1", "30.0"],
     "C2": ["2.0"],
     "alpha": ["0.1", "0.01"],
     "basis": ["5", "0.1", "[0, 5, 9, 20]"],
@@ -192,8 +191,8 @@ OPTIONS = {
     ],
     "labels": ["[1, 2, 3]"],
     "level": ["0.5", "0.9"],
-    "lambda_main": ["1e-2"],
-    "lambda_pair": ["1e-2"],
+    "l2_main": ["1e-2"],
+    "l2_pair": ["1e-2"],
     "learning_rate": ["0.1"],
     "max_iter": ["1", "30"],
     "monotone": ["[1, 0, -1]"],

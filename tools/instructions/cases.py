@@ -49,12 +49,12 @@ def case(method: Callable[..., Any], data: tuple[Any, Any], **options: Any) -> A
 
 
 CASES: Mapping[str, Callable[[], object]] = {
-    "npsvor": case(ordinal.fit_npsvor, rows(300), C1=10.0, gamma=0.3, max_iter=2500),
+    "npsvor": case(ordinal.fit_npsvor, rows(300), C=10.0, gamma=0.3, max_iter=2500),
     "npsvor, few rows": case(
-        ordinal.fit_npsvor, rows(300), C1=10.0, gamma=0.3, max_iter=1000, cache_mb=0.05
+        ordinal.fit_npsvor, rows(300), C=10.0, gamma=0.3, max_iter=1000, cache_mb=0.05
     ),
     "npsvor, ADMM": case(
-        ordinal.fit_npsvor, rows(300), C1=10.0, solver="admm", max_iter=60
+        ordinal.fit_npsvor, rows(300), C=10.0, solver="admm", max_iter=60
     ),
     "svorim": case(ordinal.fit_svorim, rows(300), C=10.0, max_iter=1500),
     "svorim, few rows": case(

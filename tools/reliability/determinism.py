@@ -62,21 +62,21 @@ def of_duals(method: str, C: str) -> dict[str, Fits]:
 def npsvor() -> dict[str, Fits]:
     admm = {"solver": "admm"}
     return {
-        **of_duals("npsvor", "C1"),
-        "npsvor, 1500 rows": Fits("npsvor", 1500, {"C1": 100.0}),
-        "npsvor, tol 1e-8": Fits("npsvor", 500, {"C1": 10.0, "tol": 1e-8}),
+        **of_duals("npsvor", "C"),
+        "npsvor, 1500 rows": Fits("npsvor", 1500, {"C": 100.0}),
+        "npsvor, tol 1e-8": Fits("npsvor", 500, {"C": 10.0, "tol": 1e-8}),
         # pivots of one rank beside Newton steps of others; sums of many terms, whose
         # rounding differs most from product to product
         "npsvor, pivots and Newton steps": Fits(
-            "npsvor", 1000, {"C1": 100.0, "gamma": 0.1}, 10
+            "npsvor", 1000, {"C": 100.0, "gamma": 0.1}, 10
         ),
         "npsvor, linear, few rows": Fits(
-            "npsvor", 600, {"C1": 1e-3, "cache_mb": 0.3, "kernel": "linear"}, 1000
+            "npsvor", 600, {"C": 1e-3, "cache_mb": 0.3, "kernel": "linear"}, 1000
         ),
-        "npsvor, ADMM": Fits("npsvor", 600, {**admm, "C1": 10.0}),
+        "npsvor, ADMM": Fits("npsvor", 600, {**admm, "C": 10.0}),
         "npsvor, ADMM, dense": Fits("npsvor", 400, {**admm, "gamma": 3.0}),
         "npsvor, ADMM, polish": Fits(
-            "npsvor", 400, {**admm, "C1": 10.0, "polish": True}
+            "npsvor", 400, {**admm, "C": 10.0, "polish": True}
         ),
         "npsvor, ADMM, basis": Fits("npsvor", 600, {**admm, "basis": 60}),
         "npsvor, ADMM, probability": Fits("npsvor", 300, {**admm, "probability": True}),

@@ -65,15 +65,15 @@ def user_kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 CALLS |= {
     "fit_npsvor, K of 20 000 rows in memory": fit(
-        "fit_npsvor", 20_000, 10, C1=10.0, cache_mb=1700.0
+        "fit_npsvor", 20_000, 10, C=10.0, cache_mb=1700.0
     ),
     "fit_npsvor, rows of K evicted": fit(
-        "fit_npsvor", 20_000, 200, C1=10.0, cache_mb=100.0
+        "fit_npsvor", 20_000, 200, C=10.0, cache_mb=100.0
     ),
-    "fit_npsvor, C1=1000, tol=1e-8": fit(
-        "fit_npsvor", 8000, 20, C1=1000.0, tol=1e-8
+    "fit_npsvor, C=1000, tol=1e-8": fit(
+        "fit_npsvor", 8000, 20, C=1000.0, tol=1e-8
     ),
-    "fit_npsvor, linear": fit("fit_npsvor", 20_000, 100, kernel="linear", C1=100.0),
+    "fit_npsvor, linear": fit("fit_npsvor", 20_000, 100, kernel="linear", C=100.0),
     "fit_npsvor, probability=True": fit("fit_npsvor", 4000, 10, probability=True),
     "fit_npsvor, admm, dense factor": fit("fit_npsvor", 8000, 20, solver="admm"),
     "fit_npsvor, admm, thin factor": fit(
@@ -86,7 +86,7 @@ CALLS |= {
         "fit_npsvor", 20_000, 20, solver="admm", basis=range(2000), e_rel=1e-6
     ),
     "fit_npsvor, admm, polish=True": fit(
-        "fit_npsvor", 5000, 10, solver="admm", polish=True, C1=10.0
+        "fit_npsvor", 5000, 10, solver="admm", polish=True, C=10.0
     ),
     "fit_npsvor, user's kernel": fit("fit_npsvor", 5000, 5, kernel=user_kernel),
     "fit_svorim, C=100": fit("fit_svorim", 10_000, 10, C=100.0),
@@ -148,7 +148,7 @@ def _() -> Call:
 
     X = csr_matrix((rng.standard_normal(n * k), indices, indptr), shape=(n, d))
     X.sum_duplicates()
-    return partial(ordinal.fit_npsvor, X, y, C1=10.0)
+    return partial(ordinal.fit_npsvor, X, y, C=10.0)
 
 
 def fitted(function: str, n: int, d: int, **options: object) -> Any:
@@ -375,9 +375,7 @@ def _fit_command(method: str, *options: str) -> list[str]:
 
 
 COMMANDS |= {
-    "ordinal fit --method npsvor": lambda: _fit_command(
-        "npsvor", "C1=1000", "tol=1e-8"
-    ),
+    "ordinal fit --method npsvor": lambda: _fit_command("npsvor", "C=1000", "tol=1e-8"),
     "ordinal fit --method gpor-ep": lambda: _fit_command("gpor-ep", "max_iter=20"),
     "ordinal compare": lambda: ["compare", csv_file(), "--splits", "3"],
 }

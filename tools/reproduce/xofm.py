@@ -52,15 +52,15 @@ def data(folder, name):
 def misses(args, X, y, train, test, point):
     """Return by how many ranks the predictions of the test rows miss."""
     n_intervals, tau = point
-    options = {"max_iter": args.steps, "lambda_main": 0.0, "lambda_pair": 0.0}
+    options = {"max_iter": args.steps, "l2_main": 0.0, "l2_pair": 0.0}
     if args.penalty is not None:
-        options = {"lambda_main": args.penalty, "lambda_pair": args.penalty}
+        options = {"l2_main": args.penalty, "l2_pair": args.penalty}
     with warnings.catch_warnings():  # it is meant to stop short
         warnings.simplefilter("ignore", ordinal.ConvergenceWarning)
         model = ordinal.fit_xofm(
             X[train], y[train], n_intervals=n_intervals, tau=tau,
             breakpoints="quantile", n_factors=args.factors, n_threads=1,
-            probability=args.rule != "paper", **options,
+            probability=args.rule != "share", **options,
         )  # fmt: skip
     return np.abs(model.predict(X[test], rule=args.rule) - y[test])
 
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--factors", type=int, default=12)
     parser.add_argument("--penalty", type=float)
     parser.add_argument("--repeats", type=int, default=5, help="of cross-validation")
-    parser.add_argument("--rule", choices=("paper", "median"), default="paper")
+    parser.add_argument("--rule", choices=("share", "median"), default="share")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 

@@ -30,13 +30,16 @@ PENALTIES = [1e-4, 1e-3, 1e-2, 1e-1]
 COSTS, GAMMAS = [0.1, 1.0, 10.0, 100.0, 1000.0], [0.01, 0.03, 0.1, 0.3, 1.0]
 XOFM = partial(
     ordinal.fit_xofm, breakpoints="quantile", n_factors=12, max_iter=25,
-    lambda_main=0.0, lambda_pair=0.0,
+    l2_main=0.0, l2_pair=0.0,
 )  # fmt: skip
 METHODS = {
     "xofm": (XOFM, Grid(n_intervals=[4, 8, 12, 16], tau=[0.5, 1.0, 2.0])),
     "lit": (ordinal.fit_lit, Grid(l2=PENALTIES)),
     "lat": (ordinal.fit_lat, Grid(l2=PENALTIES)),
-    "kdlor": (ordinal.fit_kdlor, Grid(u=[1e-4, 1e-3, 1e-2, 1e-1, 1.0], gamma=GAMMAS)),
+    "kdlor": (
+        ordinal.fit_kdlor,
+        Grid(ridge=[1e-4, 1e-3, 1e-2, 1e-1, 1.0], gamma=GAMMAS),
+    ),
     "pom": (ordinal.fit_pom, Grid(l2=PENALTIES)),
     "svr": (ordinal.fit_svr, Grid(C=COSTS, gamma=GAMMAS)),
     "nnor": (ordinal.fit_nnor, Grid(n_hidden=[5, 10, 20], l2=[1e-3, 1e-2, 1e-1])),
