@@ -9,13 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_optimum
 
 import ordinal
+from ordinal._basis.choice import sizes, stratified
 from ordinal._basis.features import ColumnFeatures, row_features
-from ordinal._basis.losses import Losses
+from ordinal._basis.losses import Losses, best_thresholds
 from ordinal._basis.precise import Values, finished
 from ordinal._basis.proximal import Start, cold, dual_value, shares, solve
-from ordinal._basis.sampling import sizes, stratified
 from ordinal._basis.sums import CHUNK, Kept, LocalSums, RowSums
-from ordinal._basis.thresholds import best
 from ordinal._rows.sums import pairwise
 from ordinal._watch.convergence import Status
 from ordinal._watch.monitor import Monitor
@@ -215,7 +214,7 @@ def test_thresholds_are_the_best(seed, ordered):
     sums, dense = sums_of(Z, y, losses), Dense(Z, y, losses, np.ones(n))
     w = np.ones(1)
     sums.at(w, np.zeros(2), 1.0)
-    b = best(sums.loss_slopes, losses, np.zeros(2))
+    b = best_thresholds(sums.loss_slopes, losses, np.zeros(2))
     cancellable_slices = np.concatenate([Z + dense.pn, Z + dense.pp])
     pairs = itertools.product(cancellable_slices.ravel(), repeat=2)
     least = min(
@@ -232,7 +231,7 @@ def test_far_thresholds_take_few_passes(off, passes):
     Z, y = made()
     sums = sums_of(Z, y, svor_losses("svorim", 4, 1.0))
     sums.at(np.full(sums.m, 0.1), np.zeros(3), 1.0)
-    b = best(sums.loss_slopes, sums.losses, np.zeros(3))
+    b = best_thresholds(sums.loss_slopes, sums.losses, np.zeros(3))
     asked = []
 
     def slopes(grid):
@@ -249,12 +248,12 @@ def test_thresholds_with_a_price_and_where_many_are_best():
     for losses, expected in ((priced, 0.0), (free, 0.5)):
         sums = sums_of(np.array([[-3.0], [4.0]]), y, losses)
         sums.at(np.ones(1), np.zeros(1), 1.0)
-        b = best(sums.loss_slopes, losses, np.array([7.0]))
+        b = best_thresholds(sums.loss_slopes, losses, np.array([7.0]))
         assert_allclose(b, expected, atol=1e-12)  # all from -2 to 3 cost nothing
     sums = sums_of(np.array([[3.0], [4.0]]), y, priced)
     sums.at(np.ones(1), np.zeros(1), 1.0)
     # max(0, 4 - b) + max(0, b - 3) + b^2 / 2 has slope b - 1 below 3
-    assert_allclose(best(sums.loss_slopes, priced, np.zeros(1)), 1.0, atol=1e-12)
+    assert_allclose(best_thresholds(sums.loss_slopes, priced, np.zeros(1)), 1.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", SVOR)

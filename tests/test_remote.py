@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_proximal import fit, made, svor_losses
 
+from ordinal._basis.choice import stratified
 from ordinal._basis.features import RowFeatures
-from ordinal._basis.remote import BasisPart, BlockState, RemoteSums, needed
-from ordinal._basis.rows import RowsOnBasis, cached_chunks
-from ordinal._basis.sampling import stratified
+from ordinal._basis.rows import (
+    BasisPart,
+    BlockState,
+    RemoteSums,
+    RowsOnBasis,
+    cached_chunks,
+    needed,
+)
 from ordinal._basis.sums import (
     CHUNK,
     Kept,

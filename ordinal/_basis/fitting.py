@@ -24,13 +24,12 @@ from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
-from .choice import choose, enough
+from .choice import choose, enough, sizes, stratified
 from .features import ColumnFeatures, Features, is_linear, row_features
 from .losses import Losses
 from .precise import finished, is_to_finish, look_ahead
 from .proximal import Solution, Start, solve
 from .rows import LocalBasisRows, RemoteBasisRows, SumsOf
-from .sampling import sizes, stratified
 
 _LEAST_ROWS = 2000  # of a sample that is worth a fit of its own
 _LEAST_PER_FEATURE = 4

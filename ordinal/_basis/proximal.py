@@ -36,9 +36,8 @@ import numpy as np
 from .._numerics.cholesky import Cholesky
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor, OutOfTime
-from .losses import Losses
+from .losses import Losses, best_thresholds
 from .sums import BasisPoint, Sums
-from .thresholds import best
 
 _INNER = 15  # Newton steps for one g
 _ACCURACY = 0.3  # of an inner minimum, relative to the gap that is asked for
@@ -211,7 +210,7 @@ class _Solver:
         before = self.steps
         here = self.place(self.w, self.b)
         if not here.point.inside.all():  # of some threshold (S) does not tell how far
-            here = self.place(here.w, best(self.sums.loss_slopes, self.losses, here.b))
+            here = self.place(here.w, best_thresholds(self.sums.loss_slopes, self.losses, here.b))
         status = self.judge()
         if status is None and self.known is not None:
             self.certify(here)
@@ -360,7 +359,7 @@ class _Solver:
         w, b = self.best
         if self.gap > self.tol or w is not self.at:
             self.certify(self.place(w, b))
-        b = best(self.sums.loss_slopes, self.losses, b)
+        b = best_thresholds(self.sums.loss_slopes, self.losses, b)
         primal = self.primal_at(w, b, self.sums.loss(b))
         if primal < self.primal:
             self.primal, self.best = primal, (w, b)
