@@ -12,9 +12,8 @@ from ordinal._numerics.rows import strips
 from ordinal._rows import chunks as row_chunks
 from ordinal._solvers import _gp_products
 from ordinal.gpor import low_rank
-from ordinal.gpor.basis_values import Tile
 from ordinal.gpor.covariance import Dense
-from ordinal.gpor.low_rank import LowRank
+from ordinal.gpor.low_rank import LowRank, Tile
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -224,7 +224,7 @@ from ordinal._model import registry
 
 class Interrupted:
     def find_spec(self, name, path, target=None):
-        if name == "ordinal.svor.start":
+        if name == "ordinal.svor.family":
             sys.meta_path.remove(self)
             raise KeyboardInterrupt
 

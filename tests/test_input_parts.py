@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from ordinal._files import cells
-from ordinal._files.cells import Layout
+from ordinal._files import readers
+from ordinal._files.readers import Layout
 from ordinal._input import basis, columns, weights
 from ordinal._input.columns import frame_columns, read_frame
 from ordinal._input.frame import Column, Frame, number_kind
@@ -27,11 +27,11 @@ WORDS = np.array(["u", "v"])
 
 
 def test_cells_are_parted_as_csv_has_them():
-    read = cells.parse('a;"b\r\nc"; d \r\n\r\n"e""f";1;2\r\n', Layout(";"))
+    read = readers.parse('a;"b\r\nc"; d \r\n\r\n"e""f";1;2\r\n', Layout(";"))
     assert read.rows == [["a", "b\r\nc", "d"], ['e"f', "1", "2"]]
     assert read.lines == [2, 4]
-    with pytest.raises(cells.csv.Error):
-        cells.parse('"a"b,c\n', Layout())
+    with pytest.raises(readers.csv.Error):
+        readers.parse('"a"b,c\n', Layout())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_cells_are_parted_as_csv_has_them():
     ],
 )
 def test_numbers_of_cells(text, decimal, numbers):
-    found = cells.as_numbers(text.split(), Layout(decimal=decimal))
+    found = readers.as_numbers(text.split(), Layout(decimal=decimal))
     if numbers is None:
         assert found is None
     else:

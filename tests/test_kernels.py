@@ -22,8 +22,7 @@ from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
 from ordinal.kernels.choice import make_kernel, takes_missing
-from ordinal.kernels.slopes import diagonal_slopes, gamma_slopes
-from ordinal.kernels.tiles import Evaluator, diagonal_of
+from ordinal.kernels.tiles import Evaluator, diagonal_of, diagonal_slopes, gamma_slopes
 
 KERNELS = [
     kernels.Linear(),

@@ -30,13 +30,13 @@ from strategies import cases, moderate, sample, with_gaps
 
 import ordinal
 from ordinal import ConvergenceWarning, Status, fit_npsvor, fit_npsvor_path, kernels
-from ordinal._dual.driver import solve
-from ordinal._dual.factors import (
+from ordinal._dual.admm import (
     DenseFactor,
     LowRankFactor,
     ThinFactor,
     exact_factor,
 )
+from ordinal._dual.driver import solve
 from ordinal._dual.gram import Gram
 from ordinal._dual.program import Program
 from ordinal._input.sparse import CSR
@@ -798,7 +798,7 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
     path = [{"C": C} for C in (0.1, 1.0, 10.0)]
     options = {"solver": "admm", "gamma": 1e-2, "e_rel": 1e-3}
     thin = fit_npsvor_path(X, y, path, **options)
-    monkeypatch.setattr("ordinal._dual.factors._THIN", 10**9)
+    monkeypatch.setattr("ordinal._dual.admm._THIN", 10**9)
     for a, b in zip(thin, fit_npsvor_path(X, y, path, **options), strict=True):
         assert_array_equal(by_rank(a).n_iter, by_rank(b).n_iter)
         f = b.decision_function(X)

@@ -10,9 +10,8 @@ from strategies import sample
 import ordinal
 from ordinal import kernels
 from ordinal._dual.driver import least_rows, solve
-from ordinal._dual.feasible import ahead, near
 from ordinal._dual.gram import Gram
-from ordinal._dual.program import Points
+from ordinal._dual.program import Points, ahead, near
 from ordinal._model.registry import path_of
 from ordinal._watch.monitor import Monitor
 from ordinal.svor.family import program_of

@@ -238,7 +238,7 @@ def test_far_thresholds_take_few_passes(off, passes):
         asked.append(grid)
         return sums.loss_slopes(grid)
 
-    assert_allclose(best(slopes, sums.losses, b + off), b, rtol=1e-14)
+    assert_allclose(best_thresholds(slopes, sums.losses, b + off), b, rtol=1e-14)
     assert len(asked) <= passes
 
 
@@ -253,7 +253,9 @@ def test_thresholds_with_a_price_and_where_many_are_best():
     sums = sums_of(np.array([[3.0], [4.0]]), y, priced)
     sums.at(np.ones(1), np.zeros(1), 1.0)
     # max(0, 4 - b) + max(0, b - 3) + b^2 / 2 has slope b - 1 below 3
-    assert_allclose(best_thresholds(sums.loss_slopes, priced, np.zeros(1)), 1.0, atol=1e-12)
+    assert_allclose(
+        best_thresholds(sums.loss_slopes, priced, np.zeros(1)), 1.0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("method", SVOR)

@@ -26,7 +26,7 @@ from ordinal import fit_cssvc, fit_svc, fit_svmop, fit_svr, kernels
 from ordinal._model.links import CumulativeLink, PartitionLink, falling
 from ordinal._model.registry import path_of
 from ordinal.kernels.tiles import Products, diagonal_of
-from ordinal.svm.thresholds import best_thresholds
+from ordinal.svm.family import best_thresholds
 
 PAIRS, ALL = "one_vs_one", "one_vs_all"
 KINDS = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinal._files import readers
-from ordinal._files.cells import Layout
+from ordinal._files.readers import Layout
 from ordinal._files.table import read_table
 
 READERS = [None, *readers.CSV_READERS]

@@ -1,7 +1,7 @@
 """Measures the costs by which fits choose between SMO, Newton steps and pivots.
 
 `_solvers/_smo_costs.pyx` counts nanoseconds by the constants NS_..., and
-`_dual/pivoting.py` has one more. For every kind of work this prints what is counted and
+`_dual/driver.py` has one more. For every kind of work this prints what is counted and
 what it takes on this machine, and single constants where they can be measured alone.
 What decides is the ratio of the kinds to each other, which differs little between
 machines that do nothing else. Change a constant only if tools/bench/svor.py and
@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 from ordinal import fit_npsvor, fit_svorim, kernels
-from ordinal._dual import driver, pivoting
+from ordinal._dual import driver
 from ordinal._dual.gram import Gram
 from ordinal._dual.newton import clamped_step
 from ordinal._solvers import _kernel_values
@@ -123,7 +123,7 @@ def double() -> None:
     X = np.random.default_rng(0).normal(size=(n, 8))
     single = nanoseconds(lambda: Gram(kernels.RBF(0.1), X, 4000.0, 1, n), 4)
     both = nanoseconds(lambda: Gram(kernels.RBF(0.1), X, 4000.0, 1, n).in_double(), 4)
-    row("entry of K in double", pivoting.NS_DOUBLE, (both - single) / n**2)
+    row("entry of K in double", driver.NS_DOUBLE, (both - single) / n**2)
 
 
 def block_sizes() -> None:

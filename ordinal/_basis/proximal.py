@@ -210,7 +210,9 @@ class _Solver:
         before = self.steps
         here = self.place(self.w, self.b)
         if not here.point.inside.all():  # of some threshold (S) does not tell how far
-            here = self.place(here.w, best_thresholds(self.sums.loss_slopes, self.losses, here.b))
+            here = self.place(
+                here.w, best_thresholds(self.sums.loss_slopes, self.losses, here.b)
+            )
         status = self.judge()
         if status is None and self.known is not None:
             self.certify(here)

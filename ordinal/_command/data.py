@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.cells import Layout, as_numbers, column_of, is_gap
 from .._files.chunks import TableBlocks
+from .._files.readers import Layout, as_numbers, column_of, is_gap
 from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words

@@ -1,14 +1,13 @@
 """Cumulative models P(y <= j | x) = F(theta_j - f(x)): likelihood and minimisation.
 
 design, matrices       columns, thresholds and parameters of a linear model
-likelihood             mean loss with its gradient and Hessian
+likelihood             mean loss, its gradient and Hessian; probabilities of all ranks
 rowwise, chunked       the same for sparse rows and for rows in chunks
 bordered               Hessians by many thresholds
 newton                 Newton's method
 elastic_net            coordinate descent for the elastic net
 fitting                choice of a form of the loss and of a solver
 collinear, separation  collinear columns and separated ranks
-probabilities          probabilities of all ranks
 
 Imports `_model` and what stands below.
 """

@@ -45,8 +45,7 @@ from .._numerics.rows import inner
 from .._solvers import _group_steps
 from .._solvers._pair_smo import groups_of_block
 from .._watch.monitor import Monitor, check_cancelled
-from .feasible import restore_sums
-from .program import Points
+from .program import Points, restore_sums
 
 _STEPS, _INNER = 200, 10  # Newton steps in all, and for one sigma
 _FIRST = 0.5  # sigma at the start, in widths of the widest box

@@ -8,11 +8,9 @@ import numpy as np
 
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
-from .driver import Solution, solve
-from .feasible import ahead, near
+from .driver import Pivoting, Solution, solve
 from .gram import Gram
-from .pivoting import Pivoting
-from .program import Program
+from .program import Program, ahead, near
 
 
 def along(

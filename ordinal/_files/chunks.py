@@ -14,8 +14,7 @@ import numpy as np
 from .._input.checks import shown
 from .._input.frame import Frame
 from .._input.immutable import Immutable
-from .cells import Layout
-from .readers import parquet_batches
+from .readers import Layout, parquet_batches
 from .table import (
     GZIP,
     PARQUET,

@@ -20,8 +20,17 @@ from .._input.columns import numbers_of
 from .._input.frame import Frame, Kind, default_names
 from .._input.labels import is_missing
 from .._input.sparse import read_only
-from .cells import Cells, Column, Layout, as_numbers, column_of, is_gap, parse
-from .readers import csv_reader, read_parquet
+from .readers import (
+    Cells,
+    Column,
+    Layout,
+    as_numbers,
+    column_of,
+    csv_reader,
+    is_gap,
+    parse,
+    read_parquet,
+)
 
 STDIN = "-"
 

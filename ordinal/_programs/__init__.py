@@ -4,7 +4,5 @@ A method is a small frozen value, a `Family`: it states its programs, their loss
 rank, and its model. Everything else is the same for SVOR, NPSVOR, the SVMs and OPBE.
 
 family      statement of a method, and the options of a fit that all of them share
-whole       solves the programs of a family with the whole kernel matrix
-on_basis    solves them among functions of some basis rows
-fit         checks and reads the arguments, chooses one of the two, calibrates
+fit         arguments, solutions by the whole kernel matrix or a basis, calibration
 """

@@ -4,21 +4,299 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Unpack
 
 import numpy as np
 
-from .._basis.fitting import held_for, on_basis
+from .._basis.features import Features
+from .._basis.fitting import (
+    TRIAL_GAP,
+    BasisFit,
+    chosen,
+    enough_rows,
+    features_among,
+    held_for,
+    on_basis,
+    record,
+)
+from .._basis.proximal import Solution as ProximalSolution
+from .._dual.driver import Solution, least_rows
+from .._dual.gram import gram_in_time
+from .._dual.path import along, records, values
+from .._dual.program import Program
+from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
 from .._model.calibration import calibrate
+from .._model.folds import parted
 from .._model.preparation import KernelCommon, prepare_with_kernel
-from .._model.support import decisions
-from ..kernels.tiles import Products
-from .family import Family, KernelOptions, M, P
-from .on_basis import OnBasis
-from .whole import WholeKernel
+from .._model.support import decisions, read_only_matrix, support_rows
+from .._rows.rows import map_rows
+from .._watch.convergence import Convergence
+from ..kernels import Precomputed
+from ..kernels.tiles import Evaluator, Products
+from .family import Family, KernelOptions, M, P, Solved
+
+_NEWTON_STEPS = 200  # for each sample of the rows; some 20 are usual
+
+
+class BasisSolution(Solved):
+    """Solutions on a basis."""
+
+    def __init__(
+        self,
+        options: KernelOptions,
+        features: Features,
+        solutions: Sequence[ProximalSolution],
+    ):
+        self.options, self.solutions = options, solutions
+        self.support = read_only_matrix(features.support)
+        self._w = np.stack([s.w for s in solutions], axis=1)
+        self.coef = features.coefficients(self._w)
+        self.b = [s.b for s in solutions]
+
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+        return np.asarray((self._w * self._w).sum(axis=0))
+
+    def records(self) -> list[Convergence]:
+        """Return the record of every problem."""
+        return [record(self.options.monitor, s) for s in self.solutions]
+
+    def scores(self, problem: Problem) -> np.ndarray:
+        """Return the scores of the only problem at the training rows, (n,)."""
+
+        def scores_of(rows: Any) -> np.ndarray:
+            kernel, n_threads = self.options.kernel, self.options.n_threads
+            values = Evaluator(kernel, rows, self.support, n_threads)
+            return np.asarray(values.product(self.coef)[:, 0] - self.b[0][0])
+
+        return map_rows(scores_of, problem.X)
+
+
+@dataclass(frozen=True, slots=True)
+class OnBasis(Generic[P, M]):
+    """Solver of a family on the features of a basis."""
+
+    family: Family[P, M]
+    options: KernelOptions
+    features: Features
+
+    @classmethod
+    def choose(
+        cls,
+        family: Family[P, M],
+        options: KernelOptions,
+        choice: BasisChoice,
+        problem: Problem,
+        point: P,
+    ) -> OnBasis[P, M]:
+        """Choose the basis rows.
+
+        Their number, if it is to be found, by models of this point on parts of the
+        problem.
+        """
+        kernel = options.kernel
+        if choice.way == "auto":
+            monitor = options.monitor
+            coarse = replace(
+                options, monitor=monitor.to_tol(max(TRIAL_GAP, monitor.tol))
+            )
+
+            def fit(part: Problem, tried: BasisChoice) -> M:
+                here = cls.choose(family, coarse, tried, part, point)
+                return here.fit([point], part)[0][0]
+
+            choice = enough_rows(problem, kernel, fit, options.seed)
+        features = chosen(choice, kernel, problem, options.seed, options.n_threads)
+        return cls(family, options, features)
+
+    def restricted_to(self, problem: Problem, rows: np.ndarray) -> OnBasis[P, M]:
+        """Return the solver for a problem of these training rows, as in a fold."""
+        options = self.options
+        features = features_among(
+            self.features, options.kernel, problem.X, rows, options.n_threads
+        )
+        return replace(self, features=features)
+
+    def fit(
+        self,
+        points: Sequence[P],
+        problem: Problem,
+        start: Any = None,
+        products: Products | None = None,
+    ) -> tuple[list[M], None]:
+        """Return one model per point; all of them have the basis rows as support."""
+        family, options, features = self.family, self.options, self.features
+        losses = [family.losses(point, problem) for point in points]
+        starts = family.begin_on_basis(start, losses[0], problem, features)
+        fits = BasisFit(
+            features,
+            problem.X,
+            family.rank(problem),
+            problem.weight,
+            options.cache_mb,
+            options.n_threads,
+            np.random.default_rng(options.seed),
+            options.monitor,
+        )
+        with closing(fits):
+            found = fits.path(
+                losses,
+                starts,
+                tol=options.monitor.tol,
+                # rows of a precomputed kernel may have other numbers in a fold
+                warm=start is not None and not isinstance(options.kernel, Precomputed),
+                max_iter=options.max_iter or _NEWTON_STEPS,
+            )
+        models = [
+            family.model(point, problem, BasisSolution(options, features, of))
+            for point, of in zip(points, found, strict=True)
+        ]
+        return models, None
+
+
+MAX_ITER = 10_000_000  # pair steps: some 100 per row at 100 000 rows
+
+
+class WholeSolution(Solved):
+    """Solutions with the whole kernel matrix.
+
+    Attributes
+    ----------
+    programs, solutions : sequences of Program and Solution
+        One per number of thresholds.
+    rows : (m,) array
+        The support rows among the training rows.
+    """
+
+    def __init__(
+        self,
+        options: KernelOptions,
+        problem: Problem,
+        programs: Sequence[Program],
+        solutions: Sequence[Solution],
+        keeps_duals: bool,
+        order: np.ndarray | None,
+    ):
+        self.options, self.programs, self.solutions = options, programs, solutions
+        self._beta = [s.g.sum(axis=1) for s in solutions]
+        used = (
+            [s.g.any(axis=(0, 1)) for s in solutions]
+            if keeps_duals
+            else [beta.any(axis=0) for beta in self._beta]
+        )
+        rows = np.flatnonzero(np.any(used, axis=0))
+        self.coef = np.concatenate([beta[:, rows] for beta in self._beta]).T
+        self.rows = rows if order is None else order[rows]
+        self.support = support_rows(options.kernel, problem.X, self.rows)
+        self.b = [b for s in solutions for b in s.b]
+
+    def squared_norms(self) -> np.ndarray:
+        """Return |w|^2 of every problem, (P,)."""
+        pairs = zip(self._beta, self.solutions, strict=True)
+        return np.concatenate([np.einsum("pn,pn->p", beta, s.f) for beta, s in pairs])
+
+    def records(self) -> list[Convergence]:
+        """Return the record of every problem."""
+        found: list[Convergence] = []
+        for program, s in zip(self.programs, self.solutions, strict=True):
+            found += records(
+                self.options.monitor,
+                s.status,
+                s.reached,
+                s.n_iter,
+                s.violation,
+                *values(program, s.g, s.f, s.b),
+            )
+        return found
+
+    def scores(self, problem: Problem) -> np.ndarray:
+        """Return the scores of the only problem at the training rows, (n,)."""
+        (s,) = self.solutions
+        return np.asarray(s.f[0] - s.b[0, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class WholeKernel(Generic[P, M]):
+    """Solver of a family with the whole kernel matrix."""
+
+    family: Family[P, M]
+    options: KernelOptions
+
+    def restricted_to(self, problem: Problem, rows: np.ndarray) -> WholeKernel[P, M]:
+        """Return this solver, which depends on no row."""
+        return self
+
+    def fit(
+        self,
+        points: Sequence[P],
+        problem: Problem,
+        start: Any = None,
+        products: Products | None = None,
+        begins: Sequence[np.ndarray] | None = None,
+    ) -> tuple[list[M], list[np.ndarray]]:
+        """Return one model per point, and the numbers of their support rows.
+
+        With `begins` each point begins at its own multipliers, not at the last point.
+        """
+        family, options, inner = self.family, self.options, problem
+        order = family.order(problem)
+        if order is not None:
+            inner, _ = parted(problem, options.kernel, order, order[:0])
+            products = None if products is None else products.in_order(order)
+        programs = [family.programs(point, inner) for point in points]
+        begin = None
+        if start is not None:
+            begin = family.begin(start, programs[0][0], points[0], inner)
+        solutions = self._solved(programs, inner, begin, begins, products)
+        models: list[M] = []
+        used: list[np.ndarray] = []
+        for point, own, found in zip(points, programs, solutions, strict=True):
+            solved = WholeSolution(
+                options, problem, own, found, family.keeps_duals, order
+            )
+            models.append(family.model(point, problem, solved))
+            used.append(solved.rows)
+        return models, used
+
+    def _solved(
+        self,
+        programs: list[list[Program]],
+        problem: Problem,
+        begin: np.ndarray | None,
+        begins: Sequence[np.ndarray] | None,
+        products: Products | None,
+    ) -> list[tuple[Solution, ...]]:
+        """Return the solutions of every point; each begins at those of the last."""
+        options, monitor = self.options, self.options.monitor
+        least = least_rows(max(program.lo.shape[1] for program in programs[0]))
+        gram = gram_in_time(
+            monitor,
+            options.kernel,
+            problem.X,
+            options.cache_mb,
+            options.n_threads,
+            least,
+            products,
+        )
+        paths = []
+        for path in zip(*programs, strict=True):
+            found = along(
+                gram,
+                path,
+                tol=monitor.tol,
+                max_iter=options.max_iter or MAX_ITER,
+                n_threads=options.n_threads,
+                monitor=monitor,
+                begin=begin,
+                starts=begins,
+            )
+            paths.append(list(found))
+            monitor = monitor.after(sum(int(s.n_iter.sum()) for s in paths[-1]))
+        return list(zip(*paths, strict=True))
 
 
 class Arguments(KernelCommon, total=False):

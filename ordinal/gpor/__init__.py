@@ -22,12 +22,11 @@ W. Chu, Z. Ghahramani, "Gaussian processes for ordinal regression", JMLR 6:1019-
 The modules of this package:
 
     fit                   the model and the function that users call
-    covariance, low_rank  prior of the latent values, of all rows or on a basis
+    covariance, low_rank  prior of the latent values of all rows, or on a basis
     likelihood            ordinal probit likelihood of the ranks
     laplace, ep           Gaussian posterior and evidence, in two ways
     hyperparameters       theta, its prior, and where searches begin
     evidence              evidence as a function of theta, and its maximum
-    basis_values          kernel values with basis rows, in chunks of rows
 """
 
 from .fit import GporModel, fit_gpor

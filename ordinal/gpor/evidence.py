@@ -27,15 +27,13 @@ from ..kernels.choice import (
     gamma_scale,
     make_kernel,
 )
-from ..kernels.slopes import gamma_slopes
-from ..kernels.tiles import diagonal_of, on_itself
-from .basis_values import BasisValues
+from ..kernels.tiles import diagonal_of, gamma_slopes, on_itself
 from .covariance import Covariance, Dense
 from .ep import expectation_propagation
 from .hyperparameters import Hyperparameters
 from .laplace import laplace
 from .likelihood import Likelihood, Posterior
-from .low_rank import LowRank
+from .low_rank import BasisValues, LowRank
 
 MAX_STEP = 3.0  # longest step of theta: evidences are flat far from the data's scale
 # at the peak of an evaluation, by tracemalloc over the kernels: a little more than

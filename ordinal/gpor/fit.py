@@ -54,9 +54,9 @@ from ..kernels import ARD, LinearARD, Precomputed
 from ..kernels.choice import compares_units, takes_missing
 from ..kernels.tiles import Evaluator, diagonal_of, on_itself
 from ..preprocessing.joined import Preprocess, preprocessed
-from .basis_values import ReadAgainError
 from .evidence import Basis as FitcBasis
 from .evidence import Choice, Evidence, basis_size, maximize
+from .low_rank import ReadAgainError
 
 _KernelName = Literal["rbf", "ard", "linear", "ard_linear", "precomputed"]
 _ROWS = 1024  # rows predicted at a time

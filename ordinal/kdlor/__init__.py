@@ -52,9 +52,8 @@ otherwise than one of weight 2.
 The modules of this package:
 
     fit       the function that users call
-    training  fits on all rows or on a basis, one or a path of them
+    training  the dual (D), its solution, and fits on all rows or on a basis
     scatter   the scatter of the training rows
-    program   the dual (D) and its solution
     model     what the fit returns
 """
 

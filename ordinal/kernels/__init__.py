@@ -7,8 +7,7 @@ The modules of this package:
 
     functions  kernel functions
     choice     kernel that an argument means, and its abilities
-    tiles      values of a kernel, tile by tile
-    slopes     derivatives of kernel values by ln gamma
+    tiles      values of a kernel, tile by tile, and their derivatives by ln gamma
 """
 
 from .functions import ARD, RBF, Linear, LinearARD, Pearson, Polynomial, Precomputed

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._cumulative.design import read_offset
-from .._cumulative.probabilities import for_all_ranks, rank_probabilities
+from .._cumulative.likelihood import for_all_ranks, rank_probabilities
 from .._input.columns import check_shape
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights, shares

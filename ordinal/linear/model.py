@@ -8,8 +8,12 @@ from typing import Literal
 import numpy as np
 
 from .._cumulative.design import read_offset
-from .._cumulative.likelihood import cumulative, exceeding
-from .._cumulative.probabilities import for_all_ranks, rank_probabilities
+from .._cumulative.likelihood import (
+    cumulative,
+    exceeding,
+    for_all_ranks,
+    rank_probabilities,
+)
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for

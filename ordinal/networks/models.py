@@ -7,8 +7,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._cumulative.likelihood import Link, cumulative, exceeding
-from .._cumulative.probabilities import for_all_ranks, rank_probabilities
+from .._cumulative.likelihood import (
+    Link,
+    cumulative,
+    exceeding,
+    for_all_ranks,
+    rank_probabilities,
+)
 from .._input.checks import check_entries
 from .._input.fields import (
     DISTINCT,

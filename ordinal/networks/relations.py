@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from .._cumulative.probabilities import for_all_ranks
+from .._cumulative.likelihood import for_all_ranks
 from .._input.fields import (
     DISTINCT,
     FINITE,

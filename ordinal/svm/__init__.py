@@ -49,11 +49,9 @@ study", IEEE TKDE 28(1):127-146, 2016, whose programs weigh the negatives of CSS
 
 The modules of this package:
 
-    fit             the functions that users call
-    family          what tells the four methods apart: programs and losses
-    decompositions  division of ranks into two-class problems
-    thresholds      thresholds of least cost for the scores of a regression
-    model           what every fit returns
+    fit     the functions that users call
+    family  what tells the four methods apart: programs, losses, fitted thresholds
+    model   what every fit returns, and the division of ranks into two-class problems
 """
 
 from .fit import fit_cssvc, fit_svc, fit_svmop, fit_svr

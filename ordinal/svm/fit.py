@@ -27,9 +27,8 @@ from .._model.registry import COSTS, GAMMAS, completed, register
 from .._programs.fit import fit, fit_path
 from ..kernels.tiles import Products
 from ..preprocessing.joined import Preprocess, preprocessed
-from .decompositions import Decomposition
 from .family import Method, Parameters, Svm, Thresholds
-from .model import SvmModel, SvrModel
+from .model import Decomposition, SvmModel, SvrModel
 
 _Division: TypeAlias = Literal["one_vs_one", "one_vs_all"]
 _VARYING = ("C", "epsilon")  # what may differ between the points of a path

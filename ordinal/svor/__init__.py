@@ -38,9 +38,8 @@ the weight of a threshold not to fall with the distance from the rank: convex ro
 The modules of this package:
 
     fit     the functions that users call
-    family  what tells the four methods apart: programs, losses, thresholds
+    family  what tells the four methods apart: programs, losses, thresholds, starts
     model   what every fit returns
-    start   where a fit begins that is given another model
 """
 
 from .fit import fit_redsvm, fit_shashua_levin, fit_svorex, fit_svorim
