@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         prediction_sets,
         preprocessing,
     )
-    from ._input.errors import OrdinalError
     from ._model.explanation import Explanation
     from ._model.model import Model, load
     from ._numerics.threads import show_config
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         ConvergenceWarning,
         DisorderedThresholdsWarning,
         EmptyColumnsWarning,
+        OrdinalError,
         Status,
         UnnamedColumnsWarning,
         UnscaledFeaturesWarning,

@@ -10,13 +10,13 @@ from typing import Any
 
 # A public module without names here is reached by its own name.
 NAMES: dict[str, tuple[str, ...]] = {
-    "_input.errors": ("OrdinalError",),
     "_watch.convergence": (
         "CollinearColumnsWarning",
         "Convergence",
         "ConvergenceWarning",
         "DisorderedThresholdsWarning",
         "EmptyColumnsWarning",
+        "OrdinalError",
         "Status",
         "UnnamedColumnsWarning",
         "UnscaledFeaturesWarning",

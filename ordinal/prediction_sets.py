@@ -66,10 +66,10 @@ from ._input.checks import (
     check_share,
     resolve_rng,
     shown,
+    with_suggestions,
 )
 from ._input.columns import frame_columns, read_once
 from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
-from ._input.keywords import with_suggestions
 from ._input.labels import ranks_of, read_labels
 from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng

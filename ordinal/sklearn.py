@@ -68,7 +68,7 @@ except ImportError as error:
         "pip install 'ordinal-regression[sklearn]'"
     ) from error
 
-from ._input.checks import as_array, check_choice, listed
+from ._input.checks import as_array, check_choice, check_keywords, listed
 from ._input.columns import (
     check_categorical,
     column_categories,
@@ -76,10 +76,8 @@ from ._input.columns import (
     is_frame,
     read_frame,
 )
-from ._input.costs import absolute_cost
 from ._input.features import read_features
 from ._input.frame import Frame
-from ._input.keywords import check_keywords
 from ._input.labels import (
     classes_in_rank_order,
     declared_categories,
@@ -88,7 +86,7 @@ from ._input.labels import (
 )
 from ._input.sparse import CSR, is_sparse
 from ._input.types import Labels
-from ._input.weights import sample_weights
+from ._input.weights import absolute_cost, sample_weights
 from ._model.docs import parameters
 from ._model.registry import Content, Method, methods
 from ._numerics.rows import content_hash

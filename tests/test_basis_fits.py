@@ -14,7 +14,7 @@ from ordinal._basis import fitting
 from ordinal._basis.features import RowFeatures
 from ordinal._basis.rows import RowsOnBasis
 from ordinal._basis.sums import CHUNK
-from ordinal._model import calibration
+from ordinal._model import folds
 from ordinal.kernels import RBF, Linear, Polynomial
 from ordinal.model_selection import Grid, select
 
@@ -208,9 +208,9 @@ def test_a_search_on_a_basis_makes_the_features_of_a_fold_once(fit, monkeypatch)
 
 @each_fit
 def test_one_fold_is_left_out_for_probabilities(fit, monkeypatch):
-    done, worse = [], calibration.worse
+    done, worse = [], folds.worse
     monkeypatch.setattr(
-        calibration, "worse", lambda *both: (done.append(both), worse(*both))[1]
+        folds, "worse", lambda *both: (done.append(both), worse(*both))[1]
     )
     X, y = sample(400, 3, noise=1.0)
     model = fit(X, y, basis=20, probability=True)
@@ -224,9 +224,9 @@ def test_one_fold_is_left_out_for_probabilities(fit, monkeypatch):
 
 def test_more_folds_where_one_lacks_a_rank(monkeypatch):
     """Rank 3 has two rows, in the folds of their places."""
-    done, worse = [], calibration.worse
+    done, worse = [], folds.worse
     monkeypatch.setattr(
-        calibration, "worse", lambda *both: (done.append(both), worse(*both))[1]
+        folds, "worse", lambda *both: (done.append(both), worse(*both))[1]
     )
     X, y = sample(300, 3, noise=1.0)
     y = np.where(y == 3, 2, y)

@@ -6,9 +6,9 @@ import scipy.sparse
 from sources import Cut, Differing
 
 import ordinal
-from ordinal._rows import checksums
-from ordinal._rows.checksums import SPAN, Checksums
+from ordinal._rows import source
 from ordinal._rows.first_pass import ChunkedProblem
+from ordinal._rows.source import SPAN, Checksums
 
 LINEAR = {"kernel": "linear"}
 ON_BASIS = {"basis": 10}
@@ -98,7 +98,7 @@ def test_a_change_of_127_rows_is_noticed(start):
         later.add(X[begin : begin + 1000])
     later.end_span()
     assert later.unlike is not None
-    assert checksums.SPAN % ordinal._rows.source.CHUNK == 0
+    assert source.SPAN % source.CHUNK == 0
 
 
 @pytest.mark.parametrize("name", ["svorim", "npsvor", "svc", "opbe", "kdlor"])

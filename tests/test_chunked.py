@@ -11,7 +11,7 @@ from sources import Cut
 import ordinal
 import ordinal._command.data
 from ordinal._command.main import main
-from ordinal._model import calibration, folds
+from ordinal._model import folds
 from ordinal._rows import reading
 from ordinal._rows.source import CHUNK, Arrays
 from ordinal.model_selection import Grid, select
@@ -138,7 +138,7 @@ def test_a_link_of_very_many_rows_looks_at_few(rows, monkeypatch):
             scored.append((part.problem.n_samples, part.test.size, part.weight.sum()))
             yield part
 
-    monkeypatch.setattr(calibration, "out_of_fold", seen)
+    monkeypatch.setattr(folds, "out_of_fold", seen)
     options = OPTIONS | {"probability": True, "tol": 0.1}
     source = Cut([5000], X, y)
     model = ordinal.fit_svorim(source, None, **options)

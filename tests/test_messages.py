@@ -11,11 +11,11 @@ import scipy.sparse
 import ordinal
 from ordinal._input import checks
 from ordinal._input.checks import check_positive, listed, shown
-from ordinal._input.costs import check_cost
 from ordinal._input.features import read_dense, read_features
 from ordinal._input.labels import classes_in_rank_order, read_labels
+from ordinal._input.predictions import score_tables, scores_of, values_of
 from ordinal._input.problem import Problem
-from ordinal._input.scores import score_tables, scores_of, values_of
+from ordinal._input.weights import check_cost
 from ordinal.comparison import win_draw_loss
 from ordinal.model_selection import (
     CoarseToFine,

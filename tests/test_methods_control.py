@@ -20,7 +20,7 @@ import ordinal
 from ordinal import ConvergenceWarning, DisorderedThresholdsWarning, Status
 from ordinal._dual import driver
 from ordinal._dual.program import Points
-from ordinal._model import calibration
+from ordinal._model import folds as model_folds
 from ordinal._numerics.pool import at_work
 from ordinal._watch.monitor import Monitor, OutOfTime, check_cancelled
 
@@ -175,13 +175,13 @@ def test_scores_for_which_there_is_no_time_are_those_of_the_steps(
 def test_a_link_makes_do_with_the_folds_that_there_was_time_for(folds, monkeypatch):
     X, y = sample(300, 4, noise=1.0)
     whole = ordinal.fit_svorim(X, y, probability=True)
-    done, worse = [], calibration.worse
+    done, worse = [], model_folds.worse
 
     def counted(whole, fold):
         done.append(fold)
         return worse(whole, fold)
 
-    monkeypatch.setattr(calibration, "worse", counted)
+    monkeypatch.setattr(model_folds, "worse", counted)
     monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: len(done) >= folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -20,7 +20,7 @@ from strategies import sample
 import ordinal
 import ordinal.sklearn
 from ordinal import UnscaledFeaturesWarning, kernels
-from ordinal._input.keywords import keyword_defaults
+from ordinal._input.checks import keyword_defaults
 from ordinal._input.problem import Problem
 from ordinal._model.preparation import warn_of_scales
 from ordinal._model.registry import method_of

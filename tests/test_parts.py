@@ -12,8 +12,8 @@ import pytest
 from test_forks import forked
 from test_pool import idle, soon
 
-from ordinal._numerics.helpers import way
 from ordinal._numerics.pool import at_work
+from ordinal._numerics.threads import way
 from ordinal._solvers import _parts
 
 

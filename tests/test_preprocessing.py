@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ordinal
 from ordinal import datasets, preprocessing
-from ordinal._numerics.imputation import low_rank
 from ordinal.preprocessing import (
     Binning,
     PreprocessedModel,
     Standardizer,
     impute_low_rank,
 )
+from ordinal.preprocessing.imputing import low_rank
 
 EPS = np.finfo(float).eps
 HUGE = np.finfo(float).max

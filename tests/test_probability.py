@@ -29,12 +29,12 @@ from ordinal import (
     kernels,
 )
 from ordinal._dual import path
-from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
-from ordinal._model import calibration, preparation
+from ordinal._input.weights import absolute_cost
+from ordinal._model import folds, preparation
 from ordinal._model.folds import N_FOLDS, fold_shares, out_of_fold
 from ordinal._model.links import CumulativeLink, SoftmaxLink
-from ordinal._model.rules import cost_of_rule, decide
+from ordinal._model.threshold_model import cost_of_rule, decide
 from ordinal._numerics.rows import content_hash
 from ordinal._watch.monitor import Monitor
 from ordinal.npsvor import admm as npsvor_admm
@@ -819,7 +819,7 @@ def test_rows_are_absent_from_the_fit_that_scores_them(name, monkeypatch):
             parts.append((problem.X.copy(), problem.rank, part.X_test.copy()))
             yield part
 
-    monkeypatch.setattr(calibration, "out_of_fold", spy)
+    monkeypatch.setattr(folds, "out_of_fold", spy)
     X, y = sample(60, 3)
     FITS[name](X, y, probability=True)
     assert len(parts) == N_FOLDS
@@ -976,7 +976,7 @@ def counted_folds(name, monkeypatch):
             reached.append(i)
             yield part
 
-    monkeypatch.setattr(calibration, "out_of_fold", spy)
+    monkeypatch.setattr(folds, "out_of_fold", spy)
     return reached
 
 

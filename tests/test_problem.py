@@ -24,7 +24,6 @@ from ordinal._input.checks import (
     check_positive,
     resolve_rng,
 )
-from ordinal._input.costs import absolute_cost, check_cost
 from ordinal._input.features import read_features
 from ordinal._input.frame import Frame
 from ordinal._input.labels import (
@@ -33,9 +32,10 @@ from ordinal._input.labels import (
     ranks_of,
     read_labels,
 )
+from ordinal._input.predictions import score_tables, values_of
 from ordinal._input.problem import Problem, around_ranks
-from ordinal._input.scores import score_tables, values_of
 from ordinal._input.sparse import CSR, read_only
+from ordinal._input.weights import absolute_cost, check_cost
 
 
 def problem(y, **options):

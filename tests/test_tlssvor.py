@@ -24,10 +24,10 @@ from ordinal import (
 )
 from ordinal._basis import fitting
 from ordinal._basis.choice import drawn
-from ordinal._input.costs import absolute_cost
 from ordinal._input.problem import Problem
+from ordinal._input.weights import absolute_cost
 from ordinal._model.folds import fold_shares
-from ordinal._rows.state import LocalState
+from ordinal._rows.chunks import LocalState
 from ordinal._solvers import _truncated_loss
 from ordinal.tlssvor.columns import Columns, kernel_values
 from ordinal.tlssvor.newton import Descent

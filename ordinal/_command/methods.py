@@ -8,8 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._input.checks import shortened, shown
-from .._input.keywords import suggestion
+from .._input.checks import shortened, shown, suggestion
 from .._model.registry import Method, methods
 from ..comparison.learner import Learner
 from ..preprocessing import TablePreprocessor

@@ -1,18 +1,15 @@
 """Arguments of callers become arrays: every "X must be ..." is raised here.
 
-checks                 numbers, choices, flags and generators
-keywords               unknown keyword arguments
-errors                 base class of the package's exceptions
+checks                 numbers, choices, flags, generators and unknown keywords
 types                  type aliases for signatures
 features, columns      matrices of features, and columns of tables
 frame                  a table as one record
-sparse                 compressed sparse rows
+sparse                 compressed sparse rows; immutable objects and arrays
 labels                 labels and their ranks
-weights, costs         weights of rows and classes, and cost matrices
+weights                weights of rows and classes, and cost matrices
 problem                checked training data
 basis                  the argument `basis`
-predictions, scores    arguments of the metrics and of comparisons
-immutable              base class of immutable objects
+predictions            arguments of the metrics and of comparisons
 fields                 declared types and rules of the fields of records
 
 Imports `_solvers`. Every package may import it.

@@ -11,13 +11,11 @@ import numpy as np
 from .._input.checks import check_count, resolve_rng, shown
 from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame, default_names
-from .._input.immutable import Immutable
 from .._input.labels import ranks_of, read_labels
-from .._input.sparse import is_sparse, read_only
+from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import Labels, MatrixLike, Rng
 from .._public import find_public
-from .display import html_notes
-from .printing import Table
+from .printing import Table, html_notes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 A margin says on which side of a threshold a row lies, not how surely. `CumulativeLink`,
 `SoftmaxLink` and `PartitionLink` learn that from scores which their model was not
 fitted to: every fifth of the rows is scored by a fit on the other four (see
-`calibration`), and the link is fitted to these scores by maximum likelihood, with the
+`folds`), and the link is fitted to these scores by maximum likelihood, with the
 targets of Platt, who moves certainty a little from 0 and 1 so that separable scores
 have a finite slope.
 
@@ -21,9 +21,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._input.fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
-from .._input.immutable import Immutable
 from .._input.problem import around_ranks
-from .._input.sparse import read_only
+from .._input.sparse import Immutable, read_only
 
 _MAX_STEPS = 100  # of Newton; a dozen is usual
 _LARGEST = np.finfo(np.float64).max

@@ -13,8 +13,8 @@ from .._input.features import read_features
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unnamed
-from .display import html_lines, html_notes, html_thresholds
 from .explanation import Explanation, explain
+from .printing import html_lines, html_notes, html_thresholds
 from .report import write_report
 from .storage import Storable, read_file
 

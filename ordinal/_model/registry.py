@@ -38,8 +38,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
 
-from .._input.checks import listed, shown
-from .._input.keywords import keyword_defaults
+from .._input.checks import keyword_defaults, listed, shown
 from .._public import import_all
 from ..kernels.choice import takes_missing
 

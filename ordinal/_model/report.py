@@ -14,8 +14,8 @@ from .._input.checks import as_path
 from .._input.labels import ranks_of, read_labels
 from .._input.sparse import is_sparse
 from .._public import find_public
-from .display import html_bar, html_notes, html_table
 from .explanation import Explanation
+from .printing import html_bar, html_notes, html_table
 
 _EXPLAINED = 500  # rows: more would make importances slow
 _COVERAGE = 0.9

@@ -24,8 +24,7 @@ from .._files.archive import ARRAY_KINDS, DamagedError, read_archive, write_arch
 from .._files.writing import not_binary, writing
 from .._input.checks import as_path, shown
 from .._input.fields import check_fields, field_values
-from .._input.immutable import Immutable
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR, Immutable, read_only
 from .._public import import_all
 from .._watch.convergence import Convergence, Status
 from ..kernels import ARD, LinearARD

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .._watch.convergence import Convergence
 from ..kernels import ARD, LinearARD, Pearson, Precomputed
 from ..kernels.choice import NAMED, takes_missing
 from ..kernels.tiles import Evaluator
+from .links import require_link
 from .model import Model, read_for
 
 
@@ -130,3 +131,47 @@ def check_support(support: Matrix, kernel: Kernel, n_features: int) -> None:
         known = np.isfinite(support) if support.dtype == np.float64 else False
         if not np.all(known | np.isnan(support) if takes_missing(kernel) else known):
             raise ValueError("support must be finite float64 rows")
+
+
+class Hyperplanes(KernelModel):
+    """Base of kernel models with one value per hyperplane, whose probabilities come
+    from a link. A subclass says in `_linked` what the link takes of these values.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def link(self) -> Any: ...
+        def decision_function(self, X: Any) -> np.ndarray: ...
+        def _linked(self, f: np.ndarray) -> np.ndarray: ...
+
+    def link_input(self, X: Any, like: "Hyperplanes") -> np.ndarray:
+        """Return the input of a link, for that of any model."""
+        return self._linked(self.decision_function(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the ranks from `decision_function` by the `link`, as the
+        docstring of the class says.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or CSR
+            As for `decision_function`, which says what else is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `probability`.
+        """
+        return self._proba(self.decision_function(X))
+
+    def _proba(self, f: np.ndarray) -> np.ndarray:
+        """`predict_proba` of rows with the values f."""
+        return np.asarray(require_link(self.link)(self._linked(f)))

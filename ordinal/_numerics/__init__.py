@@ -3,10 +3,9 @@
 cholesky, pivoted_cholesky  factorisations that can be interrupted
 lbfgs, line_search          smooth minimisation
 tails                       tail probabilities of distributions
-imputation                  imputation by a table of low rank
 rows                        rows of dense and sparse matrices
-pool, helpers               threads of this process
-threads                     number of threads, and the vector code in use
+pool                        threads of this process
+threads                     number of threads, helpers, and the vector code in use
 memory                      available memory
 
 Imports `_solvers`, `_input`, and how a fit is watched (`_watch.convergence`,

@@ -1,5 +1,12 @@
-"""Number of threads of a fit, and the vector code that was built and chosen."""
+"""Number of threads of a fit, helpers of kernels, and the vector code in use.
 
+Without OpenMP, threads of a pool take part in the kernels' regions:
+`_solvers/_parts.pyx` says what a region is, how helpers share one, and when it calls
+for more of them. A helper without work leaves after a second, and all leave when the
+interpreter ends.
+"""
+
+import atexit
 import math
 import os
 import sys
@@ -8,7 +15,34 @@ from pathlib import Path, PurePosixPath
 
 from .._input.checks import check_count, shown
 from .._solvers import _build_info, _parts
-from . import helpers
+from .._watch.monitor import ended_by, never
+from .pool import Pool
+
+
+def _start(n: int) -> None:
+    for _ in range(n):
+        pool = Pool(2)
+        with ended_by(never):  # or it would hold on to the fit that calls it
+            if not pool.begin(_help, pool):
+                return
+
+
+def _help(pool: Pool) -> None:
+    """Run parts of regions in a helper thread until it leaves the pool."""
+    with pool:
+        _parts.help()
+
+
+def way() -> str:
+    """Return what runs the parts of regions: "openmp" or "pool"."""
+    return "openmp" if _parts.by_openmp() else "pool"
+
+
+_parts.started_by(_start)
+atexit.register(_parts.dismiss)  # before `pool` waits for its threads
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_parts.after_fork)
+
 
 THREADS = sys.platform not in ("emscripten", "wasi")
 
@@ -128,7 +162,7 @@ def show_config() -> dict[str, object]:
         "version": _build_info.VERSION,
         "compiler": _build_info.COMPILER,
         "openmp": _parts.OPENMP,
-        "threads": helpers.way() if THREADS else "none",
+        "threads": way() if THREADS else "none",
         "n_threads": resolve_n_threads(None),
         "simd": _build_info.simd_name(),
         "simd_levels": _build_info.simd_levels(),

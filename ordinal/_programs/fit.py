@@ -29,8 +29,7 @@ from .._input.basis import BasisChoice
 from .._input.checks import check_count, check_positive
 from .._input.problem import Problem
 from .._input.types import AnyBasis, Blocks, Labels, Matrix, MatrixLike
-from .._model.calibration import calibrate
-from .._model.folds import parted
+from .._model.folds import calibrate, parted
 from .._model.preparation import KernelCommon, prepare_with_kernel
 from .._model.support import decisions, read_only_matrix, support_rows
 from .._rows.rows import map_rows

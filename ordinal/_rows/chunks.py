@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from .._numerics.pool import in_order
 from .._numerics.rows import matvec, strips, take
 from .first_pass import ChunkedProblem
 from .moments import Moments
-from .remote import RemoteRows
+from .remote import RemoteRows, StateFactory
 from .rows import LocalRows
 from .source import CHUNK
 from .sums import Parts, pairwise
@@ -165,3 +165,59 @@ def column_units(X: Matrix) -> np.ndarray:
     largest = np.zeros(X.shape[1])
     np.maximum.at(largest, X.indices, np.abs(X.data))
     return unit_of(largest)
+
+
+class RowState(Protocol):
+    """State of all rows that answers requests, the methods of the state, by sums."""
+
+    def sum(self, name: str, *arguments: Any) -> Parts:
+        """Return the sum over all chunks of the answers of a method."""
+        ...
+
+    def map(self, name: str, *arguments: Any) -> list[Parts]:
+        """Return the answers for some rows each, which together are all rows."""
+        ...
+
+
+class LocalState:
+    """State of the rows of this process."""
+
+    def __init__(self, state: Any):
+        self._state = state
+
+    def sum(self, name: str, *arguments: Any) -> Parts:
+        answers = getattr(self._state, name)(*arguments)
+        if not hasattr(answers, "close"):
+            return pairwise(answers)
+        with closing(answers):
+            return pairwise(answers)
+
+    def map(self, name: str, *arguments: Any) -> list[Parts]:
+        return [getattr(self._state, name)(*arguments)]
+
+
+def with_state(
+    X: Any,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    make: StateFactory,
+    n_threads: int,
+    room: float = 0,
+) -> RowState:
+    """Make a state of rows in this process, or one per block at the workers of dask.
+
+    Parameters
+    ----------
+    X : (n, d) matrix or Rows
+    rank, weight : (n,) arrays
+    make : StateFactory
+        It is sent to the workers.
+    n_threads : int
+        Threads of this process; workers use their own.
+    room : float
+        Number of rows whose features one process may keep.
+    """
+    room = int(min(room, len(X)))
+    if isinstance(X, RemoteRows):
+        return X.with_state(make, room)
+    return LocalState(make(X, rank, weight, room, n_threads))

@@ -3,7 +3,7 @@
 A region has `count` parts that do not depend on each other, so that no byte tells who
 did which of them, or when. There are two ways to run one:
 
-    helpers    threads that ordinal/_numerics/helpers.py starts, and that wait in
+    helpers    threads that ordinal/_numerics/threads.py starts, and that wait in
                `help`. Every region that may be short is theirs
     OpenMP     regions of LONG seconds and more, where the build has it; but not in a
                forked child, which has no copy of OpenMP's threads and would wait for
@@ -349,7 +349,7 @@ def watched(
     run_parts(watched_part, &q, doer.shape[0], n_threads, expected)
 
 
-# What ordinal/_numerics/helpers.py calls
+# What ordinal/_numerics/threads.py calls
 
 def started_by(function):
     """function(n) starts n threads that call `help`."""

@@ -14,7 +14,11 @@ from typing import Annotated, Literal
 from .._input.checks import enumerated, shown
 from .._input.columns import is_frame
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
-from .._input.immutable import Immutable
+from .._input.sparse import Immutable
+
+
+class OrdinalError(Exception):
+    """Base class of errors that are no TypeError or ValueError of the caller."""
 
 
 class ConvergenceWarning(UserWarning):

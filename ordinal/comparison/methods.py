@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import check_flag, resolve_rng, shown
+from .._input.checks import check_flag, resolve_rng, shown, with_suggestions
 from .._input.features import read_features, read_frame_of
-from .._input.immutable import Immutable
-from .._input.keywords import with_suggestions
 from .._input.problem import Problem
-from .._input.sparse import is_sparse, read_only
+from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
-from .._model.display import html_notes, html_table
+from .._model.printing import html_notes, html_table
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
 from .._public import find_public

@@ -4,8 +4,12 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import numpy as np
 
-from .._input.checks import check_count, check_nonnegative, resolve_rng
-from .._input.keywords import with_suggestions
+from .._input.checks import (
+    check_count,
+    check_nonnegative,
+    resolve_rng,
+    with_suggestions,
+)
 
 
 @with_suggestions

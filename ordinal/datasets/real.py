@@ -7,9 +7,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from .._input.checks import check_flag
+from .._input.checks import check_flag, with_suggestions
 from .._input.frame import Frame
-from .._input.keywords import with_suggestions
 
 # How bitter each of nine judges found the eight bottles, in the order of the bottles
 _RATINGS = "233444551213235423325544323232532343333332322454112223232223333412323244"

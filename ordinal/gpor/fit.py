@@ -39,9 +39,8 @@ from .._input.types import (
 from .._model.model import read_for
 from .._model.preparation import Callback, Prepared, prepare
 from .._model.registry import register
-from .._model.rules import by_probabilities
 from .._model.support import finite_scores, read_only_matrix, support_rows
-from .._model.threshold_model import ThresholdModel
+from .._model.threshold_model import ThresholdModel, by_probabilities
 from .._numerics.lbfgs import Minimum
 from .._numerics.pivoted_cholesky import pivoted_cholesky
 from .._numerics.rows import matmul, strips, take

@@ -24,7 +24,7 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.calibration import calibrate
+from .._model.folds import calibrate
 from .._model.preparation import Callback, KernelCommon, prepare_with_kernel
 from .._model.registry import GAMMAS, completed, register
 from .._model.support import decisions

@@ -13,8 +13,7 @@ from .._input.checks import (
     check_positive,
 )
 from .._input.features import read_features
-from .._input.immutable import Immutable
-from .._input.sparse import CSR, read_only
+from .._input.sparse import CSR, Immutable, read_only
 from .._input.types import Matrix
 from .._numerics.rows import cancellable_slices, inner_products, squared_norms, z_scores
 from .._solvers import _kernel_values

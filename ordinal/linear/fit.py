@@ -29,8 +29,8 @@ from .._input.checks import (
     check_real,
     check_share,
     shown,
+    with_suggestions,
 )
-from .._input.keywords import with_suggestions
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike

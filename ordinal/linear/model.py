@@ -17,7 +17,7 @@ from .._cumulative.likelihood import (
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for
-from .._model.rules import by_probabilities
+from .._model.threshold_model import by_probabilities
 from .inference import Inference
 from .predictors import predictors, score
 

@@ -12,8 +12,7 @@ from .._cumulative.design import check_columns
 from .._input.checks import check_count, check_factor_or_zero, check_flag
 from .._input.problem import Problem
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
-from .._model.calibration import calibrate
-from .._model.folds import few_folds, fold_shares
+from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.preparation import Callback, Common, prepare
 from .._model.registry import PENALTIES, register
 from .._rows.first_pass import ChunkedProblem

@@ -18,11 +18,9 @@ import numpy as np
 
 from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
-from .._input.immutable import Immutable
-from .._input.sparse import read_only
+from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.display import html_notes
-from .._model.printing import Table
+from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from ..preprocessing.joined import Preprocess

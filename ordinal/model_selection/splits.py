@@ -16,8 +16,8 @@ from .._input.checks import (
     check_count,
     resolve_rng,
     shown,
+    with_suggestions,
 )
-from .._input.keywords import with_suggestions
 from .._model.folds import by_rank, held_out_size, hold_out
 from .grouping import distinct, group_folds, group_numbers, hold_out_groups
 

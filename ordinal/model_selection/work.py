@@ -19,9 +19,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._input.checks import shortened, shown
+from .._input.checks import check_keywords, shortened, shown
 from .._input.frame import Frame
-from .._input.keywords import check_keywords
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.model import Model

@@ -30,15 +30,14 @@ from .._input.fields import (
     Rule,
     Size,
 )
+from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
-from .._input.scores import values_of
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._model.links import SoftmaxLink, require_link
 from .._model.model import Model, read_for
-from .._model.rules import by_probabilities, predicted
 from .._model.support import finite_scores
-from .._model.threshold_model import Thresholds
+from .._model.threshold_model import Thresholds, by_probabilities, predicted
 from .._watch.convergence import Convergence
 from .layers import LayerRows, hidden_units
 from .losses import Cumulative, log_odds

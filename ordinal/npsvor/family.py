@@ -10,8 +10,8 @@ import numpy as np
 from .._basis.fitting import by_problem
 from .._basis.losses import Losses
 from .._dual.program import Program
-from .._input.costs import optional_cost
 from .._input.problem import Problem
+from .._input.weights import optional_cost
 from .._programs.family import Family, Solved
 from .model import NpsvorModel, of_present
 

@@ -13,10 +13,11 @@ from .._input.checks import (
     check_factor,
     check_factor_or_zero,
     check_flag,
+    keyword_defaults,
     listed,
     shown,
+    with_suggestions,
 )
-from .._input.keywords import keyword_defaults, with_suggestions
 from .._input.types import (
     AnyBasis,
     ArrayLike,

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.costs import optional_cost
 from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Kernel
-from .._model.hyperplanes import Hyperplanes
+from .._input.weights import optional_cost
 from .._model.links import SoftmaxLink
-from .._model.rules import predicted
-from .._model.support import decision, finite_scores
+from .._model.support import Hyperplanes, decision, finite_scores
+from .._model.threshold_model import predicted
 from .._watch.convergence import Convergence, of_ranks
 
 Rule: TypeAlias = Literal["nearest", "mode", "median", "cost"]

@@ -12,8 +12,8 @@ from .._input.fields import FINITE, NOT_NAN, POSITIVE, Array
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Kernel
-from .._model.rules import by_probabilities, decide
 from .._model.support import KernelModel, decision, finite_scores
+from .._model.threshold_model import by_probabilities, decide
 from .._watch.convergence import Convergence, of_ranks
 
 Rule: TypeAlias = Literal["mode", "median", "cost"]

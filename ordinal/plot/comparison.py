@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._input.checks import shown
-from .._input.scores import score_tables
+from .._input.predictions import score_tables
 from ..comparison import Friedman
 from .style import PALETTE, Axes, axes_of, fill, panels
 

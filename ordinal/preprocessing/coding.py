@@ -19,9 +19,8 @@ from .._input.columns import (
 )
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Rule
 from .._input.frame import Frame, default_names
-from .._input.immutable import Immutable
 from .._input.labels import read_labels
-from .._input.sparse import read_only
+from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, MatrixLike
 from .._input.weights import sample_weights
 from .._model.storage import Storable

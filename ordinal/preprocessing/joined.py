@@ -12,9 +12,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 import numpy as np
 
 from .._basis.fitting import on_basis
-from .._input.checks import shown
+from .._input.checks import shown, with_suggestions
 from .._input.frame import Frame
-from .._input.keywords import with_suggestions
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped

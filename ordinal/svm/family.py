@@ -15,9 +15,9 @@ import numpy as np
 from .._basis.fitting import by_problem
 from .._basis.losses import Losses
 from .._dual.program import Program
-from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
+from .._input.weights import absolute_cost, optional_cost
 from .._programs.family import Family, Solved
 from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence

@@ -8,15 +8,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from .._input.checks import check_entries
-from .._input.costs import optional_cost
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, SHARED, Array
-from .._input.scores import values_of
+from .._input.predictions import values_of
 from .._input.types import ArrayLike
-from .._model.hyperplanes import Hyperplanes
+from .._input.weights import optional_cost
 from .._model.links import PartitionLink, SoftmaxLink, require_link
-from .._model.rules import predicted
-from .._model.support import decision, finite_scores
-from .._model.threshold_model import ScoreModel
+from .._model.support import Hyperplanes, decision, finite_scores
+from .._model.threshold_model import ScoreModel, predicted
 
 Decomposition: TypeAlias = Literal["one_vs_one", "one_vs_all", "ordered"]
 

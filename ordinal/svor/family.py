@@ -14,10 +14,10 @@ from .._basis.proximal import Start, cold
 from .._dual.driver import Solution
 from .._dual.program import Program, near
 from .._input.checks import listed
-from .._input.costs import absolute_cost, optional_cost
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR, read_only
 from .._input.types import Kernel
+from .._input.weights import absolute_cost, optional_cost
 from .._model.threshold_model import warn_of
 from .._programs.family import Family, KernelOptions, Solved
 from .._programs.fit import WholeSolution

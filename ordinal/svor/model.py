@@ -7,8 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
-from .._input.costs import optional_cost
 from .._input.fields import FINITE, POSITIVE, Array
+from .._input.weights import optional_cost
 from .._model.threshold_model import ScoreModel
 
 Method: TypeAlias = Literal["svorim", "svorex", "shashua_levin", "redsvm"]

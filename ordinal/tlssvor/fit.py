@@ -36,13 +36,13 @@ from .._input.types import (
     MatrixLike,
     Rng,
 )
-from .._model.calibration import calibrate
+from .._model.folds import calibrate
 from .._model.preparation import Callback, prepare_with_kernel
 from .._model.registry import COSTS, GAMMAS, register
 from .._model.support import read_only_matrix
 from .._model.threshold_model import ScoreModel, warn_of
 from .._numerics.rows import take
-from .._rows.state import with_state
+from .._rows.chunks import with_state
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
 from ..preprocessing.joined import Preprocess, preprocessed

@@ -17,8 +17,8 @@ import numpy as np
 from .._input.problem import Problem
 from .._numerics.pool import Pool, in_order
 from .._numerics.rows import strips
+from .._rows.chunks import RowState
 from .._rows.source import CHUNK
-from .._rows.state import RowState
 from .._rows.sums import Parts
 from .._solvers import _truncated_loss
 from .._watch.monitor import check_cancelled

@@ -38,14 +38,13 @@ from .._input.frame import default_names
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
-from .._model.calibration import calibrate
-from .._model.folds import few_folds, fold_shares
+from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
 from .._model.preparation import Callback, prepare
 from .._model.registry import PENALTIES, register
-from .._model.rules import predicted
 from .._model.support import finite_scores
+from .._model.threshold_model import predicted
 from .._numerics.threads import resolve_n_threads
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import is_chunked
