@@ -111,8 +111,9 @@ def scorer(metric: str = "mae") -> _Scorer:
     ----------
     metric : str, default "mae"
         A name in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci", "rps",
-        "log_loss", "accuracy", "accuracy_off", "gmsec", "cem", "kappa", "kendall" or
-        "spearman". "rps" and "log_loss" take the estimator's `predict_proba`.
+        "log_loss", "accuracy", "accuracy_off", "gm", "ms", "gmsec", "cem", "kappa",
+        "kendall" or "spearman". "rps" and "log_loss" take the estimator's
+        `predict_proba`.
 
     Returns
     -------

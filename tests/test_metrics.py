@@ -18,12 +18,14 @@ from ordinal.metrics import (
     amae,
     cem,
     confusion_matrix,
+    gm,
     gmsec,
     kappa,
     kendall,
     log_loss,
     mae,
     mmae,
+    ms,
     mze,
     oci,
     rps,
@@ -37,6 +39,8 @@ METRICS = {
     "mmae": mmae,
     "accuracy": accuracy,
     "accuracy_off": accuracy_off,
+    "gm": gm,
+    "ms": ms,
     "gmsec": gmsec,
     "cem": cem,
     "kappa": kappa,
@@ -452,7 +456,12 @@ def test_tiny_weights_count_as_none(metric):
         metric(true, pred, labels=labels, sample_weight=[1, 1, w, 1])
         for w in (1e-20, 0)
     )
-    if metric not in (amae, mmae):  # where a class counts, however little it weighs
+    if metric not in (
+        amae,
+        mmae,
+        gm,
+        ms,
+    ):  # where a class counts, however little it weighs
         assert tiny == same(none)
 
 
@@ -545,4 +554,5 @@ def test_messages_name_the_argument():
 
 
 def test_docstring_examples():
-    assert doctest.testmod(metrics).failed == 0
+    for module in (metrics.predictions, metrics.probabilities, metrics.association):
+        assert doctest.testmod(module).failed == 0

@@ -20,7 +20,15 @@ from .._rows.rows import map_rows
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
 Gain = Literal[
-    "accuracy", "accuracy_off", "gmsec", "cem", "kappa", "kendall", "spearman"
+    "accuracy",
+    "accuracy_off",
+    "gm",
+    "ms",
+    "gmsec",
+    "cem",
+    "kappa",
+    "kendall",
+    "spearman",
 ]
 Metric = Callable[[np.ndarray, np.ndarray], float]
 Scoring = Loss | Gain | Metric

@@ -1,62 +1,20 @@
-"""Metrics of predicted ranks, and of predicted probabilities of ranks.
+"""Metrics of predicted labels."""
 
-With a_i and p_i the ranks of row i's true and predicted label, w_i its weight,
-W = sum_i w_i, N_j the weight of the rows with a_i = j, and P (n, r) probabilities:
-
-    mze = 1/W sum_i w_i [a_i != p_i]                 mean zero-one error
-    accuracy = 1/W sum_i w_i [a_i = p_i] = 1 - mze
-    mae = 1/W sum_i w_i |a_i - p_i|                  mean absolute error
-    amae, mmae = mean and maximum over j of the mae of the rows with a_i = j
-    accuracy_off = 1/W sum_i w_i [|a_i - p_i| <= k]
-    gmsec = sqrt(s_l s_h),   s_j = 1/N_j sum_{a_i = j} w_i [p_i = j]
-    cem = sum_i w_i c(p_i, a_i) / sum_i w_i c(a_i, a_i),
-        c(p, a) = -log2(1/W (N_p / 2 + sum of N_j from a to p, p left out))
-    rps = 1/W sum_i w_i sum_{j < r-1} (sum_{k <= j} P_ik - [a_i <= j])^2
-    log_loss = -1/W sum_i w_i log P_{i, a_i}
-
-j in amae, mmae, l and h runs over the classes that are present: those with N_j > 0.
-The others come from the confusion matrix C (r, r), C_jk the weight of the rows with
-a_i = j and p_i = k, so that ties are sums and not searches: `kappa`, `kendall`,
-`spearman` and `oci`.
-
-A rank is a position in `labels`, or in the categories of an ordered categorical; else
-it is one among the labels that occur, and |a_i - p_i| in `mae`, `amae`, `mmae`
-and `accuracy_off` is the difference of the labels themselves, which are numbers, as is
-usual. `kappa` and `oci` always count ranks.
-
-Every metric takes (y_true, y_pred, *, labels, sample_weight), `rps` and `log_loss`
-probabilities in the place of `y_pred`.
-"""
-
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._input.checks import check_choice, check_nonnegative
-from ._input.predictions import read_distances, read_probabilities, read_ranks
-
-__all__ = [
-    "accuracy",
-    "accuracy_off",
-    "amae",
-    "cem",
-    "confusion_matrix",
-    "gmsec",
-    "kappa",
-    "kendall",
-    "log_loss",
-    "mae",
-    "mmae",
-    "mze",
-    "oci",
-    "rps",
-    "spearman",
-]
-
-
-def __dir__() -> list[str]:
-    return __all__
+from .._input.checks import check_choice, check_nonnegative
+from .._input.predictions import read_distances, read_ranks
+from .tables import (
+    below_less_above,
+    counted,
+    distances_of_ranks,
+    rank_table,
+    ratio,
+    weighted_mean,
+)
 
 
 def mze(
@@ -96,7 +54,7 @@ def mze(
     0.25
     """
     a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
-    return _mean(a != p, weight)
+    return weighted_mean(a != p, weight)
 
 
 def accuracy(
@@ -131,7 +89,7 @@ def accuracy(
     0.75
     """
     a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
-    return _mean(a == p, weight)
+    return weighted_mean(a == p, weight)
 
 
 def mae(
@@ -174,7 +132,7 @@ def mae(
     1.0
     """
     distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight)
-    return _mean(distance, weight)
+    return weighted_mean(distance, weight)
 
 
 def amae(
@@ -293,7 +251,7 @@ def accuracy_off(
     """
     most = check_nonnegative("k", k)
     distance, _, weight = read_distances(y_true, y_pred, labels, sample_weight)
-    return _mean(distance <= most, weight)
+    return weighted_mean(distance <= most, weight)
 
 
 def gmsec(
@@ -338,6 +296,88 @@ def gmsec(
     a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
     right = _class_means(a == p, a, weight)
     return float(np.sqrt(right[0] * right[-1]))
+
+
+def gm(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Geometric mean of the sensitivities of the classes: GM of the ordinal literature.
+
+    The sensitivity of a class is the share of its rows that are predicted right.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mze`.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 if no row of some class is predicted right.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    M. Kubat, R. C. Holte, S. Matwin, "Machine learning for the detection of oil spills
+    in satellite radar images", Machine Learning 30:195-215, 1998.
+
+    Examples
+    --------
+    >>> gm([1, 1, 1, 1, 2], [1, 2, 2, 2, 2])  # sqrt(1/4 * 1)
+    0.5
+    """
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
+    right = _class_means(a == p, a, weight)
+    with np.errstate(divide="ignore"):  # a product of many classes may underflow
+        return float(np.exp(np.log(right).mean()))
+
+
+def ms(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Minimum sensitivity: the share that is right in the class predicted worst.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mze`.
+
+    Returns
+    -------
+    float in [0, 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    References
+    ----------
+    J. C. Fernandez, F. J. Martinez, C. Hervas, P. A. Gutierrez, "Sensitivity versus
+    accuracy in multiclass problems using memetic Pareto evolutionary neural networks",
+    IEEE Transactions on Neural Networks 21(5):750-770, 2010.
+
+    Examples
+    --------
+    >>> ms([1, 1, 1, 1, 2], [1, 2, 2, 2, 2])
+    0.25
+    """
+    a, p, weight, _ = read_ranks(y_true, y_pred, labels, sample_weight)
+    return float(_class_means(a == p, a, weight).min())
 
 
 def cem(
@@ -390,7 +430,7 @@ def cem(
         with np.errstate(divide="ignore"):  # a class whose rows all have weight 0
             return np.asarray(-np.log2(share[p] / 2 + np.where(a == p, 0.0, between)))
 
-    return _mean(closeness(p), weight) / _mean(closeness(a), weight)
+    return weighted_mean(closeness(p), weight) / weighted_mean(closeness(a), weight)
 
 
 def kappa(
@@ -438,10 +478,10 @@ def kappa(
     0.8
     """
     check_choice("weights", weights, ("linear", "quadratic"))
-    C = _table(y_true, y_pred, labels, sample_weight)
-    D = _distance(len(C)) ** (1 if weights == "linear" else 2)
+    C = rank_table(y_true, y_pred, labels, sample_weight)
+    D = distances_of_ranks(len(C)) ** (1 if weights == "linear" else 2)
     chance = C.sum(axis=1) @ D @ C.sum(axis=0)
-    return _ratio(chance - C.sum() * (D * C).sum(), chance)
+    return ratio(chance - C.sum() * (D * C).sum(), chance)
 
 
 def kendall(
@@ -484,11 +524,11 @@ def kendall(
     >>> kendall([1, 2, 3, 4], [1, 3, 2, 4])  # 5 pairs agree, 1 does not
     0.6666666666666666
     """
-    C = _table(y_true, y_pred, labels, sample_weight)
+    C = rank_table(y_true, y_pred, labels, sample_weight)
     N, M = C.sum(axis=1), C.sum(axis=0)
-    agree = _below_less_above(_below_less_above(C).T).T
+    agree = below_less_above(below_less_above(C).T).T
     pairs = (N @ (N.sum() - N)) * (M @ (M.sum() - M))
-    return _ratio((C * agree).sum(), np.sqrt(pairs))
+    return ratio((C * agree).sum(), np.sqrt(pairs))
 
 
 def spearman(
@@ -521,10 +561,10 @@ def spearman(
     >>> spearman([1, 2, 3, 4], [1, 3, 2, 4])
     0.8
     """
-    C = _table(y_true, y_pred, labels, sample_weight)
+    C = rank_table(y_true, y_pred, labels, sample_weight)
     N, M = C.sum(axis=1), C.sum(axis=0)
-    u, v = _below_less_above(N), _below_less_above(M)  # twice a mean place, centred
-    return _ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))
+    u, v = below_less_above(N), below_less_above(M)  # twice a mean place, centred
+    return ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))
 
 
 def oci(
@@ -569,9 +609,9 @@ def oci(
     >>> round(oci([1, 2, 3, 3], [1, 2, 3, 2]), 3)  # by (3, 2): 1 - 4/5 + 0.75 / 8
     0.294
     """
-    C = _table(y_true, y_pred, labels, sample_weight)
+    C = rank_table(y_true, y_pred, labels, sample_weight)
     r, W = len(C), C.sum()
-    off = C * _distance(r)
+    off = C * distances_of_ranks(r)
     gain = C / (W + off.sum()) - 0.75 / (W * max(r - 1, 1)) * off
     # sums of gain along the best path to (j, d - j), by j + 1, for d and the two before
     older, old = np.full((2, r + 1), -np.inf)
@@ -617,95 +657,7 @@ def confusion_matrix(
            [1, 0, 1]])
     """
     a, p, _, labels = read_ranks(y_true, y_pred, labels, sample_weight)
-    return _count(a, p, sample_weight, labels.size)
-
-
-def rps(
-    y_true: ArrayLike,
-    proba: ArrayLike,
-    *,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Ranked probability score: squared error of the cumulative probabilities.
-
-    The sum over the r - 1 thresholds is not divided by their number, so that sure
-    predictions (a 1 in each row) have their `mae` in ranks.
-
-    Parameters
-    ----------
-    y_true : (n,) array_like of numbers or strings
-    proba : (n, r) array_like
-        Probabilities, one column per label; rows sum to 1 within 1e-3 (rounded tables).
-    labels : (r,) array_like, optional
-        As for `mze`, the default from `y_true` alone.
-    sample_weight : (n,) array_like, optional
-        As for `mze`.
-
-    Returns
-    -------
-    float in [0, r - 1]
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `mze`, or `proba` is not probabilities with a column for each label.
-
-    References
-    ----------
-    E. S. Epstein, "A scoring system for probability forecasts of ranked categories",
-    Journal of Applied Meteorology 8(6):985-987, 1969.
-
-    Examples
-    --------
-    >>> rps([1, 3], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], labels=[1, 2, 3])
-    0.125
-    """
-    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
-    event = a[:, None] <= np.arange(P.shape[1] - 1)
-    return _mean(((np.cumsum(P[:, :-1], axis=1) - event) ** 2).sum(axis=1), weight)
-
-
-def log_loss(
-    y_true: ArrayLike,
-    proba: ArrayLike,
-    *,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Mean negative logarithm of the probability of the true label.
-
-    Parameters
-    ----------
-    y_true : (n,) array_like of numbers or strings
-    proba : (n, r) array_like
-    labels, sample_weight : optional
-        As for `rps`.
-
-    Returns
-    -------
-    float >= 0
-        inf if a row's label had probability 0: nothing is clipped.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `rps`.
-
-    Examples
-    --------
-    >>> round(log_loss([1, 2], [[0.5, 0.5], [0.25, 0.75]]), 4)
-    0.4904
-    """
-    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
-    with np.errstate(divide="ignore"):
-        return _mean(-np.log(P[np.arange(a.size), a]), weight)
-
-
-def _mean(values: np.ndarray, weight: np.ndarray) -> float:
-    """Weighted mean; values in rows without weight may be infinite."""
-    rows = weight > 0
-    return float(values[rows] @ weight[rows] / weight.sum())
+    return counted(a, p, sample_weight, labels.size)
 
 
 def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -713,29 +665,3 @@ def _class_means(values: np.ndarray, a: np.ndarray, weight: np.ndarray) -> np.nd
     total = np.bincount(a, weight)
     present = total > 0
     return np.asarray(np.bincount(a, weight * values)[present] / total[present])
-
-
-def _table(*arguments: Any) -> np.ndarray:
-    """C of the module's docstring in a unit that does not overflow."""
-    a, p, weight, labels = read_ranks(*arguments)
-    return _count(a, p, weight, labels.size)
-
-
-def _count(
-    a: np.ndarray, p: np.ndarray, weight: ArrayLike | None, r: int
-) -> np.ndarray:
-    return np.bincount(a * r + p, weight, minlength=r * r).reshape(r, r)
-
-
-def _below_less_above(x: np.ndarray) -> np.ndarray:
-    """sum_l sgn(j - l) x_l along the first axis."""
-    return np.asarray(2 * np.cumsum(x, axis=0) - x - x.sum(axis=0))
-
-
-def _distance(r: int) -> np.ndarray:
-    """Return the absolute costs |j - k|, (r, r)."""
-    return np.abs(np.subtract.outer(np.arange(r), np.arange(r)))
-
-
-def _ratio(a: float, b: float) -> float:
-    return float(a / b) if b > 0 else float("nan")

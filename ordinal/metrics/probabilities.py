@@ -1,0 +1,91 @@
+"""Metrics of predicted probabilities of ranks."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._input.predictions import read_probabilities
+from .tables import weighted_mean
+
+
+def rps(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Ranked probability score: squared error of the cumulative probabilities.
+
+    The sum over the r - 1 thresholds is not divided by their number, so that sure
+    predictions (a 1 in each row) have their `mae` in ranks.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of numbers or strings
+    proba : (n, r) array_like
+        Probabilities, one column per label; rows sum to 1 within 1e-3 (rounded tables).
+    labels : (r,) array_like, optional
+        As for `mze`, the default from `y_true` alone.
+    sample_weight : (n,) array_like, optional
+        As for `mze`.
+
+    Returns
+    -------
+    float in [0, r - 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`, or `proba` is not probabilities with a column for each label.
+
+    References
+    ----------
+    E. S. Epstein, "A scoring system for probability forecasts of ranked categories",
+    Journal of Applied Meteorology 8(6):985-987, 1969.
+
+    Examples
+    --------
+    >>> rps([1, 3], [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], labels=[1, 2, 3])
+    0.125
+    """
+    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
+    event = a[:, None] <= np.arange(P.shape[1] - 1)
+    return weighted_mean(
+        ((np.cumsum(P[:, :-1], axis=1) - event) ** 2).sum(axis=1), weight
+    )
+
+
+def log_loss(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean negative logarithm of the probability of the true label.
+
+    Parameters
+    ----------
+    y_true : (n,) array_like of numbers or strings
+    proba : (n, r) array_like
+    labels, sample_weight : optional
+        As for `rps`.
+
+    Returns
+    -------
+    float >= 0
+        inf if a row's label had probability 0: nothing is clipped.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `rps`.
+
+    Examples
+    --------
+    >>> round(log_loss([1, 2], [[0.5, 0.5], [0.25, 0.75]]), 4)
+    0.4904
+    """
+    a, P, weight = read_probabilities(y_true, proba, labels, sample_weight)
+    with np.errstate(divide="ignore"):
+        return weighted_mean(-np.log(P[np.arange(a.size), a]), weight)
