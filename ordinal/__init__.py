@@ -19,8 +19,7 @@ except ImportError as error:
 
 from typing import TYPE_CHECKING
 
-from ._namesake import warn_of_namesake
-from ._public import find_public
+from ._public import find_public, warn_of_namesake
 
 if TYPE_CHECKING:
     from . import (

@@ -82,11 +82,10 @@ from ._rows.remote import is_remote, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block, in_block, raw_blocks
 from ._watch.convergence import Convergence
-from .model_selection.grouping import group_numbers
 from .model_selection.scoring import classes_of, in_rank_order
 from .model_selection.search import splits_of
 from .model_selection.selection import model_in
-from .model_selection.splits import SplitsLike, drawn_folds
+from .model_selection.splits import SplitsLike, drawn_folds, group_numbers
 from .model_selection.work import Work
 from .networks import ElmorModel
 from .npsvor import NpsvorModel

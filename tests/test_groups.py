@@ -35,7 +35,7 @@ def grouped_labels(draw):
 
 
 def imbalance(y, group, fold):
-    """(B) of grouping.py, from the rows themselves."""
+    """(B) of splits.py, from the rows themselves."""
     labels, folds = np.unique(y), np.unique(fold)
     return sum(
         (np.sum((y == k) & (fold == f)) - np.mean(y == k) * y.size / folds.size) ** 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ordinal
-from ordinal._namesake import warn_of_namesake
+from ordinal._public import warn_of_namesake
 
 
 def installed(folder, *names):

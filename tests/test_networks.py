@@ -16,8 +16,7 @@ from ordinal import ConvergenceWarning, Status
 from ordinal._input.problem import Problem
 from ordinal._solvers import _hidden_layer
 from ordinal.networks import layers, training
-from ordinal.networks.layers import random_layer
-from ordinal.networks.losses import Cumulative, OrderedCodes, log_odds
+from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds, random_layer
 from ordinal.networks.models import falling
 from ordinal.networks.training import Network, Objective, Training
 

@@ -17,8 +17,7 @@ from ordinal._model.registry import path_of
 from ordinal._solvers import _pair_descent
 from ordinal._watch.monitor import Monitor
 from ordinal.model_selection import Grid, select
-from ordinal.ofmhs.hierarchy import HierarchyPath, Prices, Quadratic
-from ordinal.ofmhs.scores import both_ways, scores
+from ordinal.ofmhs.hierarchy import HierarchyPath, Prices, Quadratic, both_ways, scores
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -35,7 +35,7 @@ import ordinal
 from ordinal import metrics
 from ordinal._model import registry
 from ordinal._model.registry import path_of
-from ordinal._watch.progress import Line
+from ordinal._watch.progress import Line, Progress
 from ordinal.kernels import RBF
 from ordinal.kernels.tiles import Products, on_itself
 from ordinal.model_selection import (
@@ -48,7 +48,6 @@ from ordinal.model_selection import (
     stratified_holdout,
     stratified_kfold,
 )
-from ordinal.model_selection.progress import Progress
 from ordinal.model_selection.workers import Ended
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 

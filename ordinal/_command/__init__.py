@@ -1,14 +1,12 @@
 """The `ordinal` command: its arguments, its data, and its subcommands.
 
-main       entry point and subcommands
-arguments  options of the command line
-compare    `ordinal compare`
+main       entry point, options of the command line, and errors
+compare    `ordinal compare`, with its figure
 fit        `ordinal fit`
-predict    `ordinal predict`
+predict    `ordinal predict`, which imports no method
 data       tables, targets and splits
 methods    names of the methods and their options
 reports    output of a comparison: text, Markdown, CSV, JSON
-figure     figure of a comparison
 
 Imports what it needs of the package; nothing imports it but `ordinal.__main__`.
 """

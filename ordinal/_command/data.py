@@ -17,7 +17,7 @@ from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import check_words
 from .._input.frame import Frame
-from ..datasets.real import election_frame
+from ..datasets.sets import election_frame
 from ..model_selection import stratified_holdout, stratified_kfold
 from ..model_selection.splits import Splits
 from ..preprocessing import Binning

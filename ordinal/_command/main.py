@@ -1,14 +1,288 @@
-"""The `ordinal` command: compare methods on a table, fit, predict, show the build.
+"""The `ordinal` command: its options, and errors as one line on stderr.
 
 Whatever the user got wrong is a ValueError, TypeError or OSError on its way up to
-`main`, which turns it into one line on stderr.
+`main`, which turns it into that line.
+
+A subcommand is imported when it is used, so that `ordinal --help` and
+`ordinal --version` import neither numpy nor any method.
 """
 
+import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-from .arguments import parser
+import ordinal
+
+_EXAMPLES = """examples:
+  ordinal compare ratings.csv
+      which method is best for the last column of this table
+  ordinal fit ratings.csv --method svorim --tune --out model.npz
+      tune a method by cross-validation and save the model
+"""
+_OUT = "default: standard output"
+_DATA = "CSV or Parquet, plain or gzipped; - is standard input"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that may `declare` its arguments as late as when it parses."""
+
+    def __init__(
+        self, *, declare: Callable[["_Parser"], None] | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._declare = declare
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._declare is not None:
+            self._declare(self)
+            self._declare = None
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see `{self.prog} --help`)")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands.
+
+    `run` of what it returns is the function to call.
+    """
+    parser = _Parser(
+        prog="ordinal",
+        description="Ordinal regression on tables: the last column is the rank.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = f"ordinal {ordinal.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(metavar="COMMAND")
+    parser.set_defaults(run=lambda _: print(parser.format_help(), end=""))
+    commands.add_parser(
+        "compare",
+        help="cross-validated errors of methods, the best first",
+        description="Cross-validated errors of methods, the best first. The encoding "
+        "of categories, the imputation of missing values and the scale of numbers are "
+        "learned from the training rows of each fold. Without DATA: on a data set that "
+        "comes with the package.",
+        declare=_declare_compare,
+    )
+    commands.add_parser(
+        "fit", help="fit a method to a table and save the model", declare=_declare_fit
+    )
+    commands.add_parser(
+        "predict", help="predict with a saved model", declare=_declare_predict
+    )
+    show = commands.add_parser("show", help="print a saved model")
+    show.add_argument("model", metavar="MODEL.npz")
+    show.set_defaults(run=_show)
+    config = commands.add_parser("config", help="show what was built and is used")
+    config.set_defaults(run=_config)
+    return parser
+
+
+def _add_layout(command: argparse.ArgumentParser) -> None:
+    """Add the options on how a table of text is written."""
+    from .._files.table import SEPARATORS
+
+    command.add_argument(
+        "--separator",
+        type=_separator,
+        metavar="CHAR",
+        help="between cells, or `tab` (default: a comma, a semicolon with --decimal , "
+        "and a tab in files called .tsv)",
+    )
+    command.add_argument(
+        "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
+    )
+
+
+def _add_table(command: argparse.ArgumentParser) -> None:
+    """Add the options on a table and its target, which several commands share."""
+    from .data import BINNINGS
+
+    command.add_argument("--target", metavar="NAME", help="its column (default: last)")
+    command.add_argument(
+        "--bins", type=int, metavar="K", help="cut a numeric target into K ranks"
+    )
+    command.add_argument(
+        "--binning", choices=BINNINGS, help="kind of bins (default: frequency)"
+    )
+    command.add_argument(
+        "--classes", metavar="LOW,...,HIGH", help="the target's labels in rank order"
+    )
+    command.add_argument(
+        "--drop",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="columns to leave out",
+    )
+    command.add_argument(
+        "--categorical",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="columns of categories, though they hold numbers; words always are",
+    )
+    command.add_argument(
+        "--order",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=LOW,...,HIGH",
+        help="the categories of a column in their order",
+    )
+    command.add_argument(
+        "--threads", type=int, metavar="N", help="default: all that may be used"
+    )
+
+
+def _declare_compare(command: argparse.ArgumentParser) -> None:
+    from ..comparison.learner import CONSTANTS
+    from ..comparison.methods import GPOR, GPOR_ROWS
+    from ..comparison.methods import METHODS as DEFAULT
+    from .compare import compare
+    from .methods import METHODS
+    from .reports import REPORTS
+
+    _add_layout(command)
+    _add_table(command)
+    command.add_argument("data", nargs="?", metavar="DATA", help=_DATA)
+    command.add_argument(
+        "--methods",
+        nargs="+",
+        choices=[*CONSTANTS, *METHODS, "all"],
+        metavar="METHOD",
+        help=f"default: {', '.join(DEFAULT)}, and {GPOR} up to {GPOR_ROWS} training "
+        f"rows; all stands for these and {', '.join(METHODS)}",
+    )
+    command.add_argument(
+        "--folds",
+        type=int,
+        metavar="K",
+        help="number of folds (default: 5)",
+    )
+    command.add_argument(
+        "--splits",
+        metavar="N|FILE",
+        help="in place of folds, a number of hold-outs, or .npz of train_idx and "
+        "test_idx, one row a split (with --bins K also train_idx_K, test_idx_K and the "
+        "labels yK)",
+    )
+    command.add_argument(
+        "--test-size",
+        type=_size,
+        metavar="SIZE",
+        help="of hold-outs: fraction or number of rows (default: 0.25)",
+    )
+    command.add_argument(
+        "--format", choices=REPORTS, default="text", help="default: text"
+    )
+    command.add_argument("--out", metavar="FILE", help=_OUT)
+    command.add_argument(
+        "--plot", metavar="FILE", help="a picture of the errors, .pdf, .png or .svg"
+    )
+    command.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print what --tune searches, and what it chooses for every split",
+    )
+    _add_tune(command, "splits and of the folds of searches")
+    about = "argument of a method, such as npsvor.C=10"
+    _add_settings(command, "METHOD.ARG=VALUE", about)
+    command.set_defaults(run=compare)
+
+
+def _declare_fit(command: argparse.ArgumentParser) -> None:
+    from .fit import fit
+    from .methods import METHODS
+
+    _add_layout(command)
+    _add_table(command)
+    command.add_argument("data", metavar="DATA", help=_DATA)
+    command.add_argument("--method", choices=METHODS, required=True)
+    command.add_argument("--out", required=True, metavar="MODEL.npz")
+    command.add_argument(
+        "--stream",
+        action="store_true",
+        help="read the rows in chunks at every pass, for a model on a basis (--set "
+        "basis=300) of a table of numbers; larger files than 1 GB are anyway",
+    )
+    command.add_argument(
+        "--folds",
+        type=int,
+        default=5,
+        metavar="K",
+        help="of the cross-validated error that is printed (default: 5; 0 for none)",
+    )
+    _add_tune(command, "folds")
+    _add_settings(command, "ARG=VALUE", "argument of the method, such as C=10")
+    command.set_defaults(run=fit)
+
+
+def _declare_predict(command: argparse.ArgumentParser) -> None:
+    from .predict import predict
+
+    _add_layout(command)
+    command.add_argument("model", metavar="MODEL.npz")
+    command.add_argument("data", metavar="NEW", help=_DATA)
+    command.add_argument(
+        "--proba",
+        action="store_true",
+        help="a column with the probability of each rank besides; support vector "
+        "models must have been fitted with --set probability=True",
+    )
+    command.add_argument("--out", metavar="FILE", help=_OUT)
+    command.add_argument(
+        "--score",
+        metavar="NAME",
+        help="the column of NEW with the true labels: print errors on standard error",
+    )
+    command.set_defaults(run=predict)
+
+
+def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
+    from ..comparison.learner import FOLDS
+
+    command.add_argument(
+        "--tune",
+        action="store_true",
+        help=f"choose arguments by {FOLDS}-fold cross-validation in the training rows "
+        "of each fit; the page of the command lists what is tried",
+    )
+    command.add_argument(
+        "--seed", type=int, metavar="N", help=f"of the {of} (default: 0)"
+    )
+
+
+def _add_settings(command: argparse.ArgumentParser, form: str, help: str) -> None:
+    command.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar=form, help=help
+    )
+
+
+def _separator(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
+
+
+def _size(text: str) -> int | float:
+    return int(text) if text.isdigit() else float(text)
+
+
+def _show(args: argparse.Namespace) -> None:
+    print(ordinal.load(args.model))
+
+
+def _config(args: argparse.Namespace) -> None:
+    config = ordinal.show_config()
+    width = max(map(len, config))
+    for key, value in config.items():
+        print(f"{key:<{width}}  {value}")
+
 
 _WIDTH = 255  # characters of a word in a message: the longest name of a file
 

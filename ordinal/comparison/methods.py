@@ -25,10 +25,15 @@ from .._rows.source import has_blocks
 from .._watch.convergence import filter_held
 from .._watch.monitor import State
 from .._watch.progress import Line, duration
-from ..model_selection.grouping import group_numbers
 from ..model_selection.scoring import Scorer, Scoring, scorers_of
 from ..model_selection.search import mean_score, standard_error
-from ..model_selection.splits import Splits, SplitsLike, drawn_folds, own_splits
+from ..model_selection.splits import (
+    Splits,
+    SplitsLike,
+    drawn_folds,
+    group_numbers,
+    own_splits,
+)
 from ..preprocessing import TablePreprocessor
 from .learner import CONSTANTS, Learner
 

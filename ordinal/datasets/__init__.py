@@ -1,11 +1,9 @@
 """Data sets: two real ones that come with the package, and the papers' artificial ones.
 
-real  load_election and load_wine
-made  make_gaussians and make_tlssvor, drawn anew from a seed
+sets  all of them
 """
 
-from .made import make_gaussians, make_tlssvor
-from .real import load_election, load_wine
+from .sets import load_election, load_wine, make_gaussians, make_tlssvor
 
 __all__ = ["load_election", "load_wine", "make_gaussians", "make_tlssvor"]
 

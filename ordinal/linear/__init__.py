@@ -28,13 +28,11 @@ The modules of this package:
     prepared               checked arguments and the design of a fit
     formula, expressions   formulas and the arithmetic in them
     contrasts              columns of categories as numbers
-    estimates, model       fields and methods of what `fit_pom` returns
+    estimates, model       fields, remembered rows and methods of what `fit_pom` returns
     path                   what `fit_pom_path` returns
-    predictors             scores and predictors of rows
     inference, sandwich    standard errors and tests
     odds, nested, profile  tests of proportional odds, of nested models; profiles
-    margins, averages      average probabilities and marginal effects
-    remembered             training rows that a model keeps for refits
+    margins                average probabilities and marginal effects
 """
 
 from .fit import fit_pom, fit_pom_path

@@ -1,15 +1,21 @@
-"""Fields of a fitted cumulative model, and which of them are estimates
-of maximum likelihood.
+"""Fields of a fitted cumulative model, its predictors, and its training rows.
+
+The rows are remembered while the model lives, for profiles and refits. They lie in a
+slot that is no field of the model, so that neither files nor pickles hold the rows, and
+equality and copies know nothing of them.
+
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
+from .._cumulative.chunked import ChunkedLikelihood
 from .._cumulative.design import Threshold, structure_of, threshold_parameter_names
-from .._cumulative.likelihood import Link
+from .._cumulative.likelihood import Likelihood, Link
+from .._cumulative.newton import Loss, Minimum, minimize
 from .._input.checks import enumerated
 from .._input.fields import (
     DISTINCT,
@@ -22,13 +28,107 @@ from .._input.fields import (
     Length,
     Size,
 )
+from .._input.frame import Frame
 from .._input.problem import around_ranks
-from .._input.sparse import read_only
+from .._input.sparse import CSR, read_only
+from .._model.model import Model
+from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, names_between
+from .._numerics.rows import matvec
 from .._watch.convergence import Convergence
+from .._watch.monitor import Monitor
 from .contrasts import Coding
-from .remembered import Trained
 from .sandwich import CovarianceType
+
+TOL = 1e-6  # of refits, in standard errors: 1e-12 of twice the log likelihood
+_MAX_ITER = 200
+_SAME_LOSS = 1e-8  # of the loss, relative to it, by which the rows are known again
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """The loss of a fit and its minimum.
+
+    Attributes
+    ----------
+    loss : Likelihood
+    x : (p,) array
+        The minimum, in the parameters of the loss.
+    frame : Frame or None
+        The table that a coding has made the columns of, if one has.
+    """
+
+    loss: Likelihood
+    x: np.ndarray
+    frame: Frame | None
+
+
+class Trained(Model):
+    """A model that knows its training rows until it is saved or copied."""
+
+    __slots__ = ("remembered",)
+
+
+def remember(model: Trained, fit: Remembered) -> None:
+    """Give a model that was just made the rows it was made of."""
+    object.__setattr__(model, "remembered", fit)  # it is frozen otherwise
+
+
+def remembered(model: Any, asked: str) -> Remembered:
+    """Return the training rows of a model, as they were.
+
+    Raises
+    ------
+    ValueError
+        The model came from a file, a pickle or a copy; its rows were read in chunks; or
+        they were changed.
+    """
+    found: Remembered | None = getattr(model, "remembered", None)
+    if found is None:
+        raise ValueError(
+            f"{asked} needs the training rows, which a model has in the process that "
+            "fitted it only, not after load, pickle or copy, and not where X was read "
+            "in chunks: call it before, or fit again to rows in memory"
+        )
+    value = found.loss.at(found.x).value
+    stored = model.convergence.primal
+    if not abs(value - stored) <= _SAME_LOSS * max(1.0, abs(stored)):
+        raise ValueError(
+            f"{asked} needs the training rows as they were: the mean loss on them is "
+            f"{value:.8g} now and was {stored:.8g}, so the arrays given to the fit "
+            "have been changed since; fit again"
+        )
+    return found
+
+
+def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
+    """Return the minimum of a loss near another one, from x."""
+    return minimize(loss, x, _MAX_ITER, Monitor(asked, TOL))
+
+
+def null_loglik(loss: Likelihood) -> float:
+    """Log likelihood of the model without features: the same thresholds, offset and
+    link. Free thresholds without an offset give the ranks their shares.
+    """
+    D = loss.design
+    if D.offset is None and D.J.shape[1] == D.T:
+        mass = D.mass()
+        mass = mass[mass > 0]
+        return float(mass @ np.log(mass / D.total))
+    none, nothing = np.zeros(0, np.int64), np.zeros(0)
+    bare = replace(
+        D,
+        X=np.empty((D.n_samples, 0)),
+        centre=nothing,
+        spread=nothing,
+        location=none,
+        nominal=none,
+        scale=none,
+    )
+    kind = ChunkedLikelihood if D.is_chunked else Likelihood
+    without = kind(bare, loss.link, 0.0, loss.n_threads)
+    return -D.total * refit(without, without.start(), "null_loglik").point.value
+
 
 _ROUNDING = 1e-9  # thresholds made from alpha by another processor differ by less
 
@@ -219,3 +319,43 @@ def covariance_for(model: Estimates, asked: str) -> np.ndarray:
             "is computed for"
         )
     return model.covariance
+
+
+_FARTHEST = 700.0  # log spread, whose exponential is finite either way
+
+
+def score(
+    model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
+) -> np.ndarray:
+    """Return x'beta plus the offset, (n,); ValueError if a score is infinite."""
+    f = _times(Z, model.location, model.coef)
+    return finite_scores(f if offset is None else f + offset)
+
+
+def predictors(
+    model: Estimates, Z: np.ndarray | CSR, offset: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """eta_ij of (1) in `design` at the T thresholds between ranks that have training
+    rows, (n, T), and 1 / s_i, (n, 1).
+    """
+    f = score(model, Z, offset)[:, None]
+    present = np.flatnonzero(model.observed)
+    cuts = model.thresholds[present[:-1]]
+    if model.nominal.size:
+        nu = structure_of(model.threshold, cuts.size) @ model.nominal_coef
+        shift = [_times(Z, model.nominal, slopes) for slopes in nu]
+        cuts = cuts - np.column_stack(shift)
+    log_spread = _times(Z, model.scale, model.scale_coef)
+    unit = np.exp(-np.clip(log_spread, -_FARTHEST, _FARTHEST))[:, None]
+    with np.errstate(over="ignore"):  # whose limit is right
+        return (cuts - f) * unit, unit
+
+
+def _times(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Z[:, columns] @ slopes; ValueError where that is not finite."""
+    if not columns.size:
+        return np.zeros(len(Z))
+    every = np.zeros(Z.shape[1])
+    every[columns] = slopes
+    with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
+        return finite_scores(matvec(Z, every))

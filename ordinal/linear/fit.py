@@ -44,10 +44,10 @@ from .._watch.convergence import (
     warn_of_separation,
 )
 from ..preprocessing.joined import Preprocess, preprocessed
+from .estimates import Remembered, null_loglik, remember
 from .model import PomModel
 from .path import ConcaveLink, PomPath, geometric, read_lambdas
 from .prepared import PreparedPom, check_concave, prepare_pom
-from .remembered import Remembered, null_loglik, remember
 from .sandwich import Middle, covariance_of
 from .training import Missing
 

@@ -23,11 +23,10 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import LEGEND, Table, Text, aligned, coefficient_lines
 from .._model.threshold_model import names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
-from .averages import averages_table, effects_table, rows_to_average
-from .estimates import Estimates, bias_of, check_likelihood, covariance_for
+from .estimates import Estimates, bias_of, check_likelihood, covariance_for, remembered
+from .margins import averages_table, effects_table, rows_to_average
 from .odds import brant_test, ratio_tests
 from .profile import profile_interval
-from .remembered import remembered
 
 
 class Inference(Estimates):

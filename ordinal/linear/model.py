@@ -18,8 +18,8 @@ from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.model import read_for
 from .._model.threshold_model import by_probabilities
+from .estimates import predictors, score
 from .inference import Inference
-from .predictors import predictors, score
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

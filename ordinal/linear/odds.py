@@ -26,7 +26,7 @@ from .._cumulative.likelihood import cumulative
 from .._cumulative.newton import Minimum
 from .._cumulative.separation import separated_columns
 from .._watch.convergence import ConvergenceWarning, Status, warn
-from .remembered import Remembered, refit
+from .estimates import Remembered, refit
 
 _ASKED = "proportional_odds_test"
 

@@ -21,7 +21,7 @@ from .._cumulative.design import Design
 from .._cumulative.likelihood import Likelihood, Point
 from .._cumulative.newton import Minimum
 from .._watch.convergence import ConvergenceWarning, Status, warn
-from .remembered import Remembered, refit
+from .estimates import Remembered, refit
 
 _CLOSE = 1e-7  # of sqrt(D) to z, relative to it
 _MAX_FITS = 60  # for one end

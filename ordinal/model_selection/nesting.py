@@ -16,16 +16,21 @@ from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
+from .._watch.progress import Progress
 from ..preprocessing.joined import Preprocess
-from .grouping import group_numbers
-from .points import Point, columns_of
-from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
 from .search import Search, halving_from, splits_of
 from .selection import Selection, selection_of
-from .spaces import Space, resolve_space
-from .splits import Splits, SplitsLike, Splitter, drawn_folds, drawn_holdouts
+from .spaces import Point, Space, columns_of, resolve_space
+from .splits import (
+    Splits,
+    SplitsLike,
+    Splitter,
+    drawn_folds,
+    drawn_holdouts,
+    group_numbers,
+)
 from .work import Outcome, Task, Work
 from .workers import Executor
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from .._watch.convergence import filter_held
-from .progress import Progress
+from .._watch.progress import Progress
 from .spaces import Space
 from .store import Store
 from .work import Outcome, Task, Work

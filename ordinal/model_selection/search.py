@@ -12,10 +12,9 @@ import numpy as np
 
 from .._input.checks import check_flag, shortened, shown
 from .._input.frame import Frame
-from .points import Point, described, in_order_of_ties, point_key
-from .progress import Progress
+from .._watch.progress import Progress
 from .scoring import Scorer
-from .spaces import Space
+from .spaces import Point, Space, described, in_order_of_ties, point_key
 from .splits import Splits, SplitsLike, in_order, own_splits, spread_by_rank
 from .work import Outcome, Task, TrainingRows, Work
 

@@ -23,10 +23,8 @@ from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
+from .._watch.progress import Progress
 from ..preprocessing.joined import Preprocess
-from .grouping import group_numbers
-from .points import Point, columns_of, described
-from .progress import Progress
 from .scheduler import run
 from .scoring import Scoring
 from .search import (
@@ -37,8 +35,8 @@ from .search import (
     splits_of,
     standard_error,
 )
-from .spaces import Space, resolve_space
-from .splits import Splits, SplitsLike, drawn_folds
+from .spaces import Point, Space, columns_of, described, resolve_space
+from .splits import Splits, SplitsLike, drawn_folds, group_numbers
 from .work import Work
 from .workers import Executor
 

@@ -37,8 +37,8 @@ from ..preprocessing import (
     TableCoding,
 )
 from ..preprocessing.joined import Preprocess, as_named
-from .points import Point
 from .scoring import Scorer, Scoring, scorers_of
+from .spaces import Point
 from .tables import chosen_preprocess, chunked_part, has_no_weights, read_rows
 
 _PRODUCTS_MB = 100  # inner products that are kept of one training set: to 5000 rows

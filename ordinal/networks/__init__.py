@@ -36,8 +36,7 @@ gradient.
 The modules of this package:
 
     fit                the functions that users call
-    layers             rows on their way into the hidden layer
-    losses             losses of a network's outputs and their slopes
+    layers             rows on their way into the hidden layer, and losses of outputs
     training           L-BFGS from several random hidden layers
     extreme            ELMOR: ridge regression above a random hidden layer
     convolution        CNNOR: a convolutional network trained on triplets

@@ -30,8 +30,7 @@ from .._numerics.rows import strips
 from .._rows.sums import Parts, pairwise
 from .._watch.convergence import Convergence
 from .._watch.monitor import Monitor, check_cancelled
-from .layers import LayerRows
-from .losses import log_odds
+from .layers import LayerRows, log_odds
 from .training import Training
 
 _LEAST = 1e-300  # of a share of votes

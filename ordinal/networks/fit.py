@@ -24,8 +24,7 @@ from .._rows.reading import is_chunked
 from ..preprocessing.joined import Preprocess, preprocessed
 from .convolution import Sizes, fit_relations
 from .extreme import elmor_model, fit_codes
-from .layers import random_layer
-from .losses import Cumulative, Loss, OrderedCodes
+from .layers import Cumulative, Loss, OrderedCodes, random_layer
 from .models import (
     CodeLoss,
     ElmorModel,

@@ -39,8 +39,7 @@ from .._model.model import Model, read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import Thresholds, by_probabilities, predicted
 from .._watch.convergence import Convergence
-from .layers import LayerRows, hidden_units
-from .losses import Cumulative, log_odds
+from .layers import Cumulative, LayerRows, hidden_units, log_odds
 from .training import Trained
 
 NearestRule: TypeAlias = Literal["nearest", "mode", "median", "cost"]

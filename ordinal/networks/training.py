@@ -14,8 +14,7 @@ from .._rows.sums import Parts, pairwise
 from .._solvers import _hidden_layer
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor
-from .layers import ROWS, LayerRows, Spaces, random_layer
-from .losses import Loss
+from .layers import ROWS, LayerRows, Loss, Spaces, random_layer
 
 _SPACE = 2_000_000  # doubles that a thread works in, of as many rows as have room
 _FEWEST = 32  # rows that it takes anyhow

@@ -45,9 +45,8 @@ R. Tibshirani, "A lasso for hierarchical interactions", Annals of Statistics
 The modules of this package:
 
     fit        the function that users call
-    hierarchy  minimum of (P) on a path of penalties
+    hierarchy  minimum of (P) on a path of penalties; scores of rows by pairs
     model      what the fit returns
-    scores     scores of rows by pairs of features
 """
 
 from .fit import fit_ofmhs

@@ -19,9 +19,8 @@ from .._numerics.memory import check_memory
 from .._numerics.rows import dense
 from .._watch.monitor import Monitor
 from ..preprocessing.joined import Preprocess, preprocessed
-from .hierarchy import Found, HierarchyPath
+from .hierarchy import Found, HierarchyPath, both_ways
 from .model import OfmhsModel
-from .scores import both_ways
 
 _BYTES = 150  # that a fit holds for a pair of features
 _EASIER = "raise the penalties"  # what helps a fit that met a limit

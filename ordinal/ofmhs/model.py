@@ -30,7 +30,7 @@ from .._model.support import finite_scores
 from .._model.threshold_model import Scored
 from .._numerics.rows import dense, strips, take
 from .._watch.convergence import Convergence
-from .scores import scores
+from .hierarchy import scores
 
 _ENTRIES = 2**20  # of rows that are standardised at a time
 

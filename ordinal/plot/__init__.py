@@ -12,7 +12,7 @@ size, and returns them.
 The modules of this package:
 
     comparison                methods compared
-    predictions, sets         predictions and prediction sets
+    predictions               predictions and prediction sets
     dependence, coefficients  features
     searches                  searches
     xofm                      XOFM explained
@@ -23,9 +23,8 @@ The modules of this package:
 from .coefficients import coefficients, importance
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
-from .predictions import confusion_matrix, reliability, scores
+from .predictions import confusion_matrix, prediction_sets, reliability, scores
 from .searches import learning_curve, search
-from .sets import prediction_sets
 from .xofm import contributions, interaction, score_functions
 
 __all__ = [

@@ -47,8 +47,7 @@ The modules of this package:
     fit           the model and the function that users call
     columns       kernel values of the rows, which coefficients multiply
     objective     psi with its gradient and Hessian
-    newton        Newton's method for indefinite Hessians
-    continuation  descent from u = inf, where psi is convex
+    newton        Newton's method for indefinite Hessians, and descent from u = inf
 """
 
 from .fit import TlsSvorModel, fit_tlssvor

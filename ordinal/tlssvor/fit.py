@@ -47,7 +47,7 @@ from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
 from ..preprocessing.joined import Preprocess, preprocessed
 from .columns import Columns, Fill, Squares, kernel_values, mixed, root_of
-from .continuation import minimize
+from .newton import minimize
 from .objective import LossSums, Terms, TlsPoint, TruncatedObjective
 
 

@@ -39,8 +39,7 @@ The modules of this package:
     fit              the model and the function that users call
     layout           position of a value among the pieces
     objective        pairwise loss, penalties and bounds
-    solvers          quasi-Newton and stochastic minimisation
-    held_out         early stopping by a hold-out split
+    solvers          quasi-Newton and stochastic minimisation, early stopping
     training_scores  scores that new rows are compared with
     explanations     curves, interactions and contributions
     chunked          rows in chunks

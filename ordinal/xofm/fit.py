@@ -58,7 +58,6 @@ from .explanations import (
     Named,
     ScoreFunction,
 )
-from .held_out import HeldOutMonitor, hold_out_rows
 from .layout import Layout, pieces_of, signs_of
 from .objective import (
     Bounds,
@@ -71,7 +70,9 @@ from .objective import (
     scores,
 )
 from .solvers import (
+    HeldOutMonitor,
     Solution,
+    hold_out_rows,
     quasi_newton,
     solver_options,
     stochastic_descent,
