@@ -74,7 +74,9 @@ from ._input.labels import ranks_of, read_labels
 from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, row_weights, sample_weights
+from ._model.explanation import Named
 from ._model.model import Model, innermost
+from ._model.printing import Table
 from ._model.threshold_model import Scored
 from ._rows.first_pass import source_of
 from ._rows.reading import is_chunked
@@ -159,9 +161,12 @@ class ConformalModel(Model):
         names: tuple[str, ...] | None = getattr(self.model, "feature_names", None)
         return names
 
+    def _score_terms(self, X: MatrixLike) -> Named | None:
+        return self.model._score_terms(X) if isinstance(self.model, Model) else None
+
     def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
         """(n,) labels by the model, which is given the `rule`."""
-        return np.asarray(self.model.predict(X, **rule))
+        return self.model.predict(X, **rule)  # type: ignore[no-any-return]
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """(n, r) probabilities by the model, if it has them."""
@@ -238,7 +243,7 @@ class ConformalModel(Model):
 
     def evaluate(
         self, X: MatrixLike, y: Labels, *, coverage: float | None = None
-    ) -> dict[str, np.ndarray]:
+    ) -> Table:
         """Return how often the sets of some rows hold their labels, and their sizes.
 
         Parameters
@@ -249,7 +254,7 @@ class ConformalModel(Model):
 
         Returns
         -------
-        dict of str to (r + 1,) arrays, fit for a data frame
+        Table of (r + 1,) arrays
             "label", "rows", "coverage", and "size", the mean number of ranks in a set;
             of the rows of each rank, nan if there are none, and last, of the label
             "all", of all rows.
@@ -265,12 +270,13 @@ class ConformalModel(Model):
         size = member.sum(axis=1)
         of = [rank == k for k in range(self.classes.size)] + [rank >= 0]
         nan = np.full(1, np.nan)
-        return {
+        columns = {
             "label": np.array([*map(str, self.classes.tolist()), "all"]),
             "rows": np.array([rows.sum() for rows in of]),
             "coverage": np.array([(held[m] if m.any() else nan).mean() for m in of]),
             "size": np.array([(size[m] if m.any() else nan).mean() for m in of]),
         }
+        return Table(columns)
 
     def _ends(self, X: MatrixLike, coverage: float | None) -> np.ndarray:
         """Numbers of the first and the last rank of every set, (n, 2)."""

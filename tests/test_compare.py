@@ -9,7 +9,8 @@ from strategies import sample
 import ordinal
 from ordinal import metrics
 from ordinal.comparison import compare
-from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS
+from ordinal.comparison.learner import Learner
+from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, Study
 from ordinal.model_selection import select, stratified_kfold
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
@@ -108,6 +109,56 @@ def test_tuned_methods_are_those_of_select_in_each_fold():
         assert found.params == result.params[0][k]
         error = np.abs(found.predict(X[test]) - y[test]).mean()
         assert_allclose(result.scores["mae"][0, k], error)
+
+
+def test_groups_stay_together_in_the_searches_too():
+    groups = np.arange(len(y)) // 3
+    seen = []
+
+    class Recorded(Learner):
+        def learn(self, X, y, rng, **options):
+            seen.append((len(y), options.get("groups")))
+            return super().learn(X, y, rng, **options)
+
+    learner = Recorded(ordinal.fit_pom, {}, tune=True)
+    plain = Recorded(ordinal.fit_pom, {})
+    study = Study(
+        X, y, np.unique(y), None, {"pom": learner, "plain": plain}, group=groups
+    )
+    train = np.flatnonzero(groups % 5 != 0)
+    assert learner.grid
+    study.learned(learner, train, 0)
+    study.learned(plain, train, 0)
+    study.refitted("pom")
+    assert_array_equal(seen[0][1], groups[train])
+    assert seen[1] == (train.size, None)
+    assert_array_equal(seen[2][1], groups)
+    # three folds of rows that are twins in twos: a search that divides them sees more
+    twins = np.repeat(X[:30], 2, axis=0), np.repeat(y[:30], 2)
+    of = {"methods": ["svorim"], "tune": True, "cv": 3, "groups": np.arange(60) // 2}
+    result = compare(*twins, **of)
+    for k, (train, _) in enumerate(result.splits):
+        rng = np.random.default_rng([int(after_groups(twins[1]).integers(2**32)), k])
+        found = select(
+            "svorim", twins[0][train], twins[1][train], rng=rng,
+            groups=of["groups"][train], preprocess=TablePreprocessor(),
+        )  # fmt: skip
+        assert found.params == result.params[0][k]
+
+
+def after_groups(labels):
+    """Return the generator after it has drawn three folds of groups of two rows."""
+    rng = np.random.default_rng(0)
+    stratified_kfold(labels, 3, groups=np.arange(len(labels)) // 2, rng=rng)
+    return rng
+
+
+def test_scores_are_the_same_on_any_number_of_threads():
+    results = [
+        compare(X, y, methods=["svorim", "xofm"], cv=3, n_threads=n) for n in (1, 3)
+    ]
+    for metric, scores in results[0].scores.items():
+        assert scores.tobytes() == results[1].scores[metric].tobytes()
 
 
 def after_folds(seed, k):

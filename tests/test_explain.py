@@ -1,6 +1,8 @@
 """explain, reports, and what notebooks show."""
 
+import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -114,6 +116,51 @@ def test_permutation_is_a_loop_over_columns(with_labels):
     assert (np.diff(found.importance) <= 0).all()
 
 
+def test_terms_of_main_effects_and_pairs_add_up_to_the_score():
+    model = ordinal.fit_ofmhs(X, y, l1=0.01)
+    found = model.explain(X)
+    assert model.n_pairs > 0
+    assert set(found.names) == set(model.effects()["name"])
+    score = found.contributions.sum(axis=1)
+    assert_allclose(score, model.decision_function(X), atol=1e-12)
+
+
+def test_terms_of_a_formula_are_columns_of_its_design():
+    pytest.importorskip("formulaic")
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "rank": y})
+    model = ordinal.fit_pom("rank ~ a * b", table)
+    found = model.explain(table)
+    assert set(found.names) == {"a", "b", "a:b"}
+    rest = model.decision_function(table) - found.contributions.sum(axis=1)
+    assert_allclose(rest, rest[0], atol=1e-9)
+    # effects that differ between thresholds are no part of the score
+    nominal = ordinal.fit_pom(table[["a", "b"]], y, nominal=["a"], l2=0.1)
+    assert nominal.explain(table).method == "permutation"
+
+
+def test_numbers_that_are_categories_are_shuffled_as_such():
+    zone = np.random.default_rng(0).choice([10, 20, 30], len(y))
+    table = pd.DataFrame({"zone": zone, "a": X[:, 0]})
+    rank = np.digitize(2.0 * (zone == 20) + 0.1 * X[:, 0], [1.0])
+    model = ordinal.fit_svorim(
+        table, rank, preprocess=TablePreprocessor(categorical=["zone"])
+    )
+    found = model.explain(table, rank, n_repeats=1, rng=3)
+    rng = np.random.default_rng(3)
+    shuffled = table.assign(zone=rng.permutation(zone))
+    assert found.names[0] == "zone"
+    assert_allclose(found.importance[0], mae(rank, model.predict(shuffled)))
+
+
+def test_columns_that_the_model_does_not_have_are_not_read():
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    model = ordinal.fit_svorim(table, y)
+    more = table.assign(key=[f"row {k}" for k in range(len(y))])[["key", "b", "a"]]
+    found = model.explain(more, rng=1)
+    assert set(found.names) == {"a", "b"}
+    assert_array_equal(found.importance, model.explain(table, rng=1).importance)
+
+
 def test_a_column_without_use_has_no_importance():
     Z = np.column_stack([X, np.ones(len(X))])
     found = ordinal.fit_svorim(Z, y).explain(Z)
@@ -148,6 +195,28 @@ def test_sparse_rows_are_not_shuffled():
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
     with pytest.raises(TypeError, match="X must be dense"):
         ordinal.fit_svorim(sparse, y).explain(sparse)
+
+
+def test_a_precomputed_kernel_has_no_features(tmp_path):
+    K = X @ X.T
+    model = ordinal.fit_svorim(K, y, kernel="precomputed")
+    with pytest.raises(TypeError, match="precomputed kernel"):
+        model.explain(K)
+    model.report(tmp_path / "report.html", K, y)
+    assert "precomputed kernel" in (tmp_path / "report.html").read_text()
+
+
+def test_a_selection_explains_and_reports_its_model(tmp_path):
+    found = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2)
+    own = found.explain(X, y, n_repeats=1, rng=2)
+    want = found.model.explain(X, y, n_repeats=1, rng=2)
+    assert_array_equal(own.importance, want.importance)
+    found.report(tmp_path / "a.html", X, y, title="t")
+    found.model.report(tmp_path / "b.html", X, y, title="t")
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+    without = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2, refit=False)
+    with pytest.raises(ValueError, match="refit=False"):
+        without.explain(X)
 
 
 def test_importances_are_drawn():
@@ -211,7 +280,53 @@ def test_thresholds_are_marked_from_left_to_right():
     assert_allclose((places[2] - places[1]) / (places[1] - places[0]), 3.0, rtol=0.01)
     assert html_thresholds(np.array([]), []) == ""
     assert html_thresholds(np.array([np.inf]), ["a", "b"]) == ""
-    assert "40 more rows" in html_table(["a"], [[k] for k in range(100)])
+    assert "70 more rows" in html_table(["a"], [[k] for k in range(100)])
+
+
+def test_texts_of_near_thresholds_do_not_collide():
+    b = np.array([0.0, 1.0, 1.001, 1.002, 2.0])
+    html = html_thresholds(b, ["low", "a", "b", "c", "d", "high"])
+    for y in (12, 42):
+        found = re.findall(rf'<text x="([\d.]+)" y="{y}"[^>]*>([^<]*)<', html)
+        ends = [(float(x) - 2.5 * len(t), float(x) + 2.5 * len(t)) for x, t in found]
+        assert all(a[1] <= b[0] for a, b in pairwise(ends))
+        assert 2 <= len(found) < 6
+    assert html.count("<line") == 6  # every threshold has its mark
+
+
+def test_results_of_tests_and_paths_are_shown():
+    grid = np.random.default_rng(0).normal(size=(8, 3))
+    table = pd.DataFrame(X, columns=[EVIL, "b", "c"])
+    larger = ordinal.fit_pom(table, y)
+    shown = {
+        "chi2": ordinal.lr_test(ordinal.fit_pom(table[["b", "c"]], y), larger),
+        "p_value": ordinal.comparison.wilcoxon(grid[:, 0], grid[:, 1]),
+        "critical_difference": ordinal.comparison.friedman(grid),
+        "draw": ordinal.comparison.win_draw_loss([grid]),
+        "dev_ratio": ordinal.fit_pom_path(table, y, n_lambdas=5),
+        "search": ordinal.model_selection.nested("pom", table, y, outer=2, cv=2),
+        "&lt;b&gt;": larger.summary(),
+        "value": ordinal.fit_xofm(table, y).importance(),
+        "coverage": ordinal.conformal(larger, table, y).evaluate(table, y),
+    }
+    for word, made in shown.items():
+        html = made._repr_html_()
+        Checked(html)
+        assert word in html
+        assert EVIL not in html
+
+
+def test_importances_are_sorted_as_a_table():
+    model = ordinal.fit_xofm(X, y)
+    found = model.importance()
+    frame = found.to_pandas()
+    assert (np.diff(frame["value"]) <= 0).all()
+    assert dict(zip(found.names, found.values, strict=True)) == dict(
+        zip(frame["name"], frame["value"], strict=True)
+    )
+    rows = model.contributions(X).to_pandas()
+    assert rows.shape == (len(X), 1 + 3 + 3)
+    assert_allclose(rows.sum(axis=1), model.decision_function(X))
 
 
 # Reports
@@ -226,15 +341,15 @@ def test_a_report_holds_the_errors_and_needs_no_other_file(evil, tmp_path):
     assert page.links == []
     assert EVIL not in html
     assert "<i>" not in html
-    told = model.predict(frame)
+    predicted = model.predict(frame)
     for metric in (mae, accuracy):
-        assert f"{metric(labels, told, labels=classes):.4f}" in page.words
-    counts = ordinal.metrics.confusion_matrix(labels, told, labels=classes)
+        assert f"{metric(labels, predicted, labels=classes):.4f}" in page.words
+    counts = ordinal.metrics.confusion_matrix(labels, predicted, labels=classes)
     start = page.words.index("true label")
     size = 1 + len(classes)
     rows = np.array(page.words[start + size : start + size * size]).reshape(-1, size)
     assert_array_equal(rows[:, 1:].astype(float), counts)
-    for part in ("Calibration", "Prediction sets", "hold it in", "Importance"):
+    for part in ("Calibration", "Prediction sets", "contain it in", "Importance"):
         assert part in text
 
 
@@ -246,3 +361,55 @@ def test_a_report_of_a_model_without_probabilities(tmp_path):
         model.report(tmp_path / "report.html", X, y[:5])
     with pytest.raises(ValueError, match="99 in row 0"):
         model.report(tmp_path / "report.html", X, [99] * len(X))
+
+
+def test_a_report_does_not_depend_on_the_order_of_the_labels(tmp_path):
+    """Sets are calibrated on rows of all ranks, though the table is sorted."""
+    Z, ranks = sample(300, r=4, seed=5)
+    model = ordinal.fit_pom(Z, ranks)
+    order = np.argsort(ranks, kind="stable")
+    model.report(tmp_path / "report.html", Z[order], ranks[order])
+    words = Checked((tmp_path / "report.html").read_text()).words
+    text = next(w for w in words if w.startswith("Calibrated on 150"))
+    covered = float(text.split(" in ")[1].split()[0])
+    assert abs(covered - 0.9) < 0.08
+
+
+def test_intervals_of_a_report(tmp_path):
+    def interval(metric):
+        k = words.index(metric)
+        return [float(v) for v in words[k + 2].split(" to ")]
+
+    Z = np.arange(40.0)[:, None]
+    model = ordinal.fit_svorim(Z, np.arange(40) // 20)
+    ranks = np.arange(40) // 20
+    model.report(tmp_path / "report.html", Z, ranks)
+    words = Checked((tmp_path / "report.html").read_text()).words
+    low, high = interval("accuracy")
+    z = 1.96  # Wilson at 40 of 40: n / (n + z^2) to 1
+    assert_allclose([low, high], [40 / (40 + z**2), 1.0], atol=1e-4)
+    assert interval("mean absolute error (ranks)") == [0.0, 0.0]
+    wrong = np.where(np.arange(40) < 4, 1, ranks)
+    model.report(tmp_path / "report.html", Z, wrong)
+    words = Checked((tmp_path / "report.html").read_text()).words
+    half = 1.96 * np.sqrt(0.1 * 0.9 / 40)
+    want = [0.1 - half, 0.1 + half]
+    assert_allclose(interval("mean absolute error (ranks)"), want, atol=1e-4)
+
+
+def test_a_report_summarises_its_data(evil, tmp_path):
+    frame, labels, classes, _ = evil
+    table = frame.assign(word=np.where(X[:, 0] > 0, "<u>", "v"))
+    table.iloc[:7, 1] = np.nan
+    model = ordinal.fit_xofm(table, labels, classes=classes)
+    model.report(tmp_path / "report.html", table, labels)
+    words = Checked((tmp_path / "report.html").read_text()).words
+    k = words.index("b")
+    assert words[k + 1] == "7"
+    known = table["b"].dropna()
+    want = [f"{v:.4g}" for v in (known.min(), known.median(), known.max())]
+    assert words[k + 2 : k + 5] == want
+    assert words[words.index("word") + 2] == "2 categories"
+    counts = [str((labels == c).sum()) for c in classes]
+    at = words.index("share") + 1
+    assert words[at + 1 : at + 12 : 3] == counts

@@ -1,6 +1,7 @@
 """Tables of every kind, and how models find their columns again."""
 
 import inspect
+import io
 import pickle
 import typing
 import warnings
@@ -12,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from registry import every_method
 from scipy import sparse
 from strategies import sample
 
@@ -28,6 +30,8 @@ from ordinal import (
 from ordinal._input.columns import feature_names, read_frame
 from ordinal._input.features import read_features
 from ordinal._input.labels import read_labels
+from ordinal._model import model as model_module
+from ordinal.preprocessing import Standardizer
 
 FITS = {
     "npsvor": fit_npsvor,
@@ -273,3 +277,62 @@ def test_a_summary_is_short_whatever_the_kernel_holds():
     X, y = sample(40, 3, d=30)
     model = fit_svorim(X, y, kernel=kernels.ARD(np.full(30, 0.1)))
     assert max(map(len, repr(model).splitlines())) < 120
+
+
+# Labels that came as an ordered Categorical
+
+
+@every_method
+def test_an_ordered_categorical_comes_back_as_one(method):
+    X, y = sample(40, 3)
+    table = pd.DataFrame(X, columns=list("abc"), index=range(100, 140))
+    ranks = np.array(["low", "mid", "high"])[np.unique(y, return_inverse=True)[1]]
+    labels = pd.Categorical(ranks, ["low", "mid", "high"], ordered=True)
+    model = method(table, labels)
+    plain = method(table, ranks, classes=["low", "mid", "high"])
+    told = model.predict(table)
+    assert told.index.equals(table.index)
+    assert told.dtype == labels.dtype
+    assert_array_equal(told.to_numpy(dtype=str), plain.predict(table))
+    assert isinstance(plain.predict(table), np.ndarray)
+    assert isinstance(model.predict(X), pd.Categorical)
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    for copy in (ordinal.load(file), pickle.loads(pickle.dumps(model))):
+        assert copy.predict(table).equals(told)
+
+
+def test_an_ordered_categorical_comes_back_from_whatever_predicts():
+    X, y = sample(60, 3)
+    table = pd.DataFrame(X, columns=list("abc"), index=range(100, 160))
+    labels = pd.Series(pd.Categorical(y, [2, 1, 0], ordered=True), table.index)
+    found = ordinal.select("pom", table, labels, cv=2)
+    compared = ordinal.compare(table, labels, methods=["pom", "svorim"], cv=2)
+    models = [
+        fit_pom(table, labels, preprocess=Standardizer),
+        found,
+        found.model,
+        ordinal.conformal(found, table, labels),
+        compared.best,
+        compared.refit("svorim"),
+    ]
+    for model in models:
+        told = model.predict(table)
+        assert told.dtype == labels.dtype
+        assert told.index.equals(table.index)
+        assert ordinal.metrics.mae(labels, told) < 0.5
+    by_formula = fit_pom("y ~ a + b + c", table.assign(y=labels))
+    assert by_formula.predict(table).dtype == labels.dtype
+    unordered = pd.Categorical(y)
+    told = fit_pom(table, unordered, classes=[0, 1, 2]).predict(table)
+    assert isinstance(told, np.ndarray)
+    # the likelihood that profiles need is not lost on the way
+    assert fit_pom(table, labels).confint(method="profile")["name"].size
+
+
+def test_without_pandas_a_model_from_a_file_gives_arrays(monkeypatch):
+    X, y = sample(40, 3)
+    model = fit_pom(X, pd.Categorical(y, ordered=True))
+    monkeypatch.setattr(model_module, "find_spec", lambda name: None)
+    assert isinstance(model.predict(X), np.ndarray)

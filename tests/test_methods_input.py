@@ -143,7 +143,9 @@ def test_labels_come_back_in_the_callers_type(method):
         assert_array_equal(model.classes, values, kind)
         for rows in (X40, X40[:1]):
             labels = model.predict(rows)
-            assert labels.dtype == values.dtype, kind
+            # an ordered Categorical comes back as one
+            own = hold(values).dtype if kind.startswith("pandas") else values.dtype
+            assert labels.dtype == own, kind
             assert_array_equal(labels, values[expected.predict(rows)], kind)
         scores = method.numbers(model, X40)
         assert_array_equal(scores, method.numbers(expected, X40), kind)

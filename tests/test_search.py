@@ -489,7 +489,11 @@ def test_fits_of_any_arguments_and_failures():
     assert found.points[found.best]["shape"] == "round"  # the first of equals
     table = found.table()
     assert {column.shape for column in table.values()} == {(8,)}
-    assert table["failed"].tolist() == [0, 5, 5, 0] * 2
+    assert table["point"][0] == found.best
+    assert (np.diff(table["mean"][:4]) >= 0).all()
+    in_order = table["failed"][np.argsort(table["point"])]
+    assert in_order.tolist() == [0, 5, 5, 0] * 2
+    assert table["failed"].tolist() == [0] * 4 + [5] * 4
     assert "20 failed" in repr(found)
 
 
@@ -587,7 +591,8 @@ def test_uniform_designs_in_two_boxes(third):
     assert np.bincount(found.stage).tolist() == [13, 8]
     assert search.size == 21
     low, high = gamma_range(Standardizer.fit(X).transform(X))
-    table = found.table()
+    by_point = np.argsort(found.table()["point"])
+    table = {name: values[by_point] for name, values in found.table().items()}
     log_C, log_gamma = np.log10([table["C"], table["gamma"]])
     assert_allclose(np.sort(log_C[:13]), np.linspace(-3, 3, 13), atol=1e-9)
     levels = np.linspace(np.log10(low), np.log10(high), 13)
@@ -1294,6 +1299,28 @@ def test_halving_chooses_as_the_full_search_where_points_differ_clearly():
     assert_array_equal(halved.scores[best], full.scores[best])
     assert full.mean[best] <= full.score + full.standard_error[full.best]
     assert select("svorim", X, y, refit=False, cv=2).rows.tolist() == [600] * 25
+
+
+class TwoStages:
+    """Labels to predict: three, then six others."""
+
+    size = 9
+
+    def stages(self, X):
+        yield [{"label": label} for label in (2, 3, 4)]
+        yield [{"label": label} for label in (0, 1, 5, 6, 7, 8)]
+
+
+def test_later_stages_are_halved_too():
+    numbers = np.arange(4200.0)[:, None]
+    labels = np.repeat([0, 1, 2], [14, 2800, 1386])
+    found = select(
+        fit_and_tell, numbers, labels, search=TwoStages(), halving=True,
+        standardize=False, cv=3, refit=False, n_threads=1,
+    )  # fmt: skip
+    assert found.params == {"label": 1}
+    rows = dict(zip([p["label"] for p in found.points], found.rows, strict=True))
+    assert [rows[k] for k in (0, 1, 5, 6, 7, 8)] == [934, 2800, 312, 312, 312, 312]
 
 
 def test_points_without_a_score_on_a_sample_go_on():

@@ -13,7 +13,7 @@ from .._files.writing import check_target, writing
 from .._input.checks import shortened, shown
 from .._watch.progress import Line
 from ..comparison.learner import CONSTANTS, Learner
-from ..comparison.methods import Table, chosen_fits, compared
+from ..comparison.methods import Study, chosen_fits, compared
 from ..model_selection.scoring import Scoring, scorers_of
 from .data import read_task
 from .methods import learner_of, on_terminal
@@ -80,9 +80,9 @@ def _compare(args: argparse.Namespace) -> None:
     names = "all" if args.methods and "all" in args.methods else args.methods
     names = list(chosen_fits(names, min(train.size for train, _ in splits)))
     learners = _learners(names, args)
-    table = Table(data.X, data.y, data.classes, None, learners, (args.seed or 0,))
+    study = Study(data.X, data.y, data.classes, None, learners, (args.seed or 0,))
     line = Line() if on_terminal() else None
-    result = compared(table, splits, scorers_of(_SCORING, None), line)
+    result = compared(study, splits, scorers_of(_SCORING, None), line)
     print(REPORTS[args.format](data, result, learners, args), flush=True)
     if args.plot is not None:
         scored = [name for name in result.methods if name not in result.reasons]

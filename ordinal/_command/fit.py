@@ -10,7 +10,7 @@ from .._files.writing import check_target, descriptor_of
 from .._watch.convergence import filter_held
 from .._watch.progress import Line
 from ..comparison.learner import Learner
-from ..comparison.methods import Table, compared
+from ..comparison.methods import Study, compared
 from ..model_selection import stratified_kfold
 from ..model_selection.scoring import scorers_of
 from .data import Data, Streamed, is_large, read_data, read_streamed
@@ -68,10 +68,10 @@ def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> 
     """Return the errors of the method, tuned if asked for, on rows left out."""
     seed = args.seed or 0
     k = min(args.folds, len(data.y))
-    table = Table(data.X, data.y, data.classes, None, {args.method: learner}, (seed,))
+    study = Study(data.X, data.y, data.classes, None, {args.method: learner}, (seed,))
     splits = stratified_kfold(data.y, k, rng=seed)
     line = Line() if on_terminal() else None
-    result = compared(table, splits, scorers_of(("mae", "accuracy"), None), line)
+    result = compared(study, splits, scorers_of(("mae", "accuracy"), None), line)
     mae, accuracy = (
         f"{result.mean(m)[0]:.4f} ± {result.standard_error(m)[0]:.4f}"
         for m in ("mae", "accuracy")

@@ -1,7 +1,7 @@
 """Whatever holds rows of features becomes a matrix that a solver can trust."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -102,11 +102,29 @@ def _is_as_expected(
 
 
 def read_frame_of(X: Any, categorical: Any = ()) -> Frame:
-    """Return a table as a frame, with missing values; `categorical` names columns of
-    numbers that are categories.
+    """Return a training table as a frame, with missing values; `categorical` names
+    columns of numbers that are categories.
     """
     if col.is_frame(X) or (a := col.as_objects(X)).dtype.kind == "O":
         return col.read_frame(X, kept=col.check_categorical(categorical))
-    values = read_features(X, missing=True)
-    assert isinstance(values, np.ndarray)
-    return Frame.of_numbers(values, None, number_kind(a.dtype))
+    return _frame_of_numbers(X, a.dtype)
+
+
+def read_rows_of(X: Any, feature_names: tuple[str, ...] | None) -> Frame | CSR:
+    """Return rows for a model as a frame, with missing values, or as a CSR matrix.
+
+    Other columns of a data frame than those of the model are not read.
+    """
+    if is_sparse(X):
+        return cast(CSR, read_features(X))
+    if (names := col.feature_names(X)) is not None:
+        wanted = [name for name in feature_names or names if name in names]
+        return col.read_frame(X, wanted or None)
+    if (a := col.as_objects(X)).dtype.kind == "O":
+        return col.read_frame(X)
+    return _frame_of_numbers(X, a.dtype)
+
+
+def _frame_of_numbers(X: Any, dtype: np.dtype[Any]) -> Frame:
+    values = cast(np.ndarray, read_features(X, missing=True))
+    return Frame.of_numbers(values, None, number_kind(dtype))

@@ -1,31 +1,55 @@
-"""What the features do to the predictions of a model: `explain` of every model."""
+"""Explanations of predictions by the features: `explain` of every model."""
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import check_count, resolve_rng, shown
-from .._input.features import read_features, read_frame_of
+from .._input.checks import check_count, resolve_rng
+from .._input.features import read_rows_of
 from .._input.frame import Frame, default_names
 from .._input.labels import ranks_of, read_labels
-from .._input.sparse import Immutable, is_sparse, read_only
+from .._input.sparse import CSR, Immutable, read_only
 from .._input.types import Labels, MatrixLike, Rng
 from .._public import find_public
+from ..kernels import Precomputed
 from .printing import Table, html_notes
+
+
+class Named(NamedTuple):
+    """Values, a name for each along the last axis."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+
+    def table(self) -> Table:
+        """Return the columns name and value, the largest first; of the values of many
+        rows a column per name.
+        """
+        if self.values.ndim > 1:
+            return Table(dict(zip(self.names, self.values.T, strict=True)))
+        order = np.argsort(-np.abs(self.values), kind="stable")
+        return Table({"name": np.array(self.names)[order], "value": self.values[order]})
+
+    def to_pandas(self) -> Any:
+        """Return `table` as a pandas DataFrame; ImportError without pandas."""
+        return self.table().to_pandas()
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Explanation(Immutable):
-    """What features do to the predictions of a model, the strongest first.
+    """Importances of the features of a model, the largest first.
 
     Attributes
     ----------
     method : {"contributions", "permutation"}
-        How the importances came about.
+        How the importances were computed.
     names : tuple of (m,) str
         Features, and "a:b" for a pair of a model that has effects of pairs.
     importance, standard_error : (m,) arrays
@@ -35,7 +59,7 @@ class Explanation(Immutable):
     unit : str
         What `importance` is measured in.
     contributions : (n, m) array or None
-        Terms of the score of each row, which differ from the score by a constant.
+        Terms of the score of each row; with a constant they add up to it.
     """
 
     method: str
@@ -76,32 +100,48 @@ def explain(
     """Return the explanation of a model on rows; `Model.explain` documents it."""
     n_repeats = check_count("n_repeats", n_repeats)
     rng = resolve_rng(rng)
-    terms = None if y is not None else _terms(model, X)
-    if terms is not None:
-        names, contributions = terms
-        importance, error = _spread(contributions)
+    if y is None and (terms := model._score_terms(X)) is not None:
+        names, values = terms
         return _sorted(
-            "contributions",
-            names,
-            importance,
-            error,
-            "unit of the score",
-            contributions,
+            "contributions", names, *_spread(values), "unit of the score", values
         )
-    if is_sparse(X):
-        raise TypeError(
-            "X must be dense for permutation importance: explain some of its rows as "
-            "an array, X[:1000].toarray()"
-        )
-    frame = read_frame_of(X)
+    frame = _permutable(model, X)
     changes = _permuted(model, frame, y, n_repeats, rng)
-    n = max(len(frame), 1)
-    error = changes.std(axis=1) / np.sqrt(n)
+    error = changes.std(axis=1) / np.sqrt(max(len(frame), 1))
     names = frame.names or model.feature_names or default_names(frame.shape[1])
     what = "change of the prediction" if y is None else "increase of the MAE"
     return _sorted(
         "permutation", tuple(names), changes.mean(axis=1), error, f"{what} in ranks"
     )
+
+
+def linear_terms(
+    Z: np.ndarray | CSR, coef: np.ndarray, names: Sequence[str]
+) -> Named | None:
+    """Return the terms of a linear score, one per column of Z, with mean 0; None for
+    sparse rows, whose terms would not be.
+    """
+    if not isinstance(Z, np.ndarray):
+        return None
+    return Named(tuple(names), (Z - Z.mean(axis=0)) * coef)
+
+
+def _permutable(model: Any, X: Any) -> Frame:
+    """Return the rows of X; TypeError unless their columns can be shuffled."""
+    rows = read_rows_of(X, model.feature_names)
+    if not isinstance(rows, Frame):
+        raise TypeError(
+            "X must be dense for permutation importance: explain some of its rows as "
+            "an array, X[:1000].toarray()"
+        )
+    while hasattr(model, "model"):
+        model = model.model
+    if isinstance(getattr(model, "kernel", None), Precomputed):
+        raise TypeError(
+            "X holds values of a precomputed kernel, and the model has no features "
+            "to explain: fit it to features with a kernel of ordinal.kernels"
+        )
+    return rows
 
 
 def _sorted(
@@ -123,39 +163,13 @@ def _sorted(
     )
 
 
-def _terms(model: Any, X: Any) -> tuple[tuple[str, ...], np.ndarray] | None:
-    """Return the names and values of the terms that a model's score is the sum of, or
-    None where it is no such sum.
-    """
-    if hasattr(model, "contributions"):
-        found = model.contributions(X)
-        return found.names[1:], found.values[:, 1:]  # but for the base
-    if hasattr(model, "preprocessor") and hasattr(model, "model"):
-        return _terms(model.model, model.preprocessor.transform(X))
-    coef = np.asarray(getattr(model, "coef", ()))
-    if coef.ndim != 1 or is_sparse(X) or len(coef) != model.n_features:
-        return None
-    try:
-        Z = read_features(X, model.n_features, feature_names=model.feature_names)
-        score = np.asarray(model.decision_function(X), dtype=float)
-    except (TypeError, ValueError):
-        return None  # a formula, or what the model alone can read
-    assert isinstance(Z, np.ndarray)
-    values = (Z - Z.mean(axis=0)) * coef
-    rest = score - values.sum(axis=1) if score.ndim == 1 else np.array([np.inf])
-    if not np.ptp(rest) <= 1e-8 * max(1.0, float(abs(score).max())):
-        return None  # the score is not linear in these columns
-    return tuple(model.feature_names or default_names(Z.shape[1])), values
-
-
 def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standard deviation of every column and its standard error, by the
+    """Return the standard deviation of every column, and its standard error by the
     delta method.
     """
     n = max(len(values), 1)
-    centred = values - values.mean(axis=0)
-    second = (centred**2).mean(axis=0)
-    fourth = (centred**4).mean(axis=0)
+    values = values - values.mean(axis=0)
+    second, fourth = (values**2).mean(axis=0), (values**4).mean(axis=0)
     deviation = np.sqrt(second)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(np.maximum(fourth - second**2, 0.0) / n) / (2 * deviation)
@@ -170,7 +184,11 @@ def _permuted(
     that of before.
     """
     classes = np.asarray(model.classes)
-    predict = _predictor(model, classes)
+
+    def predict(rows: Frame) -> np.ndarray:
+        labels = read_labels(model.predict(rows), "predictions")
+        return ranks_of(labels, classes, "predictions", "classes of the model")
+
     before = predict(frame)
     goal, base = before, np.zeros(len(frame))
     if y is not None:
@@ -185,22 +203,6 @@ def _permuted(
         for _ in range(n_repeats):
             values = frame.values.copy()
             values[:, j] = rng.permutation(values[:, j])
-            told = predict(replace(frame, values=values))
-            changes[j] += (abs(told - goal) - base) / n_repeats
+            shuffled = predict(replace(frame, values=values))
+            changes[j] += (abs(shuffled - goal) - base) / n_repeats
     return changes
-
-
-def _predictor(model: Any, classes: np.ndarray) -> Callable[[Frame], np.ndarray]:
-    """Return a function of rows that gives the rank predicted for each."""
-
-    def predict(frame: Frame) -> np.ndarray:
-        return ranks_of(
-            read_labels(model.predict(frame), "predictions"),
-            classes,
-            "predictions",
-            "classes of the model",
-        )
-
-    if not hasattr(model, "predict"):
-        raise TypeError(f"model must predict, got {shown(model)}")
-    return predict

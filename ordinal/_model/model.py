@@ -3,22 +3,28 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import os
-from typing import IO, TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from .._input.checks import enumerated
 from .._input.columns import Categories
 from .._input.features import read_features
+from .._input.labels import is_ordered
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unnamed
-from .explanation import Explanation, explain
+from .explanation import Explanation, Named, explain
 from .printing import html_lines, html_notes, html_thresholds
 from .report import write_report
 from .storage import Storable, read_file
 
+_M = TypeVar("_M")
 
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model(Storable):
     """Base of all models, which the `fit_*` functions make: frozen, with read-only
     arrays.
@@ -34,9 +40,12 @@ class Model(Storable):
         hold them in any order, and others beside; an array goes by position.
     convergence : Convergence
         How the fit ended, and how far from the optimum.
+    categorical_labels : bool
+        Whether the labels came as an ordered Categorical of pandas, so that `predict`
+        returns one: for a data frame a Series with its index.
     """
 
-    __slots__ = ()
+    categorical_labels: bool = field(default=False, kw_only=True)
 
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
 
@@ -73,9 +82,8 @@ class Model(Storable):
         thresholds = np.asarray(getattr(innermost(self), "thresholds", ()))
         if thresholds.ndim == 1:
             text += html_thresholds(thresholds, self.classes.tolist())
-        return text + html_notes(
-            [self.convergence.remedy] * bool(self.convergence.remedy)
-        )
+        remedy = self.convergence.remedy
+        return text + html_notes([f"Remedy: {remedy}."] * bool(remedy))
 
     def explain(
         self,
@@ -88,11 +96,13 @@ class Model(Storable):
         """Explain what the features do to the predictions.
 
         A score that is a sum of terms is explained by these: the score functions and
-        pairs of `fit_xofm`, coefficients times features of linear models. All other
-        models are explained by permutation: how far predictions move, in ranks, when a
-        feature is shuffled among the rows or, with `y`, by how much the mean absolute
-        error rises (L. Breiman, "Random forests", Machine Learning 45:5-32, 2001,
-        section 10). Features that go together share their importance.
+        pairs of `fit_xofm`, the effects and pairs of `fit_ofmhs`, and coefficients
+        times columns of `fit_pom` (without nominal and scale effects), `fit_lit` and
+        `fit_lat`. All other models are explained by permutation importance: how far
+        predictions move, in ranks, when a feature is shuffled among the rows or, with
+        `y`, how much the mean absolute error increases (L. Breiman, "Random forests",
+        Machine Learning 45:5-32, 2001, section 10). Correlated features share their
+        importance.
 
         Parameters
         ----------
@@ -113,7 +123,7 @@ class Model(Storable):
         Raises
         ------
         ValueError, TypeError
-            As `predict`; for a sparse `X`, unless its terms are known.
+            As `predict`; for a sparse `X`, and for a precomputed kernel.
 
         Examples
         --------
@@ -154,6 +164,12 @@ class Model(Storable):
             As `predict`; unknown labels; the file cannot be written.
         """
         write_report(self, path, X, y, title)
+
+    def _score_terms(self, X: MatrixLike) -> Named | None:
+        """Return terms that add up to the score of each row but for a constant; None
+        for a score that is no such sum.
+        """
+        return None
 
     def _summary(self) -> dict[str, str]:
         """Return the lines of the summary by name, which a model may extend."""
@@ -227,6 +243,33 @@ def innermost(model: Any) -> Any:
     while hasattr(model, "model"):
         model = model.model
     return model
+
+
+def with_labels_like(model: _M, y: Any) -> _M:
+    """Note in a model that was just fitted whether its labels came as an ordered
+    Categorical of pandas, and return it.
+    """
+    dtype = getattr(y, "dtype", None)
+    given = type(dtype).__name__ == "CategoricalDtype" and is_ordered(dtype)
+    if given and hasattr(model, "categorical_labels"):
+        # in place, because a copy would lose the training rows that `fit_pom` keeps
+        object.__setattr__(model, "categorical_labels", True)
+    return model
+
+
+def labels_like_those_given(model: Any, labels: Any, X: Any) -> np.ndarray:
+    """Return labels of the rows of X as an array, or as an ordered Categorical if the
+    labels of the training rows came as one: for a data frame a Series with its index.
+
+    A model from a file gives arrays where pandas is not installed.
+    """
+    if not getattr(model, "categorical_labels", False) or not find_spec("pandas"):
+        return np.asarray(labels)
+    import pandas
+
+    made = pandas.Categorical(labels, categories=model.classes, ordered=True)
+    framed = isinstance(X, pandas.DataFrame)
+    return cast(np.ndarray, pandas.Series(made, X.index) if framed else made)
 
 
 def _short(value: Any) -> str:

@@ -16,7 +16,8 @@ from .._input.sparse import read_only
 
 _CELL = "padding:2px 10px;text-align:"
 _WIDTH, _MARGIN = 420, 12  # pixels of the line of thresholds
-_MOST_ROWS = 60  # of a table; the others are counted
+_MOST_ROWS = 30  # of a table; the others are counted
+_NEAR = 30  # pixels of a number, or of six letters
 
 
 def html_table(
@@ -65,21 +66,33 @@ def html_thresholds(thresholds: np.ndarray, classes: Sequence[Any]) -> str:
     marks = "".join(
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="16" y2="30"/>' for x in ends[1:-1]
     )
-    labels = "".join(
-        f'<text x="{x:.1f}" y="12" text-anchor="middle">{escape(str(label)[:12])}'
-        "</text>"
-        for x, label in zip(middles, classes, strict=False)
-    )
-    values = "".join(
-        f'<text x="{x:.1f}" y="42" text-anchor="middle">{value:.3g}</text>'
-        for x, value in zip(ends[1:-1], b, strict=True)
-    )
+    labels = _texts(middles, [str(label)[:12] for label in classes], 12)
+    values = _texts(ends[1:-1], [f"{value:.3g}" for value in b], 42)
     return (
-        f'<svg width="{_WIDTH}" height="46" role="img" aria-label="thresholds" '
-        'style="max-width:100%" font-size="10" fill="currentColor">'
+        f'<svg width="{_WIDTH}" viewBox="0 0 {_WIDTH} 46" role="img" '
+        'aria-label="thresholds" style="max-width:100%;height:auto" font-size="10" '
+        'fill="currentColor">'
         f'<g stroke="currentColor"><line x1="{ends[0]:.1f}" x2="{ends[-1]:.1f}" '
         f'y1="23" y2="23"/>{marks}</g>{labels}{values}</svg>'
     )
+
+
+def _texts(places: np.ndarray, texts: Sequence[str], y: int) -> str:
+    """Return texts on a line, without those for which there is no room."""
+    shown, end = [], -np.inf
+    for x, text in zip(places.tolist(), texts, strict=False):
+        half = _NEAR / 12 * max(len(text), 1)
+        if x - half >= end:
+            shown.append(
+                f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{escape(text)}</text>'
+            )
+            end = x + half
+    return "".join(shown)
+
+
+def html_record(record: Any) -> str:
+    """Return the fields of a named tuple, such as the result of a test."""
+    return html_lines(type(record).__name__, record._asdict())
 
 
 def html_bar(share: float) -> str:
@@ -198,3 +211,6 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"

@@ -11,21 +11,27 @@ import numpy as np
 from .. import metrics
 from .._files.writing import writing
 from .._input.checks import as_path
+from .._input.features import read_rows_of
+from .._input.frame import Frame
 from .._input.labels import ranks_of, read_labels
-from .._input.sparse import is_sparse
+from .._numerics.rows import take
 from .._public import find_public
 from .explanation import Explanation
 from .printing import html_bar, html_notes, html_table
 
 _EXPLAINED = 500  # rows: more would make importances slow
+_MOST_IMPORTANT = 25  # features and pairs that are shown
 _COVERAGE = 0.9
 _BINS = 10  # of equally many rows, of the calibration
+_Z = 1.96  # half the width of a 95 % interval, in standard errors
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; }
-body { padding: 1rem; }
+body { padding: 1rem; overflow-wrap: break-word; }
 table { border-collapse: collapse; } td, th { border-bottom: 1px solid #8884; }
-section { overflow-x: auto; } h1, h2 { line-height: 1.2; } td { min-width: 2rem; }
+section { overflow-x: auto; margin-top: 2rem; } h1, h2 { line-height: 1.2; }
+h2 { font-size: 1.2rem; margin-bottom: .5rem; } td { min-width: 1rem; }
+@media (max-width: 40rem) { table { font-size: 85%; } }
 """
 
 
@@ -37,63 +43,103 @@ def write_report(
     classes = np.asarray(model.classes)
     labels = read_labels(y, "y")
     rank = ranks_of(labels, classes, "y", "classes of the model")
-    told = np.asarray(model.predict(X))
+    rows = read_rows_of(X, model.feature_names)
+    predicted = ranks_of(read_labels(model.predict(rows), "predictions"), classes)
+    if predicted.shape != rank.shape:
+        raise ValueError(
+            f"y must have one label per row of X, {predicted.size}, got {rank.size}"
+        )
     try:
-        P = np.asarray(model.predict_proba(X))
+        P = np.asarray(model.predict_proba(rows))
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         P = None  # a model without probabilities; those of bad rows failed above
-    if told.shape != rank.shape:
-        raise ValueError(
-            f"y must have one label per row of X, {told.size}, got {rank.size}"
-        )
-    known = {"labels": classes}
     title = title or type(model).__name__
-    parts = [
-        ("Errors", _errors(rank, ranks_of(told, classes), P)),
-        ("Confusion matrix", _confusion(labels, told, classes, known)),
-    ]
+    parts = {
+        "Data": _data(rows, rank, classes),
+        "Errors": _errors(rank, predicted, P),
+        "Confusion matrix": _confusion(rank, predicted, classes),
+    }
+    # the rows of a table may be in the order of the labels
+    order = np.random.default_rng(0).permutation(rank.size)
     if P is not None:
-        parts.append(("Calibration", _calibration(rank, P)))
-        parts.append(("Prediction sets", _sets(model, X, labels)))
-    if not is_sparse(X):  # which explain refuses
-        found = model.explain(X[:_EXPLAINED])
-        parts.append(("Importance of the features", _importance(found)))
-    parts.append(("Model", model._repr_html_()))
-    body = "".join(f"<section><h2>{name}</h2>{html}</section>" for name, html in parts)
+        parts["Calibration"] = _calibration(rank, P)
+        parts["Prediction sets"] = _sets(model, rows, labels, order)
+    try:
+        found = model.explain(take(rows, np.sort(order[:_EXPLAINED])))
+        parts["Importance of the features"] = _importance(found)
+    except TypeError as error:  # of sparse rows, or of a kernel that was precomputed
+        parts["Importance of the features"] = html_notes([str(error)])
+    parts["Model"] = model._repr_html_()
+    body = "".join(
+        f"<section><h2>{name}</h2>{html}</section>" for name, html in parts.items()
+    )
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta '
         'name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(title)}</h1><p>{rank.size} rows, {model.n_features} features, "
-        f"{classes.size} ranks.</p>{body}</body></html>"
+        f"<h1>{escape(title)}</h1>{body}</body></html>"
     )
     with writing(path) as file:
         file.write(page.encode("utf-8"))
 
 
-def _errors(rank: np.ndarray, told: np.ndarray, P: np.ndarray | None) -> str:
-    distance = abs(told - rank).astype(float)
-    of_rows = {
-        "mean absolute error (ranks)": distance,
-        "accuracy": (distance == 0).astype(float),
-        "within one rank": (distance <= 1).astype(float),
-    }
+def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
+    """Return the counts of the labels, and a summary of every column."""
+    counts = np.bincount(rank, minlength=classes.size)
+    share = [f"{100 * count / max(rank.size, 1):.1f} %" for count in counts]
+    labels = list(zip(classes.tolist(), counts.tolist(), share, strict=True))
+    n, d = rows.shape
+    text = html_notes([f"{n} rows, {d} features, {classes.size} ranks."])
+    text += html_table(("label", "rows", "share"), labels)
+    if not isinstance(rows, Frame):
+        return text
+    columns = []
+    for name, column in zip(rows.shown_names, rows, strict=True):
+        known = column.values[np.isfinite(column.values)]
+        missing = column.values.size - known.size
+        if column.labels is not None:
+            used = np.unique(known).size
+            columns.append((name, missing, f"{used} categories", "", ""))
+        elif known.size:
+            low, middle, high = np.quantile(known, [0.0, 0.5, 1.0])
+            columns.append((name, missing, *(f"{v:.4g}" for v in (low, middle, high))))
+        else:
+            columns.append((name, missing, "", "", ""))
+    head = "feature", "missing", "least", "median", "largest"
+    return text + "<br>" + html_table(head, columns)
+
+
+def _errors(rank: np.ndarray, predicted: np.ndarray, P: np.ndarray | None) -> str:
+    distance = abs(predicted - rank).astype(float)
+    rows = [
+        _mean("mean absolute error (ranks)", distance),
+        _proportion("accuracy", distance == 0),
+        _proportion("within one rank", distance <= 1),
+    ]
     if P is not None:
         steps = rank[:, None] <= np.arange(P.shape[1] - 1)
-        of_rows["ranked probability score"] = (
-            (P.cumsum(axis=1)[:, :-1] - steps) ** 2
-        ).sum(axis=1)
-    rows = []
-    for name, values in of_rows.items():
-        mean, half = values.mean(), 1.96 * values.std() / np.sqrt(max(values.size, 1))
-        rows.append((name, f"{mean:.4f}", f"{mean - half:.4f} to {mean + half:.4f}"))
+        squares = (P.cumsum(axis=1)[:, :-1] - steps) ** 2
+        rows.append(_mean("ranked probability score", squares.sum(axis=1)))
     return html_table(("metric", "value", "95 % interval"), rows)
 
 
-def _confusion(
-    y: np.ndarray, told: np.ndarray, classes: np.ndarray, known: dict[str, Any]
-) -> str:
-    counts = metrics.confusion_matrix(y, told, **known)
+def _mean(name: str, values: np.ndarray) -> tuple[str, str, str]:
+    """Return the mean of nonnegative values and its normal interval."""
+    mean, half = values.mean(), _Z * values.std() / np.sqrt(max(values.size, 1))
+    return name, f"{mean:.4f}", f"{max(mean - half, 0.0):.4f} to {mean + half:.4f}"
+
+
+def _proportion(name: str, hits: np.ndarray) -> tuple[str, str, str]:
+    """Return a proportion and Wilson's interval, which is not empty at 0 or 1."""
+    p, n = hits.mean(), max(hits.size, 1)
+    middle = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * np.sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
+    return name, f"{p:.4f}", f"{middle - half:.4f} to {middle + half:.4f}"
+
+
+def _confusion(rank: np.ndarray, predicted: np.ndarray, classes: np.ndarray) -> str:
+    every = np.arange(classes.size)
+    counts = metrics.confusion_matrix(rank, predicted, labels=every)
     head = ["true label", *classes.tolist()]
     rows = [
         [label, *(f"{v:g}" for v in row)]
@@ -116,19 +162,21 @@ def _calibration(rank: np.ndarray, P: np.ndarray) -> str:
     return html_table(head, rows)
 
 
-def _sets(model: Any, X: Any, y: np.ndarray) -> str:
+def _sets(model: Any, X: Any, y: np.ndarray, order: np.ndarray) -> str:
     """Return coverage and size of sets: one half of the rows calibrates the other."""
     half = len(y) // 2
     if half < 20:
         return html_notes(["There are too few rows to calibrate prediction sets."])
-    sets = find_public("conformal")(model, X[:half], y[:half], coverage=_COVERAGE)
-    held = sets.predict_set(X[half:])
-    rank = ranks_of(y[half:], np.asarray(model.classes))
-    covered = held[np.arange(rank.size), rank]
+    first, second = np.sort(order[:half]), np.sort(order[half:])
+    conformal = find_public("conformal")
+    sets = conformal(model, take(X, first), y[first], coverage=_COVERAGE)
+    found = sets.predict_set(take(X, second))
+    rank = ranks_of(y[second], np.asarray(model.classes))
+    covered = found[np.arange(rank.size), rank]
     text = (
-        f"Calibrated on {half} of the rows to hold the true label with probability "
-        f"{_COVERAGE}: sets of {held.sum(axis=1).mean():.2f} ranks on average hold it "
-        f"in {covered.mean():.3f} of the other {rank.size} rows."
+        f"Calibrated on {half} of the rows to contain the true label with probability "
+        f"{_COVERAGE}: sets of {found.sum(axis=1).mean():.2f} ranks on average contain "
+        f"it in {covered.mean():.3f} of the other {rank.size} rows."
     )
     return html_notes([text])
 
@@ -136,12 +184,17 @@ def _sets(model: Any, X: Any, y: np.ndarray) -> str:
 def _importance(found: Explanation) -> str:
     """Return a table with a bar for each feature."""
     most = max(float(found.importance.max(initial=0.0)), 1e-300)
+    k, left = _MOST_IMPORTANT, len(found.names) - _MOST_IMPORTANT
     rows = "".join(
         f"<tr><td>{escape(name)}</td><td>{value:.4g} ± {error:.2g}</td>"
         f'<td style="width:40%">{html_bar(value / most)}</td></tr>'
         for name, value, error in zip(
-            found.names, found.importance, found.standard_error, strict=True
+            found.names[:k],
+            found.importance[:k],
+            found.standard_error[:k],
+            strict=True,
         )
     )
-    how = f"By {found.method}; {found.unit}."
+    rest = f" {left} smaller ones are not shown." if left > 0 else ""
+    how = f"By {found.method}; {found.unit}.{rest}"
     return f'<table style="width:100%">{rows}</table>' + html_notes([how])

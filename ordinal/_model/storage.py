@@ -193,9 +193,11 @@ def _encode(value: Any, where: str, arrays: dict[str, Any]) -> Any:
         return {"status": value.value}
     name = type(value).__name__
     if dataclasses.is_dataclass(value) and _known_class(name) is type(value):
+        defaults = _later_fields(type(value))
         fields = {
             field: _encode(held, f"{where}.{field}", arrays)
             for field, held in field_values(value).items()
+            if field not in defaults or held != defaults[field]
         }
         return {"class": name, "fields": fields}
     if callable(value):
@@ -244,10 +246,11 @@ def _decode(node: Any, arrays: dict[str, np.ndarray], used: set[str]) -> Any:
 def _construct(name: str, values: dict[str, Any]) -> Any:
     """Return an instance of a known class, if the values suit its fields."""
     cls = _known_class(name)
-    if cls is None or not dataclasses.is_dataclass(cls):  # a base, which has no fields
+    if cls is None or not dataclasses.is_dataclass(cls) or _is_base(cls):
         raise ValueError(f"unknown class {shown(name)}")
     former = _FORMER.get(name, set())
     values = {field: v for field, v in values.items() if field not in former}
+    values = _later_fields(cls) | values
     wrong = {f.name for f in dataclasses.fields(cls)} ^ set(values)
     if wrong:
         raise ValueError(f"unknown or missing fields of {name}: {sorted(wrong)}")
@@ -256,6 +259,17 @@ def _construct(name: str, values: dict[str, Any]) -> Any:
     if isinstance(made, Storable):
         made._check()
     return CSR.from_any(made, "CSR") if isinstance(made, CSR) else made
+
+
+def _later_fields(cls: Any) -> dict[str, Any]:
+    """Return the defaults of fields that are given by keyword alone. A file holds such
+    a field only if it differs, so that files without it can be read.
+    """
+    return {f.name: f.default for f in dataclasses.fields(cls) if f.kw_only}
+
+
+def _is_base(cls: Any) -> bool:
+    return issubclass(cls, Storable) and all(f.kw_only for f in dataclasses.fields(cls))
 
 
 def _known_class(name: str) -> type | None:

@@ -12,7 +12,7 @@ from .._input.types import ArrayLike
 from .._input.weights import absolute_cost, check_cost
 from .._watch.convergence import warn_of_disorder
 from .links import CumulativeLink, require_link
-from .model import Model
+from .model import Model, labels_like_those_given
 from .support import KernelModel, decision, finite_scores
 
 
@@ -59,7 +59,7 @@ def by_probabilities(
     """
     table = cost_of_rule(rule, rules, cost, None, model.classes.size)
     P = model.predict_proba(X, **options)
-    return np.asarray(model.classes[decide(P, rule, table)])
+    return labels_like_those_given(model, model.classes[decide(P, rule, table)], X)
 
 
 def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarray:
@@ -72,8 +72,10 @@ def predicted(model: Any, X: Any, rule: str, plain: str, cost: Any) -> np.ndarra
     own = getattr(model, "cost", None)
     table = cost_of_rule(rule, rules, cost, own, model.classes.size)
     if rule == plain:
-        return np.asarray(model._labels(model.decision_function(X)))
-    return np.asarray(model.classes[decide(model.predict_proba(X), rule, table)])
+        labels = model._labels(model.decision_function(X))
+    else:
+        labels = model.classes[decide(model.predict_proba(X), rule, table)]
+    return labels_like_those_given(model, labels, X)
 
 
 ThresholdRule: TypeAlias = Literal["threshold", "mode", "median", "cost"]

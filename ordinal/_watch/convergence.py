@@ -251,7 +251,8 @@ class Convergence(Immutable):
         return _REMEDY.get(self.status, "")
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(t)}</p>" for t in (str(self), self.remedy) if t)
+        remedy = f"<p>Remedy: {escape(self.remedy)}.</p>" if self.remedy else ""
+        return f"<p>{escape(str(self))}</p>{remedy}"
 
 
 def of_ranks(parts: Sequence[Convergence], present: Iterable[bool]) -> Convergence:

@@ -16,7 +16,8 @@ from .._input.features import read_features, read_frame_of
 from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
-from .._model.printing import html_notes, html_table
+from .._model.model import with_labels_like
+from .._model.printing import Table, html_notes, html_table
 from .._model.registry import fits_by_name, resolve_fit
 from .._numerics.rows import take
 from .._public import find_public
@@ -81,7 +82,7 @@ class Comparison(Immutable):
     reasons: dict[str, str]
     splits: Splits
     greater_is_better: bool
-    _table: Table
+    _study: Study
     _best: list[Any] = field(default_factory=list)
 
     @property
@@ -117,7 +118,7 @@ class Comparison(Immutable):
             raise ValueError(
                 f"method must be one of {', '.join(self.methods)}, got {shown(method)}"
             )
-        return self._table.refitted(method)
+        return self._study.refitted(method)
 
     @property
     def close(self) -> tuple[str, ...]:
@@ -153,9 +154,9 @@ class Comparison(Immutable):
         names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
         return f"{best} is best by {metric}; {names} within one standard error."
 
-    def table(self) -> dict[str, np.ndarray]:
-        """Columns of m entries: method, mean and standard error of every metric, mean
-        seconds, and how many fits converged; fit for a data frame.
+    def table(self) -> Table:
+        """Return a row per method: mean and standard error of every metric, mean
+        seconds, and how many fits converged.
         """
         columns: dict[str, np.ndarray] = {"method": np.array(self.methods)}
         for metric in self.scores:
@@ -163,13 +164,11 @@ class Comparison(Immutable):
             columns[f"{metric}_se"] = self.standard_error(metric)
         columns["seconds"] = self.seconds.mean(axis=1)
         columns["converged"] = np.isin(self.status, ("converged", "fitted")).sum(axis=1)
-        return columns
+        return Table(columns)
 
     def to_pandas(self) -> Any:
         """Return `table` as a pandas DataFrame with the methods as its index."""
-        import pandas
-
-        return pandas.DataFrame(self.table()).set_index("method")
+        return self.table().to_pandas().set_index("method")
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the score of every fold by `ordinal.plot.errors_by_method`.
@@ -231,7 +230,7 @@ class Comparison(Immutable):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Study:
     """Rows on which methods are compared, and the methods.
 
     Attributes
@@ -243,6 +242,10 @@ class Table:
     learners : mapping of str to Learner
     seed : sequence of int
         Of the folds of searches.
+    group : (n,) int array, or None
+        Rows of one group stay together in the folds of searches, too.
+    labels : the caller's `y`, or None
+        Predictions of a model of all rows are of its kind.
     """
 
     X: Any
@@ -251,23 +254,26 @@ class Table:
     weight: np.ndarray | None
     learners: Mapping[str, Learner]
     seed: tuple[int, ...] = (0,)
+    group: np.ndarray | None = None
+    labels: Any = None
 
     def learned(
         self, learner: Learner, rows: np.ndarray | None, fold: int, **options: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Return the model of some rows, by default of all, and the chosen point."""
-        X, y, weight = self.X, self.y, self.weight
-        if rows is not None:
-            X, y = take(X, rows), y[rows]
-            weight = None if weight is None else weight[rows]
-        if weight is not None:
-            options["sample_weight"] = weight
+        chosen = slice(None) if rows is None else rows
+        X, y = self.X if rows is None else take(self.X, rows), self.y[chosen]
+        if self.weight is not None:
+            options["sample_weight"] = self.weight[chosen]
+        if self.group is not None and learner.grid:
+            options["groups"] = self.group[chosen]
         # the folds of a search are the same for every method
         rng = np.random.default_rng([*self.seed, fold])
         return learner.learn(X, y, rng, classes=self.classes, **options)
 
     def refitted(self, method: str) -> Any:
-        return self.learned(self.learners[method], None, 0)[0]
+        model = self.learned(self.learners[method], None, 0)[0]
+        return with_labels_like(model, self.labels)
 
     def evaluate(
         self, learner: Learner, splits: Splits, scorers: Sequence[Scorer], say: Say
@@ -409,7 +415,8 @@ def compare(
     sample_weight : (n,) array-like >= 0, optional
         Of the fits and the scores.
     groups : (n,) array-like, optional
-        Labels of groups, such as patients or raters, whose rows stay together.
+        Labels of groups, such as patients or raters, whose rows stay together in the
+        folds, and in those of the searches.
     preprocess : TablePreprocessor, optional
         In place of the default, such as one with `order` for ordered categories.
     n_threads : int, optional
@@ -471,30 +478,32 @@ def compare(
         )
         for name, fit in fits.items()
     }  # fmt: skip
-    table = Table(
+    study = Study(
         X,
         labels,
         problem.classes,
         None if sample_weight is None else problem.sample_weight,
         learners,
         (int(rng.integers(2**32)),),
+        group,
+        y,
     )
-    return compared(table, splits, scorers, line)
+    return compared(study, splits, scorers, line)
 
 
 def compared(
-    table: Table, splits: Splits, scorers: tuple[Scorer, ...], line: Line | None
+    study: Study, splits: Splits, scorers: tuple[Scorer, ...], line: Line | None
 ) -> Comparison:
-    """Return the comparison of the methods of a table on these splits.
+    """Return the comparison of the methods of a study on these splits.
 
     Raises the first error if every method failed.
     """
-    say = Say(line, len(table.learners), len(splits))
+    say = Say(line, len(study.learners), len(splits))
     folds = {}
     try:
-        for number, (name, learner) in enumerate(table.learners.items()):
+        for number, (name, learner) in enumerate(study.learners.items()):
             say.begin(name, number)
-            folds[name] = table.evaluate(learner, splits, scorers, say)
+            folds[name] = study.evaluate(learner, splits, scorers, say)
     finally:
         say.close()
     errors = [of[0].error or of[-1].error for of in folds.values()]
@@ -521,7 +530,7 @@ def compared(
         reasons={n: f.reason for n in names for f in folds[n][-1:] if f.reason},
         splits=[(read_only(train), read_only(test)) for train, test in splits],
         greater_is_better=scorers[0].greater_is_better,
-        _table=table,
+        _study=study,
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from .._input.checks import check_share
 from .._input.predictions import score_tables, scores_of
 from .._input.sparse import read_only
+from .._model.printing import html_record
 from .._numerics.tails import chi2_tail, f_tail, range_quantile
 
 __all__ = [
@@ -55,6 +56,9 @@ class SignedRank(NamedTuple):
     minus: float
     p_value: float
     exact: bool
+
+    def _repr_html_(self) -> str:
+        return html_record(self)
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
@@ -132,6 +136,9 @@ class Friedman(NamedTuple):
     F_p: float
     critical_difference: float
     alpha: float
+
+    def _repr_html_(self) -> str:
+        return html_record(self)
 
 
 def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
@@ -223,6 +230,9 @@ class WinDrawLoss(NamedTuple):
     win: np.ndarray
     draw: np.ndarray
     loss: np.ndarray
+
+    def _repr_html_(self) -> str:
+        return html_record(self)
 
 
 def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDrawLoss:

@@ -34,6 +34,7 @@ from .._input.checks import (
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
+from .._model.model import with_labels_like
 from .._model.preparation import Callback
 from .._model.registry import PENALTIES, completed, register
 from .._rows.reading import is_chunked
@@ -460,7 +461,8 @@ def _fit(
         monitor.conclude(model.convergence)
     for model in models.values():
         _warn_of(model)
-    return [models[pair] for pair in penalties]
+    labels = prepared.training.y  # those of a formula are in the table
+    return [with_labels_like(models[pair], labels) for pair in penalties]
 
 
 def _warn_of(model: PomModel) -> None:

@@ -16,6 +16,7 @@ from .._cumulative.likelihood import (
 )
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
+from .._model.explanation import Named, linear_terms
 from .._model.model import read_for
 from .._model.threshold_model import by_probabilities
 from .estimates import predictors, score
@@ -185,6 +186,13 @@ class PomModel(Inference):
         """
         rules = "median", "mode", "cost"
         return by_probabilities(self, X, rule, rules, cost, offset=offset)
+
+    def _score_terms(self, X: MatrixLike) -> Named | None:
+        if self.nominal.size or self.scale.size:  # effects that the score knows not
+            return None
+        Z, _ = self._read(X, None)
+        Z = Z[:, self.location] if isinstance(Z, np.ndarray) else Z
+        return linear_terms(Z, self.coef, self.coef_names)
 
     def _read(
         self, X: MatrixLike, offset: ArrayLike | None

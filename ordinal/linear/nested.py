@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.checks import listed, shown
+from .._model.printing import html_record
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning, warn
 from .estimates import check_likelihood
@@ -32,6 +33,9 @@ class LikelihoodRatio(NamedTuple):
     chi2: float
     dof: int
     p_value: float
+
+    def _repr_html_(self) -> str:
+        return html_record(self)
 
 
 def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._input.checks import as_real_array, check_entries, shown
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
+from .._model.printing import Table, html_notes
 from .._model.storage import Storable
 from .._watch.convergence import Convergence
 from .model import PomModel
@@ -103,6 +104,23 @@ class PomPath(Storable):
         for name, values, spec in (*names, ("dev_ratio", self.dev_ratio, ".3f")):
             lines.append(f"  {name:<13}{values[0]:{spec}} to {values[-1]:{spec}}")
         return "\n".join([*lines, f"  {'convergence':<13}{self.convergence}"])
+
+    def table(self) -> Table:
+        """Return a row per penalty: its value, the number of nonzero coefficients, the
+        log-likelihood and the share of the deviance that is explained.
+        """
+        return Table(
+            {
+                "lambda": self.lambdas,
+                "nonzero": self.n_nonzero,
+                "loglik": self.loglik,
+                "dev_ratio": self.dev_ratio,
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        notes = [f"PomPath, ratio {self.ratio:g}; {self.convergence}"]
+        return html_notes(notes) + self.table()._repr_html_()
 
     def _check(self) -> None:
         if not self.models:

@@ -20,7 +20,9 @@ from .._input.fields import (
     Length,
     Size,
 )
+from .._input.frame import default_names
 from .._input.types import MatrixLike
+from .._model.explanation import Named, linear_terms
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.support import finite_scores
@@ -95,3 +97,7 @@ class LinearThresholdModel(Scored):
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
             scores = matvec(rows, self.coef)
         return finite_scores(scores)
+
+    def _score_terms(self, X: MatrixLike) -> Named | None:
+        names = self.feature_names or default_names(self.n_features)
+        return linear_terms(read_for(self, X), self.coef, names)

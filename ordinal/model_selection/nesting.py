@@ -14,6 +14,7 @@ from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._watch.progress import Progress
@@ -72,13 +73,20 @@ class Nested(Storable):
         """Why hold-outs have no score, by their number."""
         return {i: str(reason) for i, reason in enumerate(self.reasons) if reason}
 
-    def table(self) -> dict[str, np.ndarray]:
-        """Columns of s entries: every argument, the score of the search, the test
-        scores; fit for a data frame.
+    def table(self) -> Table:
+        """Return a row per hold-out: every argument, the score of the search, and the
+        test scores.
         """
         columns = columns_of(self.params)
         columns["search"] = np.array([found.score for found in self.selections])
-        return columns | self.scores
+        return Table(columns | self.scores)
+
+    def to_pandas(self) -> Any:
+        """Return `table` as a pandas DataFrame; ImportError without pandas."""
+        return self.table().to_pandas()
+
+    def _repr_html_(self) -> str:
+        return html_notes([repr(self)]) + self.table()._repr_html_()
 
     def __repr__(self) -> str:
         with np.errstate(over="ignore", invalid="ignore"):  # a metric of the caller's

@@ -71,7 +71,7 @@ class Trials:
 
         All of them if none has a score, because more rows may help.
         """
-        losses = self._losses()
+        losses = self._mean_losses()  # as points of a later stage begin with fewer rows
         scored = [n for n in numbers if np.isfinite(losses[n])]
         order = in_order_of_ties(self.points, scored)
         order.sort(key=lambda number: losses[number])
@@ -122,8 +122,12 @@ class Trials:
         """(p,) mean of every point, greater meaning worse; nan where one is missing, or
         is of fewer rows than others.
         """
+        losses = self._mean_losses()
+        losses[np.array(self.rows) < max(self.rows)] = np.nan
+        return losses
+
+    def _mean_losses(self) -> np.ndarray:
         means = mean_score(self.scores())
-        means[np.array(self.rows) < max(self.rows)] = np.nan
         return -means if self.scorers[0].greater_is_better else means
 
 

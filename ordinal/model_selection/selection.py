@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.explanation import Explanation
+from .._model.model import with_labels_like
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
@@ -169,7 +171,7 @@ class Selection(Storable):
         """(n,) labels for the rows of raw `X` by the refitted model; ValueError if
         there is none.
         """
-        return np.asarray(self._fitted().predict(X, **rule))
+        return self._fitted().predict(X, **rule)  # type: ignore[no-any-return]
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """Return `predict_proba` of the refitted model for rows of raw `X`."""
@@ -179,17 +181,43 @@ class Selection(Storable):
         """Return the `decision_function` of the refitted model for raw `X`."""
         return np.asarray(self._fitted().decision_function(X))
 
-    def table(self) -> dict[str, np.ndarray]:
-        """Columns of p entries: stage, training rows, every argument, mean, standard
-        error, the score in every fold, failed fits and seconds; fit for a data frame.
+    def explain(
+        self,
+        X: MatrixLike,
+        y: Labels | None = None,
+        *,
+        n_repeats: int = 5,
+        rng: Rng = 0,
+    ) -> Explanation:
+        """Return `explain` of the refitted model, by raw features."""
+        found = self._fitted().explain(X, y, n_repeats=n_repeats, rng=rng)
+        return cast(Explanation, found)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: MatrixLike,
+        y: Labels,
+        *,
+        title: str = "",
+    ) -> None:
+        """Write the page of `Model.report` about the refitted model."""
+        self._fitted().report(path, X, y, title=title)
+
+    def table(self) -> Table:
+        """Return a row per point, the best first, and last those without a score or
+        dropped by halving: its number in `points`, stage, training rows, every
+        argument, mean, standard error, the score in every fold, failed fits, seconds.
         """
-        columns = {"stage": self.stage, "rows": self.rows, **columns_of(self.points)}
+        order = np.argsort(self._losses(), kind="stable")
+        columns = {"point": np.arange(order.size), "stage": self.stage}
+        columns |= {"rows": self.rows, **columns_of(self.points)}
         columns["mean"], columns["standard_error"] = self.mean, self.standard_error
         for k, scores in enumerate(self.scores.T):
             columns[f"fold_{k}"] = scores
         columns["failed"] = np.isnan(self.scores).sum(axis=1)
         columns["seconds"] = self.seconds.sum(axis=1)
-        return columns
+        return Table({name: values[order] for name, values in columns.items()})
 
     def __repr__(self) -> str:
         error = self.standard_error[self.best]
@@ -200,11 +228,12 @@ class Selection(Storable):
         )
 
     def _repr_html_(self) -> str:
-        order = np.argsort(self._losses(), kind="stable")[:_BEST_SHOWN]
-        columns = Table({k: v[order].astype(str) if v.dtype.kind == "O" else v[order]
-                         for k, v in self.table().items()
-                         if not k.startswith("fold_")})  # fmt: skip
-        return html_notes([repr(self)]) + columns._repr_html_()
+        best = {
+            name: values[:_BEST_SHOWN]
+            for name, values in self.table().items()
+            if not name.startswith("fold_")
+        }
+        return html_notes([repr(self)]) + Table(best)._repr_html_()
 
     def _losses(self) -> np.ndarray:
         """(p,) means of the points that were judged on all rows, less being better."""
@@ -214,9 +243,7 @@ class Selection(Storable):
 
     def to_pandas(self) -> Any:
         """Return `table` as a pandas DataFrame; ImportError without pandas."""
-        import pandas
-
-        return pandas.DataFrame(self.table())
+        return self.table().to_pandas()
 
     def _fitted(self) -> Any:
         return model_in(self)
@@ -413,7 +440,8 @@ def select(
         return found
     chosen = found.one_se if by_error else found.best
     threads = n_threads if executor is None else None
-    return replace(found, model=work.refitted(found.points[chosen], threads))
+    model = work.refitted(found.points[chosen], threads)
+    return replace(found, model=with_labels_like(model, y))
 
 
 def selection_of(trials: Trials, splits: Splits) -> Selection:

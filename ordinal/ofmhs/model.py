@@ -21,8 +21,8 @@ from .._input.fields import (
     Size,
 )
 from .._input.frame import default_names
-from .._input.sparse import read_only
 from .._input.types import MatrixLike
+from .._model.explanation import Named
 from .._model.links import CumulativeLink
 from .._model.model import read_for
 from .._model.printing import Table
@@ -142,16 +142,30 @@ class OfmhsModel(Scored):
         name  effect
         x1   2.32234
         """
+        name, mains, first, second = self._held()
+        effect = np.concatenate([self.main[mains], self.pairs[first, second]])
+        order = np.argsort(-np.abs(effect), kind="stable")
+        return Table({"name": np.array(name, str)[order], "effect": effect[order]})
+
+    def _held(self) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+        """Return the names of the effects that are not 0, main ones first, the features
+        of the main effects, and the first and second ones of the pairs.
+        """
         names = self.feature_names or default_names(self.n_features)
         mains = np.flatnonzero(self.main)
         first, second = np.nonzero(np.triu(self.pairs))
         shown = [names[j] for j in mains.tolist()]
         for j, k in zip(first.tolist(), second.tolist(), strict=True):
             shown.append(f"{names[j]}:{names[k]}")
-        effect = np.concatenate([self.main[mains], self.pairs[first, second]])
-        order = np.argsort(-np.abs(effect), kind="stable")
-        name = np.array(shown, dtype=str)[order]
-        return Table({"name": read_only(name), "effect": effect[order]})
+        return shown, mains, first, second
+
+    def _score_terms(self, X: MatrixLike) -> Named:
+        Z = (dense(read_for(self, X)) - self.centre) / self.spread
+        names, mains, first, second = self._held()
+        products = Z[:, first] * Z[:, second] * self.pairs[first, second]
+        return Named(
+            tuple(names), np.hstack([Z[:, mains] * self.main[mains], products])
+        )
 
     def _summary(self) -> dict[str, str]:
         d = self.n_features

@@ -15,7 +15,8 @@ from .._basis.fitting import on_basis
 from .._input.checks import shown, with_suggestions
 from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
-from .._model.model import Model
+from .._model.explanation import Named
+from .._model.model import Model, labels_like_those_given, with_labels_like
 from .._model.registry import method_of, unwrapped
 from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
@@ -119,7 +120,7 @@ class PreprocessedModel(Model):
         if sample_weight is not None:
             options["sample_weight"] = sample_weight
         Z = as_named(fit, preprocessor.transform(table), preprocessor.feature_names_out)
-        return cls(preprocessor, fit(Z, y, **options))
+        return with_labels_like(cls(preprocessor, fit(Z, y, **options)), y)
 
     def __getattr__(self, name: str) -> Any:
         # of what this class lacks; names with an underscore are the model's own
@@ -145,6 +146,11 @@ class PreprocessedModel(Model):
     def __dir__(self) -> list[str]:
         inner = (name for name in dir(self.model) if not name.startswith("_"))
         return sorted({*object.__dir__(self), *inner})
+
+    def _score_terms(self, X: MatrixLike) -> Named | None:
+        if not isinstance(self.model, Model):
+            return None
+        return self.model._score_terms(self.preprocessor.transform(X))
 
     def _summary(self) -> dict[str, str]:
         lines = {"model": type(self.model).__name__}
@@ -179,7 +185,8 @@ class PreprocessedModel(Model):
         """(n,) labels for the rows of raw `X`, by the `rule` that `model.predict` is
         given; errors as of the preprocessor and of the model.
         """
-        return np.asarray(self.model.predict(self.preprocessor.transform(X), **rule))
+        labels = self.model.predict(self.preprocessor.transform(X), **rule)
+        return labels_like_those_given(self, labels, X)
 
     def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
         """Return `model.predict_proba` for the rows of raw `X`."""
@@ -286,7 +293,7 @@ def preprocessed(fit: Callable[P, M]) -> Fit[P, M]:
     def fit_preprocessed(X: Any, y: Any, **options: Any) -> Any:
         how = options.pop("preprocess", None)
         if how is None:
-            return plain(X, y, **options)
+            return with_labels_like(plain(X, y, **options), y)
         return PreprocessedModel.fit(fit_preprocessed, X, y, preprocess=how, **options)
 
     return cast(Fit[P, M], fit_preprocessed)

@@ -45,7 +45,8 @@ The modules of this package:
     chunked          rows in chunks
 """
 
-from .explanations import Interaction, Named, ScoreFunction
+from .._model.explanation import Named
+from .explanations import Interaction, ScoreFunction
 from .fit import XofmModel, fit_xofm
 
 __all__ = ["Interaction", "Named", "ScoreFunction", "XofmModel", "fit_xofm"]

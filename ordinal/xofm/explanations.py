@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._input.sparse import read_only
+from .._model.explanation import Named
 from .._rows.sums import Parts
 from .layout import Layout
 from .objective import LocatedRows
@@ -89,13 +90,6 @@ class Interaction(NamedTuple):
     missing: tuple[np.ndarray, np.ndarray]
     both_missing: float
     strength: float
-
-
-class Named(NamedTuple):
-    """Values, a name for each along the last axis."""
-
-    names: tuple[str, ...]
-    values: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

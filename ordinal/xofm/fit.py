@@ -38,6 +38,7 @@ from .._input.frame import default_names
 from .._input.problem import Problem
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.explanation import Named
 from .._model.folds import calibrate, few_folds, fold_shares
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
@@ -55,7 +56,6 @@ from .explanations import (
     Explained,
     Interaction,
     Marginals,
-    Named,
     ScoreFunction,
 )
 from .layout import Layout, pieces_of, signs_of
@@ -425,6 +425,10 @@ class XofmModel(Model):
             and "a:b" for a pair.
         """
         return self._explained.contributions(*self._rows(X))
+
+    def _score_terms(self, X: MatrixLike) -> Named:
+        names, values = self.contributions(X)
+        return Named(names[1:], values[:, 1:])  # but for the base
 
     def _check(self) -> None:
         for at, labels in zip(self.breakpoints, self.categories, strict=True):
