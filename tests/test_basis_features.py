@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ordinal._basis.features import (
     ColumnFeatures,
     RowFeatures,
-    is_linear,
     row_features,
 )
 from ordinal._input.sparse import CSR
@@ -21,6 +20,7 @@ from ordinal.kernels import (
     Polynomial,
     Precomputed,
 )
+from ordinal.kernels.choice import is_linear
 
 GAMMA = np.array([0.3, 0.05, 1.0, 0.2])
 KERNELS = [

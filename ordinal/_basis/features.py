@@ -227,11 +227,6 @@ class ColumnFeatures:
 Features: TypeAlias = RowFeatures | ColumnFeatures
 
 
-def is_linear(kernel: Kernel) -> bool:
-    """Return whether `ColumnFeatures` exist for a kernel."""
-    return isinstance(kernel, Linear | LinearARD)
-
-
 def row_features(
     kernel: Kernel, X: Matrix, numbers: np.ndarray, n_threads: int = 1
 ) -> RowFeatures:

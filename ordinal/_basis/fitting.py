@@ -24,8 +24,9 @@ from .._rows.remote import RemoteRows
 from .._watch.convergence import Convergence, Status
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
+from ..kernels.choice import is_linear
 from .choice import choose, enough, sizes, stratified
-from .features import ColumnFeatures, Features, is_linear, row_features
+from .features import ColumnFeatures, Features, row_features
 from .losses import Losses
 from .precise import finished, is_to_finish, look_ahead
 from .proximal import Solution, Start, solve
@@ -60,12 +61,6 @@ def by_problem(
     table = np.stack(np.broadcast_arrays(lo, hi, pn, pp), axis=-1).swapaxes(1, 2)
     free = np.zeros(table.shape[2])
     return [Losses(of, ordered, free if price is None else price) for of in table]
-
-
-def on_basis(basis: Any, kernel: Any) -> bool:
-    """Return whether a fit may use a basis, from arguments as they were given."""
-    linear = kernel == "linear" if isinstance(kernel, str) else is_linear(kernel)
-    return basis is not None or linear
 
 
 def read(

@@ -17,7 +17,6 @@ from .._basis.fitting import (
     enough_rows,
     features_among,
     held_for,
-    on_basis,
     record,
 )
 from .._basis.proximal import Solution as ProximalSolution
@@ -35,6 +34,7 @@ from .._model.support import decisions, read_only_matrix, support_rows
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
+from ..kernels.choice import on_basis
 from ..kernels.tiles import Evaluator, Products
 from .family import Family, KernelOptions, M, P, Solved
 

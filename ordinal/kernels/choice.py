@@ -25,6 +25,17 @@ def takes_missing(kernel: object) -> bool:
     return isinstance(kernel, Pearson)
 
 
+def is_linear(kernel: object) -> bool:
+    """Return whether k(x, z) is a product of features, which are a basis themselves."""
+    return isinstance(kernel, Linear | LinearARD)
+
+
+def on_basis(basis: object, kernel: object) -> bool:
+    """Return whether a fit may use a basis, from arguments as they were given."""
+    linear = kernel == "linear" if isinstance(kernel, str) else is_linear(kernel)
+    return basis is not None or linear
+
+
 def compares_units(kernel: object) -> bool:
     """Return whether the kernel adds up features as they are, in whatever units.
 

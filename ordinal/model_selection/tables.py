@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.fitting import on_basis
 from .._input.checks import check_flag, enumerated, shown
 from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame
@@ -21,6 +20,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.remote import is_remote, remote_problem
 from .._rows.rows import Rows
 from .._rows.source import has_blocks
+from ..kernels.choice import on_basis
 from ..preprocessing import Standardizer, TablePreprocessor
 from ..preprocessing.joined import Preprocess, preprocess_for
 from ..preprocessing.scaling import standardizer_of

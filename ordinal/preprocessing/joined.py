@@ -11,7 +11,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
-from .._basis.fitting import on_basis
 from .._input.checks import shown, with_suggestions
 from .._input.frame import Frame
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
@@ -23,6 +22,7 @@ from .._rows.remote import is_remote, remote_problem
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
 from ..kernels import Precomputed
+from ..kernels.choice import on_basis
 from .coding import TableCoding, TablePreprocessor
 from .scaling import Standardizer, standardizer_of
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._basis.choice import chosen_rows
 from .._basis.features import ColumnFeatures
-from .._basis.fitting import enough_rows, on_basis, read
+from .._basis.fitting import enough_rows, read
 from .._input.basis import BasisChoice, read_choice
 from .._input.checks import (
     check_count,
@@ -45,6 +45,7 @@ from .._numerics.rows import take
 from .._rows.chunks import with_state
 from .._watch.monitor import Monitor, OutOfTime
 from ..kernels import Linear, LinearARD, Precomputed
+from ..kernels.choice import on_basis
 from ..preprocessing.joined import Preprocess, preprocessed
 from .columns import Columns, Fill, Squares, kernel_values, mixed, root_of
 from .newton import minimize
