@@ -87,6 +87,22 @@ class Problem:
         """
         names = feature_names(X)
         X = read_features(X, missing=missing, categories=categories)
+        return cls.from_features(X, names, y, classes, sample_weight, class_weight)
+
+    @classmethod
+    def from_features(
+        cls,
+        X: np.ndarray | CSR,
+        names: tuple[str, ...] | None,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+    ) -> Problem:
+        """Validate labels and weights of rows whose features have been read.
+
+        `names` are those of the features; else as `from_arrays`.
+        """
         n = X.shape[0]
         if classes is None:
             classes = declared_categories(y)

@@ -40,7 +40,7 @@ def read_problem(
         Name of the `fit_*` function, for messages.
     X, y, labels
         As for `Problem.from_arrays` or `ChunkedProblem.from_source`. A ChunkedProblem
-        is returned as it is, with class weights.
+        is returned as it is, with class weights; any other Problem has them already.
     chunks : bool
         Whether the fit reads rows in chunks.
     remote : bool
@@ -60,6 +60,8 @@ def read_problem(
     """
     if chunks and isinstance(X, ChunkedProblem):
         return X.with_class_weights(labels.get("class_weight"))
+    if type(X) is Problem:  # by a fit that reads more of its table than the features
+        return X
     if is_remote(X):
         _check_remote(name, chunks, remote)
         return remote_problem(X, y, **labels)

@@ -27,7 +27,7 @@ from .._input.checks import (
 )
 from .._input.columns import column_number
 from .._input.problem import Problem
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.preparation import prepare
 from .._rows.reading import check_in_memory
 from .._watch.monitor import Monitor
@@ -68,6 +68,7 @@ def prepare_pom(
     scale: Sequence[str | int],
     offset: ArrayLike | None,
     sample_weight: ArrayLike | None,
+    class_weight: ClassWeight | None = None,
     classes: Sequence[Any] | None,
     reference: Mapping[str, Any] | None,
     missing: Missing,
@@ -87,16 +88,18 @@ def prepare_pom(
         missing=missing,
         reference=reference,
         sample_weight=sample_weight,
+        class_weight=class_weight,
         offset=offset,
         cluster=cluster,
         chunks=chunks,
     )
     prepared = prepare(
         name,
-        training.X,
-        training.y,
-        classes=training.classes,
-        sample_weight=training.sample_weight,
+        training.rows,
+        y,  # as `classes` and the weights it is in the Problem, unless rows are chunks
+        classes=classes,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
         chunks=chunks,
         **common,
     )

@@ -20,9 +20,10 @@ from .._input.columns import (
     is_frame,
     read_frame,
 )
-from .._input.features import read_dense
+from .._input.features import read_dense, read_features
 from .._input.frame import Frame, default_names
 from .._input.labels import declared_categories, is_missing
+from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._rows.reading import is_chunked
 from .._rows.source import has_blocks
@@ -39,12 +40,9 @@ class Training:
 
     Attributes
     ----------
-    X : Frame, array, or what the caller gave
-        Numbers; where there is a coding, the columns that it makes.
-    y : (n,) labels
-    classes : sequence or None
-        The caller's, or the order of an ordered categorical y.
-    sample_weight, offset, cluster : (n,) arrays or None
+    rows : Problem, or rows in chunks as the caller gave them
+        Where there is a coding, of the columns that it makes.
+    offset, cluster : (n,) arrays or None
     coding : Coding or None
         How a table became X; None where X is as it was given.
     n_missing : int
@@ -53,10 +51,7 @@ class Training:
         The table that the coding made X of.
     """
 
-    X: Any
-    y: Any
-    classes: Any
-    sample_weight: Any
+    rows: Any
     offset: Any
     cluster: Any
     coding: Coding | None
@@ -72,6 +67,7 @@ def read_training(
     missing: Missing = "error",
     reference: Mapping[str, Any] | None = None,
     sample_weight: Any = None,
+    class_weight: Any = None,
     offset: Any = None,
     cluster: Any = None,
     chunks: bool = False,
@@ -97,7 +93,7 @@ def read_training(
     if chunks and is_chunked(X):
         given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
         _check_chunked(missing, reference, given)
-        return Training(X, y, classes, coding=None, n_missing=0, frame=None, **given)
+        return Training(X, offset, cluster, coding=None, n_missing=0, frame=None)
     parsed: Parsed | None = None
     given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
     if isinstance(X, str) and has_blocks(y):
@@ -107,13 +103,7 @@ def read_training(
         )
     if isinstance(X, str):
         parsed, X, y, given = _of_formula(X, y, given)
-    if is_sparse(X):
-        table: Any = X
-    elif _is_dense(X):
-        table = read_dense(X, missing=True)
-    else:
-        columns = None if parsed is None else parsed.columns
-        table = read_frame(X, columns, kept=tuple(reference or ()))
+    table = _read_table(X, parsed, reference)
     if classes is None:
         classes = declared_categories(y)
     vectors = {"y": y, **{k: v for k, v in given.items() if v is not None}}
@@ -133,9 +123,25 @@ def read_training(
         coding = _coding(parsed, table, reference)
         given["offset"] = coding.offset(table, given["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
-    return Training(
-        table, y, classes, coding=coding, n_missing=n_missing, frame=frame, **given
-    )
+    if coded or is_sparse(table):  # a term such as log(x) may be infinite
+        values: Any = read_features(table)
+    else:  # finite, as `read_dense`, `read_frame` and `_complete` have found
+        values = np.require(getattr(table, "values", table), np.float64, ["C", "A"])
+    weights = given.pop("sample_weight"), class_weight
+    problem = Problem.from_features(values, feature_names(table), y, classes, *weights)
+    return Training(problem, coding=coding, n_missing=n_missing, frame=frame, **given)
+
+
+def _read_table(
+    X: Any, parsed: Parsed | None, reference: Mapping[str, Any] | None
+) -> Any:
+    """Return X with its missing values: a Frame, a matrix, or a sparse X as it is."""
+    if is_sparse(X):
+        return X
+    if _is_dense(X):
+        return read_dense(X, missing=True)
+    columns = None if parsed is None else parsed.columns
+    return read_frame(X, columns, kept=tuple(reference or ()))
 
 
 def _check_chunked(missing: Missing, reference: Any, given: Mapping[str, Any]) -> None:
