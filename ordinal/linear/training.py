@@ -42,6 +42,7 @@ class Training:
     ----------
     rows : Problem, or rows in chunks as the caller gave them
         Where there is a coding, of the columns that it makes.
+    y : (n,) labels as the caller gave them, or as the table of a formula has them
     offset, cluster : (n,) arrays or None
     coding : Coding or None
         How a table became X; None where X is as it was given.
@@ -52,6 +53,7 @@ class Training:
     """
 
     rows: Any
+    y: Any
     offset: Any
     cluster: Any
     coding: Coding | None
@@ -93,7 +95,7 @@ def read_training(
     if chunks and is_chunked(X):
         given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
         _check_chunked(missing, reference, given)
-        return Training(X, offset, cluster, coding=None, n_missing=0, frame=None)
+        return Training(X, y, offset, cluster, coding=None, n_missing=0, frame=None)
     parsed: Parsed | None = None
     given = {"sample_weight": sample_weight, "offset": offset, "cluster": cluster}
     if isinstance(X, str) and has_blocks(y):
@@ -129,7 +131,9 @@ def read_training(
         values = np.require(getattr(table, "values", table), np.float64, ["C", "A"])
     weights = given.pop("sample_weight"), class_weight
     problem = Problem.from_features(values, feature_names(table), y, classes, *weights)
-    return Training(problem, coding=coding, n_missing=n_missing, frame=frame, **given)
+    return Training(
+        problem, y, coding=coding, n_missing=n_missing, frame=frame, **given
+    )
 
 
 def _read_table(
