@@ -33,14 +33,18 @@ The modules of this package:
     inference, sandwich    standard errors and tests
     odds, nested, profile  tests of proportional odds, of nested models; profiles
     margins                average probabilities and marginal effects
+    residuals, diagnostics  residuals, goodness of fit, influence of rows
 """
 
 from .fit import fit_pom, fit_pom_path
 from .model import PomModel
 from .nested import LikelihoodRatio, lr_test
 from .path import PomPath
+from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
+    "GoodnessOfFit",
+    "Influence",
     "LikelihoodRatio",
     "PomModel",
     "PomPath",

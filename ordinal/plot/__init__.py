@@ -3,6 +3,7 @@
     methods compared    critical_difference, boxplots_by_size, errors_by_method
     predictions         scores, confusion_matrix, reliability, prediction_sets
     features            partial_dependence, relevance, coefficients
+    diagnostics         residuals
     searches            search, learning_curve
     XOFM explained      score_functions, interaction, contributions
 
@@ -14,6 +15,7 @@ The modules of this package:
     comparison                methods compared
     predictions               predictions and prediction sets
     dependence, coefficients  features
+    residuals                 residuals of cumulative models
     searches                  searches
     xofm                      XOFM explained
     models                    what figures ask of models
@@ -24,6 +26,7 @@ from .coefficients import coefficients, importance
 from .comparison import boxplots_by_size, critical_difference, errors_by_method
 from .dependence import partial_dependence, relevance
 from .predictions import confusion_matrix, prediction_sets, reliability, scores
+from .residuals import residuals
 from .searches import learning_curve, search
 from .xofm import contributions, interaction, score_functions
 
@@ -41,6 +44,7 @@ __all__ = [
     "prediction_sets",
     "relevance",
     "reliability",
+    "residuals",
     "score_functions",
     "scores",
     "search",

@@ -1,0 +1,309 @@
+"""Residuals of rows, goodness of fit, and the influence of single rows.
+
+With a and b the predictors on the two sides of rank y_i in (1) of the package, s_i the
+spread, and p_i = F(a) - F(b), the residuals of a row are
+
+    probability   P(y < y_i) - P(y > y_i) = F(a) + F(b) - 1
+    score         d log p_i / d x'beta = (f(b) - f(a)) / (p_i s_i)
+    deviance      sqrt(-2 log p_i) with the sign of the first
+    surrogate     a draw from F between b and a, less the mean of F
+
+They are 0 in the mean of a true model, and the surrogate ones have the distribution F
+for every row. The influence of a row is that of a Newton step without it: with x the
+parameters, V their covariance, g (2,) and M (2, 2) the slopes of w_i log p_i by (a, b)
+and minus its curvatures, J (2, p) the slopes of (a, b) by x and K = J V J',
+
+    leverage = tr(M K)
+    change = -V J' (1 - M K)^-1 g                                                    (1)
+    cook = u'K u / p,   u = (1 - M K)^-1 g
+
+C. Li, B. E. Shepherd, "A new residual for ordinal outcomes", Biometrika 99:473-480,
+2012. D. Liu, H. Zhang, "Residuals and diagnostics for ordinal regression models: a
+surrogate approach", JASA 113:845-854, 2018. M. W. Fagerland, D. W. Hosmer, "A
+goodness-of-fit test for the proportional odds regression model", Statistics in Medicine
+32:2235-2249, 2013. D. Pregibon, "Logistic regression diagnostics", Annals of Statistics
+9:705-724, 1981.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._cumulative.design import structure_of
+from .._cumulative.likelihood import (
+    cumulative,
+    exceeding,
+    quantile,
+    rank_probabilities,
+)
+from .._input.labels import ranks_of, read_labels
+from .._numerics.rows import strips
+from .._numerics.tails import chi2_tail
+from .._solvers import _cumulative
+from .estimates import Estimates, predictors, remembered
+from .margins import At, MatrixRows, TableRows, rows_to_average
+
+Residual = Literal["probability", "surrogate", "score", "deviance"]
+_EULER = 0.5772156649015329  # mean of the Gumbel distribution
+_MEAN = {"loglog": _EULER, "cloglog": -_EULER}  # cauchit has none; its median is 0
+_MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}
+_BLOCK = 1 << 18  # entries of the rows held at a time
+
+
+class Rows(NamedTuple):
+    """Rows with their ranks, among those that have training rows, and weights."""
+
+    source: MatrixRows | TableRows
+    rank: np.ndarray
+    weight: np.ndarray
+
+
+class GoodnessOfFit(NamedTuple):
+    """Result of `PomModel.hosmer_lemeshow`.
+
+    Attributes
+    ----------
+    chi2 : float
+    dof : int
+        (G - 2)(r - 1) + r - 2 for G groups and r ranks.
+    p_value : float
+    observed, expected : (G, r) arrays
+        Weights of the rows of each group by rank, and the sums of their probabilities.
+    """
+
+    chi2: float
+    dof: int
+    p_value: float
+    observed: np.ndarray
+    expected: np.ndarray
+
+
+class Influence(NamedTuple):
+    """Result of `PomModel.influence`.
+
+    Attributes
+    ----------
+    leverage : (n,) array
+        Share of each row in the fit; the sum is the number of parameters, or near to it
+        with scale effects.
+    cooks_distance : (n,) array
+        Squared length of the change, in standard errors, by the number of parameters.
+    change : (n, p) array
+        Change of the `parameters` when a row is left out.
+    """
+
+    leverage: np.ndarray
+    cooks_distance: np.ndarray
+    change: np.ndarray
+
+
+def read_rows(
+    model: Estimates, asked: str, X: Any = None, y: Any = None, offset: Any = None
+) -> Rows:
+    """Return the given rows, or the training rows."""
+    if (X is None) != (y is None):
+        given, lacking = ("y", "X") if X is None else ("X", "y")
+        raise ValueError(f"{asked} needs {lacking} with {given}: pass both, or neither")
+    source = rows_to_average(model, asked, X, offset, None)
+    if X is None:
+        D = remembered(model, asked).loss.design
+        return Rows(source, D.rank.astype(np.int64), D.weight)
+    labels = read_labels(y, "y")
+    if labels.size != source.share.size:
+        raise ValueError(
+            f"y has {labels.size} rows and X {source.share.size}; they must match"
+        )
+    known = model.classes[model.observed]
+    rank = ranks_of(labels, known, "y", "ranks with training rows").astype(np.int64)
+    return Rows(source, rank, np.ones(rank.size))
+
+
+def ends_of(model: Estimates, at: At, rank: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return a, b and 1 / s of rows."""
+    eta, unit = predictors(model, *at)
+    eta.sort(axis=1)  # nominal effects may make thresholds cross
+    end = np.full((len(eta), 1), np.inf)
+    ends, row = np.hstack([-end, eta, end]), np.arange(len(eta))
+    return ends[row, rank + 1], ends[row, rank], unit[:, 0]
+
+
+def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Log p and its derivatives, (6, n), as `_cumulative.row_terms` has them."""
+    out = np.empty((6, a.size))
+    with np.errstate(all="ignore"):
+        width = np.where(np.isinf(a) | np.isinf(b), np.inf, a - b)
+    a, b, width = (np.ascontiguousarray(v) for v in (a, b, width))
+    _cumulative.row_terms(_cumulative.LINKS.index(link), a, b, width, out, 1)
+    return out
+
+
+def residuals_of(
+    model: Estimates, rows: Rows, kind: Residual, rng: np.random.Generator | None
+) -> np.ndarray:
+    """Return the residuals of rows, (n,)."""
+    out = np.empty(rows.rank.size)
+    width = model.observed.size + len(model.column_names)
+    for part in strips(out.size, max(1, _BLOCK // width)):
+        a, b, unit = ends_of(model, rows.source.at(part), rows.rank[part])
+        if kind == "score":
+            out[part] = -terms_of(model.link, a, b)[1] * unit
+            continue
+        balance = cumulative(model.link, b) - exceeding(model.link, a)
+        if kind == "probability":
+            out[part] = balance
+        elif kind == "deviance":
+            far = np.sqrt(np.maximum(-2 * terms_of(model.link, a, b)[0], 0.0))
+            out[part] = np.where(balance < 0, -far, far)
+        else:
+            assert rng is not None
+            draw = _between(model.link, a, b, rng.random(a.size))
+            out[part] = draw - _MEAN.get(model.link, 0.0)
+    return out
+
+
+def probabilities_of(model: Estimates, rows: Rows) -> np.ndarray:
+    """Return the probabilities of the ranks that have training rows, (n, r)."""
+    n = rows.rank.size
+    P = np.empty((n, int(model.observed.sum())))
+    for part in strips(n, max(1, _BLOCK // (P.shape[1] + len(model.column_names)))):
+        eta, _ = predictors(model, *rows.source.at(part))
+        eta.sort(axis=1)
+        P[part] = rank_probabilities(
+            cumulative(model.link, eta), exceeding(model.link, eta)
+        )
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+
+def _between(link: str, a: np.ndarray, b: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Return the u-quantile of F between b and a, by the tail that has the digits."""
+    upper = cumulative(link, b) > 0.5
+    mirror = _MIRROR.get(link, link)
+    low = np.where(upper, exceeding(link, a), cumulative(link, b))
+    high = np.where(upper, exceeding(link, b), cumulative(link, a))
+    p = low + np.where(upper, 1 - u, u) * (high - low)
+    least = np.finfo(float).tiny
+    p = np.clip(p, least, 1 - np.finfo(float).epsneg)
+    drawn = np.empty(p.size)
+    drawn[upper] = -quantile(mirror, p[upper])
+    drawn[~upper] = quantile(link, p[~upper])
+    return np.clip(drawn, b, a)
+
+
+def hosmer_lemeshow(
+    P: np.ndarray, rank: np.ndarray, weight: np.ndarray, groups: int
+) -> GoodnessOfFit:
+    """Compare the ranks with their probabilities P (n, r) in groups of rows with
+    similar mean ranks.
+    """
+    r = P.shape[1]
+    score = P @ np.arange(1.0, r + 1)
+    edges = np.unique(_quantiles(score, weight, np.linspace(0, 1, groups + 1)))
+    group = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
+    _, group = np.unique(group, return_inverse=True)  # without empty groups
+    G = int(group.max()) + 1
+    dof = (G - 2) * (r - 1) + r - 2
+    if G < 2 or dof < 1:
+        raise ValueError(
+            f"hosmer_lemeshow needs 3 groups of different mean ranks (2 for 3 ranks or "
+            f"more), and the rows make {G}: add features, or raise groups"
+        )
+    cell = group * r + rank
+    observed = np.bincount(cell, weight, minlength=G * r).reshape(G, r)
+    expected = np.array([np.bincount(group, weight * p, minlength=G) for p in P.T]).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = np.where(
+            observed == expected, 0.0, (observed - expected) ** 2 / expected
+        )
+    chi2 = float(each.sum())
+    return GoodnessOfFit(chi2, dof, chi2_tail(chi2, dof), observed, expected)
+
+
+def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return quantiles of rows that stand for `weight` rows each (R's type 7)."""
+    x, weight = x[weight > 0], weight[weight > 0]
+    order = np.argsort(x, kind="stable")
+    x, below = x[order], np.cumsum(weight[order])
+    place = p * max(below[-1] - 1, 0.0)
+    left = np.floor(place + 1e-9)
+    at = [
+        x[np.minimum(np.searchsorted(below, k + 1e-9, side="right"), x.size - 1)]
+        for k in (left, left + 1)
+    ]
+    return np.asarray(at[0] + np.maximum(place - left, 0.0) * (at[1] - at[0]))
+
+
+def influence_of(model: Estimates, rows: Rows, V: np.ndarray) -> Influence:
+    """Return (1) of the training rows. O(n p^2)."""
+    n, p = rows.rank.size, model.parameters.size
+    leverage, cook, change = np.empty(n), np.empty(n), np.empty((n, p))
+    for part in strips(n, max(1, _BLOCK // (p + model.observed.size))):
+        J, g, M = _row_parts(model, rows, part)
+        JV = J @ V
+        K = JV @ J.transpose(0, 2, 1)
+        MK = M @ K
+        leverage[part] = MK[:, 0, 0] + MK[:, 1, 1]
+        A = np.eye(2) - MK
+        with np.errstate(divide="ignore", invalid="ignore"):
+            det = A[:, 0, 0] * A[:, 1, 1] - A[:, 0, 1] * A[:, 1, 0]
+            u = (
+                np.stack(
+                    [
+                        A[:, 1, 1] * g[:, 0] - A[:, 0, 1] * g[:, 1],
+                        A[:, 0, 0] * g[:, 1] - A[:, 1, 0] * g[:, 0],
+                    ],
+                    axis=1,
+                )
+                / det[:, None]
+            )
+        change[part] = -np.einsum("nk,nkp->np", u, JV)
+        cook[part] = np.einsum("nk,nkl,nl->n", u, K, u) / p
+    return Influence(leverage, cook, change)
+
+
+def _row_parts(
+    model: Estimates, rows: Rows, part: slice
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """J (n, 2, p), g (n, 2) and M (n, 2, 2) of some rows."""
+    at, rank = rows.source.at(part), rows.rank[part]
+    T = int(model.observed.sum()) - 1
+    structure = structure_of(model.threshold, T)
+    a, b, unit = ends_of(model, at, rank)
+    _, slope, by_a, bend_a, bend_b, cross = terms_of(model.link, a, b)
+    inner = np.stack([rank < T, rank > 0], axis=1)  # ends that are thresholds
+    weight = rows.weight[part]
+    g = np.stack([by_a, slope - by_a], axis=1)
+    M = np.empty((rank.size, 2, 2))
+    M[:, 0, 0], M[:, 1, 1] = cross - bend_a, cross - bend_b
+    M[:, 0, 1] = M[:, 1, 0] = -cross
+    both = inner[:, :, None] & inner[:, None, :]
+    used = weight > 0
+    g = np.where(inner & used[:, None], g, 0.0) * weight[:, None]
+    M = np.where(both & used[:, None, None], M, 0.0) * weight[:, None, None]
+
+    ends = np.where(inner, np.stack([a, b], axis=1), 0.0)
+    of_alpha = structure[np.stack([np.minimum(rank, T - 1), np.maximum(rank - 1, 0)])]
+    of_alpha = of_alpha.transpose(1, 0, 2) * unit[:, None, None]
+    N, L, Z = (at.Z[:, of] for of in (model.nominal, model.location, model.scale))
+    of_nu = -of_alpha[:, :, :, None] * N[:, None, None, :]
+    of_beta = np.repeat(-(L * unit[:, None])[:, None, :], 2, axis=1)
+    of_zeta = -ends[:, :, None] * Z[:, None, :]
+    size = structure.shape[1] * N.shape[1]
+    parts = [of_alpha, of_nu.reshape(rank.size, 2, size), of_beta, of_zeta]
+    J = np.concatenate(parts, axis=2)
+    return np.where(inner[:, :, None], J, 0.0), g, M
+
+
+def feature_values(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return a feature of the rows, with its labels if it is categorical."""
+    source = rows.source
+    names = source.frame.shown_names if isinstance(source, TableRows) else source.names
+    if name not in names:
+        raise ValueError(f"along must name a feature, {', '.join(names)}, got {name}")
+    j = names.index(name)
+    if isinstance(source, TableRows):
+        column = source.frame.column(j)
+        return column.values, column.labels
+    whole = source.at(slice(0, source.share.size)).Z
+    return whole[:, j], None

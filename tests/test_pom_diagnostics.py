@@ -1,0 +1,278 @@
+"""Residuals, goodness of fit and influence of cumulative models.
+
+Figures of R are those that tools/reference/diagnostics.R prints.
+"""
+
+import pickle
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+from pom_data import SETS
+
+import ordinal
+from ordinal import plot
+from ordinal._cumulative.likelihood import Likelihood
+from ordinal.plot.residuals import smooth
+
+WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
+LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
+links = pytest.mark.parametrize("link", LINKS)
+DISTRIBUTION = {
+    "logit": scipy.stats.logistic,
+    "probit": scipy.stats.norm,
+    "cloglog": scipy.stats.gumbel_l,
+    "loglog": scipy.stats.gumbel_r,
+    "cauchit": scipy.stats.cauchy,
+}
+
+
+def fitted(rows, **options):
+    return ordinal.fit_pom(rows.X, rows.y, tol=1e-10, **options)
+
+
+def whole(**options):
+    """A fit of the rows of MADE with weights, offsets and nominal or scale effects."""
+    return fitted(MADE, sample_weight=MADE.weight, offset=MADE.offset, **options)
+
+
+# Residuals
+
+
+def test_probability_residuals_are_those_of_rms():
+    expected = [
+        -0.0157700309953982, 0.7471706106192187, 0.3054442072569934, 0.8443249486252660,
+        0.6482519607807368, 0.6482519607807368, 0.7262153083566802, 0.7262153083566802,
+    ]  # fmt: skip
+    assert_allclose(fitted(WINE).residuals()[:8], expected, atol=1e-11)
+    made = fitted(MADE).residuals()
+    figures = made.mean(), made.var(ddof=1), made.min(), made.max()
+    expected = 0, 0.299964939013863, -0.907728661893682, 0.957065070904739
+    assert_allclose(figures, expected, atol=1e-9)
+
+
+@links
+def test_residuals_are_what_their_definitions_say(link):
+    model = whole(link=link, scale=[1])
+    P = model.predict_proba(MADE.X, offset=MADE.offset)
+    r = np.arange(4)
+    below = (P * (r < MADE.y[:, None])).sum(axis=1)
+    above = (P * (r > MADE.y[:, None])).sum(axis=1)
+    assert_allclose(model.residuals(), below - above, atol=1e-12)
+    own = P[np.arange(120), MADE.y]
+    deviance = model.residuals("deviance")
+    assert_allclose(deviance, np.sign(below - above) * np.sqrt(-2 * np.log(own)))
+    assert MADE.weight @ deviance**2 == pytest.approx(model.deviance)
+    h = 1e-6
+    up, down = (
+        np.log(
+            model.predict_proba(MADE.X, offset=MADE.offset + s)[np.arange(120), MADE.y]
+        )
+        for s in (h, -h)
+    )
+    score = model.residuals("score")
+    assert_allclose(score, (up - down) / (2 * h), atol=1e-7)
+    assert_allclose((MADE.weight * score) @ MADE.X, 0, atol=1e-6)
+
+
+def test_score_residuals_of_the_logit_link_are_the_probability_residuals():
+    model = fitted(WINE)
+    assert_allclose(model.residuals("score"), model.residuals(), atol=1e-13)
+
+
+@links
+def test_surrogate_residuals_have_the_distribution_of_the_link(link):
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((3000, 1))
+    F = DISTRIBUTION[link]
+    y = np.digitize(x[:, 0] + F.rvs(size=3000, random_state=rng), [-1, 0, 1.5])
+    model = ordinal.fit_pom(x, y, link=link)
+    r = model.residuals("surrogate", rng=1)
+    mean = 0.0 if link == "cauchit" else F.mean()
+    assert scipy.stats.kstest(r + mean, F.cdf).pvalue > 1e-3
+    if link != "cauchit":
+        assert abs(np.corrcoef(r, x[:, 0])[0, 1]) < 0.06
+    wrong = ordinal.fit_pom(x**2, y, link=link).residuals("surrogate", rng=1)
+    assert scipy.stats.spearmanr(wrong, x[:, 0]).statistic > 0.3  # x is not in it
+
+
+def test_surrogate_draws_lie_between_the_thresholds_of_their_rank():
+    theta = np.concatenate([[-np.inf], (model := fitted(MADE)).thresholds, [np.inf]])
+    latent = model.residuals("surrogate", rng=0) + MADE.X @ model.coef
+    assert (theta[MADE.y] <= latent).all()
+    assert (latent <= theta[MADE.y + 1]).all()
+    same = model.residuals("surrogate", rng=0) + MADE.X @ model.coef
+    assert (latent == same).all()
+
+
+def test_surrogates_keep_their_digits_in_the_tails():
+    model = ordinal.fit_pom([[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0], l2=0.1)
+    far = np.array([[-200.0 / model.coef[0]], [200.0 / model.coef[0]]])
+    r = model.residuals("surrogate", far, [2, 0], rng=0)
+    # given that it exceeds a far threshold, a logistic variable exceeds it by an
+    # exponential one
+    assert np.isfinite(r).all()
+    assert 200 < r[0] < 240
+    assert -240 < r[1] < -180
+
+
+def test_residuals_of_other_rows_are_those_of_the_training_rows():
+    table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40)})
+    y = pd.Categorical.from_codes(MADE.y, ["p", "q", "r", "s"], ordered=True)
+    model = ordinal.fit_pom(table, y)
+    for kind in ("probability", "score", "deviance"):
+        assert_allclose(model.residuals(kind, table, y), model.residuals(kind))
+    with pytest.raises(ValueError, match="needs y with X"):
+        model.residuals(X=table)
+    with pytest.raises(ValueError, match="y holds 't' in row 0"):
+        model.residuals(X=table[:1], y=["t"])
+    with pytest.raises(ValueError, match="kind must be"):
+        model.residuals("pearson")
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_allclose(loaded.residuals(X=table, y=y), model.residuals())
+    with pytest.raises(ValueError, match="needs the training rows"):
+        loaded.residuals()
+
+
+# Goodness of fit
+
+
+@pytest.mark.parametrize(
+    ("groups", "chi2", "dof", "p"),
+    [
+        (10, 37.5167434036201968, 26, 0.0671015316565659),
+        (5, 17.747463609397446, 11, 0.087628367405066),
+    ],
+)
+def test_hosmer_lemeshow_agrees_with_r(groups, chi2, dof, p):
+    found = fitted(MADE).hosmer_lemeshow(groups)
+    assert found.dof == dof
+    assert_allclose([found.chi2, found.p_value], [chi2, p], rtol=1e-8)
+    assert_allclose(found.observed.sum(axis=1), found.expected.sum(axis=1))
+
+
+def test_hosmer_lemeshow_counts_weights_as_rows():
+    weighted = fitted(MADE, sample_weight=MADE.weight).hosmer_lemeshow()
+    rows = np.repeat(np.arange(120), MADE.weight.astype(int))
+    repeated = ordinal.fit_pom(MADE.X[rows], MADE.y[rows], tol=1e-10).hosmer_lemeshow()
+    assert_allclose(weighted[:3], repeated[:3], rtol=1e-8)
+
+
+def test_hosmer_lemeshow_has_as_many_groups_as_there_are_means():
+    assert fitted(WINE).hosmer_lemeshow().observed.shape == (3, 5)
+    constant = ordinal.fit_pom([[0.0], [1.0]] * 20, [0, 0, 1, 1] * 10)
+    with pytest.raises(ValueError, match=r"needs 3 groups .* make 1"):
+        constant.hosmer_lemeshow()
+
+
+def test_hosmer_lemeshow_rejects_a_wrong_shape():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (1000, 1))
+    latent = 2 * x[:, 0] ** 2 + x[:, 0] + rng.logistic(size=1000)
+    y = np.digitize(latent, [0, 2])
+    assert ordinal.fit_pom(x, y).hosmer_lemeshow().p_value < 1e-10
+    right = ordinal.fit_pom(np.hstack([x, x**2]), y)
+    assert right.hosmer_lemeshow().p_value > 0.01
+
+
+# Influence
+
+
+def test_influence_of_two_ranks_is_that_of_glm():
+    y = (MADE.y > 1).astype(int)
+    found = ordinal.fit_pom(MADE.X, y, tol=1e-10).influence()
+    leverage, cook, _ = found
+    h = [0.0267712836844258, 0.0361305015843030, 0.0286075024257632]
+    assert_allclose(leverage[:3], h, rtol=1e-8)
+    figures = (leverage**2).sum(), leverage.max()
+    assert_allclose(figures, [0.1424804669764443, 0.0572694855568593], rtol=1e-8)
+    expected = [0.00376499688449041, 0.03411381166180798, 0.00263538389857339]
+    assert_allclose(cook[:3], expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"link": "cloglog", "nominal": [0]}, {"threshold": "equidistant"}],
+)
+def test_changes_are_newton_steps_without_the_row(options):
+    model = whole(**options)
+    fit = model.remembered
+    found = model.influence()
+    assert found.leverage.sum() == pytest.approx(model.parameters.size)
+    for i in (0, 17, 64):
+        weight = fit.loss.design.weight.copy()
+        weight[i] = 0
+        design = replace(fit.loss.design, weight=weight)
+        point = Likelihood(design, model.link, 0.0, 1).at(fit.x)
+        step = -np.linalg.solve(point.hessian.dense(), point.gradient)
+        raw = design.raw(fit.x + step) - design.raw(fit.x)
+        assert_allclose(found.change[i], raw, rtol=1e-6, atol=1e-9)
+        information = np.linalg.inv(model.covariance)
+        cook = raw @ information @ raw / raw.size
+        assert found.cooks_distance[i] == pytest.approx(cook, rel=1e-5)
+
+
+def test_with_scale_effects_changes_are_near_those_of_fits_without_the_row():
+    model = whole(scale=[0])
+    found = model.influence()
+    errors = model.standard_errors
+    for i in (3, 50):
+        keep = np.arange(120) != i
+        without = ordinal.fit_pom(
+            MADE.X[keep], MADE.y[keep], scale=[0], sample_weight=MADE.weight[keep],
+            offset=MADE.offset[keep], tol=1e-10,
+        )  # fmt: skip
+        moved = (without.parameters - model.parameters) / errors
+        assert_allclose(found.change[i] / errors, moved, atol=0.1)
+    assert found.leverage.sum() == pytest.approx(model.parameters.size, rel=0.1)
+
+
+def test_influence_is_refused_where_there_are_no_errors():
+    with pytest.raises(ValueError, match="influence needs estimates"):
+        fitted(MADE, l2=0.1).influence()
+
+
+# Figures
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_smooth_of_a_line_is_the_line():
+    x = np.random.default_rng(0).uniform(size=50)
+    grid, line = smooth(x, 3 * x - 1, np.ones(50))
+    assert_allclose(line, 3 * grid - 1)
+    twice = smooth(np.repeat(x, 2), np.repeat(x**2, 2), np.ones(100))
+    assert np.isfinite(twice).all()
+
+
+def test_figures_show_the_residuals():
+    model = fitted(MADE)
+    ax = plot.residuals(model, kind="probability")
+    x, y = ax.lines[1].get_data()
+    assert_allclose(x, MADE.X @ model.coef)
+    assert_allclose(y, model.residuals())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (
+        "fitted value",
+        "probability residual",
+    )
+    ax = plot.residuals(model, "x1", kind="score", partial=True)
+    x, y = ax.lines[1].get_data()
+    effect = model.coef[0] * (MADE.X[:, 0] - MADE.X[:, 0].mean())
+    assert_allclose(y, model.residuals("score") + effect)
+    table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40)})
+    ax = plot.residuals(ordinal.fit_pom(table, MADE.y), "b")
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["x", "y", "z"]
+    with pytest.raises(ValueError, match="along must name a feature, x1, x2, x3"):
+        plot.residuals(model, "x9")
+    with pytest.raises(ValueError, match="partial needs a number"):
+        plot.residuals(model, partial=True)
+    with pytest.raises(TypeError, match="model must be a PomModel"):
+        plot.residuals("x")
