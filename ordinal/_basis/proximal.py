@@ -182,6 +182,8 @@ class _Solver:
         self.nu = np.zeros(self.losses.T - 1) if start.nu is None else start.nu
         self.best = start.w, start.b
         self.at: np.ndarray | None = None  # w of the point that is here for the sums
+        # The best values so far, not those of the present point: the objective of (P)
+        # need not fall from one minimum of (S) to the next.
         self.primal, self.dual = np.inf, 0.0  # t = 0 is always feasible
         self.about = 0.0  # what the best dual value would be, were sums feasible
         self.steps, self.gap = 0, 1.0
@@ -195,6 +197,8 @@ class _Solver:
                     status = self.proximal_step()
         except OutOfTime:
             status = Status.MAX_TIME
+        # A grace beyond the limit: without a dual value the work done could not be
+        # certified.
         if self.exact or status not in (Status.CONVERGED, Status.STALLED):
             with suppress(OutOfTime), self.monitor.limited(Monitor.GRACE):
                 self.finish()
@@ -214,12 +218,15 @@ class _Solver:
                 here.w, best_thresholds(self.sums.loss_slopes, self.losses, here.b)
             )
         status = self.judge()
+        # The known point first bounds (P), so that a fit that is over needs no step.
         if status is None and self.known is not None:
             self.certify(here)
             self.place(*self.known)
             self.known, status = None, self.judge()
             if status is None:
                 here = self.place(here.w, here.b)
+        # An inexact minimum of (S) suffices: its error must shrink with the gap, no
+        # faster.
         while status is None and self.steps < before + _INNER:
             here = self.newton(here, self.steps - before < _EARLY)
             self.steps += 1
@@ -234,12 +241,14 @@ class _Solver:
             if self.gap <= _NEAR * self.tol:  # a better w alone may then end the fit
                 self.certify(here)
             self.sums.take()
+            # The next proximal step scales the ties by the curvature that it finds.
             self.nu, self.s = here.nu, None
             self.sigma *= _growth(self.steps - before)
         return status
 
     def stalled(self) -> bool:
         """Return whether the gap has not halved for a long time."""
+        # The gap falls by jumps, so that single steps without progress mean nothing.
         since, last = self.halved
         if self.gap <= 0.5 * last:
             self.halved = self.steps, self.gap
@@ -260,10 +269,13 @@ class _Solver:
         q, point = self.losses, self.sums.at(w, b, self.sigma)
         self.at = w
         if self.s is None:
+            # Ties as stiff as the thresholds themselves, whose curvature is sigma times
+            # what moves: neither then dominates the Hessian.
             self.s = self.sigma * max(1.0, float(point.inside.mean()))
         nu = self.ties(b, self.s)
         by_b = point.sides.sum(axis=0) + q.price * b + np.diff(nu, prepend=0, append=0)
         value = 0.5 * w @ w + 0.5 * q.price @ b**2 + point.envelope
+        # The augmented Lagrangian of b_j <= b_(j+1), as of the boxes.
         value += 0.5 * nu @ nu / self.s if q.ordered else 0.0
         place = _Place(w, b, nu, self.s, point, w - point.back, by_b, float(value))
         self.observe(place)
@@ -283,6 +295,7 @@ class _Solver:
         there = self.place(here.w + dw, here.b + db)
         after = there.slope(dw, db)
         lower = there.value <= here.value + _ROUNDING * abs(here.value)
+        # Most full steps pass: a line search costs a pass over the multipliers.
         if self.gap <= self.tol or (lower and abs(after) <= _FULL * abs(slope)):
             return there
         x = self.search(here, dw, db, slope, after)
@@ -291,16 +304,22 @@ class _Solver:
     def direction(self, here: _Place, early: bool) -> np.ndarray:
         """Return the Newton step, (m + T,)."""
         m, T, q = self.sums.m, self.losses.T, self.losses
+        # A sample of the rows that move suffices for a direction far from the minimum,
+        # as long as it has several rows per variable.
         share = _ENOUGH * (m + T) / max(float(here.point.inside.sum()), 1.0)
         H = self.sums.curvature(share if early and share < 0.5 else 1.0)
         H *= self.sigma
         diagonal = np.einsum("ii->i", H)
+        # The unit matrix of 1/2 |w|^2 keeps H positive definite in w.
         diagonal[:m] += 1
+        # A threshold next to which no row moves has no curvature of its own.
         diagonal[m:] = np.maximum(diagonal[m:], _FLOOR * self.sigma) + q.price
+        # Only ties that pull have a curvature; the others are at the kink of max(0, .).
         for j in m + np.flatnonzero(here.nu > 0):
             H[j : j + 2, j : j + 2] += here.s * np.array([[1.0, -1.0], [-1.0, 1.0]])
         gradient = np.concatenate([here.by_w, here.by_b])
         try:
+            # A copy, because the factor is made in place and H is needed if that fails.
             factor = Cholesky(H.copy())
         except np.linalg.LinAlgError:  # rounding outweighs the unit matrix
             diagonal += _ROUNDING * diagonal.max()
@@ -334,12 +353,16 @@ class _Solver:
         """
         q, point, b, loss = self.losses, place.point, place.b, place.point.loss
         if q.ordered and (np.diff(b) < 0).any():
+            # (P) is infinite at thresholds out of order: the value is that of ordered
+            # ones nearby.
             b = _in_order(b)
             loss = self.sums.loss(b)
         primal = self.primal_at(place.w, b, loss)
         if primal < self.primal:
             self.primal, self.best = primal, (place.w, b)
         keep = shares(q, point.sides, place.nu)
+        # `point.back` is that of multipliers before scaling: an estimate without a
+        # pass.
         self.about = max(self.about, dual_value(q, point, keep, point.back))
         self.gap = _relative(self.primal, self.about)
         if self.gap <= self.tol:
@@ -359,6 +382,7 @@ class _Solver:
     def finish(self) -> None:
         """Return the best thresholds for the best w, and a dual value."""
         w, b = self.best
+        # Thresholds need the scores of the best w, which the sums may have left.
         if self.gap > self.tol or w is not self.at:
             self.certify(self.place(w, b))
         b = best_thresholds(self.sums.loss_slopes, self.losses, b)
@@ -390,6 +414,7 @@ def _root(
     """
     ends, values = np.array([0.0, 1.0]), np.array([slope, after])
     if after < 0:
+        # Newton's step was too short: look ahead by doublings, all of them in one pass.
         longer = 2.0 ** np.arange(1, _DOUBLINGS + 1)
         ends, values = np.append(1.0, longer), np.append(after, slopes(longer))
         if values[-1] < 0:
@@ -397,6 +422,7 @@ def _root(
     for _ in range(_SEARCHES):
         right = int(np.argmax(values >= 0))
         (a, c), (low, high) = ends[right - 1 : right + 1], values[right - 1 : right + 1]
+        # The slope is piecewise linear: without a kink in between, the secant is exact.
         secant = a + (c - a) * low / (low - high)
         inner = np.sort(np.append(a + (c - a) * _QUARTERS, secant))
         found = slopes(inner)
@@ -416,10 +442,12 @@ def shares(losses: Losses, sides: np.ndarray, nu: np.ndarray) -> np.ndarray:
     sum that nu asks for, or 0 where it cannot have it: the heavier side shrinks.
     """
     keep = np.ones_like(sides)
+    # Sums are free where thresholds have a price: z takes up what is left.
     if losses.price.any():
         return keep
     up, down = sides[0], -sides[1]
     wanted = -np.diff(nu, prepend=0, append=0)
+    # Shrinking reaches sums between the two sides only; the sum 0 is always feasible.
     if (wanted > up).any() or (wanted < -down).any():
         wanted = np.zeros_like(wanted)
     excess = up - down - wanted
@@ -439,5 +467,6 @@ def dual_value(
     z = (keep * point.sides).sum(axis=0)
     quadratic = back @ back + float((z[price > 0] ** 2 / price[price > 0]).sum())
     linear = -float((keep * point.costs).sum())
+    # At most 1, or multipliers would leave their boxes.
     theta = min(max(linear / quadratic, 0.0), 1.0) if quadratic > 0 else 1.0
     return float(theta * linear - 0.5 * theta**2 * quadratic)

@@ -179,6 +179,7 @@ class Kept:
 
 def taken(Z: np.ndarray, rows: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Copy some rows of Z, which are among them, to `out`."""
+    # The default mode "raise" buffers the whole output.
     return Z.take(rows, axis=0, out=out, mode="clip")  # which needs no second copy
 
 
@@ -252,6 +253,7 @@ class RowSums:
         self.n, self.m = Z.n, Z.m
         self._dtype, self._n_threads = dtype, n_threads
         self._rows = rank, weight, losses.by_group.astype(dtype)
+        # Groups first, rows last: kernels run over the rows of one group.
         self._g = zeros((losses.T, self.n), dtype)
         self._f, self._before = zeros((self.n,), dtype), zeros((self.n,), dtype)
         self._b = self._b_before = np.zeros(losses.T)
@@ -263,6 +265,8 @@ class RowSums:
         """Return the same rows with features in double precision, and the same g."""
         rank, weight, _ = self._rows
         new = RowSums(Z, rank, weight, self.losses, self._n_threads, np.float64)
+        # Multipliers in single precision are exact in double: the certificate is of the
+        # same t.
         new._g[:] = self._g
         return new
 
@@ -272,6 +276,8 @@ class RowSums:
         Scores are computed when they are asked for.
         """
         self._score()
+        # The scores of before are kept, so that a line search needs no pass over
+        # features.
         self._f, self._before = self._before, self._f
         self._b, self._b_before, self._sigma = b, self._b, sigma
         self._w = w.astype(self._dtype)
@@ -386,6 +392,8 @@ class RowSums:
         """
         chunks = -(-self.n // CHUNK)
         fair = chunks // (_SHARES * self._n_threads)
+        # A power of 2, so that what a thread adds up is a node of the tree over chunks,
+        # and the sum the same for every number of threads.
         several = min(_MOST, 1 << max(0, fair.bit_length() - 1))
 
         def of_each(some: slice) -> Iterator[Node]:
@@ -404,6 +412,7 @@ class RowSums:
                 yield from nodes
 
     def _blocks(self, chunk: slice) -> Iterator[slice]:
+        # A block is as large as cache holds of its features or of its multipliers.
         width = max(self.m, self.losses.T)
         return strips(chunk.stop, block_rows(width), chunk.start)
 
@@ -420,12 +429,16 @@ class RowSums:
         return t, inside, sums
 
     def _no_point(self) -> tuple[np.ndarray, np.ndarray]:
+        # 2 T rows instead of one spare `scaled_back` a pass that would make all
+        # features again.
         sides = 2 * self.losses.T if self._Z.costly else 1
         return np.zeros((self.losses.T, 7)), np.zeros((sides, self.m))
 
     def _add_point(
         self, rows: slice, Z: np.ndarray, total: np.ndarray, back: np.ndarray
     ) -> None:
+        # The scores are made with the product by which `point` reads the features
+        # anyway.
         if self._w is not None:
             np.matmul(Z, self._w, out=self._f[rows])
         t, _, sums = self._moved(rows, self._b)
@@ -440,8 +453,11 @@ class RowSums:
         out, moving = np.zeros((m + T, m + T)), []
         for rows in self._blocks(chunk):
             _, E, _ = self._moved(rows, self._b)
+            # The draw depends on the place of a row alone, and so not on chunks or
+            # threads.
             if share < 1:
                 E *= _drawn(rows.start, rows.stop, share)
+            # Only rows with a multiplier that moves enter the Hessian.
             active = np.flatnonzero(E.any(axis=0))
             if active.size:
                 moving.append((rows.start - chunk.start + active, E[:, active]))
@@ -455,6 +471,8 @@ class RowSums:
             Z = root[start : start + places.size]
             out[m:, :m] -= E @ Z
             out.ravel()[m * (m + T + 1) :: m + T + 1] += E.sum(axis=1)
+            # Z'EZ as a product of one matrix with itself: BLAS needs half the
+            # operations.
             Z *= np.sqrt(E.sum(axis=0))[:, None]
             start += places.size
         out[:m, :m] += root.T @ root

@@ -99,8 +99,11 @@ class Penalty:
     def bound(self, value: float, slope: np.ndarray, beta: np.ndarray) -> float:
         """(5) for c = 1, or the largest c for which P* is 0: the larger one."""
         tangent, size = value - float(slope @ beta), np.abs(slope)
+        # c G must satisfy |c G_j| <= l1_j where l2 is 0: the least ratio is the largest
+        # c.
         over = size > self.l1
         bounds = [float((self.l1[over] / size[over]).min(initial=1.0)) * tangent]
+        # Where l2 > 0 the conjugate is finite everywhere, so that c = 1 is allowed.
         if (self.l2[over] > 0).all():
             excess = (size - self.l1)[over]
             bounds.append(tangent - 0.5 * float((excess**2 / self.l2[over]).sum()))
@@ -152,11 +155,14 @@ class Part:
     def columns(self) -> SparseColumns | None:
         """Return columns with fewer entries than H_bb, which is then not computed."""
         held = getattr(self.loss, "columns", None)
+        # H_bb has d^2 entries: products by the sparse columns are cheaper below that.
         few = isinstance(held, SparseColumns) and held.entries < self.which.size**2
         return held if few else None
 
     def at(self, x: np.ndarray) -> Local:
         """Expand L about x to second order."""
+        # A line search ends at a point where the next quadratic begins, and so does the
+        # next penalty.
         if self._known is None or not np.array_equal(x, self._known[0]):
             self._known = x, self._local(x)
         return self._known[1]
@@ -165,6 +171,8 @@ class Part:
         loss, U = self.loss, self._U
         if isinstance(loss, RowwiseLikelihood) and self.columns is not None:
             rows = loss.rows_at(x)
+            # The step was too long; the line search asks for the value alone, and
+            # halves it.
             if not math.isfinite(rows.value):
                 none = np.empty((0, 0))
                 return Local(rows.value, none, none, none, None, None)
@@ -203,6 +211,8 @@ class PathSolver:
         self._spread = loss.design.spread[loss.design.location]
         self._n_iter, self._status = 0, Status.CONVERGED
         d = self._spread.size
+        # An infinite penalty holds all slopes at 0, as the optimum without features has
+        # them.
         free = Penalty(np.full(d, np.inf), np.zeros(d))
         self.null = self._solution(loss.start()[: self._U], np.zeros(d), free)
         largest = (np.abs(self.null.slope) * self._spread).max(initial=0.0)
@@ -214,6 +224,9 @@ class PathSolver:
         """Return the minimum for these penalties of features in their units."""
         penalty = Penalty(lasso_prices(l1, self._spread), prices(l2, self._spread))
         here, limit = self._last, self.monitor.tol * self.null.value
+        # The sequential strong rule (Tibshirani et al., 2012): a slope changes by no
+        # more than the penalty, mostly. Columns that it wrongly leaves out are found
+        # below.
         strong = lasso_prices(max(2 * l1 - self._last_l1, 0.0), self._spread)
         part = (here.beta != 0) | (np.abs(here.slope) >= strong)
         self._n_iter, self._status = 0, Status.CONVERGED
@@ -222,9 +235,13 @@ class PathSolver:
             here = self._over(np.flatnonzero(part), here, penalty, inner)
             if here.primal - here.dual <= limit or self._status is not Status.CONVERGED:
                 break
+            # Violations of the optimality conditions among the columns that were left
+            # out.
             missed = ~part & (np.abs(here.slope) > penalty.l1)
             if missed.any():
                 part |= missed
+            # No column was missed, so that the gap is among those that take part: solve
+            # it better.
             elif inner > LEAST * self.null.value:
                 inner *= _TIGHTER
             else:
@@ -238,6 +255,7 @@ class PathSolver:
         `n_iter` counts the steps of all of them.
         """
         n_iter = 0
+        # Beyond a factor of 2 the strong rule would let every column take part.
         while self._last_l1 > _FAR * l1 and self._status is Status.CONVERGED:
             n_iter += self.solve(self._last_l1 / _FAR, l2).n_iter
         here = self.solve(l1, l2)
@@ -287,8 +305,11 @@ class PathSolver:
             k = np.linalg.solve(C, by_u)
             value, slope = here.value + penalty(x[U:]), here.gradient[U:]
             gap = value - penalty.bound(here.value, slope, x[U:])
+            # The bound is for the best u; the present u is off by half the squared
+            # Newton decrement, and the factor 2 covers higher orders.
             gap += float(k[:, 0] @ k[:, 0])  # twice what the best u is worth
             stop = self.monitor.stop(self._n_iter, gap / self.null.value)
+            # At rounding, steps go on while they at least halve the gap.
             if gap <= limit or (at_rounding and gap > 0.5 * last):
                 return x
             if stop is None and self._n_iter >= self.max_iter:
@@ -303,15 +324,20 @@ class PathSolver:
             moved = float(here.gradient @ (to - x))
             promised = moved + penalty(to[U:]) - penalty(x[U:])
             for halving in range(_HALVINGS):
+                # The first trial belongs to the step; further ones are left out when
+                # time is up.
                 if halving and self.monitor.late():
                     return x
                 size = 0.5**halving
+                # Not x + 1 (to - x): slopes that coordinate descent set to 0 stay 0 to
+                # the bit.
                 there = x + size * (to - x) if halving else to
                 reached = part.at(there).value + penalty(there[U:])
                 if reached - value <= _FALL * size * promised + _ROUNDING * value:
                     break
             else:
                 return x
+            # The decrease that the model promises is below what the loss resolves.
             x, last, at_rounding = there, gap, -promised <= _ROUNDING * value
 
     def _of_quadratic(
@@ -364,18 +390,22 @@ class PathSolver:
             def gradient() -> np.ndarray:
                 return slope
 
+        # So many sweeps that a call returns for Ctrl-C in time.
         at_once = max(1, int(self.monitor.SLICE / (_SECONDS * cost)))
         tol, sweeps = limit, 0
         while sweeps < _SWEEPS and not self.monitor.late():
             check_cancelled()
             done, worth = descend(tol, at_once)
             sweeps += done
+            # The gap costs a product with all columns; it is computed once steps are
+            # small.
             if worth <= tol:
                 value = here.value + penalty(b)
                 gap = value - penalty.bound(here.value, gradient(), b)
                 if gap <= limit or tol <= LEAST * self.null.value:
                     break
                 tol *= _FINER
+        # u follows beta: its optimum in the quadratic is linear in the step of beta.
         free -= border.T @ (b - x[U:])
         return np.concatenate([x[:U] + np.linalg.solve(C.T, free), b])
 

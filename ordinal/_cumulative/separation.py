@@ -75,6 +75,7 @@ def judged(
     If the time does not suffice to decide, the status says so.
     """
     none = np.zeros(0, dtype=np.int64)
+    # The other ends are a limit that the caller set: a certificate would exceed it.
     if status not in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED):
         return status, none
     try:
@@ -108,15 +109,22 @@ def separated_columns(
         As `check_cancelled` does.
     """
     none = np.zeros(0, dtype=np.int64)
+    # With a penalty on all slopes the loss grows without bound in every direction, so
+    # that a minimum exists.
     if is_penalised and not design.nominal.size:
         return none
+    # The cheap tests come first: nearly all fits have a maximum, and end at one of
+    # them.
     if _is_near(design, link, x, step):
         return none
     if not (_goes_on(design, step) or _is_flat(design, link, x)):
         return none
     if is_penalised:
+        # Penalised slopes stay finite; the nominal ones, which have no penalty, may
+        # not.
         design = replace(design, location=none)
         step = step[: sum(design.sizes[:2])]
+    # The scale divides up and low by a positive number, which changes no sign.
     design = replace(design, scale=none)
     direction = certificate(design, step[: design.n_parameters])
     if direction is None:
@@ -125,6 +133,7 @@ def separated_columns(
     change = np.zeros(design.centre.size)
     change[design.location] = np.abs(beta)
     change[design.nominal] = np.abs(nu).max(axis=0, initial=0.0)
+    # Columns that were moved by rounding alone do not separate.
     return np.flatnonzero(change > _INVOLVED * change.max())
 
 
@@ -134,6 +143,7 @@ def _is_near(D: Design, link: Link, x: np.ndarray, step: np.ndarray) -> bool:
     The bounds on all predictors, and on their changes by the step, take a third of the
     time of the full check; False if they do not suffice.
     """
+    # The bounds hold for predictors whose slopes and scale are those of all rows.
     if D.nominal.size or D.scale.size:
         return False
     offset = 0.0 if D.offset is None else np.abs(D.offset).max()
@@ -190,18 +200,22 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     OutOfTime
         As `check_cancelled` does.
     """
+    # On separated ranks the Newton step itself mostly is a certificate.
     if is_certificate(design, guess):
         return guess
     is_plain = design.is_flexible and not design.nominal.size
+    # The general cone reads single rows again and again, each a message to a worker.
     if isinstance(design.X, RemoteRows) and not is_plain:
         return None
     cone = _Neighbours(design) if is_plain else _AllRows(design)
+    # A step of (1) costs the square of the number of variables.
     if cone.c.size <= _LARGEST:
         found = cone.whole(_nearest(cone))
     elif design.is_flexible and design.nominal.size and not design.is_chunked:
         found = _by_thresholds(design)
     else:
         return None
+    # The solver of (1) ends at rounding; what is reported is verified from the rows.
     return found if is_certificate(design, found) else None
 
 
@@ -244,6 +258,7 @@ def is_certificate(design: Design, direction: np.ndarray) -> bool:
     """
     moved = design.of_chunks(partial(_moved, direction))
     largest, least = float(moved[:, 0].max()), float(moved[:, 1].min())
+    # The length of a direction means nothing: moves are judged relative to it.
     size = np.abs(direction).max()
     return bool(largest > _HOLDS * size and least >= -_HOLDS * largest)
 

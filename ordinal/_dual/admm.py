@@ -72,10 +72,13 @@ class DenseFactor(_Exact):
         super().__init__(kernel, X, n_threads, products)
         n = len(X)
         A = np.empty((n, n))
+        # The other triangle is never read by the factorisation.
         self._values.triangle(A, mirror=False)
         largest = float(A.diagonal().max())
         A[np.diag_indices(n)] += rho
         try:
+            # The inverse is made once: every iteration then is one product, which
+            # threads share, where two triangular solutions would be sequential.
             self._M = Cholesky(A.T, n_threads).inverse()
         except np.linalg.LinAlgError:
             raise ValueError(
@@ -86,11 +89,14 @@ class DenseFactor(_Exact):
         for rows in strips(n):
             M = self._M[rows]
             M *= rho
+            # Kernel values of far rows are tiny; denormal products are many times
+            # slower.
             M[np.abs(M) < _TINY] = 0
 
     def apply(self, Q: np.ndarray) -> np.ndarray:
         """M q for every row q of Q."""
         out = np.empty_like(Q)
+        # In strips, so that Ctrl-C has its turn between products.
         for columns in strips(Q.shape[1], _STRIP):
             out[:, columns] = Q @ self._M[:, columns]
         return out
@@ -104,6 +110,7 @@ class _Thin:
 
     def __init__(self, L: np.ndarray, rho: float):
         m = L.shape[1]
+        # m x m instead of n x n: the Woodbury identity.
         squared = inner(L, L)
         squared[np.diag_indices(m)] += rho
         self._C = np.linalg.cholesky(squared)
@@ -167,6 +174,7 @@ def _factor_at(
         tile(strip, pivots, L[strip])
     matmul(L, lower_inverse(top).T, out=L)
     L[pivots] = top
+    # Rounding may leave a negative rest where K depends on the pivots.
     left = np.maximum(diagonal - np.einsum("ij,ij->i", L, L), 0)
     return L, pivots, float(left.sum() / diagonal.sum())
 
@@ -239,6 +247,7 @@ def exact_factor(
             L, _, left = pivoted_cholesky(diagonal, tile, allowed / trace, most)
             if left * trace <= allowed:
                 return ThinFactor(kernel, X, L, rho, n_threads, products)
+            # The dense factor needs the memory.
             del L
     return DenseFactor(kernel, X, rho, n_threads, products)
 
@@ -295,6 +304,7 @@ def solve_admm(
     ratio, n_iter = np.full(p, np.inf), np.zeros(p, np.int64)
     if isinstance(factor, NoFactor):
         return AdmmResult(g_end, b, ratio, n_iter, Status.MAX_TIME)
+    # M 1 serves the constraint sum g = 0 of all problems and iterations.
     m = factor.apply(np.ones((1, n)))[0]
 
     live = np.arange(p)  # problems that still iterate; the arrays below are theirs
@@ -302,6 +312,8 @@ def solve_admm(
     shift, width = -(pp + pn) / (2 * rho), (pp - pn) / (2 * rho)
     status = Status.MAX_ITER
     for iteration in range(1, max_iter + 1):
+        # All problems in one product: the matrix is read from memory once per
+        # iteration.
         a = factor.apply(z - u)
         multiple = a.sum(axis=1) / m.sum()
         g = a - multiple[:, None] * m
@@ -314,8 +326,11 @@ def solve_admm(
         if stopped is not None or not going.any():
             status = stopped or Status.CONVERGED
             break
+        # Finished problems leave the arrays, so that the rest costs no more than it
+        # must.
         if not going.all():
             live = live[going]
+            # The kernel takes contiguous rows.
             z, u, shift, width, lo, hi = (
                 np.ascontiguousarray(x[going]) for x in (z, u, shift, width, lo, hi)
             )

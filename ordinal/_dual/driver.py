@@ -185,6 +185,7 @@ def _block_size(gram: Gram, T: int, n: int) -> int:
     if T > 1:  # a row may be in the block for more than one group
         q = max(q, min(n // 2, _BLOCK_OF_GROUPS, rows) // 32 * 32)
         q = max(q, 4 * groups_of_block(T))
+    # A block needs all of its rows of K at once: with less it would never be filled.
     if min(q, n) > gram.capacity:
         raise ValueError(f"{gram.capacity} rows of K do not hold a block of {q}")
     return q
@@ -206,8 +207,10 @@ class _Fit:
         self.gram, self.points, self.pivoting = gram, points, pivoting
         self.tol, self.max_iter, self.monitor = tol, max_iter, monitor
         self.n_threads = n_threads
+        # To wake threads for small problems takes longer than their steps.
         few = n < (_SHARED_BY_PROBLEMS if P > 1 else _SHARED_BY_BLOCKS)
         self.n_threads_a_turn = 1 if few else n_threads
+        # A kernel function of the caller's may not be safe in two threads.
         self.n_workers = self.n_threads_a_turn if gram.concurrent else 1
         # a problem on its own has nothing to do beside its Newton step
         self.n_threads_a_step = n_threads if P == 1 else 1
@@ -246,6 +249,7 @@ class _Fit:
         if self.monitor.late():  # not a slice more
             begin = self.points.violations()
             return begin, self.monitor.stop(0, float(begin.max()))
+        # Where it pays, proximal points bring all groups near their optimum at once.
         self.approach()
         began, first = self.monitor.seconds, self.steps()
         least = int(_STEPS_PER_ROW * self.n_rows)
@@ -263,9 +267,12 @@ class _Fit:
             )
             if stopped is not None:
                 self.left = True
+                # They write to the points, which are judged next.
                 for step in self.under_way.values():
                     step.wait()
                 return self.judged_in_time(), stopped
+            # Pair steps are what grows with the rows: their rate tells how long the fit
+            # takes.
             self.monitor.forecast(self.steps() - first, least, began)
             if not self.under_way and self.all_rest():
                 violation = self.judge()
@@ -314,6 +321,8 @@ class _Fit:
     def smo(self, pool: Pool) -> None:
         """Run SMO, or wait for steps under way."""
         if self.at_work():
+            # Shorter turns while Newton steps are under way, whose ends SMO would not
+            # see.
             seconds = Monitor.SLICE / (4 if self.under_way else 1)
             n_threads = max(1, self.n_threads_a_turn - len(self.under_way))
             advance(self.tasks, self.space, seconds, n_threads)
@@ -333,6 +342,8 @@ class _Fit:
         for task in self.tasks:
             if task.phase == Phase.WAIT:
                 more = np.union1d(rows, task.needed())
+                # The rest waits for the next round, when rows of these tasks may be
+                # replaced.
                 if more.size > self.gram.capacity:
                     break
                 rows = more
@@ -351,6 +362,8 @@ class _Fit:
         going = any(task.phase < Phase.NEWTON for task in self.tasks)
         for k, task in enumerate(self.tasks):
             if task.phase == Phase.NEWTON and k not in self.under_way:
+                # One worker at least: with one thread a Newton step takes the place of
+                # SMO.
                 if len(self.under_way) >= max(1, self.n_workers - going):
                     return
                 step = pool.submit(self.step, k)

@@ -61,6 +61,7 @@ def pays(points: Points) -> bool:
     program, (P, T, _) = points.program, points.g.shape
     return bool(
         P == 1
+        # SMO by blocks then has to leave out groups, of whose rows it knows nothing.
         and groups_of_block(T) < T
         and not program.coupled
         and program.pn is program.pp
@@ -85,6 +86,7 @@ def approach(
         except np.linalg.LinAlgError:  # sigma d is beyond what double resolves
             break
         steps += taken
+        # Taken even where the steps ended early: every proximal point lowers (Q).
         violation = fit.take(tol)
         fit.next_sigma(taken)
         if violation <= tol or monitor.stop(steps, violation) is not None:
@@ -108,15 +110,18 @@ class _Approach:
     def __init__(self, points: Points, n_threads: int):
         gram, program, (_, T, n) = points.gram, points.program, points.g.shape
         self.points, self.program, self.n_threads = points, program, n_threads
+        # The steps are in double, because sigma times d spans many orders of magnitude.
         self.K = gram.in_double() if gram.doubles else gram.block(np.arange(n))
         self.lo, self.hi, self.slope = program.lo[0], program.hi[0], program.pp[0]
         self.price = np.zeros(T) if program.price is None else program.price
         self.g: np.ndarray = points.g[0].copy()
         self.beta, self.f = self.g.sum(axis=0), points.f[0].copy()
+        # The first b is the middle of the interval that (KKT) leaves at the start.
         points.slopes()
         b = 0.5 * (points.low[0] + points.up[0])
         self.b = np.where(np.isfinite(b), b, 0.0)
         self.sigma = _FIRST * float((self.hi - self.lo).max())
+        # `take` compares with it: the point handed back is never worse than the start.
         self.value = self.objective(points.g[0], self.f)
         shape = _group_steps.n_chunks(T), n
         self.scratch = np.empty(shape), np.empty(shape, np.uint8)
@@ -157,6 +162,7 @@ class _Approach:
         if not 0.5 * here.r @ here.Kr <= _RESIDUAL * gain:
             return False
         last = 2 * np.abs(away, out=away).max() <= tol * self.sigma
+        # An error K r of the scores adds to the violation in full.
         return bool(not last or np.abs(here.Kr).max() <= _CERTAIN * tol)
 
     def direction(self) -> tuple[np.ndarray, np.ndarray]:
@@ -164,9 +170,12 @@ class _Approach:
         here, sigma = self.here, self.sigma
         count, active = here.inside.sum(axis=1), here.inside.sum(axis=0)
         groups, rows = np.flatnonzero(count), np.flatnonzero(active)
+        # Rows without a variable inside have a known step of beta, their residual: only
+        # the others are unknowns.
         rest = np.flatnonzero(active == 0)
         d, r = active[rows].astype(float), here.r[rows]
         M = self.K[np.ix_(rows, rows)]
+        # Divided by sigma d, so that M is K and a diagonal, and symmetric.
         M[np.diag_indices(rows.size)] += 1 / (sigma * d)
         h = r / (sigma * d) - self.K[np.ix_(rows, rest)] @ here.r[rest]
         G = here.inside[np.ix_(groups, rows)].T / d[:, None]
@@ -181,6 +190,7 @@ class _Approach:
         H[np.diag_indices(groups.size)] += (
             sigma * (count[groups] - alone.astype(float)) + self.price[groups]
         )
+        # b is eliminated last: H has as many rows as groups that move, not as rows.
         db = np.linalg.solve(H, right - V.T @ h)
         dbeta = here.r.copy()
         dbeta[rows] = factor.backward((h + V @ db)[:, None])[:, 0]
@@ -188,6 +198,8 @@ class _Approach:
 
     def step(self, dbeta: np.ndarray, df: np.ndarray) -> None:
         """Along a direction to about the minimum of (S)."""
+        # The slope of (S) along the direction is known: r is its gradient in the metric
+        # of K.
         begin = -float(self.here.r @ df)
         if not begin < 0:  # but for rounding
             return
@@ -218,11 +230,14 @@ class _Approach:
         g = self.feasible()
         f = self.K @ g.sum(axis=0)
         value = self.objective(g, f)
+        # Made feasible, the point may be worse than the one before; that one stays
+        # then.
         if value <= self.value + _ROUNDING * abs(self.value):
             self.value = min(value, self.value)
             points.g[0], points.f[0] = g, f
             if self.program.price is not None:
                 points.z[0] = -g.sum(axis=1)
+        # The exact violation costs a pass over all variables: not while it cannot pass.
         bound = 2 * (away + float(np.abs(self.here.Kr).max()))
         return bound if bound > _NEAR * tol else float(points.violations().max())
 

@@ -33,6 +33,8 @@ def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
     g, z, (T, n) = points.g[k], points.z[k], points.g[k].shape
     J, I, slope, left, right = _pieces(points, k)
     m = I.size
+    # More variables than rows make M singular; more rows than the cache holds would be
+    # computed again at each use.
     if not 2 <= m <= max(n, _CHEAP) or np.unique(I).size > gram.capacity:
         return False
     at, group, M = g[J, I], J, gram.block(I, n_threads)
@@ -42,7 +44,9 @@ def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
         at, group = np.concatenate([at, z]), np.concatenate([J, np.arange(T)])
         left, right = np.concatenate([left, -of_z]), np.concatenate([right, of_z])
     if program.coupled:
+        # Tied thresholds move as one: only the sum over all their groups is kept.
         group = points.tied(k)[0][J]
+    # The columns of E keep the sum of each group as it is.
     E = (group[:, None] == np.unique(group)) * 1.0
 
     mu = points.mu[k, 1:-1]
@@ -67,6 +71,7 @@ def newton_step(points: Points, k: int, n_threads: int = 1) -> bool:
     if program.coupled:
         mu[:] = np.where(mu > 0, np.maximum(mu - fall(new - at), 0), 0)
     change = np.zeros(n)
+    # A row may have variables in several groups: `change[I] += ...` would take one.
     np.add.at(change, I, (new - at)[:m])
     with ended_by(never):  # f goes with g
         gram.add_rows(np.arange(n), change, points.f[k])
@@ -83,8 +88,10 @@ def _pieces(points: Points, k: int) -> tuple[np.ndarray, ...]:
     points.set_extremes(k, R, L)
     with np.errstate(invalid="ignore"):  # a group may have nothing to move
         mid = 0.5 * (points.low[k] + points.up[k])[:, None]
+    # A variable at 0 of a phi without a kink is inside its piece like any other.
     kinked = pn != pp
     inside = (g > lo) & (g < hi) & ((g != 0) | ~kinked)
+    # Variables at an end of their piece that would gain by leaving it at the present b.
     grows, shrinks = ~inside & (mid > R), ~inside & (mid < L)
     J, I = np.nonzero(inside | grows | shrinks)
     at, lo, hi, pn, pp, kinked, inside, grows, shrinks = (
@@ -135,17 +142,20 @@ def clamped_step(
     except np.linalg.LinAlgError:
         return None
 
+    # Clamping and rounding may have turned the direction; a step uphill is none.
     descent = d @ slope
     if not descent < 0 or not curvature > 0:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         in_box = np.where(d > 0, right - at, left - at) / d
+    # Clamped variables reach their bound at length 1 exactly.
     in_box[(d == 0) | (clamped != 0)] = np.inf
     size = min(1.0, in_box.min(), -descent / curvature)
     if room is not None:
         size = min(size, room(d))
     if not size > 0:
         return None
+    # Rounding may pass a bound by a unit in the last place.
     new: np.ndarray = np.clip(at + size * d, left, right)
     if size == 1.0:  # at a bound means equal to the bound
         new = np.where(clamped < 0, left, np.where(clamped > 0, right, new))
@@ -166,6 +176,8 @@ def _clamped_minimiser(
     through V = L^-1 [N, slope], to which a round appends its new columns.
     """
     n = slope.size
+    # Every clamped variable costs a solution with the factor: beyond this share SMO
+    # finds the active set faster.
     most = 0.15 * n
     clamped = np.zeros(n, dtype=np.int8)
     order = np.empty(0, dtype=np.intp)
@@ -181,6 +193,7 @@ def _clamped_minimiser(
         E_free = E[free]  # a singular M loses some of the sums
         count = np.maximum(E_free.sum(axis=0), 1)
         d[free] -= E_free @ (d @ E / count)
+        # N'N is singular where clamped columns of a group span its sum.
         if not np.isfinite(d).all():
             raise np.linalg.LinAlgError("singular system")
         below, above = (d < lower) & free, (d > upper) & free

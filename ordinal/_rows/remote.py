@@ -93,6 +93,7 @@ class RemoteRows(Rows):
     def examples(self) -> np.ndarray:
         """Number of a row of each class that has rows, otherwise 0, (r,)."""
         numbers = np.zeros(self.classes.size, np.intp)
+        # Backwards, so that the first row of a class is the one that stays.
         numbers[self.rank[::-1]] = np.arange(self.rank.size)[::-1]
         return numbers
 
@@ -141,14 +142,18 @@ class RemoteRows(Rows):
 
     def take(self, numbers: np.ndarray) -> Matrix:
         """Return copies of rows by number, in the order of `numbers`."""
+        # `stacked` needs a part from which to learn the type.
         if len(numbers) == 0:
             return np.empty((0, self.shape[1]))
+        # In increasing order each block is asked once, for a stretch of the numbers.
         order = np.argsort(numbers, kind="stable")
         wanted = np.asarray(numbers)[order]
         ends = np.cumsum(self.sizes)
         starts = np.searchsorted(wanted, ends - self.sizes)
         stops = np.searchsorted(wanted, ends)
         picked = [
+            # pure=False: dask would hash the arguments, and share answers between
+            # calls.
             self.client.submit(_pick, block, wanted[a:b] - (end - size), pure=False)
             for block, size, end, a, b in zip(
                 self.blocks, self.sizes, ends, starts, stops, strict=True
@@ -174,8 +179,10 @@ class RemoteRows(Rows):
             mask = np.zeros(self.sizes[k], bool)
             mask[numbers[mine] - (ends[k] - self.sizes[k])] = True
             part = None if share is None else share[mine]
+            # Shares of 1 are the usual case: they need not travel.
             if part is not None and (part == 1).all():
                 part = None
+            # A bit per row is an eighth of a mask, and less than row numbers as a rule.
             blocks.append(
                 self.client.submit(
                     _subset, self.blocks[k], np.packbits(mask), part, pure=False
@@ -264,20 +271,24 @@ def remote_problem(
         classes = declared_categories(getattr(y, "_meta", y))
     if classes is not None:
         classes = classes_in_rank_order(np.empty(0), classes)
+    # `_meta` is an empty frame: names and categories are known without computing.
     names = None if not hasattr(X, "columns") else feature_names(X._meta)
     blocks, sizes = _blocks(client, X, y, sample_weight)
     starts = np.cumsum(sizes) - sizes
     map_all = partial(_map_blocks, client, blocks, starts)
     summaries = map_all(_summary, ranked=classes is None)
     first = summaries[0]
+    # Block 0 is what the others are compared with: a message can then name a block.
     for k, summary in enumerate(summaries):
         with in_block(k, starts[k]):
             summary.check_like(first)
     if classes is None:
         seen = np.concatenate([summary.labels for summary in summaries])
         classes = classes_in_rank_order(seen, None)
+    # Ranks travel in the least type that holds them (see `_ranks`).
     rank = read_only(np.concatenate(map_all(_ranks, classes=classes)).astype(np.int32))
     if sample_weight is None:
+        # One number, and no memory per row.
         sample = np.broadcast_to(1.0, rank.shape)
     else:
         sample = sample_weights(np.concatenate(map_all(_weights)), rank.size)
@@ -337,6 +348,7 @@ def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.nda
     X = _array(X)
     if X.ndim != 2:
         raise ValueError(f"X must be 2-dimensional, got shape {X.shape}")
+    # Rows must be whole at one worker.
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     parts = [X]
@@ -351,6 +363,7 @@ def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.nda
             raise ValueError(
                 f"{name} has shape {column.shape}, expected ({X.shape[0]},) as X"
             )
+        # Labels and weights lie with their rows, so that no worker asks another one.
         parts.append(column.rechunk(X.chunks[:1]))
     columns = [part.to_delayed().ravel().tolist() for part in parts]
     held = [dask.delayed(Block)(*block) for block in zip(*columns, strict=True)]
@@ -359,6 +372,7 @@ def _blocks(client: Any, X: Any, y: Any, weight: Any) -> tuple[list[Any], np.nda
 
 def _array(X: Any) -> Any:
     """Return a dask array of known shape."""
+    # A pandas Categorical is no numpy array, which a block must be.
     if hasattr(getattr(X, "dtype", None), "categories"):
         X = X.astype(object)
     if hasattr(X, "to_dask_array"):
@@ -388,6 +402,8 @@ class _LabelReader:
     codes: np.ndarray | None
 
     def __call__(self, block: Block) -> _LabelledBlock:
+        # Frames become matrices here; a block that dask computed anew is validated
+        # again.
         X = read_features(block.X)
         if isinstance(block.X, np.ndarray):
             X = block.X  # a copy in double would take twice the memory of the block
@@ -523,6 +539,7 @@ def _ranks(block: Block, classes: np.ndarray) -> np.ndarray | Exception:
         rank = ranks_of(read_labels(block.y, "y"), classes)
     except (ValueError, TypeError) as error:
         return error
+    # A byte per row instead of four, for the way to the client.
     return rank.astype(np.min_scalar_type(classes.size))
 
 

@@ -47,6 +47,7 @@ class Dense:
             _gp_products.scaled(
                 self.Sigma, self.root, rows.start, rows.stop, self._B, self._n_threads
             )
+        # B = I + root K root has eigenvalues of 1 and more: it needs no jitter.
         self._cholesky = Cholesky(self._B, self._n_threads)
         self.log_det = self._cholesky.log_det
 
@@ -72,6 +73,7 @@ class Dense:
 
     def _R_times(self, v: np.ndarray) -> np.ndarray:
         scaled = self.root * v
+        # `marginals` has put the inverse where the factor was.
         if self._inverted:
             inner = self._B.T @ (self._B @ scaled)
         else:
@@ -85,6 +87,8 @@ class Dense:
         q = np.empty(len(L_inverse))  # the diagonal of B^-1
         _gp_products.column_norms(L_inverse, q)
         diagonal = np.diagonal(self.Sigma)
+        # (1 - q) / W is a difference of numbers near 1 there: computed from the
+        # columns.
         small = np.flatnonzero(self.W * diagonal < _SMALL)
         with np.errstate(divide="ignore", invalid="ignore"):
             A = (1 - q) / self.W
@@ -101,6 +105,7 @@ class Dense:
         """
         M = self._cholesky.inverse_from_factor()
         M *= -0.5 * self.root[:, None]
+        # Rows and columns are scaled in place: M is the largest array of a fit.
         M *= self.root
         M += np.outer(0.5 * a + u, a)
         return M

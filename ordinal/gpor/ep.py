@@ -128,12 +128,16 @@ def _fixed_point(
         except OutOfTime:
             if sweep is None:
                 raise
+            # Not converged, whatever the sweep before had left: its end is unknown.
             return replace(sweep, violation=np.inf), n_iter
         n_iter += 1
         left = sweep.violation
+        # NaN never comes back: sites that are not finite stay so.
         ended = left <= _TOL or not np.isfinite(left) or n_iter >= _MAX_SWEEPS
         if ended or late():
             return sweep, n_iter
+        # A sweep that gets worse is first tried without extrapolation, then by half a
+        # step.
         if left <= last:
             step = min(1.0, 2 * step)
         elif len(history) < 2:
@@ -148,6 +152,7 @@ def _fixed_point(
 def _sweep(cov: Covariance, like: Likelihood, site: np.ndarray, step: float) -> _Sweep:
     """Move every site by this part of the way to what its cavity asks for."""
     change = np.empty_like(site)
+    # A row of weight w has w sites at one place: their products are powers of one.
     posterior = cov.posterior(like.weight * site[1], like.weight * site[0])
     sweep = _Sweep(site, change, *posterior, violation=0.0)
     violation = np.float64(0)
@@ -180,6 +185,7 @@ def _log_evidence(
 ) -> tuple[float, np.ndarray]:
     """Return log Z and how it changes by row."""
     w, h, by_row = like.weight, last.h, np.empty((3, last.h.size))
+    # A step of length 0 leaves the sites, and tells the moments of the tilted rows.
     log_z = np.empty_like(h)
     for rows, part in like.parts():
         out = _moved(part, last, rows, 0.0)[1]
@@ -214,12 +220,14 @@ def extrapolated(
     # least squares over all rows are those of the triangular factors of some at a time
     parts = list(strips(site.shape[1], ROWS))
     R = np.concatenate([_triangular(history, unit, rows) for rows in parts])
+    # rcond, because sweeps near the fixed point change sites along one direction.
     share = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=1e-8)[0]
     for rows in parts:
         after = site[:, rows].copy()
         for t, (a, b) in zip(share, pairwise(history), strict=True):
             step = sum(y[:, rows] - x[:, rows] for x, y in zip(a, b, strict=True))
             site[:, rows] -= t * step
+        # An extrapolated precision may be negative; NaN counts as a fall, too.
         falls = ~(site[0, rows] > 0.1 * after[0])
         site[:, rows][:, falls] = after[:, falls]
     return site

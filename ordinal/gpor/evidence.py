@@ -163,8 +163,12 @@ class Evidence:
             late is not None,
             cache_mb,
         )
+        # Weight 0 is the row left out: it would take memory of order n, and change
+        # nothing.
         self.rows = np.flatnonzero(problem.weight > 0)
         n, m = self.rows.size, basis_size(basis, self.rows.size)
+        # Before anything is allocated, as the system ends a process that takes too
+        # much.
         _check_memory(n, m, self._keeps, cache_mb)
         self.weight = problem.weight[self.rows]
         if inference == "ep" and self.weight.min() < 1:
@@ -174,6 +178,7 @@ class Evidence:
             )
         self.inference: Inference = inference
         self.objective = objective
+        # To share the work costs more than the work of few rows.
         self.n_threads = n_threads if n >= _SHARED else 1
         left_out = n < problem.n_samples
         X: Any = problem.X
@@ -184,6 +189,7 @@ class Evidence:
         self.X = X
         self._make, gamma, fixed = _kernel_family(kernel, problem, X, self.weight)
         if isinstance(fixed, kernels.Precomputed) and left_out:
+            # Columns of a precomputed kernel are training rows too.
             self.X = X = np.ascontiguousarray(X[:, self.rows])
         c = 1.0 if fixed is None else _prior_scale(fixed, X, self.weight)
         present = np.flatnonzero(problem.present)
@@ -214,6 +220,7 @@ class Evidence:
         named = basis if isinstance(basis, np.ndarray) else self.rows[:0]
         if (absent := np.setdiff1d(named, self.rows)).size:
             raise ValueError(f"basis names row {absent[0]}, whose weight is 0")
+        # A basis of all rows is the whole kernel matrix, which is cheaper without one.
         if m == self.rows.size:
             return None
         if named.size:
@@ -226,6 +233,7 @@ class Evidence:
                 tile = on_itself(first, self.X, n_threads).tile
                 return pivoted_cholesky(diagonal_of(first, self.X), tile, m)[1]
         except OutOfTime:
+            # No row: the caller sees that time is up, and returns the prior.
             return np.empty(0, np.intp)
 
     def minus(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -238,10 +246,12 @@ class Evidence:
             # a trial point may lie anywhere
             with np.errstate(all="ignore"), ended_by(self.late):
                 posterior, gradient = self.evaluate(theta)
+        # The line search halves its step at inf; an error would end the search there.
         except (np.linalg.LinAlgError, ValueError):
             return np.inf, np.full_like(theta, np.nan)
         penalty, slopes = self.hyper.penalty(theta)
         slopes = slopes - gradient
+        # A state that has not converged is a bad place to begin the next inference.
         if posterior.converged:
             self.state = posterior.state
         if self.kept is not None and self.kept.posterior is posterior:
@@ -259,6 +269,7 @@ class Evidence:
         if cut_short:
             raise OutOfTime
         by_likelihood = like.slopes(posterior.by_row)
+        # The first threshold of theta is in units of c.
         by_likelihood[1] *= self.hyper.c
         by_kernel = np.empty(0)
         if self.hyper.n_gammas:
@@ -269,6 +280,7 @@ class Evidence:
         """Return whether a model of this posterior is better than the best so far."""
         if self.kept is None:
             return True
+        # The objective of an inference that was cut short compares with nothing.
         if not posterior.converged or not self.kept.posterior.converged:
             return posterior.converged
         value = self.hyper.penalty(theta)[0] - posterior.objective
@@ -422,6 +434,8 @@ def maximize(
     for i, theta in enumerate(evidence.hyper.starts(n_restarts, rng)):
         if best is not None and monitor.stop(n_eval, best.violation):
             break
+        # Each search on its own, so that its end does not depend on the searches before
+        # it.
         evidence.state = None
         try:
             with monitor.numbered("search", i, 1 + n_restarts):
@@ -439,6 +453,7 @@ def maximize(
                 "bring X (or its kernel values) and sample_weight nearer to 1"
             ) from None
         n_eval += found.n_eval
+        # The first of equal ends, which does not depend on rounding of the later ones.
         if best is None or found.value < best.value:
             best = found
     assert best is not None
@@ -448,6 +463,7 @@ def maximize(
 def _prior_scale(kernel: Kernel, X: Any, weight: np.ndarray) -> float:
     """c: the root of the mean of k(x, x)."""
     diagonal = map_rows(partial(diagonal_of, kernel), X)
+    # A row of weight w counts as w rows, here as everywhere.
     mean = float(np.average(diagonal, weights=weight))
     if not mean > 0:
         raise ValueError(f"k(x, x) must be positive on average, got {mean:.3g}")

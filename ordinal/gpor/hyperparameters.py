@@ -58,6 +58,7 @@ class Hyperparameters:
         `present` numbers the ranks that have rows. Raises ValueError or TypeError for a
         prior or start that is not as documented there.
         """
+        # The thresholds then begin about two standard deviations of f wide in all.
         gap = np.log(2 / present.size)
         median = {"gamma": np.log(gamma), "noise": 0.0, "first": -1.0, "gap": gap}
         weak = {"gamma": 2.0, "noise": 0.5, "first": 0.5, "gap": 2.0}
@@ -94,12 +95,14 @@ class Hyperparameters:
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the log density of theta, up to a constant, and its slopes."""
+        # An infinite spread gives 0: no prior, without a case of its own.
         offset = (theta - self.centre) / self.spread
         return 0.5 * float(offset @ offset), offset / self.spread
 
     def starts(self, n_restarts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Yield the starting points of the searches, drawn one after the other."""
         mean, sd = self.weak
+        # The first search does not depend on the generator: restarts only add to it.
         yield self.begin
         for _ in range(n_restarts):
             yield mean + sd * rng.standard_normal(mean.size)
@@ -143,6 +146,7 @@ def _checked_prior(
 def _relative(name: str, value: Any, c: float) -> float:
     """Return a positive number in units of c, of a size that 1 resolves."""
     ratio = check_positive(name, value) / c
+    # Beyond that, sums with 1 lose the number in rounding, and its slope is 0.
     if not 1 / _FARTHEST <= ratio <= _FARTHEST:
         raise ValueError(
             f"{name} must be within a factor of {_FARTHEST:g} of {c:.3g}, the "

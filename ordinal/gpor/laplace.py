@@ -54,6 +54,7 @@ def laplace(
     """
     start = np.zeros(like.weight.size) if state is None else state
     mode, n_iter = _find_mode(cov, like, start, late)
+    # Another theta may have left a far away: zeros are always near enough.
     if mode.violation > _USABLE and state is not None and not late():
         return laplace(
             cov, like, None, late=late
@@ -90,6 +91,7 @@ class _Iterate:
         value = 0.5 * float(a @ f) - float(like.weight @ log_p)
         slope *= like.weight
         W *= like.weight
+        # Slopes of steep likelihoods are large, and so is their rounding.
         unit = max(1.0, np.abs(slope).max())
         slope -= a
         return cls(a, f, value, slope, W, float(np.abs(slope).max() / unit))
@@ -119,6 +121,8 @@ def _find_mode(
             except OutOfTime:
                 return there, n_iter
             there = _Iterate.at(like, a, f)
+        # The residual after recomputing f is the true one; it cannot fall below
+        # rounding.
         if not settled or there.violation <= _TOL or there.violation > left / 2:
             return there, n_iter
         left = there.violation
@@ -138,7 +142,6 @@ def _newton(
     with a fresh factor promised less than the rounding of S and did not halve it.
     """
     here = _Iterate.at(like, a, f)
-    here = _Iterate.at(like, a, f)
     last, promised, fresh = 0.0, np.inf, True
     for steps in range(max_steps):
         if not np.isfinite(here.violation):
@@ -148,12 +151,15 @@ def _newton(
             return here, steps, True
         if late():
             return here, steps, False
+        # A factor costs n^3 / 3, a solution n^2: an old factor serves while it leaves a
+        # tenth of the residual or less.
         fresh = here.violation > _KEEP * last
         try:
             d, Sigma_d = cov.solve(here.residual, here.W if fresh else None)
         except OutOfTime:
             return here, steps, False
         last = here.violation
+        # The decrease of S that Newton's model has, twice.
         promised = float(here.residual @ Sigma_d)
         there = _line_search(like, here, d, Sigma_d, promised)
         if there is None:
@@ -169,6 +175,7 @@ def _line_search(
     by no more than rounding where that is all it could; -slope is its slope along d.
     """
     size = 1.0
+    # S is convex: a short enough step along a descent direction always falls.
     while size > _LEAST_STEP:
         there = _Iterate.at(like, here.a + size * d, here.f + size * Sigma_d)
         if there.value <= here.value - _FALL * size * slope:

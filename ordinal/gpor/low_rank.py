@@ -155,11 +155,14 @@ class LowRank:
 
     def __init__(self, values: BasisValues, cache_mb: float, n_threads: int = 1):
         self._values = values
+        # A kernel function of the caller's may not be safe in two threads.
         self._n_threads = n_threads if values.concurrent else 1
         n, m = values.shape
+        # Basis rows that are nearly equal make k(B, B) singular to rounding.
         jitter = _JITTER * np.diagonal(values.K_mm).mean()
         L = np.linalg.cholesky(values.K_mm + jitter * np.eye(m))
         self._L_inverse = lower_inverse(L)
+        # The first rows: chunks are then cached or not as a whole, whatever the cache.
         self.kept = np.empty((in_room(n, cache_mb * 1e6 / (8 * m)), m))
         self.rest = np.empty(n)
         self._sum(self._measure, values.chunks())
@@ -199,6 +202,7 @@ class LowRank:
         That is <G, dK_nm> + <H, dK_mm> + c'd k(x, x) where, with P = K_nm K_mm^-1 =
         Phi L^-1, G = -R P + (a + u) a'P + a u'P - 2 c P and H = -1/2 P'G.
         """
+        # `rest` was clipped at 0 there, where it does not change with the gammas.
         c = np.where(self.rest > 0, c, 0.0)
         m, (t, s) = len(self._C_root), self._products(np.column_stack([a, u]))
         C_inverse = inner(self._C_root, self._C_root)
@@ -229,6 +233,7 @@ class LowRank:
         k(x, x) - |root k(B, x)|^2. A pass.
         """
         # K_mm^-1 - L^-T C^-1 L^-1 = L^-T (I - C^-1) L^-1
+        # A difference of matrices of norm 1, not of the norm of K_mm^-1.
         held = np.eye(len(self._C_root)) - inner(self._C_root, self._C_root)
         coef = self._L_inverse.T @ self._products(a)
         return coef, matmul(_root(held), self._L_inverse)
@@ -255,6 +260,7 @@ class LowRank:
 
         products, C = self._sum(of_chunk, self._chunks())
         if W is not None:
+            # The unit matrix bounds the condition: no jitter is needed.
             L = np.linalg.cholesky(C + np.eye(m))
             self.W, self._C_root = W, lower_inverse(L)
             self.log_det = 2 * float(np.log(np.diagonal(L)).sum())
@@ -282,6 +288,8 @@ class LowRank:
             if rows.stop <= len(self.kept):
                 self.kept[rows] = Phi
             held = np.einsum("ij,ij->i", Phi, Phi)
+            # Rounding leaves a negative rest at the basis rows themselves, where it is
+            # 0.
             self.rest[rows] = np.maximum(self._values.diagonal(tile) - held, 0)
         return ()
 
@@ -325,6 +333,7 @@ def _root(A: np.ndarray) -> np.ndarray:
 
     By a Cholesky factorisation, a tenth of the work of one by eigenvalues.
     """
+    # Eigenvalues of A may be 0, and negative by rounding: the least shift that works.
     shift = _ROUNDING
     while True:
         try:

@@ -66,6 +66,8 @@ class LocatedRows:
         """Weight of the rows at each node; one between two is shared by them."""
         mass = np.zeros(int(layout.node[-1]) + 1)
         for j in range(self.node.shape[1]):
+            # Feature by feature: no array of all rows and features beside those that
+            # there are.
             far = self.weight * self.share[:, j]
             mass += np.bincount(self.node[:, j], self.weight - far, mass.size)
             mass += np.bincount(self.node[:, j] + 1, far, mass.size)
@@ -153,10 +155,13 @@ class PairLoss:
         self.rows, self.tau, self.n_threads = rows, tau, n_threads
         count = np.bincount(rows.rank)
         among = np.cumsum(count > 0) - 1  # those that are present
+        # The kernel's tree has one leaf per rank: ranks without rows would only deepen
+        # it.
         self._rank = np.asarray(
             rows.rank if (count > 0).all() else among[rows.rank], np.int32
         )
         held = np.bincount(self._rank, rows.weight)
+        # Pairs of different ranks, counted by the lower rank: O(r) rather than O(n^2).
         self.weight = float((held[1:] * np.cumsum(held)[:-1]).sum())
         count = count[count > 0]
         self.n_pairs = int((count[1:] * np.cumsum(count)[:-1]).sum())
@@ -167,9 +172,11 @@ class PairLoss:
 
     def value(self, table: np.ndarray) -> float:
         """Return the loss; infinite where scores overflow. O(n (d m + log n))."""
+        # Kept from one evaluation to the next: memory of this size is slow to ask for.
         if self._S.shape[1] != table.shape[1]:
             self._S = np.empty((self.rows.n_kept, table.shape[1]))
         U = self.rows.scores(table, self.n_threads, self._S)
+        # A line search that went too far halves its step at an infinite value.
         if not np.isfinite(U).all():
             return np.inf
         loss = _factorization.hinge(
@@ -221,6 +228,7 @@ class Objective:
 
         Of a bounded entry by its root, or at 0 the descent.
         """
+        # At 0 the root has no slope: only descent into the allowed side counts there.
         by_root = np.where(
             W > 0, 2 * np.sqrt(np.abs(W)) * np.abs(dW), np.maximum(-dW, 0)
         )

@@ -54,11 +54,13 @@ class HeldOutMonitor(Monitor):
 
     def judge(self) -> bool:
         """Evaluate the latest pieces on the held-out rows; whether to stop."""
+        # The monitor asks more often than a solver has new pieces.
         if self._held is None or self.latest is None:
             return False
         value = self._held.value(self._layout.table(self.latest))
         self._since += 1
         if value < self._least:
+            # A copy: stochastic descent goes on in the same array.
             self._least, self._since, self.best = value, 0, self.latest.copy()
         self.latest = None
         return self._since >= _PATIENCE
@@ -76,6 +78,7 @@ def hold_out_rows(
     """Rows to train on, and a share of each rank that is held out."""
     rule = "a share between 0 and 1, or None"
     share = check_real("early_stopping", early_stopping, lambda v: 0 < v < 1, rule)
+    # Ranks without rows would count among those that must keep one.
     rank = np.unique(rows.rank, return_inverse=True)[1]
     held = hold_out(rank, held_out_size(share, rank.size, rank.max() + 1), rng)
     train, test = np.flatnonzero(~held), np.flatnonzero(held)
@@ -143,6 +146,8 @@ def quasi_newton(
 
     def pieces(x: np.ndarray) -> np.ndarray:
         x = x.reshape(shape)
+        # Squares need no projection, so that plain L-BFGS serves with and without
+        # bounds.
         return np.where(mask, x * x, x)
 
     def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -182,9 +187,13 @@ def stochastic_descent(
     if rate is None:
         rate = _default_rate(objective, batch_size)
     last = max(1, round(min(n_epochs * loss.n_pairs, _MOST_PAIRS)))
+    # Pairs follow from the key and their number: a run can be cut anywhere and goes on
+    # with the same pairs, for every number of threads.
     key = int(rng.integers(2**63))
     done, violation, status = 0, np.inf, None
     for part in range(1, _EVALUATIONS + 1):
+        # The objective costs a pass over all pairs: it is asked for 50 times, not per
+        # batch.
         stop = last * part // _EVALUATIONS
         while done < stop and status is None:
             done = _slice(objective, W, rate, batch_size, key, done, stop, last)
@@ -192,6 +201,7 @@ def stochastic_descent(
         if status is not None:
             break
         value, dW = objective.at(W)
+        # A diverging run never recovers, and its pieces predict nothing.
         if not np.isfinite(value):
             raise ValueError(
                 f"learning_rate={rate:g} is too large, or a penalty or init_scale: the "
@@ -225,6 +235,7 @@ def _slice(
     layout, loss, bounds = objective.layout, objective.loss, objective.bounds
     floor = np.full(W.shape[1], 0.0 if bounds.factors else -np.inf)
     floor[0] = -np.inf  # u is kept from falling below 0 by being a square
+    # Pairs are drawn at random from all rows, which must be in memory.
     assert isinstance(loss.rows, LocatedRows)
     done = _factorization.sgd(
         loss.rows.node,
@@ -261,6 +272,7 @@ def _solution(
     """W, or the best for the held-out rows, with a record of its own."""
     monitor.latest = W
     monitor.judge()
+    # The last pieces need not be the best ones for the held-out rows.
     if monitor.best is not None:
         W = monitor.best
         if status in (Status.CONVERGED, Status.STALLED, Status.N_EPOCHS):
