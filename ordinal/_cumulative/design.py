@@ -76,6 +76,7 @@ def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
     if not isinstance(X, CSR):
         return np.asarray(v @ X)
     row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
+    # bincount adds in the order of the entries: the sum does not depend on threads.
     sums = np.bincount(X.indices, X.data * v[row], minlength=X.shape[1])
     return sums.astype(np.float64)  # without entries numpy counts in integers
 
@@ -85,6 +86,7 @@ def structure_of(threshold: str, T: int) -> np.ndarray:
     "equidistant" ones, with the parameters of R's `ordinal::clm`.
     """
     if threshold == "flexible" or T == 1:
+        # One threshold has no structure: all three are the same model.
         return np.eye(T)
     if threshold == "equidistant":  # the first one, and the distance of neighbours
         return np.column_stack([np.ones(T), np.arange(T)])
@@ -161,6 +163,8 @@ class Design:
         if isinstance(X, RemoteRows):
             if offset is not None:
                 raise ValueError("offset must be None where X is a collection of dask")
+            # Workers read labels as ranks of all classes: they need those among the
+            # present.
             X = X.with_codes(problem.among_present)
         return cls(
             X, location, nominal, scale, offset, problem.rank_among_present,
@@ -175,6 +179,7 @@ class Design:
             if isinstance(self.X, Rows)
             else take(self.X, rows)
         )
+        # The kernels take contiguous arrays, which a stride is not.
         weight = np.ascontiguousarray(self.weight[rows])
         return replace(
             self,
@@ -192,6 +197,7 @@ class Design:
         `check_cancelled` does.
         """
         parts = self.location[which], self.nominal, self.scale
+        # A column may be in several parts: it is copied once.
         held = np.unique(np.concatenate(parts))
         location, nominal, scale = (np.searchsorted(held, part) for part in parts)
         X = np.empty((self.n_samples, held.size))
@@ -225,6 +231,7 @@ class Design:
         """Apply a function to each chunk, and stack the results, (chunks, k)."""
         if isinstance(self.X, RemoteRows):
             return self.X.stack(partial(_call_of_part, call, self._without_rows()))
+        # Closed even if `call` raises, because a source may hold an open file.
         with closing(chunks(self.X)) as given:
             return np.stack([call(self._of_chunk(*chunk)) for chunk in given])
 
@@ -236,6 +243,7 @@ class Design:
 
     def _without_rows(self) -> Design:
         """Return what the functions of one chunk need beside its rows."""
+        # Workers have the rows: to send all of them along would undo the point of dask.
         none = np.empty(0)
         return replace(self, X=none, rank=none, weight=none)
 
@@ -299,6 +307,7 @@ class Design:
         )
         out: np.ndarray = (x.T * factor).T
         shift = self.centre[self.location] @ out[q + qm : q + qm + d]
+        # Solvers see centred columns: x - centre moves every threshold by beta'centre.
         out[:q] += np.multiply.outer(self.even(), shift)
         if qm:
             slopes = out[q : q + qm].reshape(q, self.nominal.size, *out.shape[1:])
@@ -313,6 +322,7 @@ class Design:
         """Return alpha of which J alpha = 1: what every structure has for a shift of
         all thresholds, or for one slope at all of them.
         """
+        # Rounded, because least squares leave 1e-16 where the structure has 0.
         return np.asarray(self._alpha_of(np.ones(self.T)).round(12))
 
     def _alpha_of(self, theta: np.ndarray) -> np.ndarray:
@@ -330,6 +340,7 @@ class Design:
         """Return x'beta of some rows, by columns as solvers see them."""
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
+        # All rows at once may come in chunks, or from workers.
         if rows == slice(None):
             f = product(self.X, slopes)
         else:
@@ -345,6 +356,7 @@ class Design:
         """Rows by alpha and nu*, from rows by thresholds and (1, nominal columns)."""
         M, width = 1 + self.nominal.size, A.shape[1]
         by_u = A.reshape(self.T, M, width)
+        # J = I would cost a product of T^2 numbers per column for nothing.
         if not self.is_flexible:
             by_u = np.tensordot(self.J, by_u, (0, 0))
         slopes = by_u[:, 1:].reshape(len(by_u) * (M - 1), width)
@@ -376,6 +388,7 @@ class Design:
             x[:q] = self._alpha_of(even)
         if self.offset is not None:
             _, (deviation,) = moments(self.offset[:, None], self.weight / self.total)
+            # The latent variable has the variance of the noise plus that of the offset.
             x = self.enlarged(x + self.level(x.size), math.hypot(1, deviation))
         return x
 
@@ -460,6 +473,7 @@ def block(X: InProcess | RemoteRows, rows: slice, columns: np.ndarray) -> np.nda
     part = X.rows(rows)
     made = np.zeros((len(part), columns.size))
     row = np.repeat(np.arange(len(part)), np.diff(part.indptr))
+    # A table of places finds each entry's column in O(1), without sorting.
     places = np.full(X.shape[1], -1)
     places[columns] = np.arange(columns.size)
     place = places[part.indices]
@@ -493,14 +507,18 @@ def moments(X: Matrix, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     unit = column_units(X)
     if isinstance(X, CSR):
         mean = value = np.zeros(X.shape[1])
+        # In units of each column, so that squares of large entries do not overflow.
         Z = X.data / unit[X.indices]
         rows = np.repeat(np.arange(len(X)), np.diff(X.indptr))
         part = share[rows] * Z**2
         square: np.ndarray = np.bincount(X.indices, part, minlength=X.shape[1])
     else:
         mean, square = share @ X, np.zeros(X.shape[1])
+        # A row of the largest weight, as one of weight 0 may differ from the others.
         value = X[np.argmax(share)]
         for few in strips(len(X), max(1, _ENTRIES // X.shape[1])):
+            # Two passes: the difference of E x^2 and (E x)^2 loses all digits of far
+            # columns.
             Z = (X[few] - mean) / unit
             square += share[few] @ (Z * Z)
     return _varying(mean, np.sqrt(square) * unit, value)

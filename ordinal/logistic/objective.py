@@ -113,6 +113,7 @@ class ThresholdLoss:
     def __init__(self, problem: Problem, beside: bool, l2: float, n_threads: int):
         self.beside, self.n_threads = beside, n_threads
         self.total = float(problem.weight.sum())
+        # Weights of sum 1: the size of V, and tolerances, do not depend on the rows.
         self.weight = problem.weight / self.total
         self.centre, self.spread = moments_of(problem, self.total)
         about = self.centre, self.spread, n_threads
@@ -129,6 +130,7 @@ class ThresholdLoss:
         gaps = np.diff(present).astype(float)
         self.times = np.ones(gaps.size) if beside else gaps
         mass = np.bincount(self.rank, self.weight, minlength=present.size)
+        # Summed from both ends, because 1 - below has no digits of a rare top rank.
         below, above = np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[-2::-1]
         self.sides = (mass[:-1], mass[1:]) if beside else (below, above)
 
@@ -161,6 +163,8 @@ class ThresholdLoss:
             gram, border = self.columns.summed(partial(self._second, here))
         else:
             gram, border = self._second(here, slice(0, here.f.size), self.columns)
+        # Thresholds are eliminated: their Hessian is diagonal, because no loss is of
+        # two.
         H = np.diag(self.price) + gram
         pooled = np.add.reduceat(border, here.pools)
         least = np.finfo(float).tiny  # of terms that have all gone flat
@@ -198,6 +202,7 @@ class ThresholdLoss:
         """Minimise L over ordered thresholds for these scores, and pool equal ones."""
         pools = np.arange(b.size)
         while True:
+            # Pool adjacent violators, for any convex losses (Barlow and Brunk, 1972).
             b = self._roots(f, b, pools)
             in_order = np.append(True, b[1:] >= b[:-1])
             if in_order.all():
@@ -211,10 +216,13 @@ class ThresholdLoss:
         """Find the zero of each pool's slope by Newton's method between bounds."""
         sums = (np.add.reduceat(self.times * side, pools) for side in self.sides)
         level = np.subtract(*(np.log(side) for side in sums))
+        # If all scores were equal, the root would be there plus the log odds of the
+        # sides.
         lo, hi = f.min() + level - 1, f.max() + level + 1  # not a root in rounding
         for _ in range(_SEARCHES):
             b = np.clip(b, lo, hi)
             slope, curvature = self._slopes(f, b, pools)
+            # Newton's steps alone may run away where the losses are nearly flat.
             lo, hi = np.where(slope < 0, b, lo), np.where(slope > 0, b, hi)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 there = b - slope / curvature
@@ -258,11 +266,13 @@ def fit_thresholded(
 ) -> LinearThresholdModel:
     """Return the model of LIT, whose losses are `beside` the ranks, or LAT."""
     loss = ThresholdLoss(problem, beside, l2, n_threads)
+    # A Hessian of more columns costs more than the steps that it saves.
     descend = _newton if loss.spread.size <= HESSIAN_COLUMNS else _lbfgs
     found = descend(loss, max_iter, monitor)
     coef = found.point.x / loss.spread
     b = found.point.b + loss.centre @ coef
     status, separated = found.status, np.zeros(0, dtype=np.int64)
+    # Only without a penalty can V fall for ever along a direction.
     if l2 == 0:
         status, separated = _judged(problem, found, monitor)
     present = np.flatnonzero(problem.present)
@@ -315,6 +325,8 @@ def _newton(loss: ThresholdLoss, max_iter: int, monitor: Monitor) -> Found:
                 if stop is None and n_iter >= max_iter:
                     stop = Status.MAX_ITER
                 if stop is None:
+                    # The thresholds' own move, of first order, is where their search
+                    # begins.
                     line = partial(_along, loss, here, step, moves @ step)
                     there = armijo(line, here, slope)
         except OutOfTime:

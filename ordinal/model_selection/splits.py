@@ -160,6 +160,7 @@ def _drawn(
         excess = -share * a.sum(axis=0)
         order = rng.permutation(free)
         for g in order:
+            # The change of the squared excess by this group.
             if 2 * a[g] @ excess + square[g] < 0:
                 excess += a[g]
                 held[g] = True
@@ -190,6 +191,7 @@ def _exchange(a: np.ndarray, fold: np.ndarray, n_folds: int) -> None:
             along = a @ (held[h] - held[f])
             added = (square[g] + along[g])[:, None] + square[q] - along[q]
             added -= 2 * a[g] @ a[q].T
+            # The best exchange of two folds, not the first that is good: fewer rounds.
             i, j = np.unravel_index(added.argmin(), added.shape)
             if added[i, j] >= -_ROUNDING:
                 continue
@@ -374,6 +376,7 @@ def learning_splits(
     holdouts = stratified_holdout(
         y, n_splits, test_size=test_size, groups=groups, rng=rng
     )
+    # Groups make hold-outs of unequal size: every one must have the largest number.
     n = min(train.size for train, _ in holdouts)
     counts = _training_sizes(sizes, n, int(rank.max()) + 1)
     splits = []
@@ -394,6 +397,7 @@ def _training_sizes(sizes: Any, n: int, n_ranks: int) -> list[int]:
         raise ValueError(f"sizes must be a number or numbers, got {shown(sizes)}")
     of_rows = np.asarray(sizes).dtype.kind in "iu"
     with np.errstate(invalid="ignore"):  # refused below
+        # 0.07 * 100 is 7.000000000000001, which means 7 rows.
         counts = np.unique(given if of_rows else np.ceil(given * n - 1e-9))
     if not n_ranks <= counts[0] <= counts[-1] <= n:
         raise ValueError(
@@ -410,8 +414,11 @@ def spread_by_rank(rank: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     order = by_rank(rank, rng)
     count = np.bincount(rank)
     place = np.arange(rank.size) - np.repeat(np.cumsum(count) - count, count)
+    # A random phase per rank, lest the same rank come first at every size.
     phase = np.repeat(rng.random(count.size), count)
     share = (place + phase) / np.repeat(count, count)
+    # First one row of each rank, then all others by the share of their rank before
+    # them.
     return order[np.lexsort((share, place > 0))]
 
 
@@ -466,6 +473,8 @@ def drawn_folds(
         fold = group_folds(rank, group, n_splits, rng)
     else:
         fold = np.empty(rank.size, dtype=np.int64)
+        # Dealt out through all ranks in one go: the sizes of folds differ by one at
+        # most.
         fold[by_rank(rank, rng)] = np.arange(rank.size) % n_splits
     return [_split(fold == k) for k in range(n_splits)]
 

@@ -53,6 +53,7 @@ def scores(Z: np.ndarray, main: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     where few pairs are not 0.
     """
     f = np.asarray(Z @ main)
+    # Few pairs are not 0: only their features enter the quadratic form.
     held = np.flatnonzero(pairs.any(axis=1))
     if held.size:
         among = pairs[np.ix_(held, held)]
@@ -194,6 +195,8 @@ class Quadratic:
         places = np.stack([self.first[kept], self.second[kept], d + kept], axis=1)
         effects = np.concatenate([mains, places.ravel()])
         sizes = np.linalg.norm(self.parts[kept], axis=1)[:, None]
+        # Among nonzero parts |.| is linear and |.|_2 smooth, with the Hessian (I - uu')
+        # / |.|.
         unit, sign = self.parts[kept] / sizes, np.sign(self.own[mains])
         A = self.H[np.ix_(effects, effects)]
         bends = np.eye(3) - unit[:, :, None] * unit[:, None, :]
@@ -203,6 +206,7 @@ class Quadratic:
         )
         of_P = [self.prices.own * sign, self.prices.pair * unit.ravel()]
         slope = self.slope[effects] + np.concatenate(of_P)
+        # A share of the diagonal: effects in any units are affected alike.
         A[np.diag_indices_from(A)] *= 1 + _RIDGE
         try:
             step = -Cholesky(A).solve(slope[:, None])[:, 0]
@@ -211,10 +215,14 @@ class Quadratic:
         for halving in range(_HALVINGS // 4):
             moved = 0.5**halving * step
             own = self.own[mains] + moved[: mains.size]
+            # Beyond 0 the penalty has another slope, which this quadratic does not
+            # know.
             own[own * sign < 0] = 0.0
             parts = self.parts[kept] + moved[mains.size :].reshape(-1, 3)
             parts[(parts * unit).sum(axis=1) < 0] = 0.0
             change = np.zeros(self.slope.size)
+            # A feature is in several pairs: `change[places] += ...` would add one of
+            # them.
             np.add.at(change, mains, own - self.own[mains])
             np.add.at(change, places, parts - self.parts[kept])
             by_slope = self.H @ change
@@ -263,6 +271,7 @@ class HierarchyPath:
         self._loss = self._loss_of(self.Z)
         u = self._loss.start()[: self.design.T]
         own, parts = np.zeros(d), np.zeros((self.first.size, 3))
+        # With no effects the penalties do not matter.
         self._last = self.at(u, own, parts, Prices(1.0, 1.0))
         self._last_l1 = math.inf
         self.null, self.slopes = self._last.value, self.slopes_at(self._last)
@@ -270,6 +279,7 @@ class HierarchyPath:
     def largest(self, ratio: float) -> float:
         """Return the least l1 for which no effects are the solution."""
         g, G = self.slopes
+        # (1) for pairs, solved for l1.
         sizes = self._sizes(g, G) / math.hypot(ratio, math.sqrt(2))
         largest = max(np.abs(g).max(initial=0.0), sizes.max(initial=0.0))
         return float(largest) * (1 + _ABOVE)
@@ -309,6 +319,7 @@ class HierarchyPath:
         tangent = here.rows.value - float(g @ main) - float(G @ theta)
         with np.errstate(divide="ignore", over="ignore"):
             c = min(
+                # A slope of 0 allows every c: infinity is what is meant.
                 (prices.own / np.abs(g)).min(initial=1.0),
                 (prices.pair / self._sizes(g, G)).min(initial=1.0),
             )
@@ -321,6 +332,7 @@ class HierarchyPath:
         """
         n_iter = 0
         largest = min(self._last_l1, self.largest(ratio))
+        # The active groups then change little from one penalty to the next.
         while largest > _FAR * l1 and not self.monitor.ended:
             largest /= _FAR
             n_iter += self.solve(largest, ratio, n_iter).n_iter
@@ -351,6 +363,7 @@ class HierarchyPath:
             except OutOfTime:
                 there = None
             n_iter += 1
+            # The quadratic was not solved well enough to promise a fall that shows.
             if there is None or here.value - there.value <= _ROUNDING * here.value:
                 finer *= _FINER
             here = there or here
@@ -378,6 +391,8 @@ class HierarchyPath:
             size = 0.5**halving
             there = self.at(
                 here.u,
+                # The full step is taken as it is, so that parts that became 0 are 0 to
+                # the bit.
                 here.own + size * (own - here.own) if halving else own,
                 here.parts + size * (parts - here.parts) if halving else parts,
                 prices,
@@ -402,6 +417,8 @@ class HierarchyPath:
         )
         held = np.concatenate([here.own != 0, here.parts.any(axis=1)])
         new = np.flatnonzero(~held & (excess > 1))
+        # At most doubled: of all groups that break (1) at first, few are in the
+        # solution, and the Hessian costs the square of their number.
         most = max(_FEW, np.count_nonzero(held))
         new = new[np.argsort(-excess[new], kind="stable")[:most]]
         held[new] = True

@@ -85,6 +85,7 @@ class Descent:
         if factor is None or self._shift == 0:
             return None
         here, T = self.point, self.psi.T
+        # A fixed seed: the fit must not depend on anything but its arguments.
         d = np.random.default_rng(0).standard_normal((here.x.size, 1))
         for _ in range(_POWERS):  # towards the direction that curves down most
             if not (size := np.linalg.norm(d)) > 0:
@@ -92,6 +93,7 @@ class Descent:
             d = factor.solve(d / size)
         d = d[:, 0] / max(np.abs(d[:T]).max(), self.psi.largest_score(d[T:, 0]))
         for halving in range(_HALVINGS):
+            # At a saddle psi falls on both sides, or by higher orders on one.
             for step in (0.5**halving, -(0.5**halving)):
                 there = self.psi.at(here.x + step * d, here.u)
                 if there.value < (1 - _ROUNDING) * here.value:
@@ -107,6 +109,7 @@ class Descent:
         """
         H = self.psi.hessian(self.point)
         least = 1e-3 * float(np.abs(np.diagonal(H) / self.psi.price).mean())
+        # The last shift is a good guess; it fades so that Newton's full speed returns.
         self._shift = self._shift / 4 if self._shift > least else 0.0
         while self._shift < _MAX_SHIFT:
             shifted = np.empty_like(H)
@@ -137,6 +140,7 @@ class Descent:
                 rise <= _ROUNDING * here.value
                 and there.violation <= 0.5 * here.violation
             ):
+                # A shifted Hessian makes steps too short; a true one makes them right.
                 return self._lengthened(there, d, size) if self._shift > 0 else there
         return None
 
@@ -179,6 +183,7 @@ def minimize(
                 break
             with monitor.stage(f"u = {higher:.3g}"):
                 descent.run(psi.at(descent.point.x, higher), max(tol, _LOOSE))
+        # The path may end in a worse local minimum than the direct way from u = inf.
         ends = psi.at(start.x, u), psi.at(descent.point.x, u)
         below: TlsPoint | None = min(ends, key=lambda point: point.value)
         while below is not None:
@@ -191,6 +196,7 @@ def minimize(
 def _path(u: float, largest: float) -> list[float]:
     """Values between the largest slack and u, falling."""
     values: list[float] = []
+    # Above the largest slack no term is truncated: psi is that of u = inf.
     while (higher := u / _LOWERED ** (1 + len(values))) < largest:
         values.append(higher)
     return values[::-1]

@@ -69,6 +69,7 @@ class Terms:
 
     @classmethod
     def from_problem(cls, problem: Problem, eta: float) -> Terms:
+        # Thresholds around a rank without rows have the same terms, and one solution.
         times = np.diff(np.flatnonzero(problem.present)).astype(float)
         return cls(times, problem.among_present, eta)
 
@@ -141,6 +142,7 @@ class LossSums:
         O(n m^2), with n the rows that are not far from every bend and margin.
         """
         size = 8 * x.size**2
+        # `in_order` holds up to 3 answers per thread, each as large as the Hessian.
         side_by_side = int(min(self.n_threads, max(1, _AT_ONCE // (3 * size))))
         return self._by_chunk(lambda rows: self._curvature(rows, x, u), side_by_side)
 
@@ -187,6 +189,7 @@ class LossSums:
         for part in strips(len(H)):  # new memory costs time, of which Ctrl-C has turns
             H[part] = 0.0
         H[np.arange(T), np.arange(T)] = by_part.sum(axis=0)
+        # Truncated rows curve downwards: their products are subtracted.
         root = np.sqrt(np.abs(by_row))
         with Pool(self._within if m > _COLUMNS else 1) as pool:
             # K'K of one matrix is half the work of a product of two
@@ -196,6 +199,7 @@ class LossSums:
                     scaled = root[rows[part], None] * K[rows[part]]
                     add = partial(_add_products, H[T:, T:], sign, scaled)
                     pool.run(add, strips(m, _COLUMNS))  # each leaves Ctrl-C its turn
+        # Rows far from every margin and bend have no curvature.
         rows = np.flatnonzero(D.any(axis=1))
         for part in strips(rows.size):
             H[T:, :T] -= K[rows[part]].T @ D[rows[part]]
