@@ -74,6 +74,7 @@ class Curvature:
     """
 
     def __init__(self, p: int):
+        # A ring of arrays that are written over: no step allocates memory.
         self._steps, self._changes = np.empty((2, _MEMORY, p))
         self._rho, self._weights = np.ones((2, _MEMORY))
         self._last = -1
@@ -82,6 +83,8 @@ class Curvature:
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
         """Remember a pair, unless the gradient has not risen along the step."""
         rise = float(step @ change)
+        # A rise within rounding would give a curvature of noise, and steps of any
+        # length.
         if rise > 1e-14 * length_of(step) * length_of(change):
             self._last = (self._last + 1) % _MEMORY
             self._steps[self._last], self._changes[self._last] = step, change
@@ -150,6 +153,7 @@ def minimize(
 
     def in_time(x: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal n_eval
+        # The first evaluation is always made: there is then a point to return.
         if n_eval and monitor.late():
             raise OutOfTime
         n_eval += 1
@@ -177,6 +181,7 @@ def minimize(
         except OutOfTime:
             status = Status.MAX_TIME
             break
+        # No lower point along the direction of quasi-Newton.
         if there is None:
             if not pairs.count:
                 status = Status.STALLED

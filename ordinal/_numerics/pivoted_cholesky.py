@@ -51,7 +51,10 @@ def pivoted_cholesky(
         raise ValueError("kernel must be positive semi-definite: a k(x, x) is below 0")
     by_trace = isinstance(stop, float)
     most = min(n, (most or n) if by_trace else int(stop))
+    # Below this what is left of a row is rounding of the updates.
     floor, trace = 1e-12 * left.max(), left.sum()
+    # Columns are doubled as they are needed: few pivots suffice where `stop` is a
+    # share.
     L = np.zeros((n, min(most, 128)))
     pivots = np.empty(0, np.intp)
     while pivots.size < most and left.max() > floor:
@@ -69,8 +72,10 @@ def pivoted_cholesky(
             _append_columns(tile, L, m, new, small)
             columns = L[:, m : m + new.size]
             left -= np.einsum("ij,ij->i", columns, columns)
+            # Rounding takes a little too much from rows that the pivots span.
             np.maximum(left, 0, out=left)
             pivots = np.concatenate([pivots, new])
+            # Exactly 0, so that no row is a pivot twice.
             left[pivots] = 0
     if pivots.size == 0:
         raise ValueError("kernel is zero on every row")
@@ -93,6 +98,8 @@ def _next_pivots(
     """
     width = min(_CANDIDATES, len(left))
     if rng is None:
+        # Rows with the most left: a block of kernel values at once, not a column per
+        # pivot.
         candidates = np.argpartition(-left, width - 1)[:width]
     else:
         candidates = in_proportion(left, width, rng)
@@ -112,6 +119,7 @@ def _append_columns(
 ) -> None:
     """Columns m, m + 1, ... of L for the pivots `new`."""
     columns = slice(m, m + new.size)
+    # Of 32 columns at most, and triangular: one product per strip is then all it takes.
     inverse = np.linalg.inv(small)
     for rows in strips(len(L), _STRIP):
         part = np.empty((rows.stop - rows.start, new.size))
@@ -125,6 +133,7 @@ def in_proportion(
     weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Numbers of weights, (size,), each drawn in proportion to them."""
+    # One search per draw in O(log n), where `choice` would make a table of all.
     ends = np.cumsum(weights)
     at = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
     last = np.searchsorted(ends, ends[-1])  # where the product is rounded up

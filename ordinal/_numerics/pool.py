@@ -81,6 +81,7 @@ class Begun(Generic[Result]):
         argument: Argument,
     ):
         self._shared, self._over = shared, over
+        # A list whose `pop` is atomic: whoever gets the call makes it, without a lock.
         self._made: list[Callable[[], Result]] = [partial(call, argument)]
         self._found: list[Result] = []
         self._raised: list[BaseException] = []
@@ -99,6 +100,7 @@ class Begun(Generic[Result]):
             return False
         try:
             self._found.append(call())
+        # Also Ctrl-C and OutOfTime, which the thread that waits must see.
         except BaseException as error:
             self._raised.append(error)
             del self  # whose error holds this frame
@@ -175,6 +177,7 @@ class Pool:
         if self._n_threads == 1:
             call(argument)
             return None
+        # Threads are started one by one, as calls come: short fits need few of them.
         begun = self._put(call, argument, self._n_threads)
         if not self._begun:
             begun.help()
@@ -253,6 +256,8 @@ def _make_calls(pool: "ref[Pool]", shared: _Shared) -> None:
         try:
             call = shared.calls.get(timeout=_IDLE)
         except Empty:
+            # A weak reference, so that a pool that nobody holds does not keep its
+            # threads.
             if pool() is None:
                 return
             continue
@@ -278,6 +283,8 @@ def in_order(
         for argument in arguments:
             check_cancelled()
             waiting.append(pool.share(call, argument))
+            # As far ahead as keeps threads busy beside one slow call, and no memory
+            # beyond it.
             if len(waiting) > 2 * n_threads:
                 yield _first_of(waiting)
         while waiting:

@@ -91,6 +91,7 @@ def inner_products(
     if out is None:
         out = np.empty((len(A), len(B)))
     out[:] = 0.0
+    # Below this density the products of entries are fewer than what a dense row costs.
     if isinstance(B, CSR) and B.data.size < _SPARSE * len(B) * B.shape[1]:
         start, size = np.zeros((2, A.shape[1]), np.int64)
         row, value = np.empty(B.data.size, np.int32), np.empty(B.data.size)
@@ -101,6 +102,7 @@ def inner_products(
     # dense columns of B at a time, few enough that they stay near 32 MB
     for rows in strips(len(B), max(1, min(256, 4_000_000 // max(1, A.shape[1])))):
         dense = B.dense(rows.start, rows.stop) if isinstance(B, CSR) else B[rows]
+        # The kernel walks along entries of A, and adds contiguous rows of B'.
         columns = np.ascontiguousarray(dense.T)
         part = np.zeros((len(A), columns.shape[1]))
         _kernel_values.csr_times_dense(*_parts(A), columns, part)
@@ -129,6 +131,7 @@ def squared_norms(A: ArrayLike | CSR) -> np.ndarray:
         else:
             A = np.asarray(A, dtype=np.float64)
             norms = np.einsum("ij,ij->i", A, A)
+    # Written so that NaN is bad, too.
     bad = np.flatnonzero(~(norms <= _LONGEST))
     if bad.size:
         raise ValueError(
@@ -155,6 +158,7 @@ def z_scores(A: ArrayLike | CSR) -> np.ndarray:
     centre = mean(scaled)
     D = np.where(known, scaled - centre, 0.0)
     sd = np.sqrt(mean(D * D))
+    # A row of equal entries has a deviation of rounding alone: it correlates with none.
     varies = sd > 4 * np.finfo(np.float64).eps * np.abs(centre)
     return D / np.where(varies, sd * np.sqrt(D.shape[1]), np.inf)
 
@@ -167,6 +171,7 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
+    # A key per column, so that swapping two entries changes the sum.
     of_column = _mixed(start + np.arange(d, dtype=np.uint64))
     if isinstance(X, CSR):
         ends = np.append(np.uint64(0), np.cumsum(_hashed(X.data, of_column[X.indices])))

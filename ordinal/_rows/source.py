@@ -70,6 +70,8 @@ class Checksums:
         """Continue with the next rows."""
         done, n = 0, X.shape[0]
         while done < n:
+            # Spans are counted from the first row of all, however the source cuts its
+            # blocks.
             size = min(self._begin + SPAN - self.stop, n - done)
             place, end = self.stop - self._begin, done + size
             # the first rows of the span, and the next one behind them that is sampled
@@ -93,6 +95,7 @@ class Checksums:
             self.missing = found if self.missing is None else self.missing | found
             return None
         known = self._first.missing
+        # The first pass told the fit which columns may lack values.
         new = found if known is None else found & ~known
         return int(new.argmax()) if new.any() else None
 
@@ -119,6 +122,7 @@ def _continued(total: int, X: Matrix, rows: slice, place: int) -> int:
     `place` is that of row 0 in its span.
     """
     if isinstance(X, np.ndarray):
+        # zlib's CRC-32 takes any buffer, without the interpreter's lock.
         return crc32(np.ascontiguousarray(X[rows]).data, total)
     some = X.rows(rows)
     row = np.repeat(place + np.arange(X.shape[0])[rows], np.diff(some.indptr))
@@ -146,6 +150,8 @@ class Arrays:
     def blocks(self) -> Iterator[Block]:
         check_shape(self.X.shape)
         for start in range(0, self.X.shape[0], CHUNK):
+            # Chunks of the size in which they are used: no block is cut or joined
+            # later.
             rows = slice(start, start + CHUNK)
             yield Block(*map(partial(_sliced, rows), (self.X, self.y, self.weight)))
 
@@ -167,6 +173,7 @@ def _sliced(rows: slice, a: Any) -> Any:
     if not isinstance(a, np.memmap):
         return None if a is None else a[rows]
     view = a[rows]
+    # A copy: the pages of the view are given back below, before it is used.
     part = np.array(view)
     # releasing the pages of a copy-on-write map would lose what was written to it
     if a.mode != "c" and view.flags.c_contiguous and hasattr(mmap, "MADV_DONTNEED"):
@@ -247,6 +254,7 @@ class Reader:
         start, weighted = 0, None
         seen = Checksums(self.first_pass)
         with closing(raw_blocks(self.source)) as given:
+            # The block's number and first row are in every message about it.
             for number, block in enumerate(given):
                 with in_block(number, start):
                     X = self._read(block.X)
@@ -257,6 +265,8 @@ class Reader:
                             raise ValueError("all blocks must have weights, or none")
                         weighted = block.weight is not None
                     X = self._transformed(X)
+                # Outside of `in_block`: errors of whoever uses the block are not the
+                # block's.
                 yield block._replace(X=X)
                 start += X.shape[0]
         if start == 0:
@@ -299,6 +309,7 @@ class Reader:
         )
         if self.n_features == 0:
             self.n_features, self.is_sparse = read.shape[1], isinstance(read, CSR)
+        # Kernels are chosen once, by the first block.
         if isinstance(read, CSR) != self.is_sparse:
             raise TypeError("X must be sparse in all blocks, or in none")
         return read
@@ -321,6 +332,8 @@ class Reader:
         if not self.is_seekable:
             return None
         X = self._read(self.source.features(slice(start, stop)))
+        # A range that begins a span can be compared with the checksum of the first
+        # pass.
         if start % SPAN == 0:
             seen = Checksums(self.first_pass, start)
             self._compare(seen, X)
@@ -345,6 +358,7 @@ class Reader:
         with closing(self.blocks(ranks)) as blocks:
             for block in blocks:
                 start, n = 0, block.X.shape[0]
+                # Rows are copied only where a chunk has parts of two blocks.
                 while n - start >= missing:
                     held.append(_rows(block, slice(start, start + missing)))
                     yield _joined(held)

@@ -117,14 +117,19 @@ class Part:
         self._states: list[Any] = []
         for block in blocks:
             self._states.append(read(block, room, n_threads))
+            # The first blocks of a worker take the room for cached features, then the
+            # next.
             room = max(0, room - self._states[-1].n)
         self._rows: list[Any] = list(self._states)
 
     def answer(self, request: Request) -> list[Node] | NeedsReplay:
         """Apply the events of a request, and return the sums over these rows."""
         with self._lock:
+            # A part made anew, or one that missed a request whose answer was lost.
             if self._applied not in (request.known, request.applied):
                 return NeedsReplay(self._applied)
+            # An answer that was lost on its way is asked for again: its events are not
+            # applied twice.
             if self._applied < request.applied:
                 for event in request.events:
                     self._apply(event)
@@ -132,6 +137,7 @@ class Part:
             nodes = self._nodes(request)
             if request.name not in _TRIANGLES:
                 return nodes
+            # Only here: sums within the worker are of whole matrices, as everywhere.
             return [Node(k, level, (packed(H),)) for k, level, (H,) in nodes]
 
     def _apply(self, event: Event) -> None:
@@ -216,6 +222,7 @@ class RemoteState:
 
     def sum(self, name: str, *arguments: Any) -> Parts:
         """Return the sum over all chunks of the answers of a method of the states."""
+        # The same tree as in one process: which worker holds a block changes no byte.
         total = whole(merged(self._answers(name, arguments, True)))
         return (unpacked(*total),) if name in _TRIANGLES else total
 
@@ -233,11 +240,13 @@ class RemoteState:
             return Request(known, events, applied, name, arguments, summed)
 
         nodes: list[Node] = []
+        # All parts mostly know the same events, so that one request serves all.
         asked = dict.fromkeys(range(len(self._transport)), since(self._reported))
         while asked:
             answers, asked = self._transport.ask(asked), {}
             for part, answer in answers.items():
                 if isinstance(answer, NeedsReplay):
+                    # It is told the events that it lacks, and asked once more.
                     asked[part] = since(answer.applied)
                 else:
                     nodes += answer
@@ -275,6 +284,8 @@ class DaskTransport:
         self._threads, holders = client.nthreads(), client.who_has(blocks)
         held: dict[str, list[int]] = {}
         for k, block in enumerate(blocks):
+            # The least address of several holders: the division does not depend on a
+            # dict.
             held.setdefault(min(holders[block.key]), []).append(k)
         self._numbers = list(held.values())
         self._actors = [self._begin(worker, own) for worker, own in held.items()]
@@ -284,6 +295,7 @@ class DaskTransport:
         return len(self._actors)
 
     def ask(self, requests: dict[int, Request]) -> dict[int, list[Node] | NeedsReplay]:
+        # All are asked before the first is waited for: workers compute side by side.
         asked = {k: self._asked(k, request) for k, request in requests.items()}
         return {k: self._answer(k, future) for k, future in asked.items()}
 
@@ -296,6 +308,7 @@ class DaskTransport:
             *(self._read, *blocks),
             actor=True,
             workers=None if worker is None else [worker],
+            # A worker that leaves before its part begins must not hold up the fit.
             allow_other_workers=worker is not None,
             pure=False,
         )
@@ -316,6 +329,8 @@ class DaskTransport:
     def _answer(self, k: int, future: Any) -> Any:
         while future is not None:
             try:
+                # With a timeout, because a wait in dask does not see Ctrl-C or a time
+                # limit.
                 return future.result(timeout=_PATIENCE)
             except TimeoutError:
                 check_cancelled()

@@ -46,6 +46,7 @@ cdef struct Terms:           # of one row
 
 cdef inline double log_of(double p, double rest) noexcept nogil:
     """log p, where p + rest = 1 and both are known to their last digits."""
+    # log p of a p near 1 would lose what `rest` still knows.
     return log(p) if p < 0.5 else log1p(-rest)
 
 
@@ -56,6 +57,7 @@ cdef inline Terms probit(double a, double b, double delta) noexcept nogil:
     t.log_p = z.log_mass
     t.g = -z.mean
     t.upper, t.lower = z.upper, z.lower
+    # At an infinite end the density is 0 and the distance infinite: their product is 0.
     t.c1 = -z.upper * z.above if z.upper > 0 else 0
     t.c2 = -z.lower * z.below if z.lower > 0 else 0
     t.h12 = z.upper * z.lower
@@ -79,10 +81,13 @@ cdef inline Terms cloglog(double a, double b, double delta) noexcept nogil:
     cdef Terms t
     cdef double LAST = 709, TINY = 1e-290
     cdef double u = exp(fmin(a, LAST)), v = exp(fmin(b, LAST))
+    # u - v from the width, which has digits where u and v agree in all of theirs.
     cdef double share = -expm1(-delta)           # D / u
     cdef double D = u * share
     cdef double rising, falling                  # D / (e^D - 1), D / (1 - e^-D)
     cdef double rising_1, falling_1              # the same less 1
+    # Both quotients tend to 1, and what is wanted is how far they are from it: a series
+    # there, differences of numbers apart elsewhere.
     if D < 0.5:
         falling_1 = bernoulli(D)
         rising_1 = falling_1 - 0.5 * D
@@ -98,6 +103,8 @@ cdef inline Terms cloglog(double a, double b, double delta) noexcept nogil:
         t.log_p = log_of(-expm1(-D), exp(-D)) - v
     t.g = rising - v
     t.upper = rising / share
+    # v / (1 - e^-D) and D / (1 - e^-D) / (e^delta - 1) are equal; each keeps its digits
+    # on one side.
     t.lower = falling / expm1(delta) if D < 1 else v / -expm1(-D)
     t.c1 = -t.upper * falling_1 if t.upper > 0 else 0
     t.c2 = t.lower * rising_1
@@ -135,14 +142,17 @@ cdef inline Terms cauchit(double a, double b, double delta) noexcept nogil:
     cdef double cos_b = 0 if isinf(b) else 1 / sqrt(1 + b * b)
     cdef double sin_a = 1 if isinf(a) else a * cos_a
     cdef double sin_b = -1 if isinf(b) else b * cos_b
+    # sin(alpha - beta) without a difference of angles, for any narrow rank.
     cdef double sine = delta * (cos_a * cos_b)   # of the angle
     if isinf(delta):
         sine = sin_a * cos_b - cos_a * sin_b     # of which one is 0
     cdef double cosine = cos_a * cos_b + sin_a * sin_b
+    # atan2 gives the angle where sine or cosine alone would be flat.
     cdef double angle = atan2(sine, cosine)
     cdef double sine_s = sin_a * cos_b + cos_a * sin_b      # of alpha + beta
     cdef double cosine_s = cos_a * cos_b - sin_a * sin_b
     cdef double bend
+    # sin x / x - cos x is a difference of numbers near 1 there: a series instead.
     if angle < 1:
         bend = sine_s * sine_less_cosine(angle)
     else:
@@ -331,11 +341,14 @@ cdef void read_rows(
         q.s[i] = 1
         q.above[i] = y if y < T else -1
         q.below[i] = y - 1
+        # Such a row may have a rank that no threshold is for.
         if p.weight[start + i] == 0:     # certain, wherever its rank was put
             q.a[i], q.b[i], q.delta[i] = INFINITY, -INFINITY, INFINITY
             continue
         up = p.theta[y] - q.f[i] if y < T else INFINITY
         low = p.theta[y - 1] - q.f[i] if y > 0 else -INFINITY
+        # Summed apart from the ends: the width of a narrow rank is less than their
+        # rounding.
         width = p.gap[y]
         for j in range(p.m):
             x = q.N[i * p.m + j]
@@ -376,6 +389,7 @@ cdef void chain(
         q.f_f[i] = (c1 + c2) * s * s
         q.a_f[i], q.b_f[i] = -c1 * s * s, -c2 * s * s
         if p.k:
+            # An infinite end does not move; 0 times infinity would be NaN.
             a = 0 if isinf(q.a[i]) else q.a[i]
             b = 0 if isinf(q.b[i]) else q.b[i]
             to_a = upper + a * (c1 - h12) + b * h12
@@ -426,6 +440,7 @@ cdef void add_features(
     cdef const simd_loops* loops = simd()
     cdef Py_ssize_t i, u, D = p.d + p.k, M = 1 + p.m, step = p.stride
     cdef double* Z = q.V + p.d
+    # BLAS-like loops are not called with nothing to do: their pointers are NULL.
     if D == 0:
         return
     loops.scatter_rows(q.V, step, n, p.d, q.nowhere, q.by_f, out.by_core, 0)
@@ -484,11 +499,13 @@ cdef double sum_share(
     for i in range(ROWS):
         q.nowhere[i] = 0
     while start < stop:
+        # Blocks that fit the cache: features are read once for all of their sums.
         n = min(ROWS, stop - start)
         read_rows(p, start, n, &q)
         terms_of(p.link, q.a, q.b, q.delta, n, q.terms, ROWS)
         out.value = 0
         chain(p, start, n, &q, &out)
+        # Sums of blocks, then of shares: fewer roundings than one running sum has.
         total = total + out.value
         add_features(p, n, &q, &out)
         start = start + n
@@ -514,6 +531,7 @@ def share_of_rows(Py_ssize_t n, Py_ssize_t held) -> int:
     """Rows whose sums are taken one after the other, a whole number of blocks: shares
     can be taken side by side. Of the shape of the problem alone; `held` is how many
     doubles the sums of a share are."""
+    # Where a share's sums are large, fewer shares: each has its own, to be added up.
     cdef Py_ssize_t most = max(1, min(SHARES, MEMORY // max(1, held)))
     return ROWS * parts_of(parts_of(n, ROWS), most)
 
@@ -594,6 +612,7 @@ def sums(
         raise ValueError("sums: inconsistent array shapes")
     if not 0 <= link < len(LINKS):
         raise ValueError("sums: no such link")
+    # Kernels trust their arguments: an index out of range would write anywhere.
     check_columns(location, X.shape[1])
     check_columns(nominal, X.shape[1])
     check_columns(scale, X.shape[1])

@@ -85,6 +85,7 @@ class Schedule(Generic[R]):
 
         The results of all jobs, in their order.
         """
+        # In reverse, because each puts its tasks before those that are there.
         for number in reversed(range(len(self._jobs))):
             self._advance(number)
         while self._to_do or self._under_way:
@@ -93,6 +94,7 @@ class Schedule(Generic[R]):
             for future in done:
                 entry = self._under_way.pop(future)
                 outcomes = future.result()
+                # The worker does not have the work (see `run_task`).
                 if outcomes is None:
                     self._under_way[submit(entry.task, with_work=True)] = entry
                 else:
@@ -151,5 +153,7 @@ class Schedule(Generic[R]):
                     self._note(entry, stored, stored=True)
             self._awaited[number] = len(to_do)
             if to_do:
+                # Jobs that have begun are finished first: their results are complete
+                # soonest.
                 self._to_do.extendleft(reversed(to_do))
                 return

@@ -152,6 +152,7 @@ class Work:
             raise TypeError(f"fit must be a function of (X, y), got {shown(fit)}")
         how = chosen_preprocess(fit, standardize, preprocess)
         given = {**unwrapped(fit)[1], **options}
+        # Read once for all folds and points: fits then get parts of checked arrays.
         problem, table, names = read_rows(X, y, fit, given, how, classes, sample_weight)
         chunked = problem if isinstance(problem, ChunkedProblem) else None
         weighted = sample_weight is not None
@@ -181,6 +182,7 @@ class Work:
                 raise TypeError(
                     f"{name} has one entry per row, and sample_weight alone is split"
                 )
+        # Its state would depend on the order in which tasks run.
         if isinstance(self.given.get("rng"), np.random.Generator):
             raise TypeError("rng of the fits must be a seed: they share no generator")
         if self.given.get("kernel") == "precomputed":
@@ -199,6 +201,7 @@ class Work:
     @property
     def varying(self) -> tuple[str, ...]:
         path = path_of(unwrapped(self.fit)[0])
+        # A callback or a limit of one fit means something else for a path of them.
         if path is None or not self.given.keys().isdisjoint(_OF_ONE_FIT):
             return ()
         return path.varying
@@ -239,6 +242,7 @@ class Work:
 
     def pickled(self) -> bytes:
         """Pickle the work for another process; TypeError if that is impossible."""
+        # Locks cannot be pickled, and cached rows would double what travels.
         work = replace(self, stop=None, _kept={})
         if self.chunked is not None:
             if isinstance(self.chunked.X, RemoteRows):
@@ -262,6 +266,8 @@ class Work:
             rows = self._rows(task.train)
             X_test = rows.transformed(self.rows_of(task.test))
         except Exception as error:
+            # A failure of one fold is a score of that fold, and not the end of a
+            # search.
             outcomes = [self._failed(error)] * len(task.points)
         else:
             fitted = self._fitted(rows, X_test, task.points, n_threads)
@@ -273,6 +279,7 @@ class Work:
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None
     ) -> Any:
         """Return the model of some rows, by default of all, behind its preprocessor."""
+        # The same rows as in the search, behind a preprocessor fitted to all of them.
         rows = self._rows(np.arange(len(self.y)) if train is None else train)
         options = self._options(rows, n_threads) | point
         model = self.fit(rows.named, rows.y, **options)
@@ -365,6 +372,7 @@ class Work:
             options["n_threads"] = n_threads
         stop = self.stop
         if "callback" in known and stop is not None:
+            # A search that was cancelled ends the fits that run, without a kill.
             options.setdefault("callback", lambda _: stop.is_set())
         return options
 
@@ -383,6 +391,7 @@ class Work:
         rows = self._kept.get(key)
         if rows is None:
             rows = TrainingRows.from_work(self, train)
+            # Two sets, because tasks of two folds run side by side when one ends.
             for old in list(self._kept)[:-1]:
                 self._kept.pop(old, None)
             self._kept[key] = rows

@@ -68,11 +68,14 @@ class Ended:
         with self._lock:
             if not self._set:
                 self._set = True
+                # Fits of a caller's own function check no flag: an exception is all
+                # that ends them.
                 for thread in self._running:
                     _raise_in(thread, Stopped)
 
     def is_set(self) -> bool:
         now = time.monotonic()
+        # A look at a file costs microseconds: not at every step of a fit.
         if not self._set and not self.is_here and now >= self._next_look:
             self._next_look = now + self.EVERY
             if not os.path.exists(self._path):
@@ -103,6 +106,8 @@ class Ended:
                 with self._lock:
                     self._running.discard(me)
                     raised = self._set
+                # An exception on its way would otherwise come up in code after this
+                # block.
                 if raised:
                     _await_in(me)
 
@@ -161,6 +166,7 @@ class Workers:
         self, work: Work, space: Space, executor: Executor | None, n_threads: int | None
     ):
         self._work = work
+        # No two searches share a key, whatever processes their workers are in.
         self._key = os.urandom(16).hex()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._path = ""
@@ -174,6 +180,8 @@ class Workers:
                 raise TypeError(
                     f"executor must have a submit method, got {shown(executor)}"
                 )
+            # One thread per task, because executors run as many tasks as there are
+            # processors.
             self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
         elif work.chunked is None and _calls_only_ours(work, space):
@@ -186,6 +194,8 @@ class Workers:
             self._folder = tempfile.TemporaryDirectory(
                 prefix="ordinal-", ignore_cleanup_errors=True
             )
+            # A file rather than an argument of each task: the data travels once per
+            # worker.
             self._path = str(Path(self._folder.name, "work"))
             Path(self._path).write_bytes(self._pickled)
         self._work.stop = self._ended = Ended(self._path, os.getpid())
@@ -203,6 +213,7 @@ class Workers:
         if kind is not None:
             self._ended.set()
         if self._pool is not None:
+            # Not waiting: Ctrl-C should end a search at once.
             self._pool.shutdown(wait=False, cancel_futures=True)
         _published.pop(self._key, None)
         if self._folder is not None:
@@ -220,6 +231,7 @@ def run_task(
 ) -> list[Outcome] | None:
     """Run a task in a worker; None asks for the work to be sent as well."""
     work = _published.get(key)
+    # A worker on another machine does not see the file, and is sent the work itself.
     if work is None or pickled is not None:
         work = _received(path, pickled)
         if work is None:
