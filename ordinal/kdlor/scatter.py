@@ -119,7 +119,9 @@ class OfRows:
     def with_ridge(self, ridge: float, last: bool) -> SolvedRows:
         if self.spectrum is not None:
             return SolvedRows(self, ridge, self.spectrum.with_ridge(ridge))
+        # The last ridge may factorise in place: K is the largest array of a fit.
         A = self.K if last else self.K.copy()
+        # A row without weight has a diagonal beyond all others, and the coefficient 0.
         A[np.diag_indices_from(A)] += ridge / np.maximum(self.shares.p, _NO_SHARE)
         return SolvedRows(self, ridge, Cholesky(A, self.n_threads))
 
@@ -167,6 +169,7 @@ class SolvedRows:
     def __init__(self, of: OfRows, ridge: float, factor: Cholesky | Shifted):
         self._of, self._ridge = of, ridge
         self._own = of.shares.means()
+        # (ROWS) takes one right-hand side per rank; the scatter itself is never formed.
         F = factor.forward((self._own > 0).astype(float))
         turned = np.linalg.solve(F.T @ F, np.diff(np.eye(F.shape[1])))
         self._beta = factor.backward(F @ turned) / (2 * ridge)
@@ -203,6 +206,7 @@ class OnBasis:
             own = np.zeros((len(V), q))
             own[np.arange(len(V)), rank[rows]] = p[rows]
             sums = own.T @ V
+            # The product of a matrix with itself costs half of one of two matrices.
             V = np.sqrt(p[rows])[:, None] * V  # it may have been X itself
             return sums, inner(V, V)
 
@@ -215,6 +219,7 @@ class OnBasis:
         self.t = self.size - float(centre @ centre)
         weighted = np.sqrt(of_rank)[:, None] * self.means
         S = squares - weighted.T @ weighted
+        # Symmetric to the last bit, which the two products are not.
         self.S = 0.5 * (S + S.T)
         self.shares, self.n_threads = shares, n_threads
 
@@ -235,6 +240,8 @@ class SolvedOnBasis:
         of, ridge = self._of, self._ridge
         w = 0.5 * self._factor.backward(self._F @ a[:, None])[:, 0]
         Sw = of.S @ w + ridge * w
+        # The residual of the direction's own equation: rounding of the factor shows
+        # here.
         e = 2 * Sw - a @ np.diff(of.means, axis=0)
         coef = of.features.coefficients(w)
         return Judged(coef, of.means @ w, float(w @ Sw), float(e @ e) / (4 * ridge))

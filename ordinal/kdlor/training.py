@@ -42,6 +42,7 @@ def nearest(
     H = Q / (largest if largest > 0 else 1.0) + 1.0
     H[np.diag_indices_from(H)] += 0.1 * _SETTLED  # pairs may be alike
     x, free = np.zeros(len(Q)), np.zeros(len(Q), bool)
+    # The best single pair is where the active set begins.
     entering, value, n_iter = int(np.diagonal(Q).argmin()), 0.0, 0
     while True:
         new, inside = _with_entry(H, x, free, entering)
@@ -60,6 +61,7 @@ def nearest(
         Qa = Q @ a
         norm = 0.25 * float(a @ Qa)
         gap = relative_gap(norm - 0.5 * C * float(Qa.min()), -norm, least)
+        # The gap of (D) itself, not of the least squares problem that stands for it.
         if (stopped := monitor.stop(n_iter, gap)) is not None:
             return a, n_iter, stopped
 
@@ -193,6 +195,8 @@ class KdlorFit:
         self, problem: Problem, scatter: Scatter, u: float, last: bool
     ) -> KdlorModel:
         """Return the model of one u; `last` if the scatter is not needed after it."""
+        # All rows are one point: any direction is as good, and 0 is the one without
+        # scores.
         if abs(scatter.t) <= _ONE_POINT * abs(scatter.size):
             return self._nothing(problem, scatter.support, u, Status.CONVERGED)
         if (stopped := self.monitor.stop(0, np.inf)) is not None:
@@ -218,6 +222,8 @@ class KdlorFit:
         primal = found.norm - self.C * rho
         dual = found.norm - float(steps @ a) - found.lost
         violation = relative_gap(primal, dual, least)
+        # The raw data judge: an active set that ended well may still have a poor
+        # factor.
         if status is Status.CONVERGED and not violation <= self.monitor.tol:
             status = Status.STALLED
         made = self.monitor.record(status, n_iter, violation, primal, dual)
@@ -253,6 +259,7 @@ class KdlorFit:
     ) -> KdlorModel:
         present, r = np.flatnonzero(problem.present), problem.n_classes
         dual = np.zeros(r - 1)
+        # Pairs of present ranks, at the place of their lower rank.
         dual[present[:-1]] = a
         return KdlorModel(
             support=support,

@@ -197,10 +197,13 @@ class TableRows:
             return Step(low, high)
         x = part.values[:, j]
         spread = float(self.frame.values[:, j].std())
+        # The step that balances rounding and curvature of a central difference is
+        # eps^(1/3).
         h = _STEP * np.where(x == 0, spread, np.abs(x))
         low, high = (
             self._coded(self._with(part, j, x + sign * h), offset) for sign in (-1, 1)
         )
+        # What was added in floating point, not 2 h.
         width = (x + h) - (x - h)
         by = At((high.Z - low.Z) / width[:, None], (high.offset - low.offset) / width)
         return Slope(self._coded(part, offset), by)
@@ -271,6 +274,7 @@ class Means:
         """Return the sums over all rows, some of them at a time."""
         T, p = len(self.J), self.model.parameters.size
         value, gradient = np.zeros((2, T)), np.zeros((T, p))
+        # The coded columns of all rows may not fit in memory.
         step = max(1, _BLOCK // (T + self.model.location.size))
         for rows in strips(source.share.size, step):
             share = source.share[rows][:, None]
@@ -288,6 +292,8 @@ class Means:
         if eta is None or (eta[:, :-1] <= eta[:, 1:]).all():
             yield slice(None), slice(None)
             return
+        # Predictors that cross are put in order first, as predictions do: rows of one
+        # order share their formulas.
         each = np.argsort(eta, axis=1, kind="stable")
         orders, which = np.unique(each, axis=0, return_inverse=True)
         for k, order in enumerate(orders):
@@ -380,6 +386,7 @@ def logit_interval(
     the scale of log p / (1 - p), and so lie within 0 and 1.
     """
     inside = (p > 0) & (p < 1)
+    # The logit of 0 and 1 is infinite: their interval is the point itself.
     q = np.where(inside, p, 0.5)
     # odds lose nothing where p is close to 0 or 1
     far = np.exp(np.minimum(z * error / (q * (1 - q)), _FARTHEST))
@@ -409,6 +416,8 @@ def rows_to_average(
         held, known, weight = D.X, D.offset, D.weight
         if coding is not None:
             held = fit.frame
+            # The design's offset includes the formula's own, which `TableRows` adds
+            # again.
             own = coding.offset(held)
             known = known if own is None or known is None else known - own
     else:
@@ -464,6 +473,7 @@ def effects_table(
     found = [means.effects(rows, feature) for feature in features]
     effect = np.array([of_ranks(value) for value, _ in found]).ravel()
     error = np.array([errors_of(of_ranks(G), covariance) for _, G in found]).ravel()
+    # No error means no effect, as of a feature that the model does not read.
     ratio = np.divide(effect, error, out=np.zeros_like(effect), where=error > 0)
     ranks = model.classes[model.observed]
     return Table(

@@ -72,6 +72,7 @@ def _read_clusters(cluster: Any, n: int) -> np.ndarray:
             raise TypeError(
                 f"cluster must hold numbers or strings, got {shown(label)} in row {i}"
             )
+        # A dict takes labels of mixed kinds, which do not sort.
         known.setdefault(label, len(known))
     if len(known) < 2:
         raise ValueError("cluster must hold 2 groups or more, got 1")
@@ -90,6 +91,7 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
         inner = sandwich(loss, at.x, inner, middle.groups)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = loss.design.raw_covariance(inner)
+    # Columns of tiny spread have variances beyond the range of double in their units.
     return read_only(covariance) if np.isfinite(covariance).all() else None
 
 
@@ -100,6 +102,7 @@ def _inverse(H: Bordered) -> np.ndarray:
     try:
         return Factor(H).inverse()
     except np.linalg.LinAlgError:
+        # Directions without information have no finite variance: they are left out.
         return np.linalg.pinv(H.dense())
 
 
@@ -121,7 +124,9 @@ def sandwich(
         raise ValueError("cluster must hold 2 groups of positive weight or more, got 1")
     sums = np.zeros((G, p))
     for rows, s in scores(loss, x):
+        # Several rows of a chunk are of one cluster.
         np.add.at(sums, place[rows], weight[rows][:, None] * s)
+    # The factor is that of Stata and of R's sandwich::vcovCL.
     return np.asarray(bread @ (sums.T @ sums) @ bread) * (G / (G - 1))
 
 

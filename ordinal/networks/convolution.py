@@ -59,6 +59,8 @@ class Tower:
     ) -> Tower:
         """Draw a tower at random, with mean variances of at most 1 in every layer."""
         K = rng.standard_normal((width + 1, filters))
+        # Sums of that many terms have variance 1 then, where tanh is neither flat nor
+        # linear.
         K[:-1] /= np.sqrt(min(width, d))
         U = rng.standard_normal((d * filters + 1, hidden))
         U[:-1] /= np.sqrt(d * filters)
@@ -79,6 +81,7 @@ class Tower:
     def decay(self) -> np.ndarray:
         """Return the weights that are penalised, packed: all but the biases."""
         K, U = self.K.copy(), self.U.copy()
+        # Biases have no price: a shift of the inputs must not change the fit.
         K[-1] = U[-1] = 0.0
         return Tower(K, U, self.V).packed()
 
@@ -110,6 +113,7 @@ def windows(Z: np.ndarray, width: int) -> np.ndarray:
     """Return the neighbours of every feature, and a one: (n d, width + 1)."""
     n, d = Z.shape
     before = (width - 1) // 2
+    # Zeros are the means of standardised features.
     padded = np.zeros((n, d + width - 1))
     padded[:, before : before + d] = Z
     out = np.ones((n, d, width + 1))
@@ -148,12 +152,15 @@ class Triplets:
         that is asked, unless the rank has no other one.
         """
         m = int(rank.max())
+        # Few rows do not make more triplets worth their time.
         each = min(n / (rank.size * m), 10.0)  # for a row and threshold
         of_rank = [np.flatnonzero(rank == k) for k in range(m + 1)]
         parts = []
         for k in range(m):
             for c, rows in enumerate(of_rank):
                 size = max(1, round(each * rows.size))
+                # Permutations, and not independent draws: each row is asked equally
+                # often.
                 draws = [rng.permutation(rows) for _ in range(-(-size // rows.size))]
                 asked = np.concatenate(draws)[:size]
                 low = side(of_rank[k], share, asked, rng)
@@ -169,6 +176,7 @@ def side(
     """Rows drawn by weight, one for each that is asked, and another one than that."""
     ends = np.cumsum(share[rows])
     at = np.searchsorted(ends, rng.random(asked.size) * ends[-1], side="right")
+    # Rounding may put the last draw at the end of the sums.
     at = np.minimum(at, rows.size - 1)
     same = rows[at] == asked
     at[same] = (at[same] + 1) % rows.size
@@ -208,6 +216,7 @@ class Relations:
             with np.errstate(all="ignore"):
                 return tower.layers(standardized(self.rows, rows))
 
+        # Layers of all rows are kept: triplets join rows of any two chunks.
         parts = list(in_order(forward, self.rows.chunks(), self.n_threads))
         E = np.concatenate([part[-1] for part in parts])
         with np.errstate(all="ignore"):
@@ -229,8 +238,10 @@ class Relations:
         T = self.triplets
         low, x, high = E[T.low], E[T.asked], E[T.high]
         u = relation(low, x, high)
+        # One formula for both labels, whose sign says which side is wrong.
         np.negative(u, out=u, where=T.above)  # > 0 where it is on the wrong side
         wrong, _ = log_odds(u)
+        # log(1 + e^u) that neither overflows nor loses digits.
         value = T.weight @ (np.maximum(u, 0) + np.log1p(np.exp(-np.abs(u))))
         slope = 2 * T.weight * wrong
         np.negative(slope, out=slope, where=T.above)
@@ -242,6 +253,7 @@ class Relations:
         )
         by_e = np.empty_like(E)
         for a in range(E.shape[1]):
+            # A row is in many triplets: bincount adds them all, in their order.
             by_e[:, a] = sum(np.bincount(at, g[:, a], len(E)) for at, g in parts)
         return float(value), by_e
 

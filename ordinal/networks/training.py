@@ -65,6 +65,8 @@ class Objective:
         self._price = Network(U, V, np.zeros_like(start.t)).packed()
         width = start.U.shape[1] + loss.n_outputs
         n = rows.X.shape[0]
+        # Chunks whose outputs stay in the cache; a matter of sizes alone, so that the
+        # sum has the same bytes on every machine.
         self.size = min(n, ROWS, max(_FEWEST, _SPACE // width))  # of a chunk
         self.n_threads = min(n_threads, -(-n // self.size))
         self._spaces = Spaces(self.size * width)
@@ -81,6 +83,7 @@ class Objective:
                 return (self._of_chunk(net, rows, space),)
 
         chunks = self.rows.chunks(self.size)
+        # Value and gradient are one vector: one tree adds both.
         (total,) = pairwise(in_order(of_chunk, chunks, self.n_threads))
         with np.errstate(over="ignore", invalid="ignore"):
             penalty = self._price * x
@@ -91,6 +94,7 @@ class Objective:
         Z, h, m = self.rows[rows], net.U.shape[1], self.loss.n_outputs
         both = space[: (h + m) * len(Z)].reshape(h + m, len(Z))
         H, S = both[:h], both[h:]
+        # Units first, rows last: kernels run over the rows of one unit.
         np.tanh(np.matmul(net.U.T, Z.T, out=H), out=H)
         value, by_t = self.loss.terms(np.matmul(net.V, H, out=S), net.t, rows)
         by_V = S @ H.T
@@ -123,8 +127,10 @@ class Training:
     def from_problem(cls, problem: Problem) -> Training:
         held = problem.weight > 0
         every = bool(held.all())
+        # Rows of weight 0 would cost as much as the others, and change nothing.
         X = problem.X if every else take(problem.X, held)
         weight, rank = problem.weight[held], problem.rank_among_present[held]
+        # Divided by the largest first: the sum of huge weights may overflow.
         share = weight / weight.max()
         return cls(LayerRows.of_training(X, weight), rank, share / share.sum())
 
@@ -151,6 +157,7 @@ class Training:
         n_iter = 0
         for i in range(n_starts):
             if best is not None:
+                # The first start is always run, for there is no network before it.
                 cut_short = monitor.after(n_iter).stop(0, best.violation)
                 if cut_short is not None:
                     break

@@ -57,9 +57,11 @@ def start_from(
     """Return a feasible dual point near that of a model with rows among X."""
     present = np.flatnonzero(problem.present)
     assert start.dual is not None
+    # Boxes are in proportion to C: scaled duals stay inside theirs, bounds on bounds.
     old = np.add.reduceat(start.dual, present[:-1], axis=1) * (C / start.C)
     where: dict[bytes | int, list[int]] = {}
     for i, key in enumerate(_keys(problem.X, start.support)):
+        # Rows are found by their bytes in O(n), whatever their order in the new data.
         where.setdefault(key, []).append(i)
     g = np.zeros_like(program.lo)
     for values, key in zip(old, _keys(start.support, start.support), strict=True):
@@ -131,10 +133,12 @@ class Svor(Family[float, SvorModel]):
         """Return the scores of a model, or 0 and thresholds by the sizes of ranks."""
         share = np.bincount(problem.rank_among_present, problem.weight)
         above = np.cumsum(share[::-1])[-2::-1]
+        # Thresholds at the log odds of the ranks: the score 0 is then right on average.
         begin = cold(features.m, losses[0], np.log(share.sum() / above - 1))
         if start is None:
             return [begin]
         b = start.thresholds[np.flatnonzero(problem.present)[:-1]]
+        # A rank that the old data lacked has an infinite threshold.
         b = np.where(np.isfinite(b), b, begin.b)
         if isinstance(start.kernel, Precomputed):  # whose rows may have other numbers
             return [replace(begin, b=b)]
@@ -190,6 +194,7 @@ def program_of(
     ranks `present`, which have rows; `rank` holds positions among these.
     """
     cost = _default_cost(method, present[-1] + 1) if cost is None else cost
+    # A threshold weighs as much as the cost grows by passing it.
     step = np.abs(np.diff(cost[np.ix_(present, present)], axis=1))
     above = rank > np.arange(present.size - 1)[:, None]
     width, slope = step[rank].T, np.where(above, -1.0, 1.0)[None]
@@ -228,6 +233,8 @@ def best_thresholds(unit: Program, C: float, s: Solution) -> np.ndarray:
     below = -unit.lo[0].sum(axis=1)
     v = v[every[:, None], order]
     if unit.price is None:
+        # Where the slope is 0 over an interval, rounding of the sums must not choose an
+        # end.
         rounding = 1e-12 * sums[:, -1]
         first = (sums < (below - rounding)[:, None]).sum(axis=1)
         last = (sums < (below + rounding)[:, None]).sum(axis=1)

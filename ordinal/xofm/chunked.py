@@ -65,13 +65,17 @@ def knots_of(
     with closing(chunks(problem.X)) as given:
         for _, rows in given:
             X = np.asarray(rows)
+            # fmin and fmax pass over NaN, which is a missing value here.
             low = np.fmin(low, np.fmin.reduce(X, axis=0, initial=np.nan))
             high = np.fmax(high, np.fmax.reduce(X, axis=0, initial=np.nan))
     check_spans(low, high, problem.shown_names)
     X, weight = np.vstack([low, high]), np.zeros(2)
     if breakpoints == "quantile":
         n = problem.rank.size
+        # At equal distances: the same rows however the source cuts its blocks.
         some = np.arange(0, n, -(-n // _SAMPLE))
+        # The ends of the range have weight 0: they bound the knots, and move no
+        # quantile.
         X = np.vstack([X, take(problem.X, some)])
         weight = np.append(weight, problem.weight[some] / problem.weight.max())
     is_number = [labels is None for labels in categories]
@@ -112,6 +116,7 @@ class ChunkRows:
         self._X, self._layout = problem.X, layout
         self.rank, self.weight = problem.rank, problem.weight / problem.weight.max()
         n, d = problem.X.shape
+        # A place is 4 bytes for the node and 8 for the share; S is 8 per column of W.
         k = in_room(n, cache_mb * 1e6 / (12 * d + 8 * width))
         self.kept = LocatedRows(
             np.empty((k, d), np.int32), np.empty((k, d)), self.rank[:k], self.weight[:k]

@@ -711,6 +711,7 @@ class _XofmFit:
 
         The start of the fits, of the folds as well, is drawn as it is without a link.
         """
+        # Copies of the generator: the model is the same with and without a link.
         drawn = copy.deepcopy(rng)
         deal = few_folds if isinstance(problem, ChunkedProblem) else fold_shares
         share = deal(problem, copy.deepcopy(rng)) if probability else None
@@ -730,6 +731,7 @@ class _XofmFit:
         layout = Layout.from_knots(
             knots_of(problem, *about), self.categories, self.sign < 0
         )
+        # Both take rows by number, which needs all of them located in memory.
         held = self.solver == "sgd" or self.early_stopping is not None
         rows = ChunkRows(
             problem,
@@ -760,9 +762,11 @@ class _XofmFit:
         """Return the model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
         U = rows.scores(layout.table(found.W), self.n_threads)
+        # Sorted within ranks: predictions then search, in O(log n) per rank.
         order = np.lexsort((U, rows.rank))
         every = np.arange(problem.n_classes + 1)
         start = np.searchsorted(rows.rank[order], every)
+        # Cumulative weights give the share of a rank below a score by one search.
         mass = [np.cumsum(w) for w in np.split(rows.weight[order], start[1:-1])]
         return XofmModel(
             u=read_only(found.W[:, 0].copy()),

@@ -53,6 +53,7 @@ class Layout:
         """Make a layout from knots, categories (None for numbers) and directions."""
         is_number = np.array([labels is None for labels in categories])
         sizes = [
+            # One more for missing values, with or without any in the training rows.
             1 + (len(k) - 1 if labels is None else len(labels))
             for k, labels in zip(knots, categories, strict=True)
         ]
@@ -78,6 +79,7 @@ class Layout:
     def locate_into(self, X: np.ndarray, node: np.ndarray, share: np.ndarray) -> None:
         """Locate rows, and write the results into existing arrays."""
         X = np.asarray(X, np.float64)
+        # One array for the kernel, which walks over features without Python objects.
         knots = np.concatenate(self.knots)
         begin = np.append(0, np.cumsum([k.size for k in self.knots]))
         for rows in strips(len(X), max(1, _ENTRIES // X.shape[1])):
@@ -132,6 +134,7 @@ def pieces_of(n_intervals: Any, d: int) -> list[int]:
 
 def equal_knots(x: np.ndarray, weight: np.ndarray, pieces: int) -> np.ndarray:
     """Knots of pieces of equal length over the range of x; fewer if they coincide."""
+    # unique, because a range of a few floats cannot have more pieces than these.
     return np.unique(np.linspace(x.min(), x.max(), pieces + 1))
 
 
