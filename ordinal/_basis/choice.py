@@ -122,6 +122,7 @@ def drawn(
     rank has its share.
     """
     m = min(m, rows.size)
+    # Shuffled before a stable sort: random within ranks, and ranks in order.
     rows = rng.permutation(rows)
     rows = rows[np.argsort(rank[rows], kind="stable")]
     return np.sort(rows[np.arange(m) * rows.size // m])
@@ -143,10 +144,12 @@ def enough(losses_at: Callable[[int], np.ndarray], least: int, most: int) -> int
     """
     m = min(least, most)
     losses = losses_at(m)
+    # Doubling costs at most twice the last fit, whatever number is enough.
     while 2 * m <= most:
         check_cancelled()
         more = losses_at(2 * m)
         fall = losses - more
+        # Paired losses of the same rows: their difference has far less noise than each.
         if not fall.mean() > fall.std(ddof=1) / np.sqrt(fall.size):
             break
         m, losses = 2 * m, more
@@ -178,6 +181,7 @@ def _pivots(
     if choice.left is None:
         return pivoted_cholesky(diagonal, tile, choice.m, rng=rng)[1]
     L, pivots, _ = pivoted_cholesky(diagonal, tile, choice.left, rng=rng)
+    # Pivots come in blocks, which may overshoot the share.
     taken = np.cumsum(np.einsum("ij,ij->j", L, L))
     m = 1 + int(np.searchsorted(taken, (1 - choice.left) * diagonal.sum()))
     return pivots[:m]
@@ -196,6 +200,7 @@ def _spread(kernel: Kernel, S: Matrix, m: int, rng: np.random.Generator) -> np.n
         i = chosen[-1]
         values.tile(slice(0, len(S)), np.array([i]), column)
         np.minimum(away, diagonal + diagonal[i] - 2 * column[:, 0], out=away)
+        # Rounding of equal rows must not give a negative probability.
         np.maximum(away, 0, out=away)
         away[i] = 0
         if len(chosen) == m or not away.any():

@@ -101,10 +101,13 @@ class RowFeatures:
 
         The bytes of a row do not depend on others: every product has as many rows.
         """
+        # BLAS chooses its kernel by the shape: the same shape gives the same rounding.
         whole = len(X) // TILE * TILE
         if whole:
             self._fill(take(X, slice(0, whole)), out[:whole])
         if whole < len(X):
+            # The last rows are repeated up to a whole tile, and the rest is thrown
+            # away.
             filled = np.empty((TILE, self.m), np.float32)
             self._fill(take(X, np.resize(np.arange(whole, len(X)), TILE)), filled)
             out[whole:] = filled[: len(X) - whole]
@@ -120,6 +123,7 @@ class RowFeatures:
             if self._of_one and K.min() < _TINY:
                 K[:] = _without_tiny(K)
             for J in strips(self.m, _COLUMNS):
+                # The factor is triangular: half of the products are with zeros.
                 upper = self._single[: J.stop, J]
                 np.matmul(K[:, : J.stop], upper, out=out[rows, J])
 
@@ -162,6 +166,7 @@ class RowFeatures:
             return Evaluator(kernel, X, B)
         X = np.asarray(X, np.float64)
         if isinstance(kernel, ARD):  # scaled once, not tile by tile
+            # |x - z|^2 with weights is the plain one of scaled columns.
             root = np.sqrt(kernel.gamma)
             return Evaluator(RBF(1.0), X * root, B * root)
         return Evaluator(kernel, X, B)

@@ -74,6 +74,7 @@ def read(
     n, d = problem.n_samples, problem.n_features
     if basis is not None:
         return read_choice(basis, n, d)
+    # Below that the kernel matrix is small, and its duals say which rows matter.
     few = n >= _MANY and d <= min(n // _LEAST_PER_FEATURE, _WIDEST)
     return (
         BasisChoice("columns") if few and is_linear(kernel) and not by_duals else None
@@ -150,6 +151,8 @@ def enough_rows(
         off = np.abs(rank - problem.rank[test])
         return np.asarray(off * problem.weight[test])
 
+    # A fit costs n m^2: this bound keeps it below the n^2 of the kernel matrix,
+    # roughly.
     most = min(train.size, _MOST_BASIS, max(n // _FOR_EACH, _FEW))
     return BasisChoice("random", enough(losses_at, _LEAST_BASIS, most))
 
@@ -270,6 +273,7 @@ class BasisFit:
         for i, problems in enumerate(points):
             if i > 0:
                 starts = [
+                    # sigma is a length of multipliers, which grow with the boxes.
                     replace(s.end, sigma=s.end.sigma * new.largest / old.largest)
                     for s, old, new in zip(
                         found[-1], points[i - 1], problems, strict=True
@@ -306,9 +310,12 @@ class BasisFit:
         """Rows to solve for, as what makes the sums of a problem, and whether they are
         all there are: samples unless `warm`, then all.
         """
+        # Samples are cheap, and leave few steps to the fit of all rows; a warm start is
+        # near.
         if not warm:
             least = max(_LEAST_ROWS, _LEAST_PER_FEATURE * self._features.m)
             for size in sizes(self._n, least):
+                # Growing ones: each begins at the end of the one before.
                 yield self._rows.sample(size), False
         yield self._rows.every(), True
 
@@ -318,6 +325,7 @@ class BasisFit:
         """
         size = len(problems)
         if every:
+            # Multipliers of every group, and two vectors of scores.
             each = 8 * self._n * (2 + max(losses.T for losses in problems))
             here = isinstance(self._rows, LocalBasisRows)
             size = max(1, int(_TOGETHER / each)) if here else 1
@@ -352,6 +360,7 @@ class BasisFit:
             if every and not seen:
                 single[k], ends[k] = new, self._rows.in_double(sums)
             del sums  # before others take its place
+        # The first pass in double makes features anew: one pass serves all problems.
         if len(ends) > 1:
             # without time for it each problem ends as it does alone
             with suppress(OutOfTime), self._monitor.limited():

@@ -64,6 +64,8 @@ class Mixed:
 
     def curvature(self, share: float) -> np.ndarray:
         A, M, m = self._sums.curvature(share), self._M, self.m
+        # Only the lower triangle is meant (see `Sums.curvature`); the product needs
+        # both.
         lower = np.tril(A[:m, :m])
         A[:m, :m] = M.T @ (lower + np.tril(lower, -1).T) @ M
         A[m:, :m] = A[m:, :m] @ M
@@ -117,6 +119,7 @@ def finished(
         return found
     precise = Mixed(double(), features.mixing)
     later, left = monitor.after(found.n_iter), max_iter - found.n_iter
+    # The best point may be one before the last minimum.
     known = None if found.w is found.here.w else (found.w, found.b)
     new = solve(precise, found.here, tol, later, left, known=known)
     return replace(new, n_iter=found.n_iter + new.n_iter)

@@ -215,6 +215,7 @@ class RowsOnBasis:
         They are gathered once if there is room for so many rows more, otherwise at
         each use.
         """
+        # All features are there: those of some rows are a matter of numbers.
         if len(self.kept) == self.n:
             if numbers.size <= room:
                 return Kept(self.kept.take(numbers, axis=0))
@@ -254,6 +255,7 @@ class LocalBasisRows:
 
     def sample(self, size: int) -> SumsOf:
         """Draw about `size` rows, a fair share of each rank."""
+        # No more rows than there is room for: a sample is read again and again.
         numbers = stratified(self._rank, min(size, self._room), self._rng)
         if (n := self._rank.size) <= self._room:
             some = self._cached().restricted_to(numbers, self._room - n)
@@ -316,6 +318,7 @@ class RemoteBasisRows:
 
     def sample(self, size: int) -> SumsOf:
         """Draw about `size` rows, a fair share of each block and rank."""
+        # A share and a seed travel, not row numbers: workers draw for themselves.
         share, seed = size / len(self._X), int(self._rng.integers(2**31))
         return lambda losses: self._sums(losses, share, seed)
 

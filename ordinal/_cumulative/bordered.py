@@ -139,6 +139,7 @@ class Factor:
         self._chain = _Chain(H.diag, H.off)
         shape = H.first.size, len(H.core)
         self._border = H.border.reshape(shape)
+        # Thresholds are eliminated first: O(T) for a chain, where a dense H costs T^3.
         self._across = self._chain.solve(H.border).reshape(shape)  # A^-1 B
         self._core = H.core
         if H.first.size:
@@ -182,6 +183,8 @@ class _Chain:
         self.size = len(diag)
         if not self.size:
             return
+        # All even blocks at once, by numpy's stacked routines: cyclic reduction has log
+        # T levels, where block elimination has T steps in Python.
         L = np.linalg.inv(np.linalg.cholesky(diag[0::2]))
         self.inverse = L.transpose(0, 2, 1) @ L  # of the even blocks
         # of an odd block with the even ones before and after it
@@ -191,6 +194,7 @@ class _Chain:
         self.right = after @ self.inverse[1 : 1 + self.n_after]
         odd -= self.left @ before
         odd[: self.n_after] -= self.right @ after.transpose(0, 2, 1)
+        # The odd blocks that are left form a chain again, of half the length.
         between = -self.right[: max(len(odd) - 1, 0)] @ before[1:]
         self.rest = _Chain(odd, between)
 

@@ -69,6 +69,7 @@ def columns_of(
             replace(every, data=every.data * unit), n_threads
         )
     columns = DenseColumns(X, centre, spread)
+    # z'v = (x'v - centre sum v) / spread cancels where the centre is far.
     if (np.abs(centre) / _FAR > spread).any():
         return columns.chosen(np.arange(columns.size))
     return columns
@@ -229,6 +230,7 @@ class DenseColumns:
         if self.centre is None or self.spread is None:
             return DenseColumns(np.ascontiguousarray(self.X[:, which]))
         X = self.X[:, which]
+        # In place, because the copy is the only one that may be as large as X.
         X -= self.centre[which]
         X /= self.spread[which]
         return DenseColumns(np.ascontiguousarray(X))

@@ -61,6 +61,7 @@ def minimize(
     counts on from the steps that were `done` before.
     """
     here, n_iter = loss.at(x), done
+    # Weights or an offset beyond the range of double: no step can be judged.
     if not math.isfinite(here.value):
         return Minimum(here, np.zeros_like(x), math.inf, Status.STALLED, n_iter)
     while True:
@@ -69,6 +70,8 @@ def minimize(
         violation = length_in_errors(slope, loss.design.total)
         stop = monitor.stop(n_iter, violation)
         if violation <= monitor.tol:
+            # Scale effects and cauchit make the loss bend both ways: a saddle has slope
+            # 0, too.
             there = None if loss.is_convex or stop else _below_saddle(loss, here)
             if there is None:
                 return Minimum(here, step, violation, Status.CONVERGED, n_iter)
@@ -114,6 +117,8 @@ def _direction(H: Bordered, gradient: np.ndarray) -> np.ndarray:
             if shift:  # and a tenth of it, or the least curvature may be rounding alone
                 factor = Factor(H.plus(1.1 * shift * each))
         except np.linalg.LinAlgError:
+            # Factors of 3: a shift far larger than needed would make a step of descent
+            # only.
             shift = max(1e-10, 3 * shift)
             if shift > _MAX_SHIFT:
                 return np.asarray(-gradient * unit)
@@ -145,6 +150,7 @@ def _below_saddle(loss: Loss, here: Point) -> Point | None:
         return None
     for halving in range(HALVINGS):
         size = 0.5**halving
+        # Along a direction of slope 0 either sense may lead down first.
         for step in (size * unit * along[:, 0], -size * unit * along[:, 0]):
             there = loss.at(here.x + step)
             if there.value - here.value <= _FALL * size**2 * curvature[0]:

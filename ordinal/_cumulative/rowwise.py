@@ -167,6 +167,7 @@ class RowwiseLikelihood(Likelihood):
             s = np.exp(-(self.Z @ zeta))
             E = np.hstack([np.ones((D.n_samples, 1)), -self.N]) * s[:, None]
             # thresholds with their slopes, and one that is none at either end
+            # Rows of all ranks then take their ends by one index, without a branch.
             u = np.zeros((D.T + 2, E.shape[1]))
             u[1:-1] = D.J @ free
             f = (f if D.offset is None else f + D.offset) * s
@@ -177,6 +178,7 @@ class RowwiseLikelihood(Likelihood):
         above, below = (D.rank == D.T) | unused, (D.rank == 0) | unused
         a[above], b[below], delta[above | below] = np.inf, -np.inf, np.inf
         out = np.full((6, D.n_samples), np.nan)
+        # Thresholds that cross give no probability: the value becomes NaN, then inf.
         if (delta > 0).all():  # not so of NaN
             _cumulative.row_terms(self.link_number, a, b, delta, out, self.n_threads)
         return E, s, Terms(a, b, *out)
@@ -208,6 +210,8 @@ class RowwiseLikelihood(Likelihood):
         diag, off = np.empty((T, M, M)), np.empty((T - 1, M, M))
         for k in range(M):
             for h in range(M):
+                # Per pair of slopes: an array (n, M, M) of all pairs would not fit the
+                # cache.
                 e = r.E[:, k] * r.E[:, h]
                 own = (r.bend_a + r.cross) * e, (r.bend_b + r.cross) * e
                 diag[:, k, h] = self._by_rank(*own)
@@ -292,6 +296,7 @@ def with_best_free(
         return loss.rows_of(free, none, f)
 
     rows = rows_at(u)
+    # Thresholds alone: a few parameters, so that a step costs a pass over vectors.
     for _ in range(_POLISH):
         C, g = factor(loss.free_hessian(rows)), loss.free_gradient(rows)
         step = shortened(np.linalg.solve(C.T, np.linalg.solve(C, -g)))
@@ -322,4 +327,5 @@ def factor(H: np.ndarray) -> np.ndarray:
         except np.linalg.LinAlgError:
             if not shift < 1:
                 raise
+            # A share of the diagonal, so that variables of any unit are shifted alike.
             shift = max(1e-12, 10 * shift)

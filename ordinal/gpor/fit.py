@@ -450,6 +450,7 @@ def fit_gpor(
         chunks=_reads_chunks(X, basis, kernel), remote=False,
     )  # fmt: skip
     choice = None if basis is None else _read(basis, prepared.problem, kernel)
+    # With a grace: an inference that is nearly done is worth more than its start.
     late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
 
     def fit(part: Problem, among: FitcBasis | None, n_restarts: int) -> GporModel:
@@ -467,6 +468,7 @@ def fit_gpor(
             seed = int(prepared.rng.integers(2**31))
 
             def on(part: Problem, tried: BasisChoice) -> GporModel:
+                # Without restarts: trial models are compared with each other alone.
                 return fit(part, _drawn(tried, np.random.default_rng(seed)), 0)
 
             choice = enough_rows(prepared.problem, cast(Kernel, kernel), on, seed)
@@ -543,6 +545,7 @@ def _pivots(
 ) -> np.ndarray:
     """Choose m rows by pivoted Cholesky among some that are drawn from one seed."""
     rng = np.random.default_rng(0)
+    # Pivots among a sample: among all rows each would cost a pass over them.
     numbers = drawn(np.arange(rank.size), rank, max(_SAMPLE, 10 * m), rng)
     S = take(X, numbers)
     tile = on_itself(kernel, S, 1).tile

@@ -136,10 +136,12 @@ class Regression:
             and problem.n_samples * layer.U.shape[1] <= _KEPT
         )
         self.codes, self.mean, S, B = summed(problem.X, self._sums, n_threads)
+        # A difference, which the bounded units allow: they lie between -1 and 1.
         self.S = S - np.outer(self.mean, self.mean)
         self.right = B - np.outer(self.mean, self.codes)
         check_cancelled()
         s, self.Q = np.linalg.eigh(self.S)
+        # Rounding leaves eigenvalues below 0 where there are more units than rows.
         self.s = np.maximum(s, 0.0)
         self.B = self.Q.T @ self.right
         self.unit = float(self.s.mean()) or 1.0
@@ -150,6 +152,7 @@ class Regression:
         if self._keeps:
             self._units[rows.start] = H
         v, C = self._share(rows), self._codes(rows)
+        # Weights on both sides as roots: S is then a product of one matrix with itself.
         root = np.sqrt(v)[:, None]
         S, B = np.zeros((H.shape[1],) * 2), np.zeros((H.shape[1], self.m))
         for some in strips(len(H), _BLOCK):
@@ -169,6 +172,7 @@ class Regression:
         """Return the share of one observation of each row: all of it, or of a row that
         counts for several one of these.
         """
+        # A row of weight 3 stands for three: leaving out one of them leaves the others.
         each = np.minimum(self.problem.weight[rows], 1.0)
         return np.asarray(each / self.total)
 
@@ -185,6 +189,7 @@ class Regression:
         rows, part = chunk
         Z = self._projected.get(rows.start)
         if Z is None:
+            # Popped, because the projected units take their place in memory.
             H = self._units.pop(rows.start, None)
             Z = self._turned(self.layer(part) if H is None else H)
             if self._keeps:
@@ -193,6 +198,7 @@ class Regression:
 
     def loo(self, ridges: list[float]) -> np.ndarray:
         """|c - o|^2 of the mean row, left out, for each ridge; one pass."""
+        # In the eigenvectors of S every ridge costs O(n h), and no factorisation.
         G = 1 / (self.s + np.asarray(ridges)[:, None])
         columns = (self.B.T[:, None] * G).reshape(-1, self.s.size)
 

@@ -54,6 +54,8 @@ class Columns:
         if m:
             for rows in strips(len(self._kept), CHUNK):
                 check_cancelled()
+                # Chunk by chunk, on all threads each: between two of them Ctrl-C has
+                # its turn.
                 fill(take(X, rows), self._kept[rows], n_threads)
 
     def block(self, rows: slice) -> np.ndarray:
@@ -133,5 +135,6 @@ def root_of(S: np.ndarray) -> np.ndarray:
     size = np.sqrt(np.diagonal(S))
     size = np.where(size > 0, size, 1.0)  # so that no unit of a feature is too small
     values, vectors = np.linalg.eigh(S / size[:, None] / size)
+    # Directions that only rounding has would get columns of noise.
     counts = values > len(S) * np.finfo(float).eps * max(values[-1], 0.0)
     return np.asarray(size[:, None] * vectors[:, counts] * np.sqrt(values[counts]))

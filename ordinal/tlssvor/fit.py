@@ -261,6 +261,7 @@ def fit_tlssvor(
 def _read(basis: Any, problem: Problem, kernel: Kernel) -> BasisChoice:
     """Return how a fit chooses its basis; by default every row of positive weight."""
     if basis is None:
+        # A row without weight would have a free coefficient.
         every = np.flatnonzero(problem.weight > 0)
         return read(None, kernel, problem) or BasisChoice("numbers", rows=every)
     n = int(np.count_nonzero(problem.weight > 0))
@@ -395,6 +396,7 @@ class _TlsSvorFit:
             )
             price = np.ones(rows.size)
             if self.every_row:
+                # The penalty of a row written twice: two coefficients of half the size.
                 price = 1 / problem.weight[rows]
         return _Stated(kernel_values(kernel, basis), price, support, np.asarray)
 
@@ -410,6 +412,7 @@ class _TlsSvorFit:
             self.n_threads,
         )
         (S,) = rows.sum("squares")
+        # As many columns as features, whatever the number of rows in the basis.
         R = root_of(S)
         return _Stated(
             mixed(features.double, R),
