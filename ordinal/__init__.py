@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .gpor import GporModel, fit_gpor
     from .kdlor import KdlorModel, fit_kdlor
-    from .linear import PomModel, PomPath, fit_pom, fit_pom_path, lr_test
+    from .linear import PomModel, PomPath, anova, fit_pom, fit_pom_path, lr_test
     from .logistic import LinearThresholdModel, fit_lat, fit_lit
     from .model_selection import Selection, select
     from .networks import (
@@ -117,6 +117,7 @@ __all__ = [
     "UnscaledFeaturesWarning",
     "XofmModel",
     "__version__",
+    "anova",
     "compare",
     "comparison",
     "conformal",

@@ -50,23 +50,33 @@ def _beta(a: float, b: float, z: float, y: float) -> float:
 def range_quantile(p: float, k: int) -> float:
     """p-quantile of the range of k standard normal variables, 0 < p < 1.
 
-    The studentized range with infinitely many degrees of freedom. By bisection of
-
-        P(range < q) = k int phi(z) (Phi(z) - Phi(z - q))^(k - 1) dz
-
-    where the trapezoidal rule is exact to rounding: the integrand is analytic and
-    vanishes at both ends.
+    The studentized range with infinitely many degrees of freedom, by bisection.
     """
-    z = np.linspace(-9, 9, 400)
-    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
-    below = normal_cdf(z)
     lo, hi = 0.0, 100.0
     while lo < (q := (lo + hi) / 2) < hi:
-        if k * density @ (below - normal_cdf(z - q)) ** (k - 1) < p:
+        if 1 - range_tail(q, k) < p:
             lo = q
         else:
             hi = q
     return q
+
+
+def range_tail(q: float, k: int) -> float:
+    """P(range of k standard normal variables > q), q >= 0.
+
+        k int phi(z) ((1 - Phi(z))^(k-1) - (Phi(z + q) - Phi(z))^(k-1)) dz
+
+    over the place z of the least one, where the trapezoidal rule is exact to rounding:
+    the integrand is analytic and vanishes at both ends.
+    """
+    z = np.linspace(-9, 9, 400)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (z[1] - z[0])
+    above, far = normal_cdf(-z), normal_cdf(-z - q)
+    # a difference of powers that keeps its digits where far is small
+    share = np.where(above > 0, far / np.where(above > 0, above, 1), 1.0)
+    with np.errstate(divide="ignore"):
+        lost = -np.expm1((k - 1) * np.log1p(-share))
+    return float(k * density @ (above ** (k - 1) * lost))
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:

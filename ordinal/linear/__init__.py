@@ -34,11 +34,13 @@ The modules of this package:
     odds, nested, profile  tests of proportional odds, of nested models; profiles
     margins                average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
+    steps, comparisons     fits of some of the terms, tests and contrasts of terms
 """
 
+from .comparisons import Steps
 from .fit import fit_pom, fit_pom_path
 from .model import PomModel
-from .nested import LikelihoodRatio, lr_test
+from .nested import LikelihoodRatio, anova, lr_test
 from .path import PomPath
 from .residuals import GoodnessOfFit, Influence
 
@@ -48,6 +50,8 @@ __all__ = [
     "LikelihoodRatio",
     "PomModel",
     "PomPath",
+    "Steps",
+    "anova",
     "fit_pom",
     "fit_pom_path",
     "lr_test",

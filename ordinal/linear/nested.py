@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._input.checks import listed, shown
-from .._model.printing import html_record
+from .._model.printing import Table, html_record
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning, warn
 from .estimates import check_likelihood
@@ -91,6 +92,69 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
         )
     chi2 = max(chi2, 0.0)
     return LikelihoodRatio(chi2, dof, chi2_tail(chi2, dof))
+
+
+def anova(*models: Any) -> Table:
+    """Likelihood ratio tests of each model within the next larger one.
+
+    Parameters
+    ----------
+    *models : PomModel
+        Two or more, in any order, of the same rows, fitted without penalties. They are
+        sorted by the number of parameters, and each must lie within the next one, as
+        for `lr_test`.
+
+    Returns
+    -------
+    Table
+        A dict of arrays: "model", its place among the arguments from 1 on;
+        "parameters"; "loglik"; "aic"; and, against the model before it, "chi2", "dof"
+        and "p_value", which are nan or 0 for the smallest model.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `lr_test`; fewer than two models.
+
+    Warns
+    -----
+    ConvergenceWarning
+        As `lr_test`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> y = [1, 1, 2, 1, 3, 2, 3, 3]
+    >>> larger = ordinal.fit_pom(X, y)
+    >>> smaller = ordinal.fit_pom([row[1:] for row in X], y)
+    >>> ordinal.anova(larger, smaller)
+    model parameters   loglik     aic    chi2 dof  p_value
+        2          3 -4.83736 15.6747     nan   0      nan
+        1          4 -3.97389 15.9478 1.72695   1 0.188801
+    """
+    if len(models) < 2:
+        raise ValueError(f"anova needs two models or more, got {len(models)}")
+    for k, model in enumerate(models, 1):
+        if not isinstance(model, Inference):
+            raise TypeError(f"model {k} must be of fit_pom, got {shown(model)}")
+        check_likelihood(model, "anova")
+    order = sorted(range(len(models)), key=lambda k: models[k].dof)
+    known = [models[k] for k in order]
+    tests = [lr_test(a, b) for a, b in pairwise(known)]
+    nothing = LikelihoodRatio(math.nan, 0, math.nan)
+    chi2, dof, p_value = zip(nothing, *tests, strict=True)
+    return Table(
+        {
+            "model": np.array(order) + 1,
+            "parameters": np.array([m.dof for m in known]),
+            "loglik": np.array([m.loglik for m in known]),
+            "aic": np.array([m.aic for m in known]),
+            "chi2": np.array(chi2),
+            "dof": np.array(dof),
+            "p_value": np.array(p_value),
+        }
+    )
 
 
 def _check_nested(smaller: Inference, larger: Inference) -> None:

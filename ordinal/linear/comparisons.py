@@ -1,0 +1,449 @@
+"""Tests and choices of terms, and contrasts of levels, as methods of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from .._cumulative.fitting import likelihood_of
+from .._input.checks import check_choice, check_share, listed, shown
+from .._model.printing import Table
+from .._numerics.tails import (
+    chi2_tail,
+    normal_margin,
+    normal_two_sided,
+    range_quantile,
+    range_tail,
+)
+from .diagnostics import Diagnostics
+from .estimates import covariance_for, refit, remembered
+from .steps import Criterion, Direction, Terms, check_observed, search, single_terms
+
+Adjust = Literal["tukey", "holm", "bonferroni", "none"]
+
+
+class Steps(NamedTuple):
+    """Result of `PomModel.step`.
+
+    Attributes
+    ----------
+    model : PomModel
+        The model at the end.
+    table : Table
+        The steps: "step", such as "- x1", "dof", "loglik" and the criterion.
+    """
+
+    model: Any
+    table: Table
+
+
+class Comparisons(Diagnostics):
+    """Tests and choices of the terms of a cumulative model."""
+
+    __slots__ = ()
+
+    def drop1(self, *, criterion: Criterion = "aic") -> Table:
+        """Test every term by a fit without it.
+
+        Terms that another one contains stay, such as a in a + b + a:b, as do terms with
+        nominal or scale effects.
+
+        Parameters
+        ----------
+        criterion : {"aic", "bic"}, default "aic"
+
+        Returns
+        -------
+        Table
+            A dict of arrays, "none" first and then an entry per term: "name"; "dof",
+            the parameters that go; "loglik" and "aic" (or "bic") of the fit without
+            it; "chi2" and "p_value" of the likelihood ratio test.
+
+        Raises
+        ------
+        ValueError
+            A penalised or separated fit, a sandwich, or no training rows.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A fit ended short of its optimum.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]).drop1()
+        name dof   loglik     aic    chi2   p_value
+        none   0 -3.97389 15.9478     nan       nan
+        x1     1 -4.83736 15.6747 1.72695  0.188801
+        x2     1 -7.13556 20.2711 6.32335 0.0119158
+        """
+        check_choice("criterion", criterion, get_args(Criterion))
+        check_observed(self, "drop1")
+        of = Terms(self, "drop1")
+        start = of.start()
+        others = [of.without(start, [t]) for t in of.droppable(start.terms)]
+        return single_terms(of, start, others, criterion)
+
+    def add1(self, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
+        """Test every term of this model by adding it to a smaller one.
+
+        Parameters
+        ----------
+        base : sequence of str
+            Terms of the smaller model, which may be empty. Terms with nominal or scale
+            effects always are in it.
+        criterion : {"aic", "bic"}, default "aic"
+
+        Returns
+        -------
+        Table
+            As `drop1`, with the parameters that come as "dof".
+
+        Raises
+        ------
+        ValueError
+            As `drop1`; a name that is no term.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A fit ended short of its optimum.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> table = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]).add1([])
+        >>> table["name"], table["chi2"].round(3)
+        (array(['none', 'x1', 'x2'], dtype='<U4'), array([  nan, 3.044, 7.64 ]))
+        """
+        check_choice("criterion", criterion, get_args(Criterion))
+        check_observed(self, "add1")
+        of = Terms(self, "add1")
+        start = of.base(base, "base")
+        others = [of.with_term(start, t) for t in of.addable(start.terms)]
+        return single_terms(of, start, others, criterion)
+
+    def step(
+        self,
+        *,
+        start: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        direction: Direction = "both",
+        criterion: Criterion = "aic",
+    ) -> Steps:
+        """Choose terms of this model by AIC or BIC, step by step.
+
+        Every step drops or adds the term that lowers the criterion most, until none
+        does. Standard errors and tests of the model at the end ignore the choice: they
+        are too optimistic, and intervals too short.
+
+        Parameters
+        ----------
+        start : sequence of str, optional
+            Terms to begin with; default all, or none for direction="forward".
+        keep : sequence of str, default none
+            Terms that are never dropped.
+        direction : {"both", "backward", "forward"}, default "both"
+        criterion : {"aic", "bic"}, default "aic"
+
+        Returns
+        -------
+        Steps
+            A named tuple (model, table). The model is like one that is fitted with its
+            terms alone, and finds its columns by name.
+
+        Raises
+        ------
+        ValueError
+            As `drop1`; a name that is no term.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A fit ended short of its optimum.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> found = ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]).step()
+        >>> found.table
+        step  dof   loglik     aic
+        start   4 -3.97389 15.9478
+        - x1    3 -4.83736 15.6747
+        >>> found.model.coef_names
+        ('x2',)
+        """
+        check_choice("direction", direction, get_args(Direction))
+        check_choice("criterion", criterion, get_args(Criterion))
+        check_observed(self, "step")
+        of = Terms(self, "step")
+        kept = {*of.base(keep, "keep").terms}
+        if start is None:
+            here = of.base(keep, "keep") if direction == "forward" else of.start()
+        else:
+            here = of.base([*start, *keep], "start")
+        end, table = search(of, here, kept, direction, criterion)
+        return Steps(of.model_of(end), table)
+
+    def scale_test(self) -> Table:
+        """Test whether each term changes the spread of the latent variable.
+
+        Likelihood ratio tests against the models in which the term has scale effects as
+        well. `proportional_odds_test(method="lr")` is the same for nominal effects.
+
+        Returns
+        -------
+        Table
+            A dict of arrays with an entry per term without scale effects: "name",
+            "chi2", "dof", "p_value".
+
+        Raises
+        ------
+        ValueError
+            A penalised or separated fit, or no training rows.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+        >>> ordinal.fit_pom(X, y).scale_test()["dof"]
+        array([1, 1])
+        """
+        covariance_for(self, "scale_test")
+        fit = remembered(self, "scale_test")
+        loss, D = fit.loss, fit.loss.design
+        least, kept = loss.at(fit.x).value, D.split(fit.x)
+        found: dict[str, tuple[float, int]] = {}
+        for name, columns in self._features().items():
+            scale = np.union1d(D.scale, columns)
+            if (dof := scale.size - D.scale.size) == 0:
+                continue
+            zeta = np.zeros(scale.size)
+            zeta[np.isin(scale, D.scale)] = kept[3]
+            larger = replace(D, scale=scale)
+            x = np.concatenate([*(part.ravel() for part in kept[:3]), zeta])
+            end = refit(
+                likelihood_of(larger, loss.link, 0.0, loss.n_threads), x, "scale_test"
+            )
+            found[name] = max(0.0, 2 * D.total * (least - end.point.value)), dof
+        return _tests(found)
+
+    def wald_test(self) -> Table:
+        """Test the coefficients of each term jointly, by their covariance.
+
+        Returns
+        -------
+        Table
+            A dict of arrays with an entry per term: "name", "chi2", "dof", "p_value".
+
+        Raises
+        ------
+        ValueError
+            As for `standard_errors`.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]).wald_test()
+        name    chi2 dof  p_value
+        x1   1.41522   1 0.234192
+        x2   2.42323   1 0.119548
+        """
+        b, V = self._location("wald_test")
+        found = {}
+        for name, columns in self._features().items():
+            own = np.flatnonzero(np.isin(self.location, columns))
+            found[name] = _wald(b[own], V[np.ix_(own, own)]), own.size
+        return _tests(found)
+
+    def equality_test(self, names: Sequence[str]) -> Table:
+        """Test whether some coefficients are equal (Wald's test).
+
+        Parameters
+        ----------
+        names : sequence of str
+            Two or more of `coef_names`.
+
+        Returns
+        -------
+        Table
+            A dict of arrays of one entry: "name", "chi2", "dof", "p_value".
+
+        Raises
+        ------
+        ValueError
+            As for `standard_errors`; names that are no coefficients, or fewer than two.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+        >>> ordinal.fit_pom(X, [1, 1, 2, 1, 3, 2, 3, 3]).equality_test(["x1", "x2"])
+        name        chi2 dof  p_value
+        x1 = x2 0.362907   1 0.546896
+        """
+        b, V = self._location("equality_test")
+        known = list(self.coef_names)
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"names must be coefficients, {listed(known)}, got {shown(name)}"
+                )
+        if isinstance(names, str) or len({*names}) < max(2, len(names)):
+            raise ValueError(
+                f"names must be two distinct coefficients or more, got {shown(names)}"
+            )
+        own = [known.index(name) for name in names]
+        C = np.zeros((len(own) - 1, b.size))
+        C[:, own[0]] = 1
+        C[np.arange(len(own) - 1), own[1:]] = -1
+        return _tests({" = ".join(names): (_wald(C @ b, C @ V @ C.T), len(C))})
+
+    def contrasts(
+        self, feature: str, *, adjust: Adjust = "tukey", level: float = 0.95
+    ) -> Table:
+        """Compare all pairs of levels of a categorical feature.
+
+        The difference is that of the linear predictor, with the link "logit" a log odds
+        ratio: positive where the first level of a pair has the higher ranks.
+
+        Parameters
+        ----------
+        feature : str
+            A categorical term.
+        adjust : {"tukey", "holm", "bonferroni", "none"}, default "tukey"
+            Adjustment of p-values and intervals for the number of pairs. Those of
+            "tukey" are by the range of normal variables, exact where the levels are
+            equally precise and conservative otherwise; intervals of "holm", which has
+            none of its own, are those of "bonferroni". All hold simultaneously but for
+            "none".
+        level : float in (0, 1), default 0.95
+
+        Returns
+        -------
+        Table
+            A dict of arrays: "name", "estimate", "standard_error", "z", "p_value",
+            "lower", "upper".
+
+        Raises
+        ------
+        ValueError
+            As for `standard_errors`; a feature that is no categorical term of the
+            location, is in an interaction, or has a level without a coefficient.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"dose": list("aabbccabcabc")})
+        >>> model = ordinal.fit_pom(table, [1, 2, 1, 2, 3, 3, 1, 3, 2, 2, 1, 3])
+        >>> model.contrasts("dose")["name"]
+        array(['b - a', 'c - a', 'c - b'], dtype='<U5')
+        """
+        check_choice("adjust", adjust, get_args(Adjust))
+        level = check_share("level", level)
+        b, V = self._location("contrasts")
+        labels, reference, place = self._levels(feature)
+        k = labels.size
+        pairs = [(j, i) for i, j in combinations(range(k), 2)]
+        C = np.zeros((len(pairs), b.size))
+        for row, pair in enumerate(pairs):
+            for label, sign in zip(pair, (1, -1), strict=True):
+                if label != reference:
+                    C[row, place[label]] += sign
+        estimate = C @ b
+        error = np.sqrt(np.einsum("ij,jk,ik->i", C, V, C))
+        z = estimate / error
+        p_value, margin = _adjusted(z, k, adjust, level)
+        return Table(
+            {
+                "name": np.array([f"{labels[i]} - {labels[j]}" for i, j in pairs]),
+                "estimate": estimate,
+                "standard_error": error,
+                "z": z,
+                "p_value": p_value,
+                "lower": estimate - margin * error,
+                "upper": estimate + margin * error,
+            }
+        )
+
+    def _location(self, asked: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return `coef` and its covariance."""
+        V = covariance_for(self, asked)
+        first = self._first_coef()
+        own = slice(first, first + self.coef.size)
+        return self.coef, V[own, own]
+
+    def _levels(self, feature: str) -> tuple[np.ndarray, int, dict[int, int]]:
+        """Return labels, the number of the reference, and places of coefficients."""
+        coding = self.coding
+        terms = [] if coding is None else list(coding.columns_of_terms)
+        if coding is None or feature not in terms:
+            raise ValueError(
+                f"contrasts needs a categorical term, got {shown(feature)}, and the "
+                f"terms are {listed(terms)}"
+            )
+        term = coding.terms[terms.index(feature)]
+        variable = coding.variables[term[0]]
+        if len(term) > 1 or variable.labels is None:
+            raise ValueError(f"contrasts needs a category, got {shown(feature)}")
+        if sum(term[0] in other for other in coding.terms) > 1:
+            raise ValueError(
+                f"contrasts needs a term of its own, and {shown(feature)} is in an "
+                "interaction: its levels differ by other features"
+            )
+        columns = list(coding.columns_of_terms[feature])
+        levels, location = variable.levels(False), self.location.tolist()
+        if not {*columns} <= {*location}:
+            raise ValueError(
+                f"contrasts needs one coefficient per level of {shown(feature)}, some "
+                "of which have nominal effects or were left out as collinear"
+            )
+        at = {k: location.index(j) for k, j in zip(levels, columns, strict=True)}
+        return variable.labels, variable.reference, at
+
+
+def _tests(found: dict[str, tuple[float, int]]) -> Table:
+    """Return statistics and degrees of freedom by name, with their p-values."""
+    return Table(
+        {
+            "name": np.array(list(found), dtype=str),
+            "chi2": np.array([chi2 for chi2, _ in found.values()]),
+            "dof": np.array([dof for _, dof in found.values()], dtype=np.int64),
+            "p_value": np.array([chi2_tail(*test) for test in found.values()]),
+        }
+    )
+
+
+def _wald(b: np.ndarray, V: np.ndarray) -> float:
+    return float(b @ np.linalg.solve(V, b))
+
+
+def _adjusted(
+    z: np.ndarray, k: int, adjust: Adjust, level: float
+) -> tuple[np.ndarray, float]:
+    """Return adjusted p-values, and the half width of intervals in errors."""
+    m, p = z.size, normal_two_sided(z)
+    if adjust == "none":
+        return p, normal_margin(level)
+    if adjust == "tukey":
+        root = 2**0.5
+        tails = [range_tail(root * abs(v), k) for v in z.tolist()]
+        return np.array(tails), range_quantile(level, k) / root
+    margin = normal_margin(1 - (1 - level) / m)
+    if adjust == "bonferroni":
+        return np.minimum(1.0, m * p), margin
+    order = np.argsort(p)
+    stepped = np.maximum.accumulate((m - np.arange(m)) * p[order])
+    out = np.empty(m)
+    out[order] = np.minimum(1.0, stepped)
+    return out, margin

@@ -1,0 +1,328 @@
+"""Models with fewer terms: tests of single terms, and choices by AIC or BIC.
+
+All of them are fits to the training rows of one model, which has every term. A fit
+without a term begins at the quadratic approximation of the larger one, with x the
+parameters, V their covariance and d those that are dropped,
+
+    x_k - V_kd V_dd^-1 x_d                                                           (1)
+
+which leaves some two Newton steps. A term is never dropped before terms that contain
+it, nor added before those that it contains (marginality).
+
+W. N. Venables, B. D. Ripley, "Modern Applied Statistics with S", Springer, 2002, 6.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._cumulative.fitting import likelihood_of
+from .._cumulative.newton import Minimum
+from .._input.checks import listed, shown
+from .._input.frame import Frame
+from .._input.problem import around_ranks
+from .._input.sparse import CSR, read_only
+from .._model.printing import Table
+from .._numerics.tails import chi2_tail
+from .._watch.convergence import ConvergenceWarning, Status, warn
+from .._watch.monitor import Monitor
+from .contrasts import Coding
+from .estimates import (
+    TOL,
+    Estimates,
+    Remembered,
+    check_likelihood,
+    refit,
+    remember,
+    remembered,
+)
+from .sandwich import Middle, covariance_of
+
+Criterion = Literal["aic", "bic"]
+Direction = Literal["backward", "forward", "both"]
+
+
+class Fitted(NamedTuple):
+    """A fit with some of the terms."""
+
+    terms: tuple[str, ...]
+    columns: np.ndarray
+    found: Minimum
+    loglik: float
+    dof: int
+
+
+class Terms:
+    """Fits of the terms of a model to its training rows.
+
+    Parameters
+    ----------
+    model : PomModel
+    asked : str
+        The method that errors name.
+    """
+
+    def __init__(self, model: Any, asked: str):
+        check_likelihood(model, asked)
+        self.model, self.asked = model, asked
+        self.fit: Remembered = remembered(model, asked)
+        self.columns: dict[str, np.ndarray] = model._features()
+        beside = np.union1d(model.nominal, model.scale)
+        names = list(self.columns)
+        if model.coding is None:
+            every: dict[str, Any] = self.columns
+            variables = [(k,) for k in range(len(names))]
+        else:
+            every = {t: np.array(of) for t, of in model.coding.columns_of_terms.items()}
+            variables = model.coding.terms
+        self.variables = dict(zip(every, map(frozenset, variables), strict=True))
+        self.free = [t for t in names if not np.isin(every[t], beside).any()]
+
+    def start(self) -> Fitted:
+        """Return the fit of the model itself."""
+        loss = self.fit.loss
+        point = loss.at(self.fit.x)
+        found = Minimum(point, np.zeros_like(point.x), 0.0, Status.CONVERGED, 0)
+        return self._fitted(tuple(self.columns), loss.design.location, found)
+
+    def base(self, terms: Iterable[str], argument: str) -> Fitted:
+        """Return the fit of some terms, and of those that cannot be dropped."""
+        if isinstance(terms, str):
+            raise ValueError(f"{argument} must be a sequence of terms, got a string")
+        chosen = list(terms)
+        for term in chosen:
+            if term not in self.columns:
+                raise ValueError(
+                    f"{argument} names {shown(term)}, which is not among the terms "
+                    f"{listed(self.columns)}"
+                )
+        fixed = [t for t in self.columns if t not in self.free]
+        start, kept = self.start(), {*chosen, *fixed}
+        return self.without(start, [t for t in self.columns if t not in kept])
+
+    def without(self, larger: Fitted, terms: Sequence[str]) -> Fitted:
+        """Return the fit without some terms of a larger one, from (1)."""
+        gone = [self.columns[t] for t in terms]
+        if not gone:
+            return larger
+        q, qm, _, _ = self.fit.loss.design.sizes
+        drop = q + qm + np.flatnonzero(np.isin(larger.columns, np.concatenate(gone)))
+        x, H = larger.found.point.x, larger.found.point.hessian.dense()
+        keep = np.setdiff1d(np.arange(x.size), drop)
+        # V_kd V_dd^-1 = -H_kk^-1 H_kd
+        moved = np.linalg.solve(H[np.ix_(keep, keep)], H[np.ix_(keep, drop)] @ x[drop])
+        left = tuple(t for t in larger.terms if t not in terms)
+        return self._fit(left, (x[keep] + moved, x[keep]))
+
+    def with_term(self, smaller: Fitted, term: str) -> Fitted:
+        """Return the fit with one more term."""
+        terms = tuple(t for t in self.columns if t in (*smaller.terms, term))
+        columns = self._columns(terms)
+        q, qm, _, _ = self.fit.loss.design.sizes
+        x = smaller.found.point.x
+        beta = np.zeros(columns.size)
+        size = smaller.columns.size
+        beta[np.isin(columns, smaller.columns)] = x[q + qm : q + qm + size]
+        start = np.concatenate([x[: q + qm], beta, x[q + qm + size :]])
+        return self._fit(terms, (start,))
+
+    def droppable(self, terms: Collection[str]) -> list[str]:
+        """Return the terms that no other one contains."""
+        of = self.variables
+        return [
+            t for t in self.free if t in terms and not any(of[t] < of[u] for u in terms)
+        ]
+
+    def addable(self, terms: Collection[str]) -> list[str]:
+        """Return the terms whose parts all are in the model."""
+        of = self.variables
+        return [
+            t
+            for t in self.free
+            if t not in terms and all(u in terms for u in self.columns if of[u] < of[t])
+        ]
+
+    def model_of(self, fitted: Fitted) -> Any:
+        """Return the model of a fit, which needs the columns of its terms alone."""
+        model, D = self.model, self.fit.loss.design
+        if set(fitted.terms) == set(self.columns):
+            return model
+        frame, coding = self.fit.frame, model.coding
+        if coding is None:
+            if isinstance(D.X, CSR):
+                raise ValueError(
+                    f"{self.asked} needs dense features for its model, got sparse ones"
+                )
+            frame = Frame.of_numbers(np.asarray(D.X), model.feature_names)
+            coding = Coding.of_columns(frame)
+        places = coding.columns_of_terms
+        gone = [t for t in self.columns if t not in fitted.terms]
+        kept = [t for t in places if t not in gone]
+        terms = tuple(
+            of for of, t in zip(coding.terms, places, strict=True) if t in kept
+        )
+        response = (coding.formula or "y ~").partition("~")[0].strip()
+        offsets = [coding.variables[k].name for k in coding.offsets]
+        text = f"{response} ~ {' + '.join([*kept, *offsets]) or '1'}"
+        coding = replace(coding, terms=terms, formula=text if coding.formula else None)
+        columns = np.array([j for t in kept for j in places[t]], np.int64)
+        return _model(self, fitted, coding, columns, frame)
+
+    def _columns(self, terms: Sequence[str]) -> np.ndarray:
+        parts = [self.columns[t] for t in terms]
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
+
+    def _fit(self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...]) -> Fitted:
+        """Return the fit from the best of some starts."""
+        loss, columns = self.fit.loss, self._columns(terms)
+        design = replace(loss.design, location=columns)
+        smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
+        at = starts[0]
+        if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
+            at = starts[1]
+        found = refit(smaller, at, self.asked)
+        if found.status is not Status.CONVERGED:
+            named = listed(terms) if terms else "no terms"
+            warn(
+                f"{self.asked}: the fit of {named} ended {found.status.value}, "
+                f"{found.violation:.1e} standard errors from its optimum",
+                ConvergenceWarning,
+            )
+        return self._fitted(terms, columns, found)
+
+    def _fitted(
+        self, terms: tuple[str, ...], columns: np.ndarray, found: Minimum
+    ) -> Fitted:
+        loglik = -self.fit.loss.design.total * found.point.value
+        return Fitted(terms, columns, found, loglik, found.point.x.size)
+
+
+def _model(
+    of: Terms, fitted: Fitted, coding: Coding, columns: np.ndarray, frame: Any
+) -> Any:
+    """Return a model of some columns of a design, by their numbers."""
+    model, loss, point = of.model, of.fit.loss, fitted.found.point
+    D = loss.design
+    place = {int(j): k for k, j in enumerate(columns)}
+
+    def moved(which: np.ndarray) -> np.ndarray:
+        return np.array([place[j] for j in which.tolist()], np.int64)
+
+    design = replace(
+        D,
+        X=np.ascontiguousarray(np.asarray(D.X)[:, columns]),
+        location=moved(fitted.columns),
+        nominal=moved(D.nominal),
+        scale=moved(D.scale),
+        centre=D.centre[columns],
+        spread=D.spread[columns],
+    )
+    smaller = likelihood_of(design, loss.link, 0.0, loss.n_threads)
+    alpha, nu, beta, zeta = design.split(design.raw(point.x))
+    present = np.flatnonzero(model.observed)
+    inner = design.J @ alpha
+    crossings = np.zeros(model.classes.size - 1, np.int64)
+    if design.nominal.size:
+        crossings[present[1:-1] - 1] = design.crossings(alpha, nu)
+    else:
+        inner = np.maximum.accumulate(inner)
+    found, middle = fitted.found, Middle("observed", None)
+    record = Monitor(of.asked, TOL).record(
+        found.status, found.n_iter, found.violation, point.value, None
+    )
+    made = replace(
+        model,
+        feature_names=coding.feature_names,
+        coding=coding,
+        column_names=coding.column_names,
+        location=read_only(design.location),
+        nominal=read_only(design.nominal),
+        scale=read_only(design.scale),
+        thresholds=read_only(around_ranks(inner, present, model.classes.size)),
+        alpha=read_only(alpha),
+        nominal_coef=read_only(nu),
+        coef=read_only(beta),
+        scale_coef=read_only(zeta),
+        crossings=read_only(crossings),
+        covariance=covariance_of(smaller, smaller.at(point.x), middle),
+        loglik=fitted.loglik,
+        convergence=record,
+    )
+    remember(made, Remembered(smaller, point.x, frame))
+    return made
+
+
+def check_observed(model: Estimates, asked: str) -> None:
+    """Raise ValueError for a model with a sandwich, which knows no likelihoods."""
+    if model.covariance_type != "observed":
+        raise ValueError(
+            f"{asked} compares likelihoods, and this model has a covariance that does "
+            f"without ({model.covariance_type}): fit without robust and cluster"
+        )
+
+
+def information(fitted: Fitted, criterion: Criterion, total: float) -> float:
+    """Return AIC or BIC."""
+    price = 2.0 if criterion == "aic" else float(np.log(total))
+    return price * fitted.dof - 2 * fitted.loglik
+
+
+def single_terms(
+    of: Terms, base: Fitted, others: list[Fitted], criterion: Criterion
+) -> Table:
+    """Return the table of fits that differ from a base by one term."""
+    names, rows = ["none"], [(0, base.loglik, np.nan, np.nan, base)]
+    for other in others:
+        (term,) = {*other.terms} ^ {*base.terms}
+        larger, smaller = (base, other) if base.dof > other.dof else (other, base)
+        dof = larger.dof - smaller.dof
+        chi2 = max(0.0, 2 * (larger.loglik - smaller.loglik))
+        names.append(term)
+        rows.append((dof, other.loglik, chi2, chi2_tail(chi2, dof), other))
+    total = of.model.n_obs
+    return Table(
+        {
+            "name": np.array(names),
+            "dof": np.array([row[0] for row in rows]),
+            "loglik": np.array([row[1] for row in rows]),
+            criterion: np.array(
+                [information(row[4], criterion, total) for row in rows]
+            ),
+            "chi2": np.array([row[2] for row in rows]),
+            "p_value": np.array([row[3] for row in rows]),
+        }
+    )
+
+
+def search(
+    of: Terms, start: Fitted, keep: set[str], direction: Direction, criterion: Criterion
+) -> tuple[Fitted, Table]:
+    """Take the best step by a criterion until none lowers it."""
+    total = of.model.n_obs
+    here, path = start, [("start", start)]
+    while True:
+        moves: list[tuple[str, Fitted]] = []
+        if direction != "forward":
+            drop = [t for t in of.droppable(here.terms) if t not in keep]
+            moves += [(f"- {t}", of.without(here, [t])) for t in drop]
+        if direction != "backward":
+            add = of.addable(here.terms)
+            moves += [(f"+ {t}", of.with_term(here, t)) for t in add]
+        values = [information(fit, criterion, total) for _, fit in moves]
+        if not moves or min(values) >= information(here, criterion, total) - 1e-9:
+            break
+        name, here = moves[int(np.argmin(values))]
+        path.append((name, here))
+    table = Table(
+        {
+            "step": np.array([name for name, _ in path]),
+            "dof": np.array([fit.dof for _, fit in path]),
+            "loglik": np.array([fit.loglik for _, fit in path]),
+            criterion: np.array([information(f, criterion, total) for _, f in path]),
+        }
+    )
+    return here, table

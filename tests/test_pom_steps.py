@@ -1,0 +1,297 @@
+"""Tests of terms, choices of terms and contrasts of cumulative models.
+
+Figures of R are those that tools/reference/steps.R prints.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from numpy.testing import assert_allclose
+from pom_data import SETS
+
+import ordinal
+from ordinal._numerics.tails import range_tail
+
+HOUSING, MADE = SETS["housing"], SETS["made"]
+LEVELS = {
+    "Infl": ["Low", "Medium", "High"],
+    "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
+    "Cont": ["Low", "High"],
+}
+CELL = np.arange(72)
+PLACE = {"Infl": CELL // 3 % 3, "Type": CELL // 9 % 4, "Cont": CELL // 36}
+TABLE = pd.DataFrame(
+    {k: pd.Categorical.from_codes(PLACE[k], LEVELS[k]) for k in LEVELS}
+    | {"Sat": HOUSING.y, "Freq": HOUSING.weight}
+)
+
+
+def housing(right, **options):
+    return ordinal.fit_pom(
+        f"Sat ~ {right}", TABLE, sample_weight="Freq", tol=1e-9, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def model():
+    return housing("Infl + Type + Cont")
+
+
+@pytest.fixture(scope="module")
+def big():
+    return housing("(Infl + Type + Cont) ** 3")
+
+
+def noise(n=200, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, np.digitize(X[:, 1] - 0.6 * X[:, 4] + rng.logistic(size=n), [-1, 0.5])
+
+
+# Single terms
+
+
+def test_drop1_agrees_with_r(model, big):
+    table = model.drop1()
+    assert table["name"].tolist() == ["none", "Infl", "Type", "Cont"]
+    aic = [3495.14929906, 3599.38850383, 3545.05937614, 3507.45550512]
+    assert_allclose(table["aic"], aic, atol=1e-7)
+    assert_allclose(table["chi2"][1:], [108.2392047678, 55.9100770769, 14.306206065])
+    p = [3.13440651871e-24, 4.39071694218e-12, 1.55351861292e-04]
+    assert_allclose(table["p_value"][1:], p, rtol=1e-7)
+    table = big.drop1(criterion="bic")  # terms within others stay
+    assert table["name"].tolist() == ["none", "Infl:Type:Cont"]
+    assert (table["dof"][1], big.dof) == (6, 25)
+    assert_allclose(table["chi2"][1], 2.12497754582, atol=1e-7)
+    assert_allclose(table["bic"][0], big.bic)
+
+
+def test_add1_agrees_with_r(model):
+    table = model.add1(["Infl"])
+    assert table["name"].tolist() == ["none", "Type", "Cont"]
+    aic = [3551.41551209, 3507.45550512, 3545.05937614]
+    assert_allclose(table["aic"], aic, atol=1e-7)
+    assert_allclose(table["chi2"][1:], [49.96000696409, 8.35613595218])
+    assert_allclose(table["p_value"][1:], [8.14740590628e-11, 3.84387090033e-03])
+
+
+def test_fits_of_some_terms_are_those_of_the_terms_alone():
+    X, y = noise()
+    model = ordinal.fit_pom(X, y, nominal=[0], link="probit", scale=[1], tol=1e-9)
+    table = model.drop1()
+    assert table["name"].tolist() == ["none", "x3", "x4", "x5", "x6"]  # x1, x2 stay
+    for j, loglik in zip((2, 3, 4, 5), table["loglik"][1:], strict=True):
+        alone = ordinal.fit_pom(
+            np.delete(X, j, axis=1), y, nominal=[0], link="probit", scale=[1]
+        )
+        assert loglik == pytest.approx(alone.loglik, abs=1e-8)
+
+
+# Steps
+
+
+def test_step_agrees_with_r(big):
+    found = big.step()
+    assert found.model.coding.formula == (
+        "Sat ~ Infl + Type + Cont + Infl:Type + Type:Cont"
+    )
+    assert_allclose(found.table["aic"][-1], 3482.69492312, atol=1e-7)
+    by_bic = big.step(criterion="bic").model
+    assert by_bic.coding.formula == "Sat ~ Infl + Type + Cont"
+
+
+def test_the_model_of_a_step_is_that_of_its_terms(big):
+    model = big.step().model
+    direct = housing("Infl + Type + Cont + Infl:Type + Type:Cont")
+    assert model.parameter_names == direct.parameter_names
+    assert_allclose(model.parameters, direct.parameters, atol=1e-8)
+    assert_allclose(model.standard_errors, direct.standard_errors, rtol=1e-6)
+    assert_allclose(model.predict_proba(TABLE), direct.predict_proba(TABLE), atol=1e-9)
+    assert (model.loglik, model.dof) == (pytest.approx(direct.loglik), direct.dof)
+    assert not model.dropped
+    # it has its training rows
+    ours, theirs = (m.drop1()["chi2"][1:] for m in (model, direct))
+    assert_allclose(ours, theirs, atol=1e-6)
+    ours, theirs = (m.marginal_effects()["effect"] for m in (model, direct))
+    assert_allclose(ours, theirs, atol=1e-8)
+    ours, theirs = (m.confint(method="profile")["upper"] for m in (model, direct))
+    assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("direction", ["both", "backward", "forward"])
+def test_steps_end_where_no_single_term_helps(direction, tmp_path):
+    X, y = noise()
+    model = ordinal.fit_pom(X, y)
+    found = model.step(direction=direction)
+    assert (np.diff(found.table["aic"]) < 0).all()
+    every = [f"x{j + 1}" for j in range(6)]
+    best = min(
+        (ordinal.fit_pom(X[:, [every.index(t) for t in terms]], y).aic, terms)
+        for k in range(1, 7)
+        for terms in combinations(every, k)
+    )
+    assert found.model.coef_names == best[1]
+    assert found.model.aic == pytest.approx(best[0])
+    assert found.table["aic"][-1] == pytest.approx(best[0])
+    found.model.save(tmp_path / "m.npz")
+    loaded = ordinal.load(tmp_path / "m.npz")
+    assert_allclose(loaded.predict_proba(X), found.model.predict_proba(X))
+
+
+def test_steps_keep_and_start_where_they_are_told():
+    X, y = noise()
+    model = ordinal.fit_pom(X, y)
+    kept = model.step(keep=["x3"]).model
+    assert "x3" in kept.coef_names
+    one = model.step(start=["x2"], direction="backward")
+    assert one.model.coef_names == ("x2",)
+    assert one.table["step"].tolist() == ["start"]
+    assert model.step(keep=[f"x{j}" for j in range(1, 7)]).model is model
+
+
+def test_what_steps_refuse():
+    X, y = noise()
+    model = ordinal.fit_pom(X, y)
+    with pytest.raises(ValueError, match="start names 'x9', which is not among"):
+        model.step(start=["x9"])
+    with pytest.raises(ValueError, match="base must be a sequence"):
+        model.add1("x1")
+    with pytest.raises(ValueError, match="criterion must be"):
+        model.drop1(criterion="cp")
+    robust = ordinal.fit_pom(X, y, robust=True)
+    with pytest.raises(ValueError, match="step compares likelihoods"):
+        robust.step()
+    with pytest.raises(ValueError, match="drop1 needs estimates of maximum"):
+        ordinal.fit_pom(X, y, l2=1.0).drop1()
+
+
+# Tests of models and terms
+
+
+def test_anova_agrees_with_r_in_any_order(model, big):
+    base = housing("Infl")
+    for order in ((big, base, model), (model, big, base)):
+        table = ordinal.anova(*order)
+        assert [order[k - 1] for k in table["model"]] == [base, model, big]
+        assert table["parameters"].tolist() == [4, 8, 25]
+        assert_allclose(table["chi2"][1:], [64.2662130291, 32.6909592808], rtol=1e-8)
+        p = [3.67308781098e-13, 1.23319501496e-02]
+        assert_allclose(table["p_value"][1:], p, rtol=1e-7)
+    with pytest.raises(ValueError, match="two models or more, got 1"):
+        ordinal.anova(model)
+    with pytest.raises(ValueError, match="more parameters"):
+        ordinal.anova(model, model)
+    with pytest.raises(TypeError, match="model 2 must be of fit_pom"):
+        ordinal.anova(model, "Infl")
+
+
+def test_scale_test_agrees_with_r(model):
+    table = model.scale_test()
+    assert table["name"].tolist() == ["Infl", "Type", "Cont"]
+    assert table["dof"].tolist() == [2, 3, 1]
+    chi2 = [2.39335387964, 2.38734139000, 5.65588241939]
+    assert_allclose(table["chi2"], chi2, atol=1e-6)
+    nominal = model.proportional_odds_test(method="lr")
+    chi2 = [1.10645301177, 5.73373705286, 2.44455265935]
+    assert_allclose(nominal["chi2"][1:], chi2, atol=1e-6)
+    freer = housing("Infl + Type + Cont", scale=["Cont"])
+    assert freer.scale_test()["name"].tolist() == ["Infl", "Type"]
+
+
+def test_wald_tests_are_quadratic_forms(model):
+    table = model.wald_test()
+    b, V = model.coef, model.covariance[2:, 2:]
+    own = [slice(0, 2), slice(2, 5), slice(5, 6)]
+    chi2 = [b[k] @ np.linalg.inv(V[k, k]) @ b[k] for k in own]
+    assert_allclose(table["chi2"], chi2)
+    assert_allclose(table["p_value"], scipy.stats.chi2.sf(chi2, [2, 3, 1]))
+    assert_allclose(table["chi2"][2], model.z[-1] ** 2)
+
+
+def test_equality_of_coefficients(model):
+    test = model.equality_test(["Type[Apartment]", "Type[Terrace]"])
+    contrast = model.contrasts("Type", adjust="none")
+    z = contrast["z"][contrast["name"].tolist().index("Terrace - Apartment")]
+    assert_allclose(test["chi2"], z**2)
+    three = model.equality_test(model.coef_names[2:5])
+    swapped = model.equality_test(model.coef_names[4:1:-1])
+    assert three["dof"] == 2
+    assert_allclose(three["chi2"], swapped["chi2"])
+    for names, message in ((["Cont[High]"], "two distinct"), (["x", "y"], "got 'x'")):
+        with pytest.raises(ValueError, match=message):
+            model.equality_test(names)
+
+
+# Contrasts
+
+ESTIMATE = [
+    -0.572350002042, -0.366186370689, -1.091014658970, 0.206163631353,
+    -0.518664656928, -0.724828288281,
+]  # fmt: skip
+BY_R = {  # p-values, and the first interval
+    "tukey": (
+        [9.43957409150e-06, 8.49781152779e-02, 3.58635343645e-12, 4.41365634002e-01,
+         5.86843433438e-04, 7.14360511892e-05],
+        [-0.878676235203, -0.2660237688810],
+    ),
+    "bonferroni": (
+        [9.51692409204e-06, 1.09692843372e-01, 3.55801241873e-12, 8.11765996979e-01,
+         6.08305460112e-04, 7.26440361412e-05],
+        [-0.886930545497, -0.2577694585871],
+    ),
+    "holm": (
+        [7.93077007670e-06, 3.65642811241e-02, 3.55801241873e-12, 1.35294332830e-01,
+         3.04152730056e-04, 4.84293574275e-05],
+        [-0.886930545497, -0.2577694585871],
+    ),
+    "none": (
+        [1.58615401534e-06, 1.82821405620e-02, 5.93002069789e-13, 1.35294332830e-01,
+         1.01384243352e-04, 1.21073393569e-05],
+        [-0.8060522044796, -0.338647799604],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("adjust", BY_R)
+def test_contrasts_agree_with_emmeans(model, adjust):
+    table = model.contrasts("Type", adjust=adjust)
+    assert table["name"].tolist() == [
+        "Apartment - Tower", "Atrium - Tower", "Terrace - Tower",
+        "Atrium - Apartment", "Terrace - Apartment", "Terrace - Atrium",
+    ]  # fmt: skip
+    p, ends = BY_R[adjust]
+    assert_allclose(table["estimate"], ESTIMATE, atol=1e-9)
+    # ptukey of R has 14 decimals, and 1e-13 is the least of its digits that is right
+    rtol, atol = (1e-6, 1e-13) if adjust == "tukey" else (1e-8, 0)
+    assert_allclose(table["p_value"], p, rtol=rtol, atol=atol)
+    assert_allclose([table["lower"][0], table["upper"][0]], ends, atol=1e-7)
+
+
+def test_contrasts_do_not_depend_on_the_reference(model):
+    other = housing("Infl + Type + Cont", reference={"Type": "Atrium"})
+    ours, theirs = (m.contrasts("Type") for m in (model, other))
+    for column in ("estimate", "standard_error", "p_value", "lower"):
+        assert_allclose(ours[column], theirs[column], atol=1e-7)
+
+
+def test_what_contrasts_refuse(model, big):
+    with pytest.raises(ValueError, match="needs a categorical term, got 'Freq'"):
+        model.contrasts("Freq")
+    with pytest.raises(ValueError, match="is in an interaction"):
+        big.contrasts("Type")
+    with pytest.raises(ValueError, match="nominal effects"):
+        housing("Infl + Type", nominal=["Type"]).contrasts("Type")
+    with pytest.raises(ValueError, match="adjust must be"):
+        model.contrasts("Type", adjust="scheffe")
+
+
+@pytest.mark.parametrize(("q", "k"), [(0.0, 3), (1.5, 2), (3.3, 4), (9.0, 3), (6, 20)])
+def test_the_tail_of_the_range(q, k):
+    if k == 2:  # the range of two is |z| sqrt(2)
+        expected = 2 * scipy.stats.norm.sf(q / np.sqrt(2))
+    else:
+        expected = scipy.stats.studentized_range.sf(q, k, np.inf)
+    assert range_tail(q, k) == pytest.approx(expected, rel=1e-5, abs=1e-13)
