@@ -731,7 +731,6 @@ class _XofmFit:
         layout = Layout.from_knots(
             knots_of(problem, *about), self.categories, self.sign < 0
         )
-        # Both take rows by number, which needs all of them located in memory.
         held = self.solver == "sgd" or self.early_stopping is not None
         rows = ChunkRows(
             problem,
@@ -762,7 +761,6 @@ class _XofmFit:
         """Return the model of the pieces found, with the scores of all rows."""
         fill_unseen(layout, rows, found.W)
         U = rows.scores(layout.table(found.W), self.n_threads)
-        # Sorted within ranks: predictions then search, in O(log n) per rank.
         order = np.lexsort((U, rows.rank))
         every = np.arange(problem.n_classes + 1)
         start = np.searchsorted(rows.rank[order], every)
