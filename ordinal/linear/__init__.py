@@ -34,6 +34,7 @@ The modules of this package:
     odds, nested, profile  tests of proportional odds, of nested models; profiles
     margins                average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
+    reports                tables of estimates, of the fit and of rows
     steps, comparisons     fits of some of the terms, tests and contrasts of terms
 """
 

@@ -16,6 +16,7 @@ from .._input.checks import (
     check_flag,
     check_share,
     enumerated,
+    listed,
     shown,
 )
 from .._input.sparse import read_only
@@ -537,6 +538,10 @@ def _summary_lines(model: Inference) -> list[str]:
     if model.dropped:
         others = enumerated(model.dropped)
         lines.append(f"Left out, as other columns determine them: {others}")
+    if not model.observed.all():
+        unseen = listed(model.classes[~model.observed])
+        lines.append(f"Without training rows, and never predicted: ranks {unseen}")
+    lines += [f"Thresholds cross: {line}" for line in model.disorder]
     table = model.table()
     parts = {
         "location": "Coefficients",

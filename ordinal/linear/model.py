@@ -19,12 +19,12 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, linear_terms
 from .._model.model import read_for
 from .._model.threshold_model import by_probabilities
-from .comparisons import Comparisons
 from .estimates import predictors, score
+from .reports import Reports
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PomModel(Comparisons):
+class PomModel(Reports):
     """P(y <= j | x) = F((theta_j - n'nu_j - x'beta) / exp(z'zeta)).
 
     Attributes

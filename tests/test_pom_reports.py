@@ -1,0 +1,100 @@
+"""Tables of a cumulative model: tidy, glance and augment, and the summary."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from pom_data import SETS
+
+import ordinal
+
+WINE, MADE = SETS["wine"], SETS["made"]
+TABLE = pd.DataFrame(
+    {
+        "temp": np.where(WINE.X[:, 0] > 0, "warm", "cold"),
+        "contact": np.where(WINE.X[:, 1] > 0, "yes", "no"),
+        "size": np.arange(72) % 7,
+    }
+)
+RATING = pd.Categorical.from_codes(WINE.y, list("abcde"), ordered=True)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ordinal.fit_pom(TABLE, RATING)
+
+
+@pytest.mark.parametrize("method", ["wald", "profile"])
+def test_tidy_is_the_table_with_its_intervals(model, method):
+    tidy, table = model.tidy(0.9, method=method).to_pandas(), model.table().to_pandas()
+    assert tidy[list(table)].equals(table)
+    ends = model.confint(0.9, method=method).to_pandas().set_index("name")
+    for side in ("lower", "upper"):
+        expected = ends[side].reindex(tidy["name"]).to_numpy()
+        assert_allclose(tidy[side], expected)
+    assert tidy["lower"].notna().sum() == len(ends)
+
+
+def test_exponentiated_estimates_are_odds_ratios(model):
+    tidy = model.tidy(exponentiate=True).to_pandas().set_index("name")
+    odds = model.odds_ratios().to_pandas().set_index("name")
+    own = tidy.loc[odds.index]
+    assert_allclose(own["estimate"], odds["odds_ratio"])
+    assert_allclose(own[["lower", "upper"]], odds[["lower", "upper"]])
+    assert_allclose(tidy["standard_error"], model.standard_errors)
+
+
+def test_glance_has_the_figures_of_clm():
+    # tools/reference/pom_inference.R
+    model = ordinal.fit_pom(WINE.X, WINE.y)
+    glance = model.glance().to_pandas()
+    assert len(glance) == 1
+    assert glance["aic"][0] == pytest.approx(2 * 6 + 2 * 86.49192, abs=1e-4)
+    for name in ("loglik", "null_loglik", "deviance", "aic", "bic", "mcfadden_r2"):
+        assert glance[name][0] == getattr(model, name)
+    assert (glance["parameters"][0], glance["n_obs"][0]) == (6, 72)
+    with pytest.raises(ValueError, match="dof needs estimates"):
+        ordinal.fit_pom(WINE.X, WINE.y, l2=1.0).glance()
+
+
+def test_augment_has_the_rows_with_what_the_model_says_of_them(model):
+    rows = model.augment().to_pandas()
+    assert rows[["temp", "contact", "size"]].astype(str).equals(TABLE.astype(str))
+    assert_array_equal(rows[".rank"], np.asarray(RATING))
+    assert_array_equal(rows[".fitted"], np.asarray(model.predict(TABLE)))
+    assert_allclose(rows[".score"], model.decision_function(TABLE))
+    P = rows[[f".p[{label}]" for label in "abcde"]]
+    assert_allclose(P, model.predict_proba(TABLE), atol=1e-14)
+    assert_allclose(rows[".residual"], model.residuals())
+    assert_allclose(rows[".leverage"].sum(), model.dof)
+    other = model.augment(TABLE[:5], RATING[:5]).to_pandas()
+    assert other.equals(rows[list(other)][:5])
+    assert ".leverage" not in other
+
+
+def test_augment_leaves_out_what_the_fit_left_out():
+    X = MADE.X.copy()
+    X[3, 0] = np.nan
+    model = ordinal.fit_pom(
+        X, MADE.y, missing="drop", sample_weight=MADE.weight, offset=MADE.offset
+    )
+    rows = model.augment().to_pandas()
+    keep = np.arange(120) != 3
+    assert len(rows) == 119
+    assert_allclose(rows[["x1", "x2", "x3"]], MADE.X[keep])
+    assert_allclose(rows[".weight"], MADE.weight[keep])
+    score = MADE.X[keep] @ model.coef + MADE.offset[keep]
+    assert_allclose(rows[".score"], score)
+    penalised = ordinal.fit_pom(MADE.X, MADE.y, l2=0.1).augment()
+    assert ".leverage" not in penalised
+
+
+def test_the_summary_says_what_was_left_out_and_why():
+    X = np.column_stack([MADE.X, MADE.X[:, 0] + MADE.X[:, 1], np.ones(120)])
+    X[3, 0] = np.nan
+    with pytest.warns(ordinal.CollinearColumnsWarning):
+        model = ordinal.fit_pom(X, MADE.y, missing="drop", classes=[0, 1, 2, 3, 9])
+    lines = model.summary().splitlines()
+    assert "Left out: 1 rows that lack values" in lines
+    assert "Left out, as other columns determine them: 'x4', 'x5'" in lines
+    assert "Without training rows, and never predicted: ranks [9]" in lines
