@@ -1,9 +1,53 @@
-"""Ordinal regression: `fit_*` functions that return a frozen, certified model."""
+"""Ordinal regression: predict ranks (ratings, grades, stages) from features.
+
+Which method?           ordinal.compare(X, y)          errors in folds, the best first
+Which hyperparameters?  ordinal.select("svorim", X, y) tuned, and fitted to all rows
+Fit one:                ordinal.fit_svorim(X, y)       or any other fit_* function
+Use the model:          model.predict(X), .predict_proba(X), .explain(X)
+                        model.report("page.html", X, y), model.save("model.npz")
+                        ordinal.load("model.npz")
+
+X is an array, a data frame or a sparse matrix; y holds ranks, an ordered categorical,
+or strings with `classes=` in rank order. `preprocess=TablePreprocessor()` of
+`ordinal.preprocessing` takes categories and missing values to any method.
+`help(ordinal.select)` documents a function.
+
+>>> import ordinal
+>>> X, y = ordinal.datasets.load_election()
+>>> found = ordinal.select("pom", X, y)
+>>> found.predict(X[:3])
+array([6, 1, 0])
+
+Methods
+-------
+fit_pom, fit_pom_path                 linear cumulative models with standard errors
+fit_lit, fit_lat                      linear, logistic losses at thresholds
+fit_svorim, fit_svorex, fit_redsvm    support vectors with parallel hyperplanes
+fit_npsvor, fit_npsvor_path           a hyperplane for each rank
+fit_shashua_levin, fit_tlssvor        thresholds without order; truncated losses
+fit_opbe, fit_kdlor                   fused binary problems; kernel discriminant
+fit_gpor                              Gaussian process
+fit_xofm, fit_ofmhs                   main effects and pairs that explain themselves
+fit_nnor, fit_nnpom, fit_elmor, fit_cnnor               neural networks
+fit_svc, fit_cssvc, fit_svmop, fit_svr                  general support vector machines
+
+Modules
+-------
+model_selection   grids, splits, nested cross-validation
+comparison        tests over several data sets
+metrics           errors and agreement of ranks
+prediction_sets   sets that contain the label at a given rate
+preprocessing     tables with categories and missing values, binning
+plot              figures, with matplotlib
+sklearn           every method as an estimator of scikit-learn
+kernels, data, datasets
+"""
+
+import sys
 
 try:
     from ._solvers import _build_info
 except ImportError as error:
-    import sys
     from pathlib import Path
 
     if not any(Path(__file__).parent.glob("_solvers/*.pyx")):
@@ -34,7 +78,7 @@ if TYPE_CHECKING:
         preprocessing,
     )
     from ._model.explanation import Explanation
-    from ._model.model import Model, load
+    from ._model.model import Fit, Model, load
     from ._numerics.threads import show_config
     from ._watch.convergence import (
         CollinearColumnsWarning,
@@ -94,6 +138,7 @@ __all__ = [
     "ElmorModel",
     "EmptyColumnsWarning",
     "Explanation",
+    "Fit",
     "GporModel",
     "KdlorModel",
     "LinearThresholdModel",
@@ -162,4 +207,12 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
+    # pydoc would print every docstring below that of the package, 10 000 lines in all
+    frame = sys._getframe(1)
+    for _ in range(3):  # inspect is between
+        if frame.f_globals.get("__name__") == "pydoc":
+            return []
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
     return __all__

@@ -24,7 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "UnscaledFeaturesWarning",
     ),
     "_model.explanation": ("Explanation",),
-    "_model.model": ("Model", "load"),
+    "_model.model": ("Fit", "Model", "load"),
     "_watch.monitor": ("State",),
     "_numerics.threads": ("show_config",),
     "comparison": ("Comparison", "compare"),

@@ -99,9 +99,8 @@ def __dir__() -> list[str]:
     return __all__
 
 
-if TYPE_CHECKING:  # of the classes that are made below
-
-    def __getattr__(name: str) -> type[_Estimator]: ...
+if TYPE_CHECKING:  # the classes that are made below
+    from ._estimators import *  # noqa: F403
 
 
 def scorer(metric: str = "mae") -> _Scorer:

@@ -285,13 +285,21 @@ def test_predict_reports_errors_where_labels_are_there(capsys, tmp_path, data, r
     model = str(tmp_path / "m.npz")
     assert main(["fit", data, "--method", "pom", "--out", model, "--folds", "0"]) == 0
     capsys.readouterr()
-    assert main(["predict", model, data, "--score", "grade"]) == 0
+    assert main(["predict", model, data, "--score", "--target", "grade"]) == 0
     out, err = capsys.readouterr()
     _, y = rows
-    told = [int(line) for line in out.split()[1:]]
-    errors = mae(y, told, labels=[1, 2, 3]), accuracy(y, told, labels=[1, 2, 3])
+    predicted = [int(line) for line in out.split()[1:]]
+    errors = [f(y, predicted, labels=[1, 2, 3]) for f in (mae, accuracy)]
     assert err == "60 rows: MAE {:.4f}, accuracy {:.4f}\n".format(*errors)
-    assert main(["predict", model, data, "--score", "nothing"]) == 2
+    assert main(["predict", model, data, "--score"]) == 0  # the last column
+    assert capsys.readouterr().err == err
+    assert main(["predict", model, data, "--score", "--target", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+    assert main(["predict", model, data, "--target", "grade"]) == 2
+    assert "--score" in capsys.readouterr().err
+    first = Path(data).read_text().splitlines()[0].split(",")[0]
+    assert main(["predict", model, data, "--score", "--target", first]) == 2
+    assert "is a feature of the model" in capsys.readouterr().err
 
 
 def test_the_command_alone_prints_its_help(run):

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix
 from scipy import sparse
 from sklearn.svm import SVC
+from strategies import sample
 
 import ordinal
 from ordinal import kernels
@@ -685,3 +686,38 @@ def test_values_beyond_double_are_refused_without_a_warning(kernel):
     for values in (diagonal_of, lambda k, X: Evaluator(k, X, X).product(X)):
         with pytest.raises(ValueError, match=r"kernel values|too long"):
             values(kernel, A)
+
+
+# Coefficients of features
+
+
+@pytest.mark.parametrize("stored", ["dense", "csr"])
+@pytest.mark.parametrize(
+    ("fit", "options"),
+    [
+        (ordinal.fit_svorim, {}),
+        (ordinal.fit_svorim, {"basis": 20}),
+        (ordinal.fit_npsvor, {}),
+        (ordinal.fit_svc, {"decomposition": "one_vs_all"}),
+        (ordinal.fit_opbe, {}),
+        (ordinal.fit_kdlor, {}),
+    ],
+)
+def test_coefficients_by_feature_make_the_scores(fit, options, stored):
+    X, y = sample(60, 3)
+    kernel = kernels.Linear() if stored == "csr" else kernels.LinearARD([0.5, 1, 2])
+    model = fit(
+        sparse.csr_array(X) if stored == "csr" else X, y, kernel=kernel, **options
+    )
+    found = model.coef_by_feature
+    assert found.names == ("x1", "x2", "x3")
+    scores = model.decision_function(X)
+    made = X @ found.values.T
+    assert_allclose(scores - scores[0], made - made[0], rtol=1e-8, atol=1e-8)
+
+
+def test_other_kernels_have_no_coefficients_by_feature():
+    model = ordinal.fit_svorim(*sample(30, 3))
+    with pytest.raises(AttributeError, match=r"explain\(X\)"):
+        _ = model.coef_by_feature
+    assert not hasattr(model, "coef_by_feature")

@@ -239,8 +239,11 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="FILE", help=_OUT)
     command.add_argument(
         "--score",
-        metavar="NAME",
-        help="the column of NEW with the true labels: print errors on standard error",
+        action="store_true",
+        help="NEW has labels, too: print the errors on standard error",
+    )
+    command.add_argument(
+        "--target", metavar="NAME", help="the column of the labels (default: last)"
     )
     command.set_defaults(run=predict)
 

@@ -5,7 +5,7 @@ from __future__ import annotations  # numpy.random is slow to import
 import os
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .report import write_report
 from .storage import Storable, read_file
 
 _M = TypeVar("_M")
+_S = TypeVar("_S", bound=Storable)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -188,7 +189,32 @@ class Model(Storable):
         return lines
 
 
-def load(path: str | os.PathLike[str] | IO[bytes]) -> Model:
+class Fit(Protocol):
+    """Type of any `fit_*` function: from features, labels and options to a model.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> fits: dict[str, ordinal.Fit] = {
+    ...     "linear": ordinal.fit_pom, "kernel": ordinal.fit_svorim
+    ... }
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> [type(fit(X, y)).__name__ for fit in fits.values()]
+    ['PomModel', 'SvorModel']
+    """
+
+    def __call__(self, *args: Any, **options: Any) -> Model:
+        """Fit a model to features X and labels y."""
+        ...
+
+
+@overload
+def load(path: str | os.PathLike[str] | IO[bytes]) -> Model: ...
+@overload
+def load(path: str | os.PathLike[str] | IO[bytes], kind: type[_S]) -> _S: ...
+def load(
+    path: str | os.PathLike[str] | IO[bytes], kind: type[Storable] | None = None
+) -> Any:
     """Read a model that its `save` method wrote.
 
     Safe for files from anywhere: nothing is unpickled, and the memory used is in
@@ -199,6 +225,9 @@ def load(path: str | os.PathLike[str] | IO[bytes]) -> Model:
     path : path of a regular file, or file that is open for reading in binary mode
         An open file, such as a pipe or an `io.BytesIO`, is read to its end and stays
         open.
+    kind : type, optional
+        The class that the file must hold, such as `ordinal.Selection`, which type
+        checkers then know. By default any.
 
     Returns
     -------
@@ -215,9 +244,15 @@ def load(path: str | os.PathLike[str] | IO[bytes]) -> Model:
         It cannot be opened, or is no regular file; an open file is not open for
         reading.
     TypeError
-        `path` is neither a path nor a binary file, such as a file of text.
+        `path` is neither a path nor a binary file, such as a file of text; or the file
+        holds something else than a `kind`.
     """
-    return cast(Model, read_file(path))
+    found = read_file(path)
+    if kind is not None and not isinstance(found, kind):
+        raise TypeError(
+            f"{path!s} holds a {type(found).__name__}, not a {kind.__name__}"
+        )
+    return found
 
 
 def read_for(

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from .._input.checks import check_entries
+from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
+from .._input.frame import default_names
 from .._input.sparse import CSR, read_only
 from .._input.types import Kernel, Matrix
-from .._numerics.rows import take
+from .._numerics.rows import dense, take
 from .._numerics.threads import resolve_n_threads
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
-from ..kernels import ARD, LinearARD, Pearson, Precomputed
+from ..kernels import ARD, Linear, LinearARD, Pearson, Precomputed
 from ..kernels.choice import NAMED, takes_missing
 from ..kernels.tiles import Evaluator
+from .explanation import Named
 from .links import require_link
 from .model import Model, read_for
 
@@ -33,6 +35,26 @@ class KernelModel(Model):
     n_features: Annotated[int, Size("d")]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None
     convergence: Convergence
+
+    @property
+    def coef_by_feature(self) -> Named:
+        """Coefficients of the features of a linear kernel, whose names are those of the
+        columns.
+
+        `values` are (d,) for a model with one score, which they and a constant make of
+        the features, and (k, d) for k scores. AttributeError for other kernels, whose
+        scores are not linear.
+        """
+        if not isinstance(self.kernel, Linear | LinearARD):
+            raise AttributeError(
+                "coef_by_feature is for a linear kernel, and the kernel is "
+                f"{shown(self.kernel)}; explain(X) has importances of its features"
+            )
+        coef: np.ndarray = self.coef  # type: ignore[attr-defined]  # (m,) or (m, k)
+        values = np.asarray(coef.T @ dense(self.support))
+        if isinstance(self.kernel, LinearARD):
+            values = values * self.kernel.gamma
+        return Named(self.feature_names or default_names(self.n_features), values)
 
     def _check_values(self) -> None:
         """Raise ValueError if the fields, good each for itself, make no model."""

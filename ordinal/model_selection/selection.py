@@ -21,7 +21,7 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
-from .._model.model import with_labels_like
+from .._model.model import Model, with_labels_like
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
@@ -120,7 +120,7 @@ class Selection(Storable):
     scoring: str
     greater_is_better: bool
     splits: Annotated[Splits, Length("k")]
-    model: Any = None
+    model: Model | None = None
     damaged: Annotated[int, NONNEGATIVE] = 0
 
     @property
@@ -274,30 +274,30 @@ def select(
     y: Labels | None,
     *,
     search: Space | Mapping[str, Sequence[Any]] | None = None,
+    n_iter: int | None = None,
     cv: SplitsLike = 5,
     scoring: Scoring | Sequence[Scoring] = "mae",
     greater_is_better: bool | None = None,
     classes: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    standardize: bool | None = None,
     preprocess: Preprocess | None = None,
-    executor: Executor | None = None,
-    n_threads: int | None = None,
-    n_iter: int | None = None,
+    standardize: bool | None = None,
+    refit: bool | Literal["one_se"] = True,
     halving: bool | None = None,
     progress: bool | None = None,
-    refit: bool | Literal["one_se"] = True,
+    n_threads: int | None = None,
+    executor: Executor | None = None,
     store: str | os.PathLike[str] | None = None,
     rng: Rng = 0,
     **options: Any,
 ) -> Selection:
-    """Choose arguments of a fit by cross-validation, and refit to all rows.
+    """Tune the hyperparameters of a method by cross-validation, and refit to all rows.
 
-    What comes before the fit, which standardises features by default, is fitted to the
-    training rows of each fold, and saved with the model. A fit that fails is
-    recorded with its reason, and its point is not chosen. The result is the same for
-    any executor, any number of threads and any order in which tasks end.
+    The preprocessing, by default a standardisation, is fitted to the training rows of
+    each fold, and saved with the model. A fit that fails is recorded with its reason,
+    and its point is not chosen. The result is the same for any executor, any number of
+    threads and any order in which tasks end.
 
     Parameters
     ----------
@@ -306,9 +306,9 @@ def select(
         **point) that returns something with `predict`; or the name of a method as the
         command has it, such as "svorim" or "gpor-ep".
     X : (n, d) array-like or data frame, or sparse matrix with standardize=False
-        Raw features. The model finds the columns of a data frame by their names. Words
-        and missing values are for methods that take them, such as `fit_xofm`, or for
-        `preprocess`; what else is needed an error says of which columns. With `basis`
+        Raw features. The model finds the columns of a data frame by their names.
+        Categories and missing values need a method that takes them, such as `fit_xofm`,
+        or `preprocess`; an error names the columns otherwise. With `basis`
         among the options or a linear kernel also a source of blocks (`ordinal.data`) or
         a numpy.memmap, which every fit and score reads anew; or, with neither executor
         nor store, a dask array or data frame, whose rows stay where they are.
@@ -320,14 +320,6 @@ def select(
         find their own, such as `fit_gpor`, have one point.
     n_iter : int, optional
         Draw so many points of a grid at random, each once, and try these alone.
-    halving : bool, optional
-        Successive halving: all points are fitted to a sample of the training rows of
-        each fold, the better half of them to three times as many, and so on until the
-        rows are all; samples have 300 rows at least. By default the grids of methods
-        are halved from 1500 training rows on, and a `search` that is given is not.
-        On five splits of each of five sets, with 3200 training rows in a fold, it took
-        a quarter of the time at an error that was .0002 higher on average and .005 at
-        most.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         A number of folds for `stratified_kfold`, 5 as in the papers; splits, such as
         those of `stratified_holdout`; or an object with `split(X, y)`, such as the
@@ -350,34 +342,42 @@ def select(
         are drawn as by `stratified_kfold` with them, a splitter is given them as well,
         and splits that have a group on both sides are an error. The folds within a fit
         with `probability` do not know them.
-    standardize : bool, optional
-        Features of mean 0 and deviation 1. By default True but for methods to which
-        scale means nothing, such as `fit_xofm`, which speaks in the units of the table.
     preprocess : TablePreprocessor or the class Standardizer, optional
         Makes numbers of words and gaps, and standardises, in place of `standardize`.
         The `fit_*` functions take the same: `fit(X, y, preprocess=..., **params)` is
         the refitted model, with the class Standardizer for `standardize`.
         Arguments of the fit that name columns, such as `monotone`, name those that it
         makes: its `feature_names_out`.
-    executor : concurrent.futures.Executor or the like, optional
-        Anything with `submit` that returns futures of `concurrent.futures`: a thread or
-        process pool, `client.get_executor()` of dask.distributed, mpi4py.futures. Tasks
-        carry row numbers; X goes to the workers once, through a file in the folder for
-        temporary files or, where they cannot see it, with one task each. Functions must
-        then be importable by the workers. A worker lost is the executor's to replace.
+    standardize : bool, optional
+        Features of mean 0 and deviation 1. By default True but for methods to which
+        scale means nothing, such as `fit_xofm`, which speaks in the units of the table.
+    refit : bool or "one_se", default True
+        Fit all rows at the best point, or at `one_se`; False fits none.
+    halving : bool, optional
+        Successive halving: all points are fitted to a sample of the training rows of
+        each fold, the better half of them to three times as many, and so on until the
+        rows are all; samples have 300 rows at least. By default the grids of methods
+        are halved from 1500 training rows on, and a `search` that is given is not.
+        On five splits of each of five sets, with 3200 training rows in a fold, it took
+        a quarter of the time at an error that was .0002 higher on average and .005 at
+        most.
+    progress : bool, optional
+        Report on stderr how many fits are done and in all, the best so far and the time
+        left: one line rewritten in place on a terminal, a bar in a notebook (by tqdm,
+        if it can be imported), elsewhere a line every ten seconds. By default on a
+        terminal or in a notebook, once 5 s have passed.
     n_threads : int, optional
         Without an executor, tasks run side by side on so many threads (default as for
         the fits), each fit on one; in turn, with so many threads a fit, where `fit` or
         `kernel` is a function of one's own, which two threads may not be fit to call,
         or where X is read in chunks.
         With an executor, the threads of each fit (default 1).
-    progress : bool, optional
-        Report on stderr how many fits are done and in all, the best so far and the time
-        left: one line rewritten in place on a terminal, a bar in a notebook (by tqdm,
-        if it can be imported), elsewhere a line every ten seconds. By default on a
-        terminal or in a notebook, once 5 s have passed.
-    refit : bool or "one_se", default True
-        Fit all rows at the best point, or at `one_se`; False fits none.
+    executor : concurrent.futures.Executor or the like, optional
+        Anything with `submit` that returns futures of `concurrent.futures`: a thread or
+        process pool, `client.get_executor()` of dask.distributed, mpi4py.futures. Tasks
+        carry row numbers; X goes to the workers once, through a file in the folder for
+        temporary files or, where they cannot see it, with one task each. Functions must
+        then be importable by the workers. A worker lost is the executor's to replace.
     store : path of a folder, optional
         Finished tasks are kept there, and found by a later search for the same, or one
         in which another of the same metrics decides. What is damaged there is computed
@@ -402,12 +402,14 @@ def select(
     Examples
     --------
     >>> import ordinal
-    >>> from ordinal.model_selection import Grid, select
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
-    >>> grid = Grid(C=[0.1, 1.0, 10.0], gamma=[0.05, 0.5])
-    >>> found = select(ordinal.fit_svorim, X, y, search=grid)
+    >>> found = ordinal.select("svorim", X, y)
     >>> found.scores.shape, len(found.failures)
-    ((6, 5), 0)
+    ((25, 5), 0)
+    >>> grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.05, 0.5]}
+    >>> found = ordinal.select(ordinal.fit_svorim, X, y, search=grid)
+    >>> len(found.points)
+    6
     >>> found.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
     array([1, 2, 3])
     """

@@ -265,7 +265,7 @@ P = ParamSpec("P")
 M = TypeVar("M", covariant=True)
 
 
-class Fit(Protocol[P, M]):
+class FitFunction(Protocol[P, M]):
     """A `fit_*` function: its model or, with `preprocess`, that of raw features."""
 
     @overload
@@ -281,7 +281,7 @@ class Fit(Protocol[P, M]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> M: ...
 
 
-def preprocessed(fit: Callable[P, M]) -> Fit[P, M]:
+def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     """Decorate a `fit_*` function, whose own code is never given a `preprocess`.
 
     An unknown argument is answered by the one that may have been meant.
@@ -296,7 +296,7 @@ def preprocessed(fit: Callable[P, M]) -> Fit[P, M]:
             return with_labels_like(plain(X, y, **options), y)
         return PreprocessedModel.fit(fit_preprocessed, X, y, preprocess=how, **options)
 
-    return cast(Fit[P, M], fit_preprocessed)
+    return cast(FitFunction[P, M], fit_preprocessed)
 
 
 def as_named(

@@ -1,0 +1,850 @@
+"""Estimators of `ordinal.sklearn`; written by tools/estimators.py."""
+
+from ._cumulative.design import Threshold
+from ._cumulative.likelihood import Link
+from ._input.types import AnyBasis, ClassWeight, Gamma, Kernel, KernelName, Rng
+from ._model.preparation import Callback
+from .gpor.fit import _KernelName
+from .linear.training import Missing
+from .networks.models import CodeLoss
+from .npsvor.fit import _Solver
+from .sklearn import _Estimator
+from .svor.model import SvorModel
+from collections.abc import Mapping, Sequence
+from numpy.typing import ArrayLike
+from typing import Any, Literal
+
+class CNNOR(_Estimator):
+    width: int
+    n_filters: int
+    n_hidden: int
+    n_places: int
+    l2: float
+    n_triplets: int
+    n_compared: int
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        width: int = 3,
+        n_filters: int = 8,
+        n_hidden: int = 16,
+        n_places: int = 4,
+        l2: float = 0.01,
+        n_triplets: int = 20000,
+        n_compared: int = 200,
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class CSSVC(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class ELMOR(_Estimator):
+    n_hidden: int
+    ridge: float | Literal['loo']
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        n_hidden: int = 200,
+        ridge: float | Literal['loo'] = 'loo',
+        tol: float = 0.05,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 100,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class GPOR(_Estimator):
+    inference: Literal['ep', 'laplace']
+    kernel: _KernelName | Kernel
+    optimize: bool
+    objective: Literal['evidence', 'bound']
+    prior: Literal['weak'] | Mapping[str, Any] | None
+    basis: AnyBasis | None
+    n_restarts: int
+    start: Mapping[str, Any] | None
+    tol: float
+    max_iter: int
+    max_time: float | None
+    n_threads: int | None
+    cache_mb: float
+    rng: Rng
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        inference: Literal['ep', 'laplace'] = 'ep',
+        kernel: _KernelName | Kernel = 'rbf',
+        optimize: bool = True,
+        objective: Literal['evidence', 'bound'] = 'evidence',
+        prior: Literal['weak'] | Mapping[str, Any] | None = 'weak',
+        basis: AnyBasis | None = None,
+        n_restarts: int = 0,
+        start: Mapping[str, Any] | None = None,
+        tol: float = 0.001,
+        max_iter: int = 200,
+        max_time: float | None = None,
+        classes: Sequence[Any] | None = None,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        rng: Rng = 0,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class KDLOR(_Estimator):
+    ridge: float
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    basis: AnyBasis | None
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        ridge: float = 0.003,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        basis: AnyBasis | None = None,
+        tol: float = 1e-06,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 10000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class LAT(_Estimator):
+    l2: float
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        l2: float = 0.001,
+        tol: float = 1e-06,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class LIT(_Estimator):
+    l2: float
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        l2: float = 0.001,
+        tol: float = 1e-06,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class NNOR(_Estimator):
+    n_hidden: int
+    loss: CodeLoss
+    l2: float
+    n_starts: int
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        n_hidden: int = 20,
+        loss: CodeLoss = 'cross_entropy',
+        l2: float = 0.003,
+        n_starts: int = 1,
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class NNPOM(_Estimator):
+    n_hidden: int
+    link: Link
+    l2: float
+    n_starts: int
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        n_hidden: int = 20,
+        link: Link = 'logit',
+        l2: float = 0.01,
+        n_starts: int = 1,
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class NPSVOR(_Estimator):
+    C: float
+    C2: float | None
+    epsilon: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    solver: _Solver
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    normalize: bool
+    rho: float | None
+    e_abs: float | None
+    e_rel: float | None
+    polish: bool | None
+    basis: AnyBasis | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        C2: float | None = None,
+        epsilon: float = 0.2,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        solver: _Solver = 'smo',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        normalize: bool = False,
+        rho: float | None = None,
+        e_abs: float | None = None,
+        e_rel: float | None = None,
+        polish: bool | None = None,
+        basis: AnyBasis | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class OFMHS(_Estimator):
+    l1: float
+    pair_ratio: float
+    tol: float
+    class_weight: ClassWeight | None
+    n_threads: int | None
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        l1: float = 0.01,
+        pair_ratio: float = 1.0,
+        tol: float = 1e-05,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        n_threads: int | None = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class OPBE(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    basis: AnyBasis | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class POM(_Estimator):
+    link: Link
+    threshold: Threshold
+    nominal: Sequence[str | int]
+    scale: Sequence[str | int]
+    l1: float
+    l2: float
+    class_weight: ClassWeight | None
+    robust: bool
+    reference: Mapping[str, Any] | None
+    missing: Missing
+    tol: float
+    max_iter: int
+    max_time: float | None
+    n_threads: int | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        link: Link = 'logit',
+        threshold: Threshold = 'flexible',
+        nominal: Sequence[str | int] = ...,
+        scale: Sequence[str | int] = ...,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        class_weight: ClassWeight | None = None,
+        robust: bool = False,
+        classes: Sequence[Any] | None = None,
+        reference: Mapping[str, Any] | None = None,
+        missing: Missing = 'error',
+        tol: float = 1e-06,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        n_threads: int | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = 'mode',
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class REDSVM(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    start: SvorModel | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        start: SvorModel | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class ShashuaLevin(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    start: SvorModel | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        start: SvorModel | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class OrdinalSVC(_Estimator):
+    C: float
+    decomposition: Literal['one_vs_one', 'one_vs_all']
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    basis: AnyBasis | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        decomposition: Literal['one_vs_one', 'one_vs_all'] = 'one_vs_one',
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class SVMOP(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class SVOREX(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    start: SvorModel | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        start: SvorModel | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class SVORIM(_Estimator):
+    C: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    start: SvorModel | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        start: SvorModel | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class OrdinalSVR(_Estimator):
+    C: float
+    epsilon: float
+    thresholds: Literal['rounded', 'fitted']
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    tol: float
+    class_weight: ClassWeight | None
+    cost: ArrayLike | None
+    basis: AnyBasis | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        thresholds: Literal['rounded', 'fitted'] = 'rounded',
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        tol: float = 0.001,
+        class_weight: ClassWeight | None = None,
+        cost: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+        basis: AnyBasis | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class TLSSVOR(_Estimator):
+    C: float
+    u: float
+    eta: float
+    kernel: KernelName | Kernel
+    gamma: Gamma
+    basis: AnyBasis | None
+    tol: float
+    class_weight: ClassWeight | None
+    rng: Rng
+    n_threads: int | None
+    cache_mb: float
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        u: float = 2.0,
+        eta: float = 0.1,
+        kernel: KernelName | Kernel = 'rbf',
+        gamma: Gamma = 'scale',
+        basis: AnyBasis | None = None,
+        tol: float = 1e-06,
+        class_weight: ClassWeight | None = None,
+        classes: Sequence[Any] | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        cache_mb: float = 1000.0,
+        max_iter: int = 500,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...
+
+class XOFM(_Estimator):
+    n_intervals: int | Sequence[int]
+    breakpoints: Literal['equal', 'quantile']
+    n_factors: int
+    tau: float
+    l2_main: float
+    l2_pair: float
+    early_stopping: float | None
+    monotone: Mapping[str, int] | Sequence[int] | None
+    categorical: Sequence[str | int]
+    solver: Literal['lbfgs', 'sgd']
+    learning_rate: float | None
+    n_epochs: float | None
+    batch_size: int | None
+    init_scale: float
+    cache_mb: float
+    rng: Rng
+    n_threads: int | None
+    tol: float | None
+    max_iter: int | None
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    def __init__(
+        self,
+        *,
+        n_intervals: int | Sequence[int] = 8,
+        breakpoints: Literal['equal', 'quantile'] = 'equal',
+        n_factors: int = 4,
+        tau: float = 1.0,
+        l2_main: float = 0.003,
+        l2_pair: float = 0.01,
+        early_stopping: float | None = None,
+        monotone: Mapping[str, int] | Sequence[int] | None = None,
+        categorical: Sequence[str | int] = ...,
+        solver: Literal['lbfgs', 'sgd'] = 'lbfgs',
+        learning_rate: float | None = None,
+        n_epochs: float | None = None,
+        batch_size: int | None = None,
+        init_scale: float = 0.1,
+        cache_mb: float = 1000.0,
+        classes: Sequence[Any] | None = None,
+        probability: bool = False,
+        rng: Rng = 0,
+        n_threads: int | None = None,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: bool = False,
+        rule: str | None = None,
+        scoring: str = 'mae',
+    ) -> None: ...

@@ -1,0 +1,109 @@
+"""Write the stub of the estimators of `ordinal.sklearn` from the fits that they call.
+
+    python tools/estimators.py [--write]
+
+The estimators are made when the module is imported, which type checkers do not see:
+for them `ordinal/_estimators.pyi` states every class with the parameters of its
+`__init__`. Without --write the exit status is 1 if the file is out of date; a test
+calls it so.
+"""
+
+import argparse
+import ast
+import inspect
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import ordinal.sklearn as estimators
+from ordinal._model.registry import Method, methods
+
+STUB = Path(__file__).parent.parent / "ordinal" / "_estimators.pyi"
+HEAD = '''\
+"""Estimators of `ordinal.sklearn`; written by tools/estimators.py."""
+
+'''
+BUILTINS = {"str", "float", "int", "bool", "object", "tuple", "dict", "None"}
+
+
+@cache
+def parsed(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(import_module(module)))
+
+
+def origin(name: str, module: str) -> str:
+    """Return the module that defines a name of a module."""
+    package = module if hasattr(import_module(module), "__path__") else ""
+    package = package or module.rpartition(".")[0]
+    for node in parsed(module).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    parts = package.split(".")
+                    base = parts[: len(parts) - node.level + 1] if node.level else []
+                    source = ".".join([*base, *([node.module] if node.module else [])])
+                    return source if node.level == 0 else origin(name, source)
+    return module
+
+
+def names_in(annotation: str) -> set[str]:
+    """Return the names that an annotation uses."""
+    tree = ast.parse(annotation, mode="eval")
+    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return found - BUILTINS
+
+
+def default_of(value: object) -> str:
+    """Return a default as a stub shows it."""
+    return repr(value) if isinstance(value, int | float | str | None) else "..."
+
+
+def class_of(method: Method, imports: dict[str, str]) -> list[str]:
+    """Return the lines of a class, and note what they import."""
+    own = getattr(estimators, method.estimator)
+    module = inspect.unwrap(method.fit).__module__
+    lines = [f"class {method.estimator}(_Estimator):", "    def __init__("]
+    lines += ["        self,", "        *,"]
+    attributes = []
+    for p in list(inspect.signature(own.__init__).parameters.values())[1:]:
+        for name in names_in(p.annotation):
+            source = origin(name, module).removeprefix("ordinal")
+            known = imports.setdefault(name, source)
+            assert known == source, (name, known, source)
+        lines.append(f"        {p.name}: {p.annotation} = {default_of(p.default)},")
+        if p.name not in ("rule", "scoring", "classes", "probability"):
+            attributes.append(f"    {p.name}: {p.annotation}")
+    lines.append("    ) -> None: ...")
+    return [lines[0], *attributes, *lines[1:], ""]
+
+
+def stub() -> str:
+    """Return the stub of all estimators."""
+    imports: dict[str, str] = {}
+    every = [class_of(method, imports) for method in methods()]
+    by_module: dict[str, list[str]] = {".sklearn": ["_Estimator"]}
+    for name, module in imports.items():
+        by_module.setdefault(module, []).append(name)
+    heads = [
+        f"from {module} import {', '.join(sorted(names))}"
+        for module, names in sorted(by_module.items())
+    ]
+    text = HEAD + "\n".join([*heads, "", *(line for of in every for line in of)])
+    return text.rstrip() + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    text = stub()
+    if parser.parse_args().write:
+        STUB.write_text(text)
+    elif not STUB.exists() or STUB.read_text() != text:
+        print(f"{STUB.name} is out of date: run tools/estimators.py --write")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
