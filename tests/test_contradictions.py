@@ -185,11 +185,6 @@ def link(**changes):
             "best and one_se must be among the points",
         ),
         (
-            "selection",
-            lambda m: {"model": made("table")},
-            "a TableCoding does not predict",
-        ),
-        (
             "table",
             lambda m: {"fill": m.fill + 9},
             "fill must number a category of a one-ho",

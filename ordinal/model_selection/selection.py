@@ -251,8 +251,6 @@ class Selection(Storable):
     def _check(self) -> None:
         if not (self.splits and max(self.best, self.one_se) < len(self.points)):
             raise ValueError("best and one_se must be among the points, of some folds")
-        if not (self.model is None or hasattr(self.model, "predict")):
-            raise ValueError(f"a {type(self.model).__name__} does not predict")
 
 
 def model_in(found: Any) -> Any:
