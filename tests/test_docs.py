@@ -60,8 +60,9 @@ def test_public_functions_have_examples():
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=() if page.stem == "README" else pytest.mark.slow)
+        pytest.param(page, marks=pytest.mark.slow)
         for page in PAGES
+        if page.stem != "README"  # the test below
     ],
     ids=page_name,
 )
@@ -78,6 +79,29 @@ def test_python_in_pages_runs(page, tmp_path, monkeypatch):
                 assert main(arguments) == 0
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_the_readme_prints_what_it_shows(capsys):
+    """All but seconds and the rounding of calibrated probabilities."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    (code,) = (block for language, block in BLOCK.findall(text) if language == "python")
+    (shown,) = (block for language, block in BLOCK.findall(text) if language == "text")
+    exec(compile(code, "README.md", "exec"), {})
+    for line, expected in zip(
+        capsys.readouterr().out.splitlines(), shown.splitlines(), strict=True
+    ):
+        found, wanted = numbers_apart(line), numbers_apart(expected)
+        assert found[0] == wanted[0]
+        assert found[1] == pytest.approx(wanted[1], abs=0.0051)
+
+
+def numbers_apart(line: str) -> tuple[list[str], list[float]]:
+    """Words and numbers of a line without the last number of a comparison, seconds,
+    and without violations, which are rounding errors."""
+    line = re.sub(r"\d\.\d\de-\d+|(?<=  )\d\.\d+$", "", line)
+    pieces = re.split(r"(?<!\w)(\d+(?:\.\d*)?)(?!\w)", line)
+    return " ".join(pieces[::2]).split(), list(map(float, pieces[1::2]))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
