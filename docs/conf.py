@@ -30,8 +30,10 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "docstrings",  # these are files of tools/site
+    "mathml",
     "names",
     "outside",
+    "pictures",
 ]
 exclude_patterns = ["_build", "gallery"]
 templates_path = ["_templates"]
@@ -44,6 +46,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings hold a function
 
 # Markdown: anchors as the repository's host makes them
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]  # $...$, which the host sets as well
 myst_links_external_new_tab = False
 
 # API: a page for each name, made by the templates in _templates/autosummary
@@ -77,6 +80,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "image_srcset": ["2x"],
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1e9,  # times differ from build to build

@@ -26,7 +26,7 @@ METHOD_PAGES = [
     page for page in PAGES if page.parent.name == "methods" and page.stem != "index"
 ]
 FIRST_HEADINGS = [
-    "Example", "The problem", "When to use it", "Arguments that matter", "A picture",
+    "Example", "The problem", "When to use it", "Main parameters", "A picture",
 ]  # fmt: skip
 LAST_HEADINGS = ["Results and times", "References", "Errors found in the paper"]
 PICTURE_BYTES = 40_000

@@ -4,8 +4,10 @@
 
 Runs the blocks of Python in the page one after the other, and the lines of `ordinal`
 between them, in a folder for temporary files. A picture that the page shows after a
-block is the figure which that block has made. Files have 128 colours, which takes two
-thirds off their size and is not seen. Needs matplotlib and pandas.
+block is the figure which that block has made, in the style below and at two pixels for
+each that the site shows (tools/site/pictures.py), for screens that have so many. Files
+have 128 colours, which takes two thirds off their size and is not seen. Needs
+matplotlib and pandas.
 """
 
 import argparse
@@ -18,16 +20,26 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+from cycler import cycler
 from PIL import Image  # which matplotlib needs as well
 
 from ordinal._command.main import main as command
+from ordinal.plot.style import PALETTE
 
 _PIECE = re.compile(
     r"^```python\n(?P<code>.*?)^```|^```sh\n(?P<lines>.*?)^```"
     r"|^!\[.*?\]\((?P<picture>.*?)\)",
     re.M | re.S,
 )
-_DPI, _COLOURS = 90, 128
+_DPI, _COLOURS = 180, 128
+# what `ordinal.plot` draws with, for the figures that pages draw themselves
+_STYLE = {
+    "axes.prop_cycle": cycler(color=PALETTE),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "image.cmap": "viridis",
+}
 
 
 def draw(page: Path) -> None:
@@ -62,6 +74,7 @@ def main() -> None:
     page = Path(__file__).parent.parent / "docs/plots.md"
     parser.add_argument("--page", type=Path, default=page)
     matplotlib.use("Agg")
+    matplotlib.rcParams.update(_STYLE)
     page = parser.parse_args().page.resolve()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

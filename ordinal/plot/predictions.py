@@ -104,7 +104,7 @@ def scores(
     _mark_thresholds(ax, *finite_thresholds(model))
     ax.set_yticks(range(r), [str(label) for label in model.classes.tolist()])
     ax.set(ylim=(-0.1, r), ylabel="true label")
-    ax.set_xlabel("score", loc="left")
+    ax.set_xlabel("score")
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     legend_below(ax, 2)

@@ -282,7 +282,7 @@ def _draw_surface(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
     if not fitted.all():
         ax.plot(*xy[~fitted].T, "x", color="0.4", ms=6, ls="", label="not fitted")
     _mark(ax, found, _places(found.points, names))
-    ax.set_xlabel(names[0], loc="left")
+    ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])
     ax.spines[:].set_visible(False)
     return ax
@@ -343,7 +343,7 @@ def _draw_lines(found: Selection, along: Dimensions, ax: Axes | None) -> Axes:
         heights, texts, colours = zip(*sorted(ends), strict=True)
         label_right(ax, heights, texts, colours)
     _mark(ax, found, np.column_stack([along_x, found.mean]))
-    ax.set_xlabel(x, loc="left")
+    ax.set_xlabel(x)
     ax.set_ylabel(found.scoring)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -368,7 +368,7 @@ def _draw_list(found: Selection, ax: Axes | None) -> Axes:
     place[order] = np.arange(order.size)
     _mark(ax, found, np.column_stack([found.mean, place]))
     ax.set_ylim(order.size - 0.4, -0.6)
-    ax.set_xlabel(found.scoring, loc="left")
+    ax.set_xlabel(found.scoring)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax

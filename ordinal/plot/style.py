@@ -93,14 +93,13 @@ def logarithmic_ticks(ax: Axes) -> None:
 
 
 def legend_below(ax: Axes, columns: int, **style: Any) -> None:
-    """Draw a legend in one line below the right end of the axes."""
+    """Draw a legend in one line below the name of the x axis."""
     ax.legend(
-        loc="upper right",
-        bbox_to_anchor=(1, 0),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
         ncols=columns,
         frameon=False,
-        fontsize="small",
-        borderaxespad=2.2,
+        borderaxespad=3.6,  # in font sizes: the tick labels and the name of the axis
         **style,
     )
 
@@ -142,8 +141,8 @@ def panels(
     so many columns, each of that size in inches.
     """
     if axes is None:
-        columns = min(k, columns)
         rows = -(-k // columns)
+        columns = -(-k // rows)  # as few empty cells as so many rows allow
         figsize = (size[0] * columns + 0.4, size[1] * rows)
         figure = pyplot().figure(figsize=figsize, layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False, **shared).ravel()

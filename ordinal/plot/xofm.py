@@ -109,7 +109,6 @@ def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
         ax.legend(
             handles=[ring],
             frameon=False,
-            fontsize="small",
             handletextpad=0.1,
             loc="best",
         )
@@ -190,14 +189,15 @@ def interaction(
 
 
 def _name_strip(ax: Axes, axis: str, place: float) -> None:
-    """Say "missing" above the strip of the one axis, or beside that of the other."""
-    size: Any = {"fontsize": "small"}
+    """Name the strip of missing values of the x axis above it, and that of the y axis on
+    its left, where the other labels of that axis are.
+    """
     if axis == "x":
         beside = ax.get_xaxis_transform()
-        ax.text(place, 1.01, "missing", transform=beside, ha="center", **size)
+        ax.text(place, 1.015, "missing", transform=beside, ha="center")
     else:
         beside = ax.get_yaxis_transform()
-        ax.text(1.01, place, "missing", transform=beside, va="center", **size)
+        ax.text(-0.02, place, "missing", transform=beside, ha="right", va="center")
 
 
 def _cells(

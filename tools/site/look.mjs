@@ -65,7 +65,13 @@ function serve() {
 
 // what a page says of itself, asked inside of it
 const inspect = (width) => ({
-  overflow: document.documentElement.scrollWidth - width,
+  // the theme lets the column of text scroll, so that the page itself is never too wide
+  overflow: Math.max(
+    document.documentElement.scrollWidth - width,
+    ...[...document.querySelectorAll(".bd-article-container, .bd-article")].map(
+      (column) => column.scrollWidth - column.clientWidth,
+    ),
+  ),
   titles: document.querySelectorAll("h1").length,
   blind: [...document.images]
     .filter((image) => !image.complete || image.naturalWidth === 0)
@@ -78,7 +84,10 @@ const inspect = (width) => ({
     .map((link) => link.href)
     .filter((href) => href.startsWith(location.origin)),
   widest: [...document.querySelectorAll("article *")]
-    .filter((e) => e.getBoundingClientRect().right > width + 1)
+    .filter((e) => {
+      const column = e.closest(".bd-article-container").getBoundingClientRect();
+      return e.getBoundingClientRect().right > column.right + 1;
+    })
     .filter((e) => !e.closest("pre, .pst-scrollable-table-container, .scrolls"))
     .slice(0, 2)
     .map((e) => `${e.tagName}.${e.className}`),
