@@ -29,7 +29,7 @@ FIRST_HEADINGS = [
     "Example", "The problem", "When to use it", "Main parameters", "A picture",
 ]  # fmt: skip
 LAST_HEADINGS = ["Results and times", "References", "Errors found in the paper"]
-PICTURE_BYTES = 40_000
+PICTURE_BYTES = 60_000
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 

@@ -189,8 +189,8 @@ def interaction(
 
 
 def _name_strip(ax: Axes, axis: str, place: float) -> None:
-    """Name the strip of missing values of the x axis above it, and that of the y axis on
-    its left, where the other labels of that axis are.
+    """Name the strip of missing values of the x axis above it, and that of the y axis
+    on its left, where the other labels of that axis are.
     """
     if axis == "x":
         beside = ax.get_xaxis_transform()

@@ -1,7 +1,7 @@
 """Formulas as MathML, which browsers set by themselves: no script and no font.
 
-docutils translates the LaTeX of the pages; what it cannot translate is a warning, and so
-ends the build.
+docutils translates the LaTeX of the pages; what it cannot translate is a warning, and
+so ends the build.
 """
 
 from typing import Any

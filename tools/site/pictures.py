@@ -1,7 +1,7 @@
 """Pictures of the Markdown pages at half of their pixels.
 
-Files have twice the pixels of the place that they get, so that they are sharp on screens
-of high resolution (tools/pictures.py draws them so).
+Files have twice the pixels of the place that they get, so that they are sharp on
+screens of high resolution (tools/pictures.py draws them so).
 """
 
 import struct
