@@ -12,9 +12,15 @@ import zipfile
 
 import numpy as np
 import pytest
-from files import assert_same_fields, copies, load_edited, saved_members
+from files import (
+    assert_same_fields,
+    copies,
+    load_edited,
+    replaced_once,
+    saved_members,
+)
 from numpy.testing import assert_array_equal
-from registry import METHODS, all_methods, every_method, marks_of
+from registry import METHODS, all_methods, every_method, marks_of, which
 from scipy import sparse
 from strategies import sample
 
@@ -144,6 +150,7 @@ def arrays_of(model):
 
 ANOTHER_SHAPE = {
     "one entry less": lambda a: a[:-1],
+    "one column less": lambda a: a[:, :-1] if a.ndim == 2 else a,
     "one more axis": lambda a: a[:, None],
     "none": lambda a: a[:0],
     "no axis": lambda a: a.ravel()[0] if a.size else np.array(0.0),
@@ -157,19 +164,75 @@ def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
     for (name, a), edit in itertools.product(
         arrays_of(model).items(), ANOTHER_SHAPE.values()
     ):
-        if edit(a).shape == a.shape:
-            continue  # there was nothing to be taken away
+        fewer_factors = name == "V" and edit(a).ndim == 2 and len(edit(a)) == len(a)
+        if edit(a).shape == a.shape or fewer_factors:
+            continue  # there was nothing to be taken away, or another XOFM is left
         with pytest.raises(ValueError, match="is not an ordinal model file"):
             load_edited(model, tmp_path, {name: edit})
 
 
 @every_form
-def test_arrays_of_strings_are_refused_where_numbers_belong(method, form, tmp_path):
+def test_arrays_of_another_type_are_refused(method, form, tmp_path):
+    """Values of CSR rows are numbers of any type, which are converted."""
     model, _, _ = example(method, form)
-    for name in arrays_of(model):
-        if name != "classes":
+    for name, a in arrays_of(model).items():
+        if name == "classes":
+            continue
+        kinds = [np.str_, np.float32 if a.dtype.kind == "f" else np.float64]
+        for kind in kinds[: 1 if name == "support.data" else 2]:
             with pytest.raises(ValueError, match="is not an ordinal model file"):
-                load_edited(model, tmp_path, {name: lambda a: a.astype(np.str_)})
+                load_edited(model, tmp_path, {name: lambda a: a.astype(kind)})  # noqa: B023
+
+
+@every_form
+def test_rows_of_another_number_of_features_are_refused(method, form, tmp_path):
+    """A precomputed kernel may know more rows than the support names."""
+    model, _, _ = example(method, form)
+    found = f'"n_features": {model.n_features}'
+    for n in (-1, 2, *[model.n_features + 1] * (form != "precomputed")):
+        if found not in json.dumps(saved_members(model)[0]):
+            continue  # it is the length of an array
+        edits = {"header": replaced_once(found, f'"n_features": {n}')}
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            load_edited(model, tmp_path, edits)
+
+
+SUPPORT = {  # form: the edits of its support, with what the refusal says
+    "dense": [("support", lambda a: a[:, :-1], "support must have 3 columns")],
+    "csr": [
+        ("support.indices", lambda a: a + 100, "holds column"),
+        ("support.indptr", lambda a: a + 1, "must rise from 0"),
+        ("support.data", lambda a: a[:-1], "promises"),
+        ("support.data", lambda a: a * np.nan, "must be finite"),
+    ],
+    "precomputed": [
+        ("support", lambda a: a + 1000, "support must number training rows"),
+        ("support", lambda a: -a - 1, "support must number training rows"),
+        ("support", lambda a: a[:, None], "support must number training rows"),
+    ],
+}
+
+
+@pytest.mark.parametrize("form", SUPPORT)
+@which(takes="kernel")
+def test_a_support_that_names_no_training_rows_is_refused(method, form, tmp_path):
+    model, _, _ = example(method, form)
+    for name, edit, message in SUPPORT[form]:
+        with pytest.raises(ValueError, match=message):
+            load_edited(model, tmp_path, {name: edit})
+
+
+@which(takes="kernel")
+def test_a_kernel_that_is_none_is_refused(method, tmp_path):
+    for form, old, new in (
+        ("polynomial", '"class": "Polynomial"', '"class": "Nothing"'),
+        ("polynomial", '"gamma": ', '"gamma": -'),
+        ("csr", '"Linear", "fields": {}', '"Precomputed", "fields": {}'),
+    ):
+        model, _, _ = example(method, form)
+        edits = {"header": replaced_once(old, new)}
+        with pytest.raises(ValueError, match="is not an ordinal model file"):
+            load_edited(model, tmp_path, edits)
 
 
 @every_form

@@ -1,17 +1,15 @@
 """TLS-SVOR: the loss, its derivatives, optimality, symmetries, the basis, reports."""
 
 import dataclasses
-import functools
 import warnings
 
 import numpy as np
 import pytest
-from files import load_edited
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
-from scipy import optimize, sparse
+from scipy import optimize
 from strategies import TlsCase, sample, tlssvor_cases
 
 from ordinal import (
@@ -756,47 +754,6 @@ def test_a_fold_without_basis_rows_has_thresholds_alone():
     X, y = sample(40, 3)
     model = fit_tlssvor(X, y, basis=[5], probability=True)
     assert np.isfinite(model.predict_proba(X)).all()
-
-
-# Models as values
-
-
-@functools.cache
-def example_model(name):
-    """A model of every kind, and rows that it can judge."""
-    X, y = sample(40, 3)
-    names = np.array(["low", "mid", "top"])
-    match name:
-        case "csr":
-            X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
-            return fit_tlssvor(X, y, kernel="linear", basis=5), X
-        case "precomputed":
-            X = kernels.RBF(0.5)(X, X)
-            return fit_tlssvor(X, y, basis=5, **PRECOMPUTED), X
-        case "strings":
-            return fit_tlssvor(X, names[y], classes=[*names, "never"], u=np.inf), X
-        case "probability":
-            return fit_tlssvor(X, y, probability=True), X
-    return fit_tlssvor(X, y), X
-
-
-@pytest.mark.parametrize(
-    ("name", "field", "edit", "message"),
-    [
-        ("dense", "coef", lambda a: a[:-1], "which makes m .*, elsewhere"),
-        ("dense", "thresholds", lambda a: a[:-1], "which makes r .*, elsewhere"),
-        ("dense", "thresholds", lambda a: a * np.nan, "must be finite but"),
-        ("dense", "support", lambda a: a[:, :-1], "support must have . columns"),
-        ("precomputed", "support", lambda a: a + 1000, "must number training rows"),
-        ("probability", "link.offsets", lambda a: a[:-1], "CumulativeLink.offsets "),
-    ],
-)
-def test_a_model_file_that_contradicts_itself_is_refused(
-    name, field, edit, message, tmp_path
-):
-    model, _ = example_model(name)
-    with pytest.raises(ValueError, match=message):
-        load_edited(model, tmp_path, {field: edit})
 
 
 # Refusals
