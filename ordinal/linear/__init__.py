@@ -34,6 +34,7 @@ The modules of this package:
     odds, nested, profile  tests of proportional odds, of nested models; profiles
     margins                average probabilities and marginal effects
     residuals, diagnostics  residuals, goodness of fit, influence of rows
+    ratio_loss, ratio      stopping ratio and adjacent categories models
     reports                tables of estimates, of the fit and of rows
     steps, comparisons     fits of some of the terms, tests and contrasts of terms
 """
@@ -43,6 +44,7 @@ from .fit import fit_pom, fit_pom_path
 from .model import PomModel
 from .nested import LikelihoodRatio, anova, lr_test
 from .path import PomPath
+from .ratio import RatioModel, fit_ratio
 from .residuals import GoodnessOfFit, Influence
 
 __all__ = [
@@ -51,10 +53,12 @@ __all__ = [
     "LikelihoodRatio",
     "PomModel",
     "PomPath",
+    "RatioModel",
     "Steps",
     "anova",
     "fit_pom",
     "fit_pom_path",
+    "fit_ratio",
     "lr_test",
 ]
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from .._cumulative.design import read_offset
 from .._input.checks import (
     check_choice,
     check_flag,
@@ -19,8 +20,9 @@ from .._input.checks import (
     listed,
     shown,
 )
-from .._input.sparse import read_only
+from .._input.sparse import CSR, read_only
 from .._input.types import ArrayLike, MatrixLike
+from .._model.model import read_for
 from .._model.printing import LEGEND, Table, Text, aligned, coefficient_lines
 from .._model.threshold_model import names_between
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
@@ -30,8 +32,8 @@ from .odds import brant_test, ratio_tests
 from .profile import profile_interval
 
 
-class Inference(Estimates):
-    """Errors, tests, intervals and tables of a fitted cumulative model."""
+class Wald(Estimates):
+    """Errors, intervals and tables by the estimates and their covariance."""
 
     __slots__ = ()
 
@@ -301,7 +303,25 @@ class Inference(Estimates):
             ratios = {name: np.exp(ends[of][own]) for name, of in columns.items()}
         return Table({"name": ends["name"][own], **ratios})
 
-    # What else is asked of a model
+    def _first_coef(self) -> int:
+        """Return the place of `coef` among the parameters."""
+        return self.alpha.size + self.nominal_coef.size
+
+    def _read(
+        self, X: MatrixLike, offset: ArrayLike | None
+    ) -> tuple[np.ndarray | CSR, np.ndarray | None]:
+        """Return the columns of the rows, and the known part of x'beta."""
+        if self.coding is None:
+            Z = read_for(self, X)
+            return Z, None if offset is None else read_offset(offset, len(Z))
+        frame = self.coding.read(X)
+        return self.coding.transform(frame), self.coding.offset(frame, offset)
+
+
+class Inference(Wald):
+    """Tests and effects of a fitted cumulative model."""
+
+    __slots__ = ()
 
     def proportional_odds_test(self, method: Literal["brant", "lr"] = "brant") -> Table:
         """Test whether one slope serves all thresholds, for all features and each.
@@ -510,13 +530,11 @@ class Inference(Estimates):
         own = {term: np.intersect1d(of, self.location) for term, of in terms}
         return {term: columns for term, columns in own.items() if columns.size}
 
-    def _first_coef(self) -> int:
-        """Return the place of `coef` among the parameters."""
-        return self.alpha.size + self.nominal_coef.size
 
-
-def _summary_lines(model: Inference) -> list[str]:
+def _summary_lines(model: Wald) -> list[str]:
+    family = getattr(model, "family", None)  # of the models of `fit_ratio`
     heads = {
+        **({"family": family} if family else {}),
         "link": model.link,
         "threshold": model.threshold,
         "nobs": f"{model.n_obs:.10g}",

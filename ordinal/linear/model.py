@@ -7,17 +7,14 @@ from typing import Literal
 
 import numpy as np
 
-from .._cumulative.design import read_offset
 from .._cumulative.likelihood import (
     cumulative,
     exceeding,
     for_all_ranks,
     rank_probabilities,
 )
-from .._input.sparse import CSR
 from .._input.types import ArrayLike, MatrixLike
 from .._model.explanation import Named, linear_terms
-from .._model.model import read_for
 from .._model.threshold_model import by_probabilities
 from .estimates import predictors, score
 from .reports import Reports
@@ -193,16 +190,6 @@ class PomModel(Reports):
         Z, _ = self._read(X, None)
         Z = Z[:, self.location] if isinstance(Z, np.ndarray) else Z
         return linear_terms(Z, self.coef, self.coef_names)
-
-    def _read(
-        self, X: MatrixLike, offset: ArrayLike | None
-    ) -> tuple[np.ndarray | CSR, np.ndarray | None]:
-        """Return the columns of the rows, and the known part of x'beta."""
-        if self.coding is None:
-            Z = read_for(self, X)
-            return Z, None if offset is None else read_offset(offset, len(Z))
-        frame = self.coding.read(X)
-        return self.coding.transform(frame), self.coding.offset(frame, offset)
 
     def _predictors(self, X: MatrixLike, offset: ArrayLike | None) -> np.ndarray:
         """eta, (n, r - 1), in order at every row."""

@@ -13,7 +13,7 @@ from .._model.printing import Table, html_record
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import ConvergenceWarning, warn
 from .estimates import check_likelihood
-from .inference import Inference
+from .inference import Wald
 
 _LEAST_FALL = -1e-6  # of twice the log likelihood: rounding of two fits
 
@@ -78,7 +78,7 @@ def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     (1, 1.7269, 0.1888)
     """
     for name, model in (("smaller", smaller), ("larger", larger)):
-        if not isinstance(model, Inference):
+        if not isinstance(model, Wald):
             raise TypeError(f"{name} must be a model of fit_pom, got {shown(model)}")
         check_likelihood(model, "lr_test")
     _check_nested(smaller, larger)
@@ -136,7 +136,7 @@ def anova(*models: Any) -> Table:
     if len(models) < 2:
         raise ValueError(f"anova needs two models or more, got {len(models)}")
     for k, model in enumerate(models, 1):
-        if not isinstance(model, Inference):
+        if not isinstance(model, Wald):
             raise TypeError(f"model {k} must be of fit_pom, got {shown(model)}")
         check_likelihood(model, "anova")
     order = sorted(range(len(models)), key=lambda k: models[k].dof)
@@ -157,7 +157,7 @@ def anova(*models: Any) -> Table:
     )
 
 
-def _check_nested(smaller: Inference, larger: Inference) -> None:
+def _check_nested(smaller: Wald, larger: Wald) -> None:
     """Raise ValueError where the fields of the models show that the smaller one is no
     case of the larger.
     """
@@ -171,6 +171,12 @@ def _check_nested(smaller: Inference, larger: Inference) -> None:
         raise ValueError(
             "smaller and larger must be fitted to the same rows, got "
             f"{smaller.n_obs:.10g} and {larger.n_obs:.10g} observations"
+        )
+    families = [getattr(m, "family", "cumulative") for m in (smaller, larger)]
+    if families[0] != families[1]:
+        raise ValueError(
+            f"smaller and larger must have the same family, got {shown(families[0])} "
+            f"and {shown(families[1])}"
         )
     if smaller.link != larger.link:
         raise ValueError(

@@ -89,8 +89,21 @@ def covariance_of(loss: Likelihood, at: Point, middle: Middle) -> np.ndarray | N
     inner = _inverse(at.hessian) / loss.design.total
     if middle.kind != "observed":
         inner = sandwich(loss, at.x, inner, middle.groups)
+    return _in_units(loss.design, inner)
+
+
+def covariance_of_hessian(design: Design, at: Point) -> np.ndarray | None:
+    """Return the inverse of the information in units of the columns, (p, p), or None as
+    `covariance_of`.
+    """
+    if not at.hessian.size:
+        return None
+    return _in_units(design, _inverse(at.hessian) / design.total)
+
+
+def _in_units(design: Design, inner: np.ndarray) -> np.ndarray | None:
     with np.errstate(over="ignore", invalid="ignore"):
-        covariance = loss.design.raw_covariance(inner)
+        covariance = design.raw_covariance(inner)
     # Columns of tiny spread have variances beyond the range of double in their units.
     return read_only(covariance) if np.isfinite(covariance).all() else None
 

@@ -1,0 +1,278 @@
+"""Fits of stopping ratio and adjacent categories models, and their model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from .._cumulative.likelihood import Link
+from .._cumulative.newton import Minimum, minimize
+from .._input.checks import check_choice, check_count, shown
+from .._input.problem import around_ranks
+from .._input.sparse import read_only
+from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from .._model.preparation import Callback
+from .._model.threshold_model import by_probabilities
+from .._watch.convergence import Status, warn_of_separation
+from .estimates import predictors, refit, score
+from .inference import Wald
+from .prepared import PreparedPom, prepare_pom
+from .ratio_loss import Family, RatioLikelihood, log_probabilities
+from .sandwich import covariance_of_hessian
+from .training import Missing
+
+_MOVES = 0.1  # of a predictor by the last step: only without a finite minimum
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RatioModel(Wald):
+    """Stopping ratio or adjacent categories model, which `fit_ratio` returns.
+
+    Attributes
+    ----------
+    family : {"stopping", "backward", "adjacent"}
+    coef, thresholds, nominal_coef, link, loglik, covariance, ...
+        As of `PomModel`. Thresholds are the predictors without features and need not
+        rise.
+
+    Examples
+    --------
+    >>> from ordinal.linear import fit_ratio
+    >>> X = [[0, 1], [0, 2], [1, 3], [0, 4], [1, 5], [1, 6], [0, 7], [1, 8]]
+    >>> model = fit_ratio(X, [1, 1, 2, 1, 3, 2, 3, 3])
+    >>> model.predict_proba([[0, 4], [1, 4]]).sum(axis=1)
+    array([1., 1.])
+    """
+
+    family: Family
+
+    def _check_thresholds(self, inner: np.ndarray) -> None:
+        """Accept thresholds in any order."""
+
+    def decision_function(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Return x'beta plus the offset, (n,), which is larger for higher ranks."""
+        return score(self, *self._read(X, offset))
+
+    def predict_proba(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    ) -> np.ndarray:
+        """Probabilities of the ranks, (n, r).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, CSR or data frame
+        offset : (n,) array-like, default 0
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is not a finite real matrix of `n_features` columns, or an offset not
+            between -1e100 and 1e100.
+        """
+        eta, _ = predictors(self, *self._read(X, offset))
+        P = np.zeros((len(eta), self.classes.size))
+        P[:, self.observed] = np.exp(log_probabilities(self.family, self.link, eta))
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Labels by a rule on `predict_proba`, as those of `PomModel`."""
+        rules = "median", "mode", "cost"
+        return by_probabilities(self, X, rule, rules, cost, offset=offset)
+
+    def _profile_ends(self, which: np.ndarray, z: float) -> np.ndarray:
+        raise ValueError(
+            'confint(method="profile") is of models of fit_pom: take method="wald"'
+        )
+
+
+def fit_ratio(
+    X: MatrixLike | str,
+    y: Labels | None,
+    *,
+    family: Family = "stopping",
+    link: Link = "logit",
+    nominal: Sequence[str | int] = (),
+    offset: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    reference: Mapping[str, Any] | None = None,
+    missing: Missing = "error",
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    max_time: float | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> RatioModel:
+    """Fit a stopping ratio or an adjacent categories model by maximum likelihood.
+
+    Alternatives to `fit_pom` where ranks are stages that are passed one after the other
+    (stopping ratios), or where two neighbouring ranks are compared (adjacent
+    categories). Nominal effects cannot give negative probabilities.
+
+    Parameters
+    ----------
+    X, y : as for `fit_pom`
+        Rows in memory.
+    family : {"stopping", "backward", "adjacent"}, default "stopping"
+        "stopping" has P(y = j | y >= j) = F(theta_j - x'beta), also called continuation
+        ratio; "backward" begins at the highest rank, P(y <= j | y <= j + 1); "adjacent"
+        has P(y = j | y is j or j + 1).
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
+        F; only "logit" for "adjacent".
+    nominal : names or numbers of columns, default none
+        Features with a slope at each threshold.
+    offset, sample_weight, class_weight, classes, reference, missing : optional
+        As for `fit_pom`.
+    tol : float > 0, default 1e-6
+        Length of the next Newton step, in standard errors.
+    max_iter : int, default 100
+    max_time, n_threads, callback, verbose : optional
+        As for `fit_pom`.
+
+    Returns
+    -------
+    RatioModel
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit ended short of the tolerance, or columns separate the ranks, so that
+        there are no finite estimates: the last Newton step still moves predictors.
+    CollinearColumnsWarning
+        As `fit_pom`.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> from ordinal.linear import fit_ratio
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> fit_ratio(X, y, family="adjacent").predict([[10.0, 10.0], [20.0, 10.0]])
+    array([1, 3])
+    """
+    check_choice("family", family, get_args(Family))
+    check_choice("link", link, get_args(Link))
+    if family == "adjacent" and link != "logit":
+        raise ValueError(
+            f"link must be 'logit' for family='adjacent', got {shown(link)}"
+        )
+    max_iter = check_count("max_iter", max_iter)
+    prepared = prepare_pom(
+        *("fit_ratio", X, y, False),
+        link=link,
+        threshold="flexible",
+        nominal=nominal,
+        scale=(),
+        offset=offset,
+        sample_weight=sample_weight,
+        class_weight=class_weight,
+        classes=classes,
+        reference=reference,
+        missing=missing,
+        tol=tol,
+        n_threads=n_threads,
+        max_time=max_time,
+        callback=callback,
+        verbose=verbose,
+    )  # fmt: skip
+    loss = RatioLikelihood(prepared.design, family, link)
+    with prepared.monitor as monitor, closing(prepared.problem):
+        found = minimize(loss, loss.start(), max_iter, monitor)
+        model = _model(prepared, loss, found)
+        monitor.conclude(model.convergence)
+    if model.separated.size:
+        names = [model.column_names[j] for j in model.separated]
+        warn_of_separation(names, "fit_ratio", "leave them out")
+    else:
+        model.convergence.warn_unless_converged("fit_ratio", "raise max_iter")
+    return model
+
+
+def _separated(loss: RatioLikelihood, found: Minimum) -> np.ndarray:
+    """Return columns along which predictors still move at the end of a descent.
+
+    A step of Newton's method at a finite minimum is short for every row. Where ranks
+    are separated the loss flattens, and each step moves predictors by about 1.
+    """
+    D, step = loss.design, found.step
+    moved = 0.0
+    for rows in D.strips(1 << 12):
+        by = np.abs(loss.predictors(step, rows, known=False))[D.weight[rows] > 0]
+        moved = max(moved, float(by.max(initial=0.0)))
+    if not moved > _MOVES:
+        return np.zeros(0, np.int64)
+    _, nu, beta, _ = (np.abs(part) for part in D.split(step))
+    size = np.zeros(D.centre.size)
+    size[D.location], size[D.nominal] = beta, nu.max(axis=0, initial=0.0)
+    return np.flatnonzero(size > _MOVES * max(size.max(), moved / size.size))
+
+
+def _model(prepared: PreparedPom, loss: RatioLikelihood, found: Minimum) -> RatioModel:
+    training, problem, D = prepared.training, prepared.problem, loss.design
+    point, status = found.point, found.status
+    separated = np.zeros(0, np.int64)
+    if np.isfinite(found.step).all() and point.hessian.size:
+        separated = _separated(loss, found)
+    if separated.size:
+        status = Status.SEPARATED
+    alpha, nu, beta, zeta = D.split(D.raw(point.x))
+    coding = training.coding
+    table = problem if coding is None else coding
+    nothing = np.zeros(0, np.int64)
+    bare = RatioLikelihood(
+        replace(D, location=nothing, nominal=nothing), loss.family, loss.link
+    )
+    null = refit(bare, bare.start(), "fit_ratio").point.value
+    return RatioModel(
+        classes=read_only(problem.classes),
+        n_features=table.n_features,
+        feature_names=table.feature_names,
+        coding=coding,
+        column_names=problem.shown_names,
+        link=loss.link,
+        threshold="flexible",
+        location=read_only(D.location),
+        nominal=read_only(D.nominal),
+        scale=read_only(D.scale),
+        crossings=read_only(np.zeros(problem.n_classes - 1, np.int64)),
+        thresholds=read_only(
+            around_ranks(alpha, np.flatnonzero(problem.present), problem.n_classes)
+        ),
+        alpha=read_only(alpha),
+        nominal_coef=read_only(nu),
+        coef=read_only(beta),
+        scale_coef=read_only(zeta),
+        observed=read_only(problem.present),
+        covariance=covariance_of_hessian(D, point),
+        covariance_type="observed",
+        l1=0.0,
+        l2=0.0,
+        loglik=-D.total * point.value,
+        null_loglik=-D.total * null,
+        n_obs=D.total,
+        n_missing=training.n_missing,
+        separated=read_only(separated),
+        convergence=prepared.monitor.record(
+            status, found.n_iter, found.violation, point.value, None
+        ),
+        family=loss.family,
+    )

@@ -1,0 +1,191 @@
+"""Stopping ratio and adjacent categories models: likelihood and its derivatives.
+
+With eta_ij = theta_j - n_i'nu_j - x_i'beta - o_i for the T thresholds j, u = log F(eta)
+and v = log(1 - F(eta)), the families are
+
+    stopping  P(y = j | y >= j) = F(eta_j):    log P(y) = sum_(j < y) v_j + u_y
+    backward  P(y <= j | y <= j + 1) = F(eta_j):
+                                               log P(y) = v_(y-1) + sum_(j >= y) u_j
+    adjacent  P(y = j | y in {j, j + 1}) = F(eta_j), with F logistic:
+                                               log P(y) = sum_(j >= y) eta_j - log sum
+
+without u_T and v_(-1). A larger x with a positive coefficient makes higher ranks more
+probable in all of them. Probabilities are positive whatever the thresholds and slopes,
+so that nominal effects need no order.
+
+A. Agresti, "Analysis of Ordinal Categorical Data", Wiley, 2010, chapter 4. G. Tutz,
+"Sequential models in categorical regression", Computational Statistics & Data Analysis
+11:275-295, 1991. T. W. Yee, "The VGAM package", R News 8(2):28-39, 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from .._cumulative.bordered import NONE, Bordered
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Link, Point, quantile
+from .residuals import terms_of
+
+Family = Literal["stopping", "backward", "adjacent"]
+_BLOCK = 1 << 18  # entries of the rows held at a time
+
+
+class RatioLikelihood:
+    """Mean loss of one training set, over the parameters of a design.
+
+    Parameters
+    ----------
+    design : Design
+        With free thresholds and without scale effects.
+    family : Family
+    link : Link
+    """
+
+    def __init__(self, design: Design, family: Family, link: Link):
+        self.design, self.family, self.link = design, family, link
+        T, m = design.T, design.nominal.size
+        beta = design.n_parameters - design.location.size
+        self._order = np.concatenate(
+            [design.slots(), beta + np.arange(design.location.size)]
+        )
+        self._slots = T, 1 + m
+
+    @property
+    def is_convex(self) -> bool:
+        """Return whether every local minimum is the global one."""
+        return self.link != "cauchit"
+
+    def start(self) -> np.ndarray:
+        """Return the parameters of no effects."""
+        D, x = self.design, np.zeros(self.design.n_parameters)
+        mass = D.mass()
+        if self.family == "stopping":
+            rest = np.cumsum(mass[::-1])[::-1]
+            p = mass[:-1] / rest[:-1]
+        elif self.family == "backward":
+            total = np.cumsum(mass)
+            p = total[:-1] / total[1:]
+        else:
+            p = mass[:-1] / (mass[:-1] + mass[1:])
+        least = np.finfo(float).eps
+        x[: D.T] = quantile(self.link, np.clip(p, least, 1 - least))
+        return np.asarray(x + D.level(x.size))
+
+    def predictors(self, x: np.ndarray, rows: slice, known: bool = True) -> np.ndarray:
+        """Eta of some rows, (rows, T), with the offset if it is `known`."""
+        D = self.design
+        alpha, nu, beta, _ = D.split(x)
+        eta = alpha - D.columns(rows, D.nominal) @ nu.T
+        eta -= D.score(beta, rows)[:, None]
+        if known and D.offset is not None:
+            eta -= D.offset[rows][:, None]
+        return np.asarray(eta)
+
+    def at(self, x: np.ndarray) -> Point:
+        """Value, gradient and Hessian, in one pass over the rows. O(n (T + p)^2)."""
+        D, (T, M) = self.design, self._slots
+        p = x.size
+        value, gradient, H = 0.0, np.zeros(p), np.zeros((p, p))
+        with np.errstate(all="ignore"):  # what is no number counts as out of reach
+            for rows in D.strips(max(1, _BLOCK // (T * T + p))):
+                w, eta = D.weight[rows], self.predictors(x, rows)
+                log_p, G, curvature = row_terms(
+                    self.family, self.link, eta, D.rank[rows]
+                )
+                used = w > 0
+                value += w[used] @ log_p[used]
+                G = np.where(used[:, None], G, 0.0) * w[:, None]
+                curvature[~used] = 0.0
+                curvature *= w.reshape(-1, *(1,) * (curvature.ndim - 1))
+                N, X = D.columns(rows, D.nominal), D.columns(rows, D.location)
+                E = np.hstack([np.ones((len(N), 1)), -N])
+                gradient[: T * M] += (G.T @ E).ravel()
+                gradient[T * M :] -= G.sum(axis=1) @ X
+                H += _by_slots(curvature, E, X)
+            H[T * M :, : T * M] = H[: T * M, T * M :].T
+            value /= -D.total
+            gradient /= -D.total
+            H /= -D.total
+        if not (math.isfinite(value) and np.isfinite(H).all()):
+            return Point(x, math.inf, np.full(p, np.nan), NONE)
+        placed, made = np.empty(p), np.empty((p, p))
+        placed[self._order] = gradient
+        made[np.ix_(self._order, self._order)] = H
+        return Point(x, float(value), placed, Bordered.all_core(made))
+
+
+def _by_slots(curvature: np.ndarray, E: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the curvature of rows by thresholds with their slopes, and by beta."""
+    T, M, d = curvature.shape[1], E.shape[1], X.shape[1]
+    p, is_diagonal = T * M + d, curvature.ndim == 2
+    H = np.zeros((p, p))
+    sums = curvature if is_diagonal else curvature.sum(axis=2)
+    for j in range(T):
+        own = slice(j * M, (j + 1) * M)
+        for k in range(j, j + 1 if is_diagonal else T):
+            weight = curvature[:, j] if is_diagonal else curvature[:, j, k]
+            block = (E * weight[:, None]).T @ E
+            other = slice(k * M, (k + 1) * M)
+            H[own, other] = block
+            H[other, own] = block.T
+        H[own, T * M :] = -(E * sums[:, j : j + 1]).T @ X
+    H[T * M :, T * M :] = (X * sums.sum(axis=1)[:, None]).T @ X
+    return H
+
+
+def row_terms(
+    family: Family, link: str, eta: np.ndarray, rank: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log P(y) of rows, and its slopes (n, T) and curvatures (n, T, T) by eta."""
+    j = np.arange(eta.shape[1])
+    if family == "adjacent":
+        each = log_probabilities(family, link, eta)
+        below = np.cumsum(np.exp(each[:, :-1]), axis=1)
+        least = np.minimum(below[:, :, None], below[:, None, :])
+        curvature = below[:, :, None] * below[:, None, :] - least
+        slope = (j >= rank[:, None]) - below
+        return each[np.arange(len(eta)), rank], slope, curvature
+    if family == "stopping":
+        is_u, is_v = j == rank[:, None], j < rank[:, None]
+    else:
+        is_u, is_v = j >= rank[:, None], j == rank[:, None] - 1
+    # u is the log probability of the interval below eta, v of that above it
+    upper, lower = np.where(is_u, eta, np.inf), np.where(is_v, eta, -np.inf)
+    terms = terms_of(link, upper.ravel(), lower.ravel())
+    log_p, slope, of_u, of_v = (terms[k].reshape(eta.shape) for k in (0, 1, 3, 4))
+    curvature = np.where(is_u, of_u, np.where(is_v, of_v, 0.0))
+    return log_p.sum(axis=1), np.where(is_u | is_v, slope, 0.0), curvature
+
+
+def log_probabilities(family: Family, link: str, eta: np.ndarray) -> np.ndarray:
+    """Log P(y = j) at all ranks, (n, T + 1)."""
+    zero = np.zeros((len(eta), 1))
+    if family == "adjacent":
+        sums = np.hstack([np.cumsum(eta[:, ::-1], axis=1)[:, ::-1], zero])
+        most = sums.max(axis=1, keepdims=True)
+        return np.asarray(
+            sums - most - np.log(np.exp(sums - most).sum(axis=1, keepdims=True))
+        )
+    (u, _, _), (v, _, _) = _both_sides(link, eta)
+    if family == "stopping":
+        before = np.hstack([zero, np.cumsum(v, axis=1)])
+        return np.asarray(before + np.hstack([u, zero]))
+    after = np.hstack([np.cumsum(u[:, ::-1], axis=1)[:, ::-1], zero])
+    return np.asarray(after + np.hstack([zero, v]))
+
+
+def _both_sides(
+    link: str, eta: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Log F and log(1 - F) with their first and second derivatives, each (n, T)."""
+    flat = eta.ravel()
+    end = np.full(flat.size, np.inf)
+    lower, upper = terms_of(link, flat, -end), terms_of(link, end, flat)
+    return (
+        [lower[k].reshape(eta.shape) for k in (0, 1, 3)],
+        [upper[k].reshape(eta.shape) for k in (0, 1, 4)],
+    )

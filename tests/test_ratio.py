@@ -1,0 +1,264 @@
+"""Stopping ratio and adjacent categories models, against VGAM and definitions.
+
+`REFERENCE` holds what tools/reference/ratio.R prints.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from pom_data import SETS
+
+import ordinal
+from ordinal._cumulative.likelihood import cumulative
+from ordinal.linear import fit_ratio, lr_test
+from ordinal.linear.ratio_loss import RatioLikelihood
+
+REFERENCE = json.loads(
+    (Path(__file__).parent / "data" / "ratio_reference.json").read_text()
+)
+MADE, HOUSING = SETS["made"], SETS["housing"]
+FAMILIES = "stopping", "backward", "adjacent"
+CASES = [
+    (family, link)
+    for family in FAMILIES
+    for link in ("logit", "probit", "cloglog", "loglog", "cauchit")
+    if family != "adjacent" or link == "logit"
+]
+cases = pytest.mark.parametrize(("family", "link"), CASES)
+families = pytest.mark.parametrize("family", FAMILIES)
+LINK = {"probit": "probit", "cloglog": "cloglog"}
+
+
+def lehmer_table(k):
+    """Rows (X, y, weight) of a small table, as ratio.R makes them."""
+    state, rows = 1009 * k, []
+
+    def draw():
+        nonlocal state
+        state = 16807 * state % 2147483647
+        return state / 2147483647
+
+    for _ in range(90):
+        x1, x2 = np.floor(5 * draw()) - 2, np.floor(2 * draw())
+        w, u = 1 + np.floor(2 * draw()), draw()
+        s = 0.5 * x1 - 0.7 * x2 + np.log(u / (1 - u))
+        y = sum(map(int, (s > -1, s > 0.1, s > 1.2 and k % 2 == 0)))
+        rows.append([x1, x2, w, y])
+    rows = np.array(rows)
+    return rows[:, :2], rows[:, 3].astype(int), rows[:, 2]
+
+
+def reference_set(name):
+    if name.startswith("table"):
+        return lehmer_table(int(name[5:]))
+    return SETS[name].X, SETS[name].y, SETS[name].weight
+
+
+def test_estimates_agree_with_vglm():
+    assert len(REFERENCE) > 120
+    for entry in REFERENCE:
+        X, y, weight = reference_set(entry["set"])
+        family, d, T = entry["family"], X.shape[1], int(y.max())
+        model = fit_ratio(
+            X,
+            y,
+            sample_weight=weight,
+            family=family if family in FAMILIES else "stopping",
+            link=LINK.get(family, "logit"),
+            nominal=[] if entry["parallel"] else range(d),
+            tol=1e-9,
+        )
+        slopes = model.coef if entry["parallel"] else model.nominal_coef.T.ravel()
+        sign = -1 if family in ("adjacent", "continuation") else 1
+        ours = sign * np.concatenate([model.thresholds, -slopes])
+        assert_allclose(ours, entry["coef"], atol=1e-6, err_msg=str(entry))
+        assert model.loglik == pytest.approx(entry["loglik"], abs=1e-6)
+        if family == "adjacent":  # vglm takes the expected information for the others
+            errors = model.standard_errors
+            if not entry["parallel"]:
+                of_nu = errors[T:].reshape(T, d).T.ravel()
+                errors = np.concatenate([errors[:T], of_nu])
+            assert_allclose(errors, entry["error"], rtol=1e-5)
+
+
+def by_definition(family, link, eta):
+    """Probabilities of the ranks of one row, from the conditional ones."""
+    F = cumulative(link, eta)
+    T = eta.size
+    if family == "stopping":
+        return np.array([*F, 1]) * np.cumprod([1, *(1 - F)])
+    if family == "backward":
+        stay = np.array([1, *(1 - F)])
+        return stay * np.array([np.prod(F[j:]) for j in range(T + 1)])
+    odds = F / (1 - F)
+    P = np.array([np.prod(odds[j:]) for j in range(T + 1)])
+    return P / P.sum()
+
+
+def whole(family, link, **options):
+    return fit_ratio(
+        MADE.X, MADE.y, sample_weight=MADE.weight, offset=MADE.offset, tol=1e-9,
+        family=family, link=link, **options,
+    )  # fmt: skip
+
+
+@cases
+def test_probabilities_are_products_of_conditional_ones(family, link):
+    model = whole(family, link, nominal=[1])
+    P = model.predict_proba(MADE.X, offset=MADE.offset)
+    for i in (0, 7, 50):
+        x = MADE.X[i]
+        eta = model.thresholds - x[1] * model.nominal_coef[:, 0]
+        eta = eta - x[model.location] @ model.coef - MADE.offset[i]
+        assert_allclose(P[i], by_definition(family, link, eta), rtol=1e-10)
+    loglik = MADE.weight @ np.log(P[np.arange(120), MADE.y])
+    assert model.loglik == pytest.approx(loglik)
+    labels = model.predict(MADE.X, rule="mode", offset=MADE.offset)
+    assert (labels == P.argmax(axis=1)).all()
+
+
+@cases
+def test_derivatives_are_those_of_the_loss(family, link):
+    model = whole(family, link, nominal=[1])
+    design = ordinal.fit_pom(
+        MADE.X, MADE.y, sample_weight=MADE.weight, offset=MADE.offset, nominal=[1]
+    ).remembered.loss.design
+    loss = RatioLikelihood(design, family, link)
+    x = np.random.default_rng(0).normal(scale=0.4, size=design.n_parameters)
+    at, h = loss.at(x), 1e-5
+    for k in range(x.size):
+        e = h * (np.arange(x.size) == k)
+        up, down = loss.at(x + e), loss.at(x - e)
+        assert at.gradient[k] == pytest.approx(
+            (up.value - down.value) / 2 / h, abs=1e-8
+        )
+        slope = (up.gradient - down.gradient) / 2 / h
+        assert_allclose(at.hessian.dense()[k], slope, atol=1e-8)
+    end = loss.at(loss.start())
+    assert -end.value * design.total < model.loglik
+
+
+@families
+def test_errors_are_those_of_the_observed_information(family):
+    model = whole(family, "logit")
+
+    def loglik(x):
+        eta = x[:3] - (MADE.X @ x[3:] + MADE.offset)[:, None]
+        P = [
+            by_definition(family, "logit", e)[y]
+            for e, y in zip(eta, MADE.y, strict=True)
+        ]
+        return MADE.weight @ np.log(P)
+
+    x, h = np.concatenate([model.thresholds, model.coef]), 1e-3
+    H, unit = np.empty((6, 6)), h * np.eye(6)
+    for j in range(6):
+        for k in range(6):
+            corners = [
+                s * t * loglik(x + s * unit[j] + t * unit[k])
+                for s in (1, -1)
+                for t in (1, -1)
+            ]
+            H[j, k] = sum(corners) / (4 * h * h)
+    errors = np.sqrt(np.diag(np.linalg.inv(-H)))
+    assert_allclose(model.standard_errors, errors, rtol=1e-5)
+    ends = model.confint()
+    assert_allclose(
+        ends["upper"] - ends["lower"], 2 * 1.959963984540054 * errors, rtol=1e-5
+    )
+
+
+# Symmetries
+
+
+@families
+def test_reversed_ranks_exchange_the_directions(family):
+    back = {"stopping": "backward", "backward": "stopping", "adjacent": "adjacent"}
+    model = fit_ratio(MADE.X, MADE.y, family=family, tol=1e-9)
+    other = fit_ratio(MADE.X, 3 - MADE.y, family=back[family], tol=1e-9)
+    assert_allclose(other.coef, -model.coef, atol=1e-9)
+    assert_allclose(other.thresholds, -model.thresholds[::-1], atol=1e-9)
+    assert_allclose(
+        other.predict_proba(MADE.X)[:, ::-1], model.predict_proba(MADE.X), atol=1e-10
+    )
+
+
+@families
+def test_weights_are_rows_and_two_ranks_are_a_binary_regression(family):
+    model = fit_ratio(
+        MADE.X, MADE.y, sample_weight=MADE.weight, family=family, tol=1e-9
+    )
+    rows = np.repeat(np.arange(120), MADE.weight.astype(int))[::-1]
+    repeated = fit_ratio(MADE.X[rows], MADE.y[rows], family=family, tol=1e-9)
+    assert_allclose(repeated.parameters, model.parameters, atol=1e-9)
+    two = MADE.y > 1
+    binary, pom = fit_ratio(MADE.X, two, family=family), ordinal.fit_pom(MADE.X, two)
+    assert_allclose(binary.parameters, pom.parameters, atol=1e-8)
+    assert_allclose(binary.covariance, pom.covariance, rtol=1e-6, atol=1e-10)
+    assert binary.loglik == pytest.approx(pom.loglik)
+
+
+def test_a_stopping_model_is_a_binary_regression_of_stages():
+    y, X = MADE.y, MADE.X
+    stages = [(i, j, y[i] > j) for i in range(120) for j in range(min(y[i] + 1, 3))]
+    i, j, passed = np.array(stages).T
+    Z = np.column_stack([X[i], j == 1, j == 2]).astype(float)
+    binary = ordinal.fit_pom(Z, passed, link="probit", tol=1e-9)
+    model = fit_ratio(X, y, link="probit", tol=1e-9)
+    assert_allclose(model.coef, binary.coef[:3], atol=1e-8)
+    assert model.loglik == pytest.approx(binary.loglik)
+
+
+# Use
+
+
+def test_tables_formulas_files_and_absent_ranks(tmp_path):
+    table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40), "y": MADE.y})
+    model = fit_ratio("y ~ a * b", table, family="adjacent", classes=[0, 1, 2, 7, 3])
+    assert model.coef_names == ("a", "b[y]", "b[z]", "a:b[y]", "a:b[z]")
+    assert (model.predict_proba(table)[:, 3] == 0).all()
+    model.save(tmp_path / "m.npz")
+    loaded = ordinal.load(tmp_path / "m.npz")
+    assert_allclose(loaded.predict_proba(table), model.predict_proba(table))
+    assert loaded.family == "adjacent"
+    assert "adjacent" in model.summary()
+    assert model.table()["name"][-1] == "a:b[z]"
+
+
+@families
+def test_nominal_effects_are_tested_by_likelihoods(family):
+    smaller = fit_ratio(MADE.X, MADE.y, family=family)
+    larger = fit_ratio(MADE.X, MADE.y, family=family, nominal=[0])
+    test = lr_test(smaller, larger)
+    assert test.dof == 2
+    assert test.chi2 == pytest.approx(2 * (larger.loglik - smaller.loglik))
+    assert ordinal.anova(larger, smaller)["p_value"][1] == test.p_value
+    P = larger.predict_proba(MADE.X * 50)  # where cumulative thresholds would cross
+    assert (P >= 0).all()
+    assert_allclose(P.sum(axis=1), 1)
+    pom = ordinal.fit_pom(MADE.X, MADE.y)
+    with pytest.raises(ValueError, match="must have the same family"):
+        lr_test(pom, larger)
+
+
+@families
+def test_separated_ranks_are_reported(family):
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    with pytest.warns(ordinal.ConvergenceWarning, match="'x1'"):
+        model = fit_ratio(X, [0, 0, 1, 1, 2, 2], family=family)
+    assert model.convergence.status is ordinal.Status.SEPARATED
+    assert not model.has_errors
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="family must be"):
+        fit_ratio(MADE.X, MADE.y, family="cumulative")
+    with pytest.raises(ValueError, match="link must be 'logit' for family='adjacent'"):
+        fit_ratio(MADE.X, MADE.y, family="adjacent", link="probit")
+    model = fit_ratio(MADE.X, MADE.y)
+    with pytest.raises(ValueError, match='take method="wald"'):
+        model.confint(method="profile")
