@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         UnscaledFeaturesWarning,
     )
     from ._watch.monitor import State
+    from .boosting import BoostingModel, fit_boosting
     from .comparison import Comparison, compare
     from .gpor import GporModel, fit_gpor
     from .kdlor import KdlorModel, fit_kdlor
@@ -128,6 +129,7 @@ __version__: str = _build_info.VERSION
 warn_of_namesake(__path__[0])
 
 __all__ = [
+    "BoostingModel",
     "CnnorModel",
     "CollinearColumnsWarning",
     "Comparison",
@@ -169,6 +171,7 @@ __all__ = [
     "cross_conformal",
     "data",
     "datasets",
+    "fit_boosting",
     "fit_cnnor",
     "fit_cssvc",
     "fit_elmor",

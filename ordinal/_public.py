@@ -27,6 +27,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "_model.model": ("Fit", "Model", "load"),
     "_watch.monitor": ("State",),
     "_numerics.threads": ("show_config",),
+    "boosting": ("BoostingModel", "fit_boosting"),
     "comparison": ("Comparison", "compare"),
     "data": (),
     "datasets": (),

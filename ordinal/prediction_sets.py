@@ -75,6 +75,7 @@ from ._input.sparse import read_only
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from ._input.weights import check_spread, row_weights, sample_weights
 from ._model.explanation import Named
+from ._model.grouping import group_numbers
 from ._model.model import Model, innermost
 from ._model.printing import Table
 from ._model.threshold_model import Scored
@@ -87,7 +88,7 @@ from ._watch.convergence import Convergence
 from .model_selection.scoring import classes_of, in_rank_order
 from .model_selection.search import splits_of
 from .model_selection.selection import model_in
-from .model_selection.splits import SplitsLike, drawn_folds, group_numbers
+from .model_selection.splits import SplitsLike, drawn_folds
 from .model_selection.work import Work
 from .networks import ElmorModel
 from .npsvor import NpsvorModel

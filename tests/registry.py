@@ -62,6 +62,7 @@ class Method:
     parts: int = 3  # of the record of a fit to three ranks, if it has any
     missing: str = "pearson"  # NaN goes with that kernel only; or "always"
     whole_weights: bool = False  # a weight is 0, or 1 and more
+    counts_rows: bool = False  # trees: two rows are not one row of weight 2
     reversible: bool = True  # reversed ranks give the mirrored model
     decision: str = "decision_function"  # the method of the model with numbers of a row
     needs_diagonal: bool = False  # predictions by a precomputed kernel take k(x, x)
@@ -242,6 +243,28 @@ def svm(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
     return Method(name, fit, advice="raise max_iter or tol, or lower C$", **fields)
 
 
+def boosting(name: str, **fields: Any) -> Method:
+    variant = {"n_rounds": 40, **fields.pop("variant", {})}
+    return Method(
+        name,
+        ordinal.fit_boosting,
+        ordinal.BoostingModel,
+        takes=frozenset({"class_weight", "rng"}),
+        rules=("median", "mode", "cost"),
+        variant=variant,
+        precise={"row_share": 1.0, "feature_share": 1.0},
+        brief={"n_rounds": "auto", "max_iter": 1},
+        missing="always",
+        counts_rows=True,
+        endless={"n_rounds": 10**9, "learning_rate": 1e-6},
+        threaded=(  # five chunks of rows
+            (5000, {}),
+            (2000, {"n_rounds": "auto", "max_iter": 10}),
+        ),
+        **fields,
+    )
+
+
 METHODS = [
     npsvor(
         "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
@@ -414,6 +437,8 @@ METHODS = [
         n_endless=20_000,
         threaded=((5000, {}),),
     ),
+    boosting("boosting"),
+    boosting("boosting-scores", variant={"structure": "scores"}),
     xofm(
         "xofm-lbfgs",
         precise={"n_factors": 0, "tol": 1e-9},
@@ -442,7 +467,7 @@ METHODS = [
 # here adds some 170 tests to the README's test command.
 TYPICAL = {
     "npsvor", "svorim-basis", "tlssvor", "gpor-laplace", "kdlor", "pom", "nnpom",
-    "ofmhs", "xofm-lbfgs",
+    "ofmhs", "xofm-lbfgs", "boosting",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import ordinal
 from ordinal import metrics
 from ordinal.comparison import compare
 from ordinal.comparison.learner import Learner
-from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, Study
+from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, TREES, Study
 from ordinal.model_selection import select, stratified_kfold
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
@@ -71,7 +71,7 @@ def test_scores_are_those_of_separate_fits_in_the_same_folds():
 def test_the_best_comes_first_and_the_constants_are_the_shares():
     classes, ranks = np.unique(y, return_inverse=True)
     result = compare(X, y, progress=False)
-    assert set(result.methods) == {*METHODS, GPOR}
+    assert set(result.methods) == {*METHODS, TREES, GPOR}
     assert (np.diff(result.mean()) >= 0).all()
     for k, (train, test) in enumerate(result.splits):
         share = np.bincount(ranks[train]) / train.size

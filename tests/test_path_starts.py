@@ -92,6 +92,7 @@ def test_a_feasible_point_stays_where_it_is(method):
         (ordinal.fit_kdlor, "ridge", (1e-3, 1e-1), {"C": 3.0}),
         (ordinal.fit_ofmhs, "pair_ratio", (1.0, 2.0), {"l1": 0.05}),
         (ordinal.fit_pom, "l2", (0.1, 0.3), {"l1": 0.05}),
+        (ordinal.fit_boosting, "n_rounds", (5, 9), {"n_leaves": 4}),
     ],
 )
 def test_a_point_has_the_argument_of_the_fit_where_it_names_none(

@@ -57,6 +57,10 @@ INHERITED: dict[str, tuple[str, str]] = {
     "fit_lit": ("fit_svorim", "X tol probability rng max_iter max_time callback"),
     "fit_lat": ("fit_lit", ""),
     "fit_ofmhs": ("fit_lit", "X y tol max_iter"),
+    "fit_boosting": (
+        "fit_xofm",
+        "X monotone sample_weight rng n_threads tol max_iter max_time callback",
+    ),
     "fit_pom": (
         "fit_svorim",
         "X y sample_weight class_weight tol max_iter max_time callback",

@@ -1,12 +1,12 @@
 """Whatever holds rows of features becomes a matrix that a solver can trust."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from . import columns as col
-from .checks import shortened, shown
+from .checks import as_real, shortened, shown
 from .frame import Frame, number_kind
 from .sparse import CSR, is_sparse
 
@@ -128,3 +128,35 @@ def read_rows_of(X: Any, feature_names: tuple[str, ...] | None) -> Frame | CSR:
 def _frame_of_numbers(X: Any, dtype: np.dtype[Any]) -> Frame:
     values = cast(np.ndarray, read_features(X, missing=True))
     return Frame.of_numbers(values, None, number_kind(dtype))
+
+
+def signs_of(
+    monotone: Any, names: Sequence[str], categories: col.Categories
+) -> np.ndarray:
+    """-1, 0 or 1 of every feature, (d,) int8, from the argument `monotone`."""
+    sign = np.zeros(len(names), np.int8)
+    if monotone is None:
+        return sign
+    if isinstance(monotone, Mapping):
+        given = {
+            col.column_number(c, names, "monotone"): v for c, v in monotone.items()
+        }
+    else:
+        values = np.asarray(monotone).tolist()
+        if not isinstance(values, list) or len(values) != len(names):
+            raise ValueError(
+                f"monotone must name features or have {len(names)} entries, got "
+                f"{shown(monotone)}"
+            )
+        given = dict(enumerate(values))
+    for j, value in given.items():
+        if as_real(value) not in (-1, 0, 1):
+            raise ValueError(
+                f"monotone of {shown(names[j])} must be -1, 0 or 1, got {shown(value)}"
+            )
+        if value and categories[j] is not None:
+            raise ValueError(
+                f"monotone names {shown(names[j])}, whose categories have no order"
+            )
+        sign[j] = value
+    return sign

@@ -10,6 +10,7 @@ folds               folds, hold-out splits, and links from out-of-fold scores
 storage             model files
 printing            results as printed tables and as HTML
 explanation         importances and contributions of features
+grouping            whole groups of rows in folds
 report              page about a model
 predicted           predictions of rows that are read in chunks
 docs                sections of docstrings

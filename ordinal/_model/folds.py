@@ -126,6 +126,16 @@ def fold_shares(
     the rank have none: the model of all rows must score it. Rows without weight have
     nothing to tell.
     """
+    share = dealt_shares(problem, rng, kernel)
+    if not share.any():
+        raise ValueError("probability=True needs a class with 2 rows or more")
+    return share
+
+
+def dealt_shares(
+    problem: Problem, rng: np.random.Generator, kernel: Kernel | None = None
+) -> np.ndarray:
+    """Return the shares of `fold_shares`: all 0 if no rank has two units."""
     by_number = isinstance(kernel, Precomputed)
     X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
     content = content_hash(X, int(rng.integers(2**63)))
@@ -148,8 +158,6 @@ def fold_shares(
         pieces[lost, (dealt + ends[lost]).astype(int) % N_FOLDS] = 1.0
         share[rows] = pieces / pieces.sum(axis=1, keepdims=True)
         dealt += int(units.sum())
-    if not share.any():
-        raise ValueError("probability=True needs a class with 2 rows or more")
     return share
 
 

@@ -60,6 +60,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_fork)
 
 
+def is_forked() -> bool:
+    """Return whether this process was forked, and has no copy of OpenMP's threads."""
+    return _forked
+
+
 def resolve_n_threads(n_threads: int | None) -> int:
     """Threads to use: the argument, else ORDINAL_NUM_THREADS, else the first number of
     OMP_NUM_THREADS, else the CPUs that this process may use (`cpus_allowed`).

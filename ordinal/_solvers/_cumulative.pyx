@@ -17,7 +17,7 @@ narrow one loses digits: `upper`, `lower` and h12 are of the size 1 / delta, 1 /
 and 1 / delta^2, but g, c1 and c2 are not.
 """
 from libc.math cimport (
-    INFINITY, M_PI, atan2, exp, expm1, fmin, isinf, log, log1p, sqrt,
+    INFINITY, M_PI, atan2, exp, expm1, fmax, fmin, isinf, log, log1p, sqrt,
 )
 
 from libc.stdint cimport int32_t, int64_t
@@ -32,6 +32,7 @@ cdef enum Link:
 cdef Py_ssize_t ROWS = 128               # of a block: its features stay in cache
 cdef double ROW = 5e-8                   # seconds of a row in `row_terms`
 cdef Py_ssize_t GUARD = 2 * GRAM_LANES   # what vectors read beyond an end
+cdef double LARGE = 1e30                # of a slope that is a float
 cdef Py_ssize_t SHARES = 64
 cdef Py_ssize_t MEMORY = 2 ** 21         # doubles of the sums of all shares
 
@@ -233,6 +234,93 @@ def row_terms(
         return
     q = Ends(link, &a[0], &b[0], &delta[0], &out[0, 0], n)
     run_parts(terms_of_block, &q, parts_of(n, ROWS), n_threads, ROW * n)
+
+
+cdef struct Scores:          # of n rows, and what changes of -log P with them
+    int link
+    Py_ssize_t n, T
+    const double* f
+    const int32_t* rank
+    const double* weight
+    const double* edges      # (T + 2,) thresholds between -inf and inf
+    float* slope
+    float* curvature
+    double* value
+
+
+cdef double information(const Scores* q, double f) noexcept nogil:
+    """The expected curvature of -log P by the score: the mean square of its slope over
+    all ranks, which is positive where the curvature of a rank may not be."""
+    cdef Py_ssize_t k
+    cdef double a, b, total = 0
+    cdef Terms t
+    for k in range(q.T + 1):
+        a, b = q.edges[k + 1] - f, q.edges[k] - f
+        t = terms(q.link, a, b, a - b)
+        total += exp(t.log_p) * t.g * t.g
+    return total
+
+
+cdef void slopes_of_block(void* given, Py_ssize_t i, int worker) noexcept nogil:
+    cdef const Scores* q = <Scores*>given
+    cdef Py_ssize_t start = i * ROWS, n = min(ROWS, q.n - start), j
+    cdef double[128] a, b, delta
+    cdef double[6 * 128] t
+    cdef double w, slope, bend, total = 0
+    cdef int32_t y
+    for j in range(n):
+        y = q.rank[start + j]            # without a branch: ranks come in any order
+        a[j] = q.edges[y + 1] - q.f[start + j]
+        b[j] = q.edges[y] - q.f[start + j]
+        delta[j] = q.edges[y + 1] - q.edges[y]
+    terms_of(q.link, a, b, delta, n, t, ROWS)
+    for j in range(n):
+        w = q.weight[start + j]
+        total += w * t[j] if w > 0 else 0
+        if q.link == CAUCHIT:
+            bend = w * information(q, q.f[start + j])
+        else:
+            bend = -w * (t[3 * ROWS + j] + t[4 * ROWS + j])
+        slope = w * t[ROWS + j]
+        q.slope[start + j] = <float>fmin(fmax(slope, -LARGE), LARGE)
+        q.curvature[start + j] = <float>fmin(bend, LARGE)
+    q.value[i] = -total
+
+
+def blocks_of(Py_ssize_t n) -> int:
+    """Sums of `score_slopes` of n rows."""
+    return parts_of(n, ROWS)
+
+
+def score_slopes(
+    int link,                            # its number in LINKS
+    const double[::1] f not None,        # (n,) scores
+    const int32_t[::1] rank not None,    # (n,) 0..T
+    const double[::1] weight not None,   # (n,)
+    const double[::1] edges not None,    # (T + 2,) -inf, increasing thresholds, inf
+    float[::1] slope not None,           # OUT (n,)
+    float[::1] curvature not None,       # OUT (n,)
+    double[::1] value not None,          # OUT (blocks_of(n),) sums over blocks of rows
+    int n_threads,
+):
+    """-log P with weights, and its first and second derivative by the score of a row:
+    of cauchit, whose curvature may be negative, the expected one."""
+    cdef Py_ssize_t i, n = f.shape[0], T = edges.shape[0] - 2
+    cdef Scores q
+    if not (rank.shape[0] == weight.shape[0] == slope.shape[0] == n
+            and curvature.shape[0] == n and value.shape[0] == parts_of(n, ROWS)
+            and T > 0):
+        raise ValueError("score_slopes: inconsistent array shapes")
+    if not 0 <= link < len(LINKS):
+        raise ValueError("score_slopes: no such link")
+    for i in range(n):
+        if not 0 <= rank[i] <= T:
+            raise ValueError("score_slopes: no such rank")
+    if n == 0:
+        return
+    q = Scores(link, n, T, &f[0], &rank[0], &weight[0], &edges[0], &slope[0],
+               &curvature[0], &value[0])
+    run_parts(slopes_of_block, &q, parts_of(n, ROWS), n_threads, ROW * n)
 
 
 cdef struct Problem:

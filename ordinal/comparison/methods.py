@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .._input.features import read_features, read_frame_of
 from .._input.problem import Problem
 from .._input.sparse import Immutable, is_sparse, read_only
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._model.grouping import group_numbers
 from .._model.model import with_labels_like
 from .._model.printing import Table, html_notes, html_table
 from .._model.registry import fits_by_name, resolve_fit
@@ -32,7 +34,6 @@ from ..model_selection.splits import (
     Splits,
     SplitsLike,
     drawn_folds,
-    group_numbers,
     own_splits,
 )
 from ..preprocessing import TablePreprocessor
@@ -40,6 +41,7 @@ from .learner import CONSTANTS, Learner
 
 METHODS = ("constant-median", "constant-mode", "pom", "svorim", "npsvor", "xofm")
 GPOR = "gpor-ep"  # the default of `fit_gpor`
+TREES = "boosting"  # where LightGBM is installed
 GPOR_ROWS = 500  # training rows up to which a fit takes some seconds at most
 _MOST_NAMED = 5  # methods in the sentence of the verdict
 _TITLES = {"mae": "MAE", "mze": "MZE", "rps": "RPS", "amae": "AMAE", "mmae": "MMAE"}
@@ -400,8 +402,9 @@ def compare(
         of them, or functions of (X, y, **options); a mapping gives them names of its
         own. By default those that answer the usual questions: the two constants
         ("constant-median" and "constant-mode", the baselines that ignore X), the linear
-        "pom", "svorim" and "npsvor" with a Gaussian kernel, "xofm", and "gpor-ep" up to
-        500 training rows, beyond which a fit takes several seconds.
+        "pom", "svorim" and "npsvor" with a Gaussian kernel, "xofm", "boosting" where
+        LightGBM is installed, and "gpor-ep" up to 500 training rows, beyond which a fit
+        takes several seconds.
     tune : bool, default False
         Search the grid of each method in folds of the training rows, as `select` does.
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
@@ -559,7 +562,8 @@ def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
     """Return the functions of the argument `methods`, by their names."""
     known = CONSTANTS | fits_by_name()
     if methods is None:
-        names = METHODS + (GPOR,) * (n_train <= GPOR_ROWS)
+        trees = (TREES,) * (find_spec("lightgbm") is not None)
+        names = METHODS + trees + (GPOR,) * (n_train <= GPOR_ROWS)
         return {name: known[name] for name in names}
     if isinstance(methods, str):
         if methods == "all":

@@ -14,6 +14,7 @@ from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from .._model.grouping import group_numbers
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
@@ -30,7 +31,6 @@ from .splits import (
     Splitter,
     drawn_folds,
     drawn_holdouts,
-    group_numbers,
 )
 from .work import Outcome, Task, Work
 from .workers import Executor

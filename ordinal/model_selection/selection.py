@@ -21,6 +21,7 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.sparse import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
+from .._model.grouping import group_numbers
 from .._model.model import Model, with_labels_like
 from .._model.printing import Table, html_notes
 from .._model.registry import resolve_fit
@@ -38,7 +39,7 @@ from .search import (
     standard_error,
 )
 from .spaces import Point, Space, columns_of, described, resolve_space
-from .splits import Splits, SplitsLike, drawn_folds, group_numbers
+from .splits import Splits, SplitsLike, drawn_folds
 from .work import Work
 from .workers import Executor
 

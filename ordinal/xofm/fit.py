@@ -20,7 +20,7 @@ from .._input.checks import (
     shown,
 )
 from .._input.columns import Categories, column_categories, column_number
-from .._input.features import read_features
+from .._input.features import read_features, signs_of
 from .._input.fields import (
     DISTINCT,
     FINITE,
@@ -58,7 +58,7 @@ from .explanations import (
     Marginals,
     ScoreFunction,
 )
-from .layout import Layout, pieces_of, signs_of
+from .layout import Layout, pieces_of
 from .objective import (
     Bounds,
     Objective,

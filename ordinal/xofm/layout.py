@@ -6,14 +6,13 @@ score that is linear between the knots is given by its values at nodes: the knot
 the categories, and one for missing values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from .._input.checks import as_real, check_count, shown
-from .._input.columns import Categories, column_number
+from .._input.checks import check_count
 from .._input.sparse import read_only
 from .._numerics.rows import strips
 from .._solvers import _factorization
@@ -171,31 +170,3 @@ def make_knots(
             k = cut(x[there], weight[there], pieces)
         knots.append(read_only(k))
     return knots
-
-
-def signs_of(monotone: Any, names: Sequence[str], categories: Categories) -> np.ndarray:
-    """-1, 0 or 1 of every feature, (d,) int8, from the argument `monotone`."""
-    sign = np.zeros(len(names), np.int8)
-    if monotone is None:
-        return sign
-    if isinstance(monotone, Mapping):
-        given = {column_number(c, names, "monotone"): v for c, v in monotone.items()}
-    else:
-        values = np.asarray(monotone).tolist()
-        if not isinstance(values, list) or len(values) != len(names):
-            raise ValueError(
-                f"monotone must name features or have {len(names)} entries, got "
-                f"{shown(monotone)}"
-            )
-        given = dict(enumerate(values))
-    for j, value in given.items():
-        if as_real(value) not in (-1, 0, 1):
-            raise ValueError(
-                f"monotone of {shown(names[j])} must be -1, 0 or 1, got {shown(value)}"
-            )
-        if value and categories[j] is not None:
-            raise ValueError(
-                f"monotone names {shown(names[j])}, whose categories have no order"
-            )
-        sign[j] = value
-    return sign

@@ -9,6 +9,10 @@ are allowed for parameters that have a default.
 import random
 
 INSTANCES = {
+    "BoostingModel": [
+        "fit('boosting', n_rounds=5)",
+        "fit('boosting', n_rounds=5, structure='scores', link='cauchit')",
+    ],
     "CnnorModel": ["fit('cnnor', n_filters=2, n_hidden=3, max_iter=30)"],
     "ElmorModel": [
         "fit('elmor', n_hidden=9, probability=True)",

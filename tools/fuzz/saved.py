@@ -103,6 +103,14 @@ SUBJECTS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "nnor": lambda: (_fitted("nnor", rows(), n_hidden=3), rows()),
     "nnpom": lambda: (_fitted("nnpom", _sparse(), n_hidden=3), _sparse()),
     "ofmhs": lambda: (_fitted("ofmhs", rows()), rows()),
+    "boosting": lambda: (
+        _fitted("boosting", _with_gaps(), n_rounds=4, monotone=[1, 0, 0]), _with_gaps()
+    ),
+    "boosting words": lambda: (
+        _fitted("boosting", np.column_stack([rows(), ranks()]), categorical=[3],
+                n_rounds=4, structure="scores"),
+        np.column_stack([rows(), ranks()]),
+    ),
     "xofm": lambda: (
         _fitted("xofm", _with_gaps(), monotone=[1, 0, 0], probability=True),
         _with_gaps(),

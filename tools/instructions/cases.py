@@ -44,6 +44,13 @@ def predictions() -> None:
     model.predict(sparse.csr_array(X))
 
 
+def boosting() -> None:
+    """Case of the kernels beside LightGBM: derivatives, scores and contributions."""
+    X, y = rows(1000)
+    model = fit(ordinal.fit_boosting, (X, y), n_rounds=10)
+    model.contributions(X[:100])
+
+
 def case(method: Callable[..., Any], data: tuple[Any, Any], **options: Any) -> Any:
     return lambda: fit(method, data, **options)
 
@@ -80,6 +87,7 @@ CASES: Mapping[str, Callable[[], object]] = {
         ordinal.fit_pom_path, thinned(60, 100), n_lambdas=2, max_iter=3
     ),
     "ofmhs": case(ordinal.fit_ofmhs, rows(300, 8), l1=0.02, max_iter=20),
+    "boosting": boosting,
     "lat": case(ordinal.fit_lat, rows(1000), max_iter=5),
     "lit": case(ordinal.fit_lit, rows(1000), max_iter=5),
     "nnor": case(ordinal.fit_nnor, rows(1000), max_iter=10, rng=0),

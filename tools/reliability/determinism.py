@@ -150,6 +150,8 @@ CONFIGURATIONS = {
     "kdlor, basis": Fits("kdlor", 2500, {"basis": 60}),
     **networks(),
     "ofmhs": Fits("ofmhs", 1500, {"l1": 3e-3}),
+    "boosting": Fits("boosting", 5000, {"max_iter": 20}),
+    "boosting, scores": Fits("boosting", 2000, {"n_rounds": 9, "structure": "scores"}),
 }
 
 

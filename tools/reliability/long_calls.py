@@ -124,6 +124,8 @@ CALLS |= {
     "fit_elmor": fit("fit_elmor", 20_000, 100, n_hidden=500),
     "fit_cnnor": fit("fit_cnnor", 20_000, 100),
     "fit_ofmhs": fit("fit_ofmhs", 20_000, 100, l1=1e-3),
+    "fit_boosting": fit("fit_boosting", 200_000, 20),
+    "fit_boosting, scores": fit("fit_boosting", 20_000, 20, structure="scores"),
     "fit_xofm, sgd": fit("fit_xofm", 20_000, 100, solver="sgd", n_epochs=1e-2),
 }  # fmt: skip
 

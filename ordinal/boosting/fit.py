@@ -1,0 +1,495 @@
+"""The function that boosts a cumulative link model; the package states the problem."""
+
+from __future__ import annotations  # numpy.random is slow to import
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from .._cumulative.likelihood import Link, for_all_ranks
+from .._input.checks import (
+    check_choice,
+    check_count,
+    check_factor_or_zero,
+    check_real,
+    shown,
+)
+from .._input.columns import Categories, column_categories
+from .._input.features import signs_of
+from .._input.sparse import read_only
+from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
+from .._model.folds import N_FOLDS, dealt_shares
+from .._model.grouping import group_folds, group_numbers
+from .._model.preparation import Callback, Common, Prepared, prepare
+from .._model.registry import completed, register
+from .._numerics.threads import is_forked
+from .._solvers import _cumulative
+from .._watch.monitor import Monitor
+from ..preprocessing.joined import Preprocess, preprocessed
+from .growing import (
+    Ended,
+    Ensemble,
+    Settings,
+    Structure,
+    grow_by_folds,
+    grow_rounds,
+    import_lightgbm,
+)
+from .model import BoostingModel
+
+_ROUNDS = 100  # where no rows can be held out
+_MOST_LEAVES = 1024
+_ONE_FOLD = 20_000  # rows from which on one fold tells the number of rounds
+_SAMPLE = 20_000  # rows of which medians are taken
+
+
+@preprocessed
+def fit_boosting(
+    X: MatrixLike,
+    y: Labels,
+    *,
+    n_rounds: int | Literal["auto"] = "auto",
+    structure: Structure = "score",
+    link: Link = "logit",
+    learning_rate: float | None = None,
+    n_leaves: int | None = None,
+    min_rows: int | None = None,
+    row_share: float | None = None,
+    feature_share: float | None = None,
+    l2: float = 1.0,
+    monotone: Mapping[str, int] | Sequence[int] | None = None,
+    categorical: Sequence[str | int] = (),
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight | None = None,
+    classes: Sequence[Any] | None = None,
+    preprocess: Preprocess | None = None,
+    rng: Rng = 0,
+    n_threads: int | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 2000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+) -> BoostingModel:
+    """Fit a cumulative link model whose score is a sum of boosted trees.
+
+    The module's docstring states the model. Trees suit ordinary tables, of columns in
+    all units, with categories, missing values and effects that depend on each other.
+    They are grown by LightGBM (`pip install 'ordinal-regression[trees]'`); what the
+    model does afterwards needs numpy alone.
+
+    Parameters
+    ----------
+    X : (n, d) array-like or data frame
+        Rows of features in their own units. NaN, and None in a data frame, is missing.
+        Columns of words, or of a categorical type, hold categories.
+    y : (n,) array-like, or None if X is a source of chunks
+        Ranks: numbers, whose order is the rank order, an ordered categorical, or
+        strings together with `classes`.
+    n_rounds : int or "auto", default "auto"
+        Trees per score. "auto" boosts 5 folds beside all rows, or one fifth of 20 000
+        rows and more, and takes the number that is best for the rows held out. Folds
+        hold every rank in its share.
+    structure : {"score", "scores"}, default "score"
+        One score, or one per threshold, for ranks that do not lie along one direction:
+        r - 1 times the trees.
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default "logit"
+        The distribution function F.
+    learning_rate : float > 0, for "sgd"
+        Of a step on the mean of a batch; it falls to 0 in the course of the run.
+        Default 4 over the number of pieces or 16, and over tau if that is above 1; for
+        batches of less than 16 pairs, which are noisier, in proportion to their size.
+    n_leaves : int from 2 to 1024, optional
+        Of a tree. Default 8, from 2000 rows on 16, and from 20 000 rows on 31.
+    min_rows : int, optional
+        Fewest training rows of a leaf, whatever their weights; LightGBM estimates
+        their number. Default 5, or a twentieth of less than 100 rows; from 20 000 rows
+        on 20.
+    row_share, feature_share : float in (0, 1], optional
+        Shares that are drawn for every tree. Default 0.7 of the rows up to 20 000 and
+        then all, and 0.7 of the features.
+    l2 : float >= 0, default 1
+        Added to the curvature of each leaf, for weights of mean 1.
+    monotone : mapping of columns to -1, 0, 1, or a sequence of these, optional
+        Features with which the score may not fall (1) or rise (-1).
+    categorical : names or numbers of columns, optional
+        Whose values are categories, besides those of words and categorical types. A
+        category that the training rows lack is missing when predicting.
+    groups : (n,) array-like, optional
+        Labels of groups, such as patients, whose rows are held out together.
+    sample_weight : (n,) array-like >= 0, optional
+        Of the loss, whose weights are scaled to mean 1. Trees are the one exception to
+        the rule that weight 2 is the row written twice: bins and `min_rows` count rows.
+    class_weight : mapping of labels to weights, or "balanced", optional
+        Factors of the weights of the rows.
+    classes : sequence of labels in rank order, optional
+        Needed for strings. May name ranks that y lacks, which are never predicted.
+    preprocess : TablePreprocessor or the class Standardizer, optional
+        Preprocessing that is fitted to X first, as for `select`; the fit then returns a
+        `PreprocessedModel`.
+    rng : int or numpy.random.Generator, default 0
+        Draws folds, and the rows and features of each tree.
+    n_threads : int, optional
+        Number of threads. By default trees are grown by one, for the threads of
+        LightGBM wait for each other after each step and make a fit slower on a busy
+        machine; loops of this package have the threads of other fits. No bit of the
+        result depends on it.
+    tol : float > 0, default 1e-3
+        "auto" ends where the last 2.5 / learning_rate rounds lowered the held-out loss
+        by no more than this share of it.
+    max_iter : int, default 2000
+        Most rounds of "auto".
+    max_time : float > 0, optional
+        Seconds, looked at after every round. The model then has the rounds that were
+        best so far.
+    callback : callable, optional
+        Called with an `ordinal.State` after every round; a true value stops. Ctrl-C,
+        too, ends a fit between two rounds: it waits for one tree per score and fold, or
+        for the bins of the columns, which take about a second for a million rows of 20
+        columns.
+    verbose : bool, default False
+        Report progress on stderr: one line rewritten in place on a terminal, a bar in a
+        notebook (of tqdm, if it is installed), elsewhere one line every ten seconds.
+
+    Returns
+    -------
+    BoostingModel
+
+    Raises
+    ------
+    ImportError
+        LightGBM is not installed.
+    ValueError, TypeError
+        If the data or an argument is unusable; nothing has been computed then.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The fit was cut short: the held-out loss still fell after `max_iter` rounds,
+        time was up, or the callback stopped it. Boosting has no optimum to converge to.
+
+    Examples
+    --------
+    >>> import ordinal
+    >>> X, y = ordinal.datasets.make_gaussians(rng=0)
+    >>> model = ordinal.fit_boosting(X, y)
+    >>> model.predict([[10.0, 10.0], [15.0, 15.0], [20.0, 10.0]])
+    array([1, 2, 3])
+    >>> model.importance().names
+    ('x1', 'x2')
+    """
+    return _fit(
+        X, y, [n_rounds], max_iter, groups,
+        _Options(structure, link, learning_rate, n_leaves, min_rows, row_share,
+                 feature_share, l2, monotone, categorical),
+        tol=tol, classes=classes, sample_weight=sample_weight,
+        class_weight=class_weight, rng=rng, n_threads=n_threads, max_time=max_time,
+        callback=callback, verbose=verbose,
+    )[0]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """Options of the trees, as the caller gave them."""
+
+    structure: Any = "score"
+    link: Any = "logit"
+    learning_rate: Any = None
+    n_leaves: Any = None
+    min_rows: Any = None
+    row_share: Any = None
+    feature_share: Any = None
+    l2: Any = 1.0
+    monotone: Any = None
+    categorical: Any = ()
+
+    def check(self) -> None:
+        """Raise ValueError for an option that is unusable, whatever the rows."""
+        self.settings(1, None, 0, 1, 1)
+
+    def settings(
+        self,
+        n: int,
+        monotone: np.ndarray | None,
+        seed: int,
+        tree_threads: int,
+        n_threads: int,
+        columns: Sequence[int] = (),
+    ) -> Settings:
+        """Return the options for n rows, with defaults by their number."""
+        check_choice("structure", self.structure, ("score", "scores"))
+        check_choice("link", self.link, _cumulative.LINKS)
+        few, some = n < 2000, n < _ONE_FOLD
+        given = {
+            "learning_rate": (self.learning_rate, 0.05 if some else 0.1),
+            "row_share": (self.row_share, 0.7 if some else 1.0),
+            "feature_share": (self.feature_share, 0.7),
+        }
+        shares = {
+            name: default if value is None else _share(name, value)
+            for name, (value, default) in given.items()
+        }
+        leaves = 8 if few else 16 if some else 31
+        if self.n_leaves is not None:
+            leaves = check_count("n_leaves", self.n_leaves, 2)
+            if leaves > _MOST_LEAVES:
+                raise ValueError(
+                    f"n_leaves must be at most {_MOST_LEAVES}, got "
+                    f"{shown(self.n_leaves)}"
+                )
+        least = min(5, max(1, n // 20)) if some else 20
+        if self.min_rows is not None:
+            least = check_count("min_rows", self.min_rows)
+        return Settings(
+            self.link, self.structure, shares["learning_rate"], leaves, least,
+            shares["row_share"], shares["feature_share"],
+            check_factor_or_zero("l2", self.l2),
+            np.zeros(0, np.int8) if monotone is None else monotone,
+            list(columns), seed, tree_threads, n_threads,
+        )  # fmt: skip
+
+
+def _share(name: str, value: Any) -> float:
+    rule = "a number above 0, and at most 1"
+    return check_real(name, value, lambda v: 0 < v <= 1, rule)
+
+
+def _fit(
+    X: Any,
+    y: Any,
+    rounds: Sequence[Any],
+    max_iter: Any,
+    groups: Any,
+    options: _Options,
+    **common: Unpack[Common],
+) -> list[BoostingModel]:
+    """Return one model per number of rounds, all from the same trees."""
+    counts = [None if n == "auto" else _count(n) for n in rounds]
+    max_iter = check_count("max_iter", max_iter)
+    options.check()
+    if groups is not None and None not in counts:
+        raise ValueError("groups: for n_rounds='auto' only, which holds rows out")
+    import_lightgbm()
+    categories = column_categories(X, options.categorical)
+    prepared = prepare(
+        "fit_boosting", X, y, missing=True, categories=categories, **common
+    )
+    problem = prepared.problem
+    group = group_numbers(groups, problem.n_samples)
+    sign = signs_of(options.monotone, problem.shown_names, categories)
+    seed = int(prepared.rng.integers(2**31))
+    # a region of OpenMP would wait for ever in a forked child
+    explicit = common.get("n_threads") is not None and not is_forked()
+    settings = options.settings(
+        int(np.count_nonzero(problem.weight)),
+        sign,
+        seed,
+        prepared.n_threads if explicit else 1,
+        prepared.n_threads,
+        [j for j, labels in enumerate(categories) if labels is not None],
+    )
+    with prepared.monitor as monitor:
+        fit = _BoostingFit(prepared, group, categories, settings)
+        models = fit.models(counts, max_iter, monitor)
+        monitor.conclude(models[-1].convergence)
+    for model in models:
+        model.convergence.warn_unless_converged("fit_boosting")
+    return models
+
+
+def _count(n_rounds: Any) -> int:
+    if isinstance(n_rounds, str):
+        raise ValueError(
+            f"n_rounds must be a positive integer or 'auto', got {shown(n_rounds)}"
+        )
+    return check_count("n_rounds", n_rounds)
+
+
+class _BoostingFit:
+    """Boosting of the rows that have a weight."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        group: np.ndarray | None,
+        categories: Categories,
+        settings: Settings,
+    ):
+        whole = prepared.problem
+        held = np.flatnonzero(whole.weight)
+        assert isinstance(whole.X, np.ndarray)
+        self._X = whole.X if held.size == whole.n_samples else whole.X[held]
+        self._problem = problem = replace(
+            whole,
+            X=self._X,
+            rank=whole.rank[held],
+            weight=whole.weight[held],
+            sample_weight=whole.sample_weight[held],
+        )
+        self._group = None if group is None else group[held]
+        self._categories, self._settings, self._rng = categories, settings, prepared.rng
+        self._rank = problem.rank_among_present
+        self._q = int(np.count_nonzero(problem.present))
+        self._weight = problem.weight / problem.weight.mean()
+        self._data = settings.dataset(self._X)
+
+    def models(
+        self, counts: Sequence[int | None], max_iter: int, monitor: Monitor
+    ) -> list[BoostingModel]:
+        main = self._ensemble()
+        found: dict[int | None, Ended] = {}
+        if None in counts:
+            found[None] = self._auto(main, max_iter, monitor)
+        for count in sorted({count for count in counts if count is not None}):
+            found[count] = grow_rounds(main, count, monitor)
+        made = {
+            count: self._model(main, ended, monitor) for count, ended in found.items()
+        }
+        return [made[count] for count in counts]
+
+    def _ensemble(self) -> Ensemble:
+        return Ensemble(self._data, self._settings, self._rank, self._weight, self._q)
+
+    def _auto(self, main: Ensemble, max_iter: int, monitor: Monitor) -> Ended:
+        folds = [self._fold(share) for share in self._shares().T if share.any()]
+        folds = [fold for fold in folds if fold.held_weight > 0]
+        if not folds:  # of every rank there is one row
+            return grow_rounds(main, _ROUNDS, monitor)
+        rate = self._settings.learning_rate
+        return grow_by_folds(main, folds, rate, max_iter, monitor)
+
+    def _shares(self) -> np.ndarray:
+        """Return the share of each row's weight that each fold holds out."""
+        n = self._rank.size
+        if self._group is None:
+            share = dealt_shares(self._problem, self._rng)
+        else:
+            group = np.unique(self._group, return_inverse=True)[1]
+            n_folds = min(N_FOLDS, int(group.max()) + 1)
+            share = np.zeros((n, N_FOLDS))
+            if n_folds > 1:
+                fold = group_folds(self._rank, group, n_folds, self._rng)
+                share[np.arange(n), fold] = 1.0
+        return share if n < _ONE_FOLD else share[:, :1]
+
+    def _fold(self, share: np.ndarray) -> Ensemble:
+        train, test = np.flatnonzero(share < 1), np.flatnonzero(share > 0)
+        part, held = (
+            self._data.subset(rows.tolist()).construct() for rows in (train, test)
+        )
+        left, taken = (1 - share[train]), share[test]
+        return Ensemble(
+            part,
+            self._settings,
+            self._rank[train],
+            self._weight[train] * left,
+            self._q,
+            (held, self._rank[test], self._weight[test] * taken),
+        )
+
+    def _model(self, main: Ensemble, ended: Ended, monitor: Monitor) -> BoostingModel:
+        problem, settings = self._problem, self._settings
+        trees, start = main.trees(ended.rounds)
+        centre, thresholds, losses = [], [], []
+        violation = ended.violation
+        for k, score in enumerate(main.scores):
+            begin, end = int(start[k]), int(start[k + 1])
+            if end - begin == score.size:
+                f = score.training_scores()
+            else:
+                f = trees.scores(self._X, begin, end, settings.n_threads)
+            best = score.best_thresholds(f, min(ended.rounds, score.size))
+            mean = float(np.average(f, weights=self._weight))
+            centre.append(mean)
+            thresholds.append(best.point.x - mean)
+            losses.append(best.point.value)
+            promised = best.violation**2 / self._rank.size / max(best.point.value, 1e-9)
+            violation = max(violation, promised)
+        inner = np.array(thresholds)
+        inner = inner[0] if settings.structure == "score" else inner[:, 0]
+        fill, filled = _medians(self._X, self._weight, self._categories)
+        return BoostingModel(
+            trees=trees,
+            start=read_only(start.astype(np.int64)),
+            centre=read_only(np.array(centre)),
+            thresholds=read_only(
+                for_all_ranks(problem.present, inner, -np.inf, np.inf)
+            ),
+            structure=settings.structure,
+            link=settings.link,
+            observed=read_only(problem.present),
+            n_rounds=ended.rounds,
+            learning_rate=settings.learning_rate,
+            n_leaves=settings.n_leaves,
+            held_out=read_only(np.minimum(ended.held_out, np.finfo(float).max)),
+            categories=self._categories,
+            fill=read_only(fill),
+            filled=read_only(filled),
+            monotone=read_only(settings.monotone),
+            feature_names=problem.feature_names,
+            classes=problem.classes,
+            convergence=monitor.record(
+                ended.status,
+                max(main.rounds, ended.rounds),
+                violation,
+                float(np.mean(losses)),
+            ),
+        )
+
+
+def _medians(
+    X: np.ndarray, weight: np.ndarray, categories: Categories
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the medians of the columns of numbers that have no missing value, and
+    which these are: by weight, the lower of two.
+    """
+    fill, filled = np.zeros(X.shape[1]), np.zeros(X.shape[1], bool)
+    step = max(1, math.ceil(len(X) / _SAMPLE))
+    some = weight[::step]
+    for j, labels in enumerate(categories):
+        if labels is not None or np.isnan(X[:, j]).any():
+            continue
+        x = X[::step, j]
+        order = np.argsort(x, kind="stable")
+        below = np.cumsum(some[order])
+        fill[j] = x[order[np.searchsorted(below, below[-1] / 2)]]
+        filled[j] = True
+    return fill, filled
+
+
+def _fit_path(
+    X: MatrixLike,
+    y: Labels,
+    points: Sequence[Mapping[str, Any]],
+    products: object = None,
+    X_test: object = None,
+    **options: Any,
+) -> tuple[list[BoostingModel], list[None]]:
+    """Return one model per number of rounds, in the form that `register` takes."""
+    full, every = completed(fit_boosting, ("n_rounds",), points, options)
+    own = {name: every.pop(name) for name in _Options.__dataclass_fields__}
+    rest = every.pop("max_iter"), every.pop("groups"), _Options(**own)
+    models = _fit(X, y, [point["n_rounds"] for point in full], *rest, **every)
+    return models, [None] * len(models)
+
+
+register(
+    fit_boosting,
+    name="boosting",
+    estimator="Boosting",
+    accepts={"missing", "categories"},
+    scale_free=True,
+    probabilities=True,
+    grid={
+        "n_rounds": (50, 100, 200, 400, 800),
+        "n_leaves": (4, 8, 16),
+        "structure": ("score", "scores"),
+    },
+    varying=("n_rounds",),
+    fit_path=_fit_path,
+    by_row={"groups"},
+)

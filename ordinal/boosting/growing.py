@@ -1,0 +1,355 @@
+"""Rounds of boosting by LightGBM, and the number of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .._cumulative.design import Design
+from .._cumulative.likelihood import Likelihood, Link
+from .._cumulative.newton import Minimum, minimize
+from .._solvers import _cumulative
+from .._watch.convergence import Status
+from .._watch.monitor import Monitor
+from .forest import DEEPEST, Trees
+
+Structure = Literal["score", "scores"]
+_EVERY = 5  # rounds between steps of the thresholds, or a quarter of those so far
+_OPTIMUM = 1e-6  # length of the last step of the thresholds, in standard errors
+_MANY = 50_000  # rows of which thresholds between rounds need no more
+_STEPS = 100
+_SHARED = 4096  # rows, below which starting threads costs more than the work
+_WAIT = 2.5  # times the learning rate: rounds that must lower the held-out loss
+# Most bins of a column, and fewest rows in one: one row, so that small sets of few
+# values lose none of them.
+_BINS = {"max_bin": 255, "min_data_in_bin": 1, "feature_pre_filter": False}
+
+
+def import_lightgbm() -> Any:
+    """Return the module; ImportError that names the extra where it is missing."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise ImportError(
+            "fit_boosting needs the package lightgbm 4 or newer to grow trees: pip "
+            "install 'ordinal-regression[trees]'; models of it predict without"
+        ) from None
+    return lightgbm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settings:
+    """Checked options of a fit.
+
+    Attributes
+    ----------
+    monotone : (d,) int8 array
+    categorical : list of int
+        Columns of categories.
+    seed : int
+        Of the rows and features that are drawn.
+    tree_threads, n_threads : int
+        Of LightGBM, and of the kernels of this package.
+    """
+
+    link: Link
+    structure: Structure
+    learning_rate: float
+    n_leaves: int
+    min_rows: int
+    row_share: float
+    feature_share: float
+    l2: float
+    monotone: np.ndarray
+    categorical: list[int]
+    seed: int
+    tree_threads: int
+    n_threads: int
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of LightGBM.
+
+        With `force_row_wise`, trees depend on the number of threads where weights are
+        very unequal, even with `deterministic`.
+        """
+        seeds = "seed", "bagging_seed", "feature_fraction_seed", "data_random_seed"
+        return {
+            "objective": "none",
+            "metric": "None",
+            "verbosity": -1,
+            "deterministic": True,
+            "force_col_wise": True,
+            "num_threads": self.tree_threads,
+            **dict.fromkeys((*seeds, "extra_seed"), self.seed),
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.n_leaves,
+            "max_depth": DEEPEST,
+            "min_data_in_leaf": self.min_rows,
+            "min_data_per_group": self.min_rows,
+            "min_sum_hessian_in_leaf": 1e-3,
+            "lambda_l2": self.l2,
+            "bagging_fraction": self.row_share,
+            "bagging_freq": int(self.row_share < 1),
+            "feature_fraction": self.feature_share,
+            "monotone_constraints": self.monotone.tolist()
+            if self.monotone.any()
+            else None,
+            **_BINS,
+        }
+
+    def dataset(self, X: np.ndarray) -> Any:
+        """Return the binned rows, which all boosters of a fit share."""
+        made = import_lightgbm().Dataset(
+            X, params=self.parameters(), categorical_feature=self.categorical
+        )
+        return made.construct()
+
+    def ranks_by_score(self, rank: np.ndarray, q: int) -> list[np.ndarray]:
+        """Return the ranks that each score is to tell apart: all, or two."""
+        if self.structure == "score":
+            return [rank]
+        return [(rank > k).astype(np.int32) for k in range(q - 1)]
+
+
+class Score:
+    """One booster and its thresholds.
+
+    Attributes
+    ----------
+    thresholds : list of (T,) arrays
+        Those at the start, and those by which each round was grown.
+    size : int
+        Trees, one per round until no split is left.
+    ended : bool
+        Whether no split is left.
+    """
+
+    def __init__(
+        self, data: Any, settings: Settings, rank: np.ndarray, weight: np.ndarray
+    ):
+        lightgbm = import_lightgbm()
+        self._settings, self._rank, self._weight = settings, rank, weight
+        self._link = _cumulative.LINKS.index(settings.link)
+        self._booster = lightgbm.Booster(settings.parameters(), data)
+        self._design = design = _design(rank, weight)
+        n, self._step = rank.size, max(1, rank.size // _MANY)
+        self._some = design.every(self._step)
+        if np.unique(self._some.rank).size < design.T + 1:
+            self._some, self._step = design, 1
+        self.thresholds = [Likelihood(design, settings.link, 0.0, 1).start()]
+        self.size, self._next = 0, _EVERY
+        # LightGBM takes columns for constant whose values lie within 1e-35 of 0
+        columns = range(data.num_feature())
+        self.ended = all(data.feature_num_bin(j) < 2 for j in columns)
+        self._slope = np.empty(n, np.float32)
+        self._curvature = np.empty(n, np.float32)
+        self._held: tuple[np.ndarray, np.ndarray] | None = None
+
+    def hold_out(self, data: Any, rank: np.ndarray, weight: np.ndarray) -> None:
+        """Keep the scores of these rows after every round."""
+        self._booster.add_valid(data, "held_out")
+        self._held = rank, weight
+
+    def grow(self) -> None:
+        """Add a tree, unless no split is left."""
+        if self.ended:
+            return
+        self.ended = bool(self._booster.update(fobj=self._derivatives))
+        if self.ended:
+            del self.thresholds[self.size + 1 :]
+        else:
+            self.size += 1
+
+    def _derivatives(self, f: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
+        b = self.thresholds[-1]
+        if self.size >= self._next:
+            self._next = self.size + max(_EVERY, self.size // 4)
+            some = f if self._step == 1 else f[:: self._step].copy()
+            b = self._moved(self._some, some, b, 1).point.x
+        self.thresholds.append(b)
+        self._evaluate(f, self._rank, self._weight, self._slope, self._curvature)
+        return self._slope, self._curvature
+
+    def _evaluate(
+        self,
+        f: np.ndarray,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        slope: np.ndarray,
+        curvature: np.ndarray,
+    ) -> float:
+        """Return the weighted loss of scores, and write its derivatives by them."""
+        value = np.empty(_cumulative.blocks_of(f.size))
+        edges = np.concatenate([[-np.inf], self.thresholds[-1], [np.inf]])
+        _cumulative.score_slopes(
+            self._link, f, rank, weight, edges, slope, curvature, value,
+            self._settings.n_threads if f.size >= _SHARED else 1,
+        )  # fmt: skip
+        return float(value.sum())
+
+    def held_out_loss(self) -> float:
+        """Return the sum of the weighted loss of the rows held out."""
+        assert self._held is not None
+        rank, weight = self._held
+        lost = [math.inf]
+
+        def judge(f: np.ndarray, data: Any) -> tuple[str, float, bool]:
+            slopes = np.empty((2, f.size), np.float32)
+            lost[0] = self._evaluate(f, rank, weight, *slopes)
+            return "loss", lost[0], False
+
+        self._booster.eval_valid(feval=judge)
+        return lost[0]
+
+    def text(self, size: int) -> str:
+        """Return the first trees as LightGBM writes them."""
+        if size == 0:
+            return ""
+        return str(self._booster.model_to_string(num_iteration=size))
+
+    def training_scores(self) -> np.ndarray:
+        """Return the sums of all trees for the training rows, with equal bits."""
+        held: list[np.ndarray] = []
+
+        def keep(f: np.ndarray, data: Any) -> tuple[str, float, bool]:
+            held.append(f.copy())
+            return "kept", 0.0, False
+
+        self._booster.eval_train(feval=keep)
+        return held[0]
+
+    def best_thresholds(self, f: np.ndarray, size: int) -> Minimum:
+        """Return the optimum of the thresholds for the scores f of so many trees."""
+        return self._moved(self._design, f, self.thresholds[size], _STEPS)
+
+    def _moved(
+        self, design: Design, f: np.ndarray, b: np.ndarray, steps: int
+    ) -> Minimum:
+        link, n_threads = self._settings.link, self._settings.n_threads
+        loss = Likelihood(replace(design, offset=f), link, 0.0, n_threads)
+        return minimize(loss, b, steps, Monitor("thresholds", _OPTIMUM))
+
+
+def _design(rank: np.ndarray, weight: np.ndarray) -> Design:
+    """Return the design of thresholds alone, to which scores come as an offset."""
+    none, T = np.zeros(0, np.int64), int(rank.max())
+    X = np.empty((rank.size, 0))
+    total = float(weight.sum())
+    no_columns = np.zeros(0), np.ones(0)
+    return Design(
+        X, none, none, none, None, rank, weight, total, np.eye(T), *no_columns
+    )
+
+
+class Ensemble:
+    """The scores of one set of rows, grown side by side."""
+
+    def __init__(
+        self,
+        data: Any,
+        settings: Settings,
+        rank: np.ndarray,
+        weight: np.ndarray,
+        q: int,
+        held: tuple[Any, np.ndarray, np.ndarray] | None = None,
+    ):
+        self.rounds, self.scores = 0, []
+        self.held_weight = 0.0
+        tests = [rank] if held is None else [held[1]]
+        others = settings.ranks_by_score(tests[0], q)
+        for own, other in zip(settings.ranks_by_score(rank, q), others, strict=True):
+            present = np.bincount(own, minlength=q) > 0
+            if present.sum() < 2:
+                continue  # of a fold that lacks all ranks on one side
+            place = (np.cumsum(present) - 1).astype(np.int32)
+            score = Score(data, settings, place[own], weight)
+            if held is not None:
+                known = np.where(present[other], held[2], 0.0)
+                score.hold_out(held[0], np.maximum(place[other], 0), known)
+                self.held_weight += known.sum()
+            self.scores.append(score)
+
+    @property
+    def ended(self) -> bool:
+        return all(score.ended for score in self.scores)
+
+    def grow(self) -> None:
+        """Grow one round."""
+        for score in self.scores:
+            score.grow()
+        self.rounds += 1
+
+    def held_out_loss(self) -> float:
+        return sum(score.held_out_loss() for score in self.scores)
+
+    def trees(self, rounds: int) -> tuple[Trees, np.ndarray]:
+        """Return the trees of the first rounds, and where those of each score begin."""
+        sizes = [min(rounds, score.size) for score in self.scores]
+        texts = [
+            score.text(size) for score, size in zip(self.scores, sizes, strict=True)
+        ]
+        return Trees.from_texts(texts), np.cumsum([0, *sizes])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ended:
+    """How the rounds ended, and the mean held-out loss after each of them."""
+
+    rounds: int
+    status: Status
+    violation: float
+    held_out: np.ndarray
+
+
+def grow_rounds(main: Ensemble, rounds: int, monitor: Monitor) -> Ended:
+    """Grow a number of rounds."""
+    status = monitor.stop(main.rounds, 0.0)
+    while status is None and main.rounds < rounds and not main.ended:
+        main.grow()
+        status = monitor.stop(main.rounds, 0.0)
+    if main.rounds >= rounds or main.ended:
+        status = None
+    return Ended(min(rounds, main.rounds), status or Status.CONVERGED, 0.0, np.zeros(0))
+
+
+def grow_by_folds(
+    main: Ensemble,
+    folds: Sequence[Ensemble],
+    learning_rate: float,
+    max_iter: int,
+    monitor: Monitor,
+) -> Ended:
+    """Grow rounds until those on the folds lower the held-out loss no more.
+
+    The number of rounds that is best for the rows held out is that of the model. All
+    rows are boosted beside the folds, so that there is a model whenever time is up.
+    """
+    wait = math.ceil(_WAIT / learning_rate)
+    total = sum(fold.held_weight for fold in folds)
+    losses = [sum(fold.held_out_loss() for fold in folds) / total]
+    status, violation = monitor.stop(0, 1.0), 1.0
+    while status is None and len(losses) <= max_iter and not main.ended:
+        main.grow()
+        for fold in folds:
+            fold.grow()
+        losses.append(sum(fold.held_out_loss() for fold in folds) / total)
+        violation = _fall(losses, wait)
+        if len(losses) > wait and violation <= monitor.tol:
+            break
+        status = monitor.stop(main.rounds, violation)
+    if status is None:
+        ended = main.ended or violation <= monitor.tol
+        status = Status.CONVERGED if ended else Status.MAX_ITER
+        violation = min(violation, monitor.tol) if ended else violation
+    best = int(np.argmin(losses[1:])) + 1 if len(losses) > 1 else 0
+    return Ended(best, status, violation, np.array(losses[1:]))
+
+
+def _fall(losses: Sequence[float], wait: int) -> float:
+    """Return the share of the held-out loss by which the last rounds lowered it."""
+    before = min(losses[: max(1, len(losses) - wait)])
+    return max(0.0, (before - min(losses)) / max(abs(before), 1e-300))

@@ -1,0 +1,318 @@
+"""Model that `fit_boosting` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Literal
+
+import numpy as np
+
+from .._cumulative.likelihood import (
+    Link,
+    cumulative,
+    exceeding,
+    for_all_ranks,
+    rank_probabilities,
+)
+from .._input.columns import Categories
+from .._input.fields import (
+    DISTINCT,
+    FINITE,
+    LABELS,
+    NONNEGATIVE,
+    POSITIVE,
+    RISING,
+    Array,
+    Length,
+    Rule,
+)
+from .._input.frame import default_names
+from .._input.sparse import read_only
+from .._input.types import ArrayLike, MatrixLike
+from .._model.explanation import Named
+from .._model.links import falling
+from .._model.model import read_for
+from .._model.support import finite_scores
+from .._model.threshold_model import Thresholds, by_probabilities
+from .._numerics.threads import resolve_n_threads
+from .._watch.convergence import Convergence
+from .forest import Trees
+from .growing import Structure
+
+_Categories = Annotated[np.ndarray, Array(LABELS, "_"), FINITE, DISTINCT]
+_SIGNS = Rule("be -1, 0 or 1", lambda a: np.abs(a) <= 1)
+_SIZE = Rule("lie between -1e300 and 1e300", lambda a: np.abs(a) <= 1e300)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BoostingModel(Thresholds):
+    """P(y <= k | x) = F(b_k - f(x)), where f is a sum of trees less its mean.
+
+    Attributes
+    ----------
+    trees : Trees
+        Trees of all scores, as arrays.
+    start : (s + 1,) array
+        The first tree of each score; one score, or one per threshold between ranks
+        that have training rows.
+    centre : (s,) array
+        Mean of each sum of trees over the training rows, by weight, which is taken
+        away from it.
+    thresholds : (r - 1,) array
+        b. -inf and +inf where no training rows lie beyond, and equal on both sides of a
+        rank between that has none. In order for one score.
+    structure : {"score", "scores"}
+    link : str
+    observed : (r,) bool array
+        Which ranks have training rows of positive weight.
+    n_rounds : int
+        Rounds that the model holds.
+    learning_rate : float
+    n_leaves : int
+    held_out : (m,) array
+        Mean loss of the rows held out after each round that was tried; empty if
+        `n_rounds` was given.
+    categories : tuple of (d,) arrays or None
+    fill : (d,) array
+        Median of the training rows, for a missing value where `filled`.
+    filled : (d,) bool array
+        Columns of numbers that had no missing value in training.
+    monotone : (d,) array of -1, 0, 1
+    feature_names : tuple of (d,) str, or None
+    classes : (r,) array
+        Labels in rank order.
+    convergence : Convergence
+        `primal` is the mean loss of the training rows; `n_iter` counts the rounds that
+        were tried, and `violation` is what `tol` of `fit_boosting` limits. There is no
+        optimum of the trees that a fit could be away from.
+    """
+
+    trees: Trees
+    start: Annotated[np.ndarray, Array("i8", "s+1"), RISING]
+    centre: Annotated[np.ndarray, Array("f8", "s"), FINITE, _SIZE]
+    thresholds: Annotated[np.ndarray, Array("f8", "r-1")]
+    structure: Structure
+    link: Link
+    observed: Annotated[np.ndarray, Array("b", "r")]
+    n_rounds: Annotated[int, NONNEGATIVE]
+    learning_rate: Annotated[float, FINITE, POSITIVE]
+    n_leaves: Annotated[int, POSITIVE]
+    held_out: Annotated[np.ndarray, Array("f8", "m"), FINITE]
+    categories: Annotated[tuple[_Categories | None, ...], Length("d")]
+    fill: Annotated[np.ndarray, Array("f8", "d"), FINITE]
+    filled: Annotated[np.ndarray, Array("b", "d")]
+    monotone: Annotated[np.ndarray, Array("i1", "d"), _SIGNS]
+    feature_names: Annotated[tuple[str, ...], Length("d")] | None
+    classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]
+    convergence: Convergence
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the training rows."""
+        return len(self.categories)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.feature_names or default_names(self.n_features)
+
+    def _rows(self, X: MatrixLike) -> np.ndarray:
+        """Return rows as trees take them."""
+        known: Categories = self.categories
+        if all(labels is None for labels in known):
+            Z = read_for(self, X, missing=True)
+        else:
+            Z = read_for(self, X, missing=True, categories=known)
+        assert isinstance(Z, np.ndarray)
+        return filled_in(Z, self.fill, self.filled)
+
+    def _sums(self, Z: np.ndarray) -> np.ndarray:
+        """Return the sums of the trees of each score less their means, (s, n)."""
+        n_threads = resolve_n_threads(None)
+        out = np.empty((self.centre.size, len(Z)))
+        for k, (begin, end) in enumerate(self._ranges()):
+            out[k] = self.trees.scores(Z, begin, end, n_threads) - self.centre[k]
+        return out
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        return list(pairwise(self.start.tolist()))
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Return the score, which increases with the rank.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            NaN, and None in a data frame, is missing: trees send it to the side that is
+            better for the training rows, or it is the median of a column that had no
+            missing value there. A category that the training rows lack is missing.
+            Columns of a data frame are found by their names.
+
+        Returns
+        -------
+        (n,) array
+            f, of mean 0 over the training rows. For structure="scores" (n, r - 1):
+            f_k less its threshold, which increases with the probability of a rank above
+            k; infinite where that is certain, because ranks have no training rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X lacks columns, or holds anything but finite numbers, NaN and, in
+            columns of categories, labels.
+        """
+        f = finite_scores(self._sums(self._rows(X)))
+        if self.structure == "score":
+            return np.asarray(f[0])
+        eta = for_all_ranks(self.observed, self._predictors(f), -np.inf, np.inf)
+        return np.asarray(-eta)
+
+    def _predictors(self, f: np.ndarray) -> np.ndarray:
+        """Return b_k - f_k between the ranks that are observed, (n, q - 1)."""
+        return np.asarray(self._inner - f.T)
+
+    @property
+    def _inner(self) -> np.ndarray:
+        """Return the thresholds between the ranks that are observed, (q - 1,)."""
+        below = np.cumsum(self.observed)[:-1]
+        first = (np.diff(below, prepend=0) > 0) & (below < self.observed.sum())
+        return np.asarray(self.thresholds[first])
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Probabilities of the ranks, (n, r).
+
+        Those of several scores may be out of order at a row: P(y > k) is then replaced
+        by the nearest numbers, by least squares, that do not rise with k.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        (n, r) array
+            Rows sum to 1.
+        """
+        eta = self._predictors(finite_scores(self._sums(self._rows(X))))
+        below, above = cumulative(self.link, eta), exceeding(self.link, eta)
+        if self.structure == "scores":
+            above, below = falling(above), -falling(-below)  # 1 - above, with digits
+        below = for_all_ranks(self.observed, below, 0.0, 1.0)
+        above = for_all_ranks(self.observed, above, 1.0, 0.0)
+        P = np.maximum(rank_probabilities(below, above), 0.0)
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def predict(
+        self,
+        X: MatrixLike,
+        *,
+        rule: Literal["median", "mode", "cost"] = "median",
+        cost: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Predict labels by a rule on `predict_proba`.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`.
+        rule : {"median", "mode", "cost"}, default "median"
+            The median has the least expected absolute error; the mode is the most
+            probable rank; "cost" the rank of least expected cost.
+        cost : (r, r) array-like, optional, for rule="cost" only
+            cost[j, k] of predicting k for a row of rank j; default |j - k|.
+
+        Returns
+        -------
+        (n,) array of labels, of the type of `classes`
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `decision_function`, for an unknown rule, or for a cost that is not
+            asked for or not one of r ranks.
+        """
+        rules = "median", "mode", "cost"
+        return by_probabilities(self, X, rule, rules, cost)
+
+    def importance(self) -> Named:
+        """Return the share of each feature in the gain of all splits.
+
+        The gain of a split is the fall of the training loss that it promises to second
+        order. It favours features of many values; `explain` measures what features do
+        to predictions.
+
+        Returns
+        -------
+        Named
+            `names` of the features and `values`, (d,), which sum to 1 if there is any
+            split.
+        """
+        gain = self.trees.gain_by_feature(self.n_features)
+        total = gain.sum()
+        return Named(self._names, read_only(gain / total if total > 0 else gain))
+
+    def contributions(self, X: MatrixLike) -> Named:
+        """Return the contributions of the features to the score of each row.
+
+        They are Shapley values: what a feature adds to the mean score when it becomes
+        known, on average over all orders of the features. Those that are not known yet
+        take both ways down a tree, by the shares of the training rows ("path-dependent
+        TreeSHAP": S. M. Lundberg et al., "From local explanations to global
+        understanding with explainable AI for trees", Nature Machine Intelligence
+        2:56-67, 2020). O(leaves depth^2) for a row and a tree.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or data frame
+            As for `decision_function`, which says what is raised.
+
+        Returns
+        -------
+        Named
+            `values` (n, 1 + d), rows that add up to the score, for structure="scores"
+            to the mean of the f_k; `names` are "base" and those of the features.
+        """
+        Z, n_threads = self._rows(X), resolve_n_threads(None)
+        values = np.zeros((len(Z), 1 + self.n_features))
+        for k, (begin, end) in enumerate(self._ranges()):
+            base, parts = self.trees.contributions(Z, begin, end, n_threads)
+            values[:, 0] += base - self.centre[k]
+            values[:, 1:] += parts
+        return Named(("base", *self._names), read_only(values / self.centre.size))
+
+    def _score_terms(self, X: MatrixLike) -> Named:
+        names, values = self.contributions(X)
+        return Named(names[1:], values[:, 1:])  # but for the base
+
+    def _summary(self) -> dict[str, str]:
+        lines = {
+            "scores": f"{self.centre.size}, link {self.link}",
+            "trees": f"{len(self.trees)} of {self.n_rounds} rounds, at most "
+            f"{self.n_leaves} leaves, rate {self.learning_rate:g}",
+        }
+        return lines | super(BoostingModel, self)._summary()
+
+    def _check(self) -> None:
+        q = int(self.observed.sum())
+        n_scores = 1 if self.structure == "score" else q - 1
+        if q < 2 or self.centre.size != n_scores:
+            raise ValueError("observed must name two ranks or more, as structure says")
+        if self.start[0] != 0 or self.start[-1] != len(self.trees):
+            raise ValueError("start must divide the trees among the scores")
+        if (self.trees.feature >= self.n_features).any():
+            raise ValueError("trees must split by the columns of categories")
+        inner = self._inner
+        if not (np.abs(inner) <= 1e300).all():
+            raise ValueError("thresholds must be finite between the ranks observed")
+        every = for_all_ranks(self.observed, inner, -np.inf, np.inf)
+        if not np.array_equal(every, self.thresholds):
+            raise ValueError("thresholds must be equal on both sides of an absent rank")
+        if self.structure == "score" and not (np.diff(inner) > 0).all():
+            raise ValueError("thresholds of one score must increase")
+
+
+def filled_in(Z: np.ndarray, fill: np.ndarray, filled: np.ndarray) -> np.ndarray:
+    """Return rows with the medians in the place of missing values where `filled`."""
+    gaps = np.isnan(Z) & filled
+    return np.where(gaps, fill, Z) if gaps.any() else Z

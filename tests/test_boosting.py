@@ -1,0 +1,639 @@
+"""Boosting: its derivatives, trees against LightGBM, and what a file may hold."""
+
+import dataclasses
+import subprocess
+import sys
+import textwrap
+from itertools import pairwise
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+from files import load_edited, solution
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import at_most, sample
+
+import ordinal
+from ordinal._cumulative.likelihood import cumulative, exceeding, rank_probabilities
+from ordinal._model.registry import path_of
+from ordinal._solvers import _cumulative
+from ordinal.boosting import Trees
+from ordinal.boosting.forest import DEEPEST
+from ordinal.boosting.growing import Score, Settings
+from ordinal.model_selection import Grid, select
+
+LINKS = _cumulative.LINKS
+PLAIN = {"row_share": 1.0, "feature_share": 1.0}
+
+
+# The loss and its derivatives
+
+
+def evaluated(link, f, rank, weight, theta, n_threads=1):
+    """Value, slopes and curvatures of the loss by the kernel."""
+    n = f.size
+    slope, bend = np.empty((2, n), np.float32)
+    value = np.empty(_cumulative.blocks_of(n))
+    _cumulative.score_slopes(
+        LINKS.index(link), f, rank.astype(np.int32), weight,
+        np.concatenate([[-np.inf], theta, [np.inf]]), slope, bend, value, n_threads,
+    )  # fmt: skip
+    return value.sum(), slope, bend
+
+
+def probabilities(link, f, theta):
+    eta = theta - f[:, None]
+    return rank_probabilities(cumulative(link, eta), exceeding(link, eta))
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_derivatives_are_those_of_the_loss(link):
+    rng = np.random.default_rng(0)
+    n, theta = 400, np.array([-1.0, 0.2, 1.5])
+    f, rank = rng.normal(size=n), rng.integers(0, 4, n)
+    weight = np.where(np.arange(n) % 7 == 0, 0.0, np.exp(3 * rng.normal(size=n)))
+    value, slope, bend = evaluated(link, f, rank, weight, theta)
+    P = probabilities(link, f, theta)
+    every = np.arange(n)
+    assert_allclose(value, -weight @ np.log(P[every, rank]), rtol=1e-12)
+
+    def loss(f):
+        return -weight * np.log(probabilities(link, f, theta)[every, rank])
+
+    h = 1e-4
+    first = (loss(f + h) - loss(f - h)) / (2 * h)
+    assert_allclose(slope, first, rtol=1e-4, atol=1e-6)
+    if link != "cauchit":
+        second = (loss(f + h) - 2 * loss(f) + loss(f - h)) / h**2
+        assert_allclose(bend, second, rtol=1e-3, atol=1e-4)
+        return
+    by_rank = (np.log(probabilities(link, f + h, theta))
+               - np.log(probabilities(link, f - h, theta))) / (2 * h)  # fmt: skip
+    assert_allclose(bend, weight * (P * by_rank**2).sum(axis=1), rtol=1e-4)
+    assert (bend >= 0).all()
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_scores_far_out_have_finite_derivatives(link):
+    f = np.array([-1e6, -800.0, -40.0, 40.0, 800.0, 1e6]).repeat(3)
+    rank = np.tile([0, 1, 2], 6)
+    for weight in (1e-15, 1.0, 1e15):
+        _, slope, bend = evaluated(
+            link, f, rank, np.full(f.size, weight), np.array([-1.0, 1.0])
+        )
+        assert np.isfinite(slope).all()
+        assert np.isfinite(bend).all()
+        assert (bend >= 0).all()
+
+
+def test_threads_change_no_bit_of_the_derivatives():
+    rng = np.random.default_rng(1)
+    f, rank, weight = rng.normal(size=5000), rng.integers(0, 3, 5000), rng.random(5000)
+    a, b = (evaluated("logit", f, rank, weight, np.arange(2.0), k) for k in (1, 3))
+    for x, y in zip(a, b, strict=True):
+        assert_array_equal(x, y)
+
+
+# Rounds
+
+
+def settings_of(d, **changes):
+    plain = Settings(
+        "logit", "score", 0.1, 8, 5, 1.0, 1.0, 1.0, np.zeros(d, np.int8), [], 0, 1, 1
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_every_round_lowers_the_loss_and_keeps_the_order_of_the_thresholds(link):
+    X, y = sample(300, 4, noise=1.0)
+    how = settings_of(3, link=link)
+    score = Score(how.dataset(X), how, y.astype(np.int32), np.ones(300))
+    f, losses = np.zeros(300), []
+    for size in range(30):
+        loss, _, _ = evaluated(link, f, y, np.ones(300), score.thresholds[-1])
+        losses.append(loss)
+        score.grow()
+        assert score.size == size + 1
+        trees = Trees.from_texts([score.text(score.size)])
+        f = trees.scores(X, 0, len(trees), 1)
+    assert (np.diff(losses) < 0).all()
+    assert all((np.diff(b) > 0).all() for b in score.thresholds)
+    assert any((a != b).any() for a, b in pairwise(score.thresholds))
+
+
+def test_a_stump_for_two_ranks_is_the_closed_form():
+    """Weights 3 and 1 of the ranks on one side, 1 and 3 on the other."""
+    X = np.repeat([[0.0], [1.0]], 2, axis=0)
+    y, weight = np.array([0, 1, 0, 1]), np.array([3.0, 1.0, 1.0, 3.0])
+    model = ordinal.fit_boosting(
+        X, y, sample_weight=weight, n_rounds=1, learning_rate=0.5, min_rows=1, **PLAIN
+    )
+    w = weight / weight.mean()
+    # at f = b = 0 the slope is w (1/2 - y), the curvature w / 4
+    G, H = (w * (0.5 - y)).reshape(2, 2).sum(axis=1), (w / 4).reshape(2, 2).sum(axis=1)
+    expected = -0.5 * G / (H + 1)
+    assert_allclose(model.decision_function([[0.0], [1.0]]), expected, rtol=1e-6)
+    assert_allclose(model.thresholds, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("structure", ["score", "scores"])
+@pytest.mark.parametrize("link", LINKS)
+def test_thresholds_are_at_their_optimum_and_the_score_has_mean_0(link, structure):
+    X, y = sample(200, 4, noise=1.0)
+    weight = 1.0 + np.arange(200) % 3
+    model = ordinal.fit_boosting(
+        X, y, sample_weight=weight, n_rounds=15, link=link, structure=structure
+    )
+    Z = model._rows(X)
+    for k, f in enumerate(model._sums(Z)):
+        assert_allclose(weight @ f, 0, atol=1e-8)
+        one = structure == "score"
+        theta = model.thresholds if one else model.thresholds[[k]]
+        rank = y if one else (y > k).astype(int)
+
+        def loss(b, f=f, rank=rank):
+            P = probabilities(link, f, b)
+            return -weight @ np.log(P[np.arange(200), rank]) / weight.sum()
+
+        for j in range(theta.size):
+            step = np.zeros(theta.size)
+            step[j] = 1e-5
+            assert abs(loss(theta + step) - loss(theta - step)) / 2e-5 < 1e-6
+
+
+def test_the_certificate_is_the_loss():
+    X, y = sample(100, 3, noise=1.0)
+    model = ordinal.fit_boosting(X, y, n_rounds=20)
+    P = model.predict_proba(X)[np.arange(100), y]
+    assert_allclose(model.convergence.primal, -np.log(P).mean(), rtol=1e-10)
+
+
+def test_mirrored_links_and_ranks_give_mirrored_models():
+    X, y = sample(150, 4, noise=1.0)
+    for link, mirror in [("cloglog", "loglog"), ("cauchit", "cauchit")]:
+        a = ordinal.fit_boosting(X, y, n_rounds=20, link=link, **PLAIN)
+        b = ordinal.fit_boosting(X, 3 - y, n_rounds=20, link=mirror, **PLAIN)
+        assert_allclose(
+            a.decision_function(X), -b.decision_function(X), rtol=1e-5, atol=1e-6
+        )
+        assert_allclose(a.thresholds, -b.thresholds[::-1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("structure", ["score", "scores"])
+def test_monotone_features_act_in_one_direction(structure):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 3))
+    f = X[:, 0] + np.sin(6 * X[:, 0]) - X[:, 1] + X[:, 1] * X[:, 2]
+    y = np.digitize(f + 0.3 * rng.logistic(size=400), [-1, 0, 1])
+    grid, free = np.linspace(-1.2, 1.2, 60), []
+    for monotone in ({"x1": 1, "x2": -1}, None):
+        model = ordinal.fit_boosting(
+            pd.DataFrame(X, columns=["x1", "x2", "x3"]), y, n_rounds=60,
+            monotone=monotone, structure=structure,
+        )  # fmt: skip
+        worst = 0.0
+        for row in X[:20]:
+            for j, sign in ((0, 1), (1, -1)):
+                rows = np.tile(row, (60, 1))
+                rows[:, j] = grid
+                values = model.decision_function(rows).reshape(60, -1)
+                worst = min(worst, (sign * np.diff(values, axis=0)).min())
+        free.append(worst)
+    assert free[0] == 0.0
+    assert free[1] < 0  # and without the constraint it does not
+
+
+# The number of rounds
+
+
+def same_but_for_the_record(a, b):
+    bare = {"held_out": np.zeros(0), "convergence": None}
+    first, second = (solution(dataclasses.replace(m, **bare)) for m in (a, b))
+    return first == second
+
+
+@pytest.mark.parametrize("structure", ["score", "scores"])
+def test_auto_takes_the_best_number_of_rounds_and_fits_all_rows(structure):
+    X, y = sample(200, 3, noise=1.5)
+    auto = ordinal.fit_boosting(X, y, structure=structure, learning_rate=0.1)
+    assert auto.n_rounds == auto.held_out.argmin() + 1
+    assert auto.convergence.n_iter == auto.held_out.size > auto.n_rounds
+    assert auto.convergence.converged
+    alone = ordinal.fit_boosting(
+        X, y, structure=structure, learning_rate=0.1, n_rounds=auto.n_rounds
+    )
+    assert same_but_for_the_record(auto, alone)
+    assert ordinal.fit_boosting(X[:60], y[:60], max_iter=2000).n_rounds < 500
+
+
+def test_weights_count_as_rows_in_the_choice_of_rounds():
+    X, y = sample(80, 3, noise=1.0)
+    times = 1 + np.arange(80) % 2
+    rows = np.repeat(np.arange(80), times)
+    # stumps with leaves of one row, and all values with a bin: trees are the same, too,
+    # until rounding decides between two splits
+    options = {**PLAIN, "min_rows": 1, "n_leaves": 2, "l2": 0.0}
+    a = ordinal.fit_boosting(X, y, sample_weight=times, **options)
+    b = ordinal.fit_boosting(X[rows], y[rows], **options)
+    assert_allclose(a.held_out[:15], b.held_out[:15], rtol=1e-8)
+
+
+def test_groups_are_held_out_together():
+    """What tells the group tells nothing of the rows of other groups."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(40), 5)
+    y = rng.integers(0, 3, 40)[group]
+    X = np.column_stack([rng.normal(size=40)[group], rng.normal(size=200)])
+    quick = {"learning_rate": 0.3, "tol": 1e-2}
+    apart = ordinal.fit_boosting(X, y, groups=group, **quick)
+    mixed = ordinal.fit_boosting(X, y, **quick)
+    assert apart.held_out.min() > 1.5 * mixed.held_out.min()
+    assert apart.n_rounds < mixed.n_rounds
+    with pytest.raises(ValueError, match=r"^groups: for n_rounds='auto' only"):
+        ordinal.fit_boosting(X, y, groups=group, n_rounds=5)
+
+
+def test_few_groups_that_hold_whole_ranks_are_no_trouble():
+    X, y = sample(60, 3)
+    for structure in ("score", "scores"):
+        model = ordinal.fit_boosting(
+            X, y, groups=np.minimum(y, 1), structure=structure, max_iter=5, tol=1.0
+        )
+        assert np.isfinite(model.held_out).all()
+
+
+def test_one_path_serves_all_numbers_of_rounds():
+    X, y = sample(120, 3, noise=1.0)
+    points = [{"n_rounds": 40}, {"n_rounds": 3}, {"n_rounds": "auto"}]
+    models, values = path_of(ordinal.fit_boosting).fit(
+        X, y, points, None, None, n_leaves=4, learning_rate=0.2
+    )
+    assert values == [None] * 3
+    for model, point in zip(models, points, strict=True):
+        alone = ordinal.fit_boosting(X, y, n_leaves=4, learning_rate=0.2, **point)
+        assert same_but_for_the_record(model, alone)
+
+
+def test_select_chooses_between_one_score_and_several():
+    """Ranks that do not lie along one direction."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = np.where(X[:, 0] > 0, 2 * (X[:, 1] > 0), 1)
+    search = Grid(structure=["score", "scores"], n_rounds=[30])
+    found = select(ordinal.fit_boosting, X, y, search=search, cv=3, scoring="rps")
+    assert found.params["structure"] == "scores"
+    assert found.predict(X).shape == (300,)
+
+
+def test_rows_that_every_split_leaves_alone_make_a_constant():
+    X, y = np.ones((30, 2)), np.arange(30) % 3
+    model = ordinal.fit_boosting(X, y)
+    assert len(model.trees) == 0
+    assert_allclose(model.predict_proba(X), 1 / 3, rtol=1e-6)
+    assert_array_equal(model.importance().values, 0)
+    assert_allclose(model.contributions(X).values, 0, atol=1e-12)
+
+
+# Trees
+
+
+def wild(rng, n, missing=True):
+    """Rows of numbers, of few numbers, of categories and of numbers without gaps."""
+    X = np.column_stack(
+        [
+            rng.normal(size=n),
+            rng.integers(-2, 3, n),
+            rng.integers(0, 40, n),
+            rng.integers(0, 3, n),
+            rng.normal(size=n),
+        ]
+    )
+    if missing:
+        for j in (0, 2, 3):
+            X[rng.random(n) < 0.15, j] = np.nan
+    return X
+
+
+def grown(seed=0, n=800, rounds=20, **options):
+    """A booster of LightGBM with nodes of every kind, and its training rows."""
+    rng = np.random.default_rng(seed)
+    X = wild(rng, n)
+    codes = np.nan_to_num(X[:, 2], nan=7.0).astype(int)
+    y = np.nan_to_num(X[:, 0]) * X[:, 4] + np.sin(codes) + X[:, 1] + rng.normal(size=n)
+    parameters = {
+        "objective": "regression", "verbosity": -1, "num_threads": 1, "num_leaves": 12,
+        "boost_from_average": False, "min_data_per_group": 5, "cat_smooth": 1.0,
+        "cat_l2": 1.0, "max_depth": DEEPEST, **options,
+    }  # fmt: skip
+    data = lightgbm.Dataset(X, y, categorical_feature=[2, 3], params=parameters)
+    return lightgbm.train(parameters, data, rounds), X
+
+
+def beyond(rng, n):
+    """Rows with all that training rows need not have."""
+    X = wild(rng, n)
+    X[rng.random(n) < 0.1, 1] = np.nan  # where training rows had none
+    X[rng.random(n) < 0.1, 4] = np.nan
+    X[rng.random(n) < 0.1, 2] = rng.choice([40.0, 99.0, -1.0, 1e9, 2.5, -0.5, 1e300])
+    for j in (0, 1, 4):
+        X[rng.random(n) < 0.1, j] = rng.choice([0.0, -0.0, np.inf, -np.inf, 1e-36])
+    X[rng.random(n) < 0.05, 2] = rng.choice([np.inf, -np.inf])
+    return X
+
+
+@at_most(30)
+@given(st.integers(0, 2**32 - 1))
+def test_predictions_are_those_of_lightgbm_to_the_last_bit(seed):
+    booster, X = grown(seed % 1000, rounds=8)
+    trees = Trees.from_texts([booster.model_to_string()])
+    trees._check()
+    assert (trees.category_set >= 0).any()
+    rng = np.random.default_rng(seed)
+    for n in (1, 7, 8, 129, 400):
+        rows = beyond(rng, n)
+        expected = booster.predict(rows, raw_score=True)
+        for n_threads in (1, 3):
+            assert_array_equal(trees.scores(rows, 0, len(trees), n_threads), expected)
+    assert trees.scores(X[:0], 0, len(trees), 1).shape == (0,)
+
+
+def test_contributions_are_those_of_lightgbm():
+    booster, X = grown(5)
+    trees = Trees.from_texts([booster.model_to_string()])
+    rows = np.vstack([X[:100], beyond(np.random.default_rng(0), 100)])
+    expected = booster.predict(rows, pred_contrib=True)
+    for n_threads in (1, 2):
+        base, values = trees.contributions(rows, 0, len(trees), n_threads)
+        assert_allclose(values, expected[:, :-1], rtol=1e-9, atol=1e-9)
+        assert_allclose(base, expected[0, -1], rtol=1e-9)
+    total = base + values.sum(axis=1)
+    assert_allclose(total, trees.scores(rows, 0, len(trees), 1), rtol=1e-9, atol=1e-9)
+
+
+def test_features_that_act_alike_share_alike():
+    """x1 and x2 > 1/2 on all four corners: (x1, x2) and (x2, x1) mirror each other."""
+    trees = Trees(
+        first=np.array([0, 3]),
+        feature=np.array([0, 1, 1], np.int32),
+        threshold=np.full(3, 0.5),
+        missing_left=np.zeros(3, bool),
+        category_set=np.full(3, -1, np.int32),
+        left=np.array([1, -1, -3], np.int32),
+        right=np.array([2, -2, -4], np.int32),
+        gain=np.ones(3),
+        node_rows=np.array([4, 2, 2]),
+        value=np.array([0.0, 0.0, 0.0, 4.0]),
+        leaf_rows=np.ones(4, np.int64),
+        set_start=np.zeros(1, np.int64),
+        words=np.zeros(0, np.uint32),
+    )
+    trees._check()
+    base, values = trees.contributions(np.array([[1.0, 1.0], [1.0, 0.0]]), 0, 1, 1)
+    assert base == 1.0
+    # by hand: orders 1-2 and 2-1 of (1, 1): 1 to 2 to 4
+    assert_allclose(values, [[1.5, 1.5], [0.5, -1.5]])
+
+
+def test_a_model_explains_itself_by_its_contributions():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("uvw"), 200),
+                          "c": rng.normal(size=200)})  # fmt: skip
+    f = 2 * frame["a"] + (frame["b"] == "v")
+    y = np.digitize(f + 0.3 * rng.logistic(size=200), [-1, 0, 1])
+    for structure in ("score", "scores"):
+        model = ordinal.fit_boosting(frame, y, n_rounds=30, structure=structure)
+        parts = model.contributions(frame)
+        assert parts.names == ("base", "a", "b", "c")
+        if structure == "score":
+            score = model.decision_function(frame)
+        else:
+            score = model._sums(model._rows(frame)).mean(axis=0)
+        assert_allclose(parts.values.sum(axis=1), score, rtol=1e-9, atol=1e-9)
+        told = model.explain(frame)
+        assert told.method == "contributions"
+        assert told.names[:2] == ("a", "b")
+        assert model.importance().names == ("a", "b", "c")
+        assert_allclose(model.importance().values.sum(), 1)
+        assert model.importance().values.argmax() == 0
+        assert model.explain(frame, y).method == "permutation"
+
+
+# Missing values and categories
+
+
+def test_a_missing_value_where_there_was_none_is_the_median():
+    X, y = sample(101, 3)
+    weight = np.ones(101)
+    model = ordinal.fit_boosting(X, y, n_rounds=20)
+    rows, filled = X.copy(), X.copy()
+    rows[:, 1], filled[:, 1] = np.nan, np.median(X[:, 1])
+    assert_array_equal(model.decision_function(rows), model.decision_function(filled))
+    weight[X[:, 1] > np.quantile(X[:, 1], 0.4)] = 1e-3  # by weight, the lower of two
+    other = ordinal.fit_boosting(X, y, sample_weight=weight, n_rounds=20)
+    assert other.fill[1] < model.fill[1]
+    X[::4, 1] = np.nan
+    learnt = ordinal.fit_boosting(X, y, n_rounds=20)
+    assert_array_equal(learnt.filled, [True, False, True])
+
+
+def test_a_missing_value_goes_where_training_rows_went():
+    """Missing values of the highest rank alone say so."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=300)
+    y = np.digitize(x, [0.3, 0.6])
+    x[y == 2] = np.nan
+    model = ordinal.fit_boosting(x[:, None], y, n_rounds=50)
+    assert_array_equal(model.predict([[np.nan], [0.1], [0.5]]), [2, 0, 1])
+
+
+def test_many_categories_are_told_apart():
+    rng = np.random.default_rng(0)
+    names = np.array([f"c{k:02d}" for k in range(50)])
+    code = rng.integers(0, 50, 1500)
+    frame = pd.DataFrame({"kind": names[code], "x": rng.normal(size=1500)})
+    y = np.arange(50)[code] * 7919 % 3
+    model = ordinal.fit_boosting(frame, y, n_rounds=60, learning_rate=0.3)
+    assert (model.predict(frame) == y).mean() > 0.95
+    unseen = pd.DataFrame({"kind": ["c99", None], "x": [0.0, 0.0]})
+    assert len(set(model.decision_function(unseen).tolist())) == 1
+
+
+# Arguments and installation
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_rounds": 0}, "^n_rounds must be a positive integer"),
+        (
+            {"n_rounds": "many"},
+            "^n_rounds must be a positive integer or 'auto', got 'm",
+        ),
+        ({"structure": "both"}, "^structure must be one of 'score', 'scores'"),
+        ({"link": "log"}, "^link must be one of 'logit'"),
+        ({"learning_rate": 0.0}, "^learning_rate must be a number above 0"),
+        (
+            {"learning_rate": 1.5},
+            "^learning_rate must be a number above 0, and at most",
+        ),
+        ({"n_leaves": 1}, "^n_leaves must be an integer >= 2"),
+        ({"n_leaves": 5000}, "^n_leaves must be at most 1024"),
+        ({"min_rows": 0}, "^min_rows must be a positive integer"),
+        ({"row_share": 0.0}, "^row_share must be a number above 0"),
+        ({"feature_share": 2.0}, "^feature_share must be a number above 0"),
+        ({"l2": -1.0}, "^l2 must be a finite number >= 0"),
+        ({"monotone": [2, 0, 0]}, "^monotone of 'x1' must be -1, 0 or 1"),
+        ({"max_iter": 0}, "^max_iter must be a positive integer"),
+        ({"groups": [1, 2]}, r"^groups has shape \(2,\), expected \(40,\)"),
+    ],
+)
+def test_unusable_options_are_refused(options, message):
+    X, y = sample(40, 3)
+    with pytest.raises(ValueError, match=message):
+        ordinal.fit_boosting(X, y, **options)
+
+
+def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
+    X, y = sample(60, 3)
+    model = ordinal.fit_boosting(X, y, n_rounds=10)
+    model.save(tmp_path / "model.npz")
+    np.savez(tmp_path / "rows.npz", X=X, P=model.predict_proba(X))
+    program = f"""
+        import sys
+        sys.modules["lightgbm"] = None
+        import numpy as np, ordinal
+        model = ordinal.load({str(tmp_path / "model.npz")!r})
+        rows = np.load({str(tmp_path / "rows.npz")!r})
+        assert (model.predict_proba(rows["X"]) == rows["P"]).all()
+        model.predict(rows["X"], rule="mode")
+        assert model.explain(rows["X"]).method == "contributions"
+        model.save({str(tmp_path / "again.npz")!r})
+        assert "boosting" in {{m.name for m in __import__(
+            "ordinal._model.registry", fromlist=["methods"]).methods()}}
+        try:
+            ordinal.fit_boosting(rows["X"], [1, 2, 3] * 20)
+        except ImportError as error:
+            assert "ordinal-regression[trees]" in str(error)
+        else:
+            raise AssertionError
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+
+
+@pytest.mark.slow
+def test_threads_change_no_bit_with_very_unequal_weights():
+    X, y = sample(100_000, 4, d=8, noise=1.0)
+    weight = np.exp(3 * np.random.default_rng(0).normal(size=len(y)))
+    options = {"n_rounds": 15, "sample_weight": weight}
+    models = [ordinal.fit_boosting(X, y, n_threads=k, **options) for k in (1, 2, 3, 8)]
+    assert len({solution(model) for model in models}) == 1
+    assert solution(ordinal.fit_boosting(X, y, **options)) == solution(models[0])
+
+
+# Files that somebody has changed
+
+
+def put(at, value):
+    def changed(a):
+        a = a.copy()
+        a.ravel()[at] = value
+        return a
+
+    return changed
+
+
+def chain(n):
+    """Arrays of a tree of n levels, each node with a leaf on its left."""
+    nodes = np.arange(n)
+    return {
+        "trees.first": lambda a: np.array([0, n]),
+        "trees.feature": lambda a: np.zeros(n, np.int32),
+        "trees.threshold": lambda a: np.zeros(n),
+        "trees.missing_left": lambda a: np.zeros(n, bool),
+        "trees.category_set": lambda a: np.full(n, -1, np.int32),
+        "trees.left": lambda a: ~nodes.astype(np.int32),
+        "trees.right": lambda a: np.append(nodes[1:], ~n).astype(np.int32),
+        "trees.gain": lambda a: np.zeros(n),
+        "trees.node_rows": lambda a: np.ones(n, np.int64),
+        "trees.value": lambda a: np.zeros(n + 1),
+        "trees.leaf_rows": lambda a: np.ones(n + 1, np.int64),
+        "start": lambda a: np.array([0, 1]),
+    }
+
+
+FORGED = {
+    "a cycle": ({"trees.right": put(1, 0)}, "later nodes of the same tree"),
+    "a node of another tree": ({"trees.left": put(0, 50)}, "later nodes of the same"),
+    "a leaf of another tree": (
+        {"trees.right": put(-1, ~99)},
+        "leaves of the same tree",
+    ),
+    "a leaf that is none": ({"trees.right": put(-1, -(2**31))}, "leaves of the same"),
+    "two parents": ({"trees.left": put(0, 2), "trees.right": put(0, 2)}, "one node"),
+    "a column that is none": (
+        {"trees.feature": put(0, 3)},
+        "the columns of categories",
+    ),
+    "a column below 0": ({"trees.feature": put(0, -1)}, "must be >= 0"),
+    "nan": ({"trees.threshold": put(0, np.nan)}, "must be finite"),
+    "an infinite leaf": ({"trees.value": put(0, np.inf)}, "must be finite"),
+    "huge leaves": ({"trees.value": lambda a: 1e300 * np.ones_like(a)}, "at most 1e"),
+    "no rows": ({"trees.node_rows": put(0, 0)}, "must be positive"),
+    "a set that is none": ({"trees.category_set": put(0, 0)}, "number the sets"),
+    "words of no set": ({"trees.words": lambda a: np.ones(2, np.uint32)}, "the words"),
+    "trees that fall": ({"trees.first": put(1, 99)}, "must not fall|count the nodes"),
+    "trees of no score": ({"start": put(-1, 3)}, "among the scores"),
+    "a bomb": (chain(100_000), "at most 64 levels"),
+    "one level too many": (chain(DEEPEST + 1), "at most 64 levels"),
+    "thresholds in disorder": ({"thresholds": lambda a: a[::-1]}, "must increase"),
+    "an observed rank less": (
+        {"observed": put(1, False)},
+        "equal on both sides|finite",
+    ),
+    "a signless column": ({"monotone": put(0, 5)}, "be -1, 0 or 1"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_models_are_refused(name, tmp_path):
+    X, y = sample(60, 3)
+    model = ordinal.fit_boosting(X, y, n_rounds=5)
+    edits, message = FORGED[name]
+    with pytest.raises(ValueError, match=message):
+        load_edited(model, tmp_path, edits)
+
+
+def test_the_deepest_tree_there_may_be_is_walked(tmp_path):
+    X, y = sample(60, 3)
+    model = ordinal.fit_boosting(X, y, n_rounds=5)
+    deep = load_edited(model, tmp_path, chain(DEEPEST))
+    assert_array_equal(deep.decision_function(X), -deep.centre[0])
+    assert_allclose(deep.contributions(X).values[:, 1:], 0)
+
+
+@pytest.mark.parametrize("n_trees", [3, 60])
+def test_random_tree_arrays_are_refused_or_predict(n_trees, tmp_path):
+    """Every entry of the children at random: what is no tree never reaches the walk."""
+    rng = np.random.default_rng(n_trees)
+    X, y = sample(60, 3)
+    model = ordinal.fit_boosting(X, y, n_rounds=n_trees, n_leaves=4)
+    accepted = 0
+    for _ in range(60):
+        some = rng.random(model.trees.left.size) < 1 / n_trees
+        edits = {
+            f"trees.{side}": lambda a, some=some: np.where(
+                some, rng.integers(-5, 5, a.size), a
+            ).astype(np.int32)
+            for side in ("left", "right")
+        }
+        try:
+            changed = load_edited(model, tmp_path, edits)
+        except ValueError:
+            continue
+        accepted += 1
+        assert np.isfinite(changed.decision_function(X)).all()
+    assert accepted < 60
