@@ -719,7 +719,7 @@ def test_words_and_gaps_go_to_any_method(run, tmp_path, wines, method):
     given = [f"--set={name}={value}" for name, value in ridge.items()]
     argv = ["--method", method, "--out", tmp_path / "m.npz", *given]
     out = run("fit", path, *argv, *WINES)
-    assert "60 rows, 4 features (2 of words, 2 with gaps), 3 ranks" in out
+    assert "60 rows, 4 features (2 categorical, 2 with missing values), 3 ranks" in out
     model = ordinal.load(tmp_path / "m.npz")
     X, y = frame.drop(columns="stars"), frame["stars"]
     options = {"classes": ["poor", "fair", "good"], **METHODS[method][1], **ridge}

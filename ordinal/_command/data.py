@@ -43,7 +43,8 @@ class Data(NamedTuple):
         X = self.X
         words = sum(labels is not None for labels in X.labels)
         gaps = int(np.isnan(X.values).any(axis=0).sum())
-        of = [f"{words} of words"] * (words > 0) + [f"{gaps} with gaps"] * (gaps > 0)
+        of = [f"{words} categorical"] * (words > 0)
+        of += [f"{gaps} with missing values"] * (gaps > 0)
         kinds = f" ({', '.join(of)})" if of else ""
         n, d = X.shape
         return f"{n} rows, {d} features{kinds}, {self.classes.size} ranks"

@@ -173,7 +173,8 @@ def _spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     deviation = np.sqrt(second)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(np.maximum(fourth - second**2, 0.0) / n) / (2 * deviation)
-    return deviation, np.where(deviation > 0, error, 0.0)
+    rounded = fourth - second**2 <= 1e-12 * fourth  # of two equally frequent values
+    return deviation, np.where(rounded, 0.0, error)
 
 
 def _permuted(

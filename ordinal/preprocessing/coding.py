@@ -251,6 +251,17 @@ class TableCoding(Storable):
                 out += [f"{name}={label}" for label in labels[self._shown(j)]]
         return (*out, *(f"{names[j]} is missing" for j in self._marked))
 
+    @property
+    def raw_names_out(self) -> tuple[str, ...]:
+        """The column of the table that each of `feature_names_out` is made of."""
+        names = self.feature_names or default_names(self.n_features)
+        counts = [
+            self._shown(j).size if labels is not None and self.one_hot[j] else 1
+            for j, labels in enumerate(self.categories)
+        ]
+        out = [name for name, k in zip(names, counts, strict=True) for _ in range(k)]
+        return (*out, *(names[j] for j in self._marked))
+
     def transform(self, X: MatrixLike) -> np.ndarray:
         """(n, m) float64, C-contiguous: the rows of a table as numbers, whose columns
         are named by `feature_names_out`.

@@ -150,7 +150,16 @@ class PreprocessedModel(Model):
     def _score_terms(self, X: MatrixLike) -> Named | None:
         if not isinstance(self.model, Model):
             return None
-        return self.model._score_terms(self.preprocessor.transform(X))
+        terms = self.model._score_terms(self.preprocessor.transform(X))
+        if terms is None or not isinstance(self.preprocessor, TableCoding):
+            return terms
+        coding = self.preprocessor
+        raw = dict(zip(coding.feature_names_out, coding.raw_names_out, strict=True))
+        sums: dict[str, np.ndarray] = {}
+        for name, values in zip(terms.names, terms.values.T, strict=True):
+            of = raw.get(name, name)  # pairs keep their names
+            sums[of] = sums.get(of, 0.0) + values
+        return Named(tuple(sums), np.column_stack(list(sums.values())))
 
     def _summary(self) -> dict[str, str]:
         lines = {"model": type(self.model).__name__}
